@@ -5,38 +5,41 @@
 
 #include "base/limits.h"
 
-enum { MOST_BLOCKS_YZ = 65535 }; /* along y, and along z */
+enum { MAX_BLOCKS_YZ = 65535 }; /* along y, and along z */
 
-uint64_t gr_conv_results(const gr_conv *self) {
-    return self->batch * self->down.out * self->along.out * self->groups * self->filters;
+uint64_t gr_conv_output_count(const gr_conv *self) {
+    return self->batch * self->height.out * self->width.out * self->groups * self->filters;
 }
 
-gr_conv_steps gr_conv_dense(gr_conv_layout layout, uint64_t down, uint64_t along, uint64_t channels) {
-    const int64_t rows = (int64_t)down, columns = (int64_t)along, deep = (int64_t)channels;
-    return layout == GR_CONV_NHWC ? (gr_conv_steps){rows * columns * deep, columns * deep, deep, 1}
-                                  : (gr_conv_steps){rows * columns * deep, columns, 1, rows * columns};
+gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, uint64_t width,
+                                      uint64_t channels) {
+    const int64_t rows = (int64_t)height, columns = (int64_t)width, depth = (int64_t)channels;
+    return layout == GR_CONV_NHWC ? (gr_conv_strides){rows * columns * depth, columns * depth, depth, 1}
+                                  : (gr_conv_strides){rows * columns * depth, columns, 1, rows * columns};
 }
 
-gr_conv_params gr_conv_describe(const gr_conv *self) {
+gr_conv_params gr_conv_make_params(const gr_conv *self) {
     return (gr_conv_params){
         .batch = self->batch,
         .groups = self->groups,
         .channels = self->channels,
         .filters = self->filters,
-        .down = self->down,
-        .along = self->along,
-        .of_x = self->x.steps,
-        .of_w = self->w.steps,
-        .of_out = gr_conv_dense(self->layout, self->down.out, self->along.out, self->groups * self->filters),
+        .height = self->height,
+        .width = self->width,
+        .of_x = self->x.strides,
+        .of_w = self->w.strides,
+        .of_out = gr_conv_dense_strides(self->layout, self->height.out, self->width.out,
+                                        self->groups * self->filters),
     };
 }
 
 gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, const char *form,
-                        const void *params, size_t bytes, const gr_conv_ends *ends, gr_program *program) {
+                        const void *params, size_t bytes, const gr_conv_operands *operands,
+                        gr_program *program) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
-    gr_program_place(program, offsetof(gr_conv_params, x), ends->x);
-    gr_program_place(program, offsetof(gr_conv_params, w), ends->w);
-    gr_program_place(program, offsetof(gr_conv_params, out), ends->out);
+    gr_program_place(program, offsetof(gr_conv_params, x), operands->x);
+    gr_program_place(program, offsetof(gr_conv_params, w), operands->w);
+    gr_program_place(program, offsetof(gr_conv_params, out), operands->out);
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, form);
@@ -44,9 +47,9 @@ gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, con
     return step;
 }
 
-gr_status gr_conv_spread(gr_step *step, uint64_t x, uint64_t y, uint64_t z, uint32_t threads,
-                         gr_error *error) {
-    if (x > GR_MAX_GRID || y > MOST_BLOCKS_YZ || z > MOST_BLOCKS_YZ)
+gr_status gr_conv_set_grid(gr_step *step, uint64_t x, uint64_t y, uint64_t z, uint32_t threads,
+                           gr_error *error) {
+    if (x > GR_MAX_GRID || y > MAX_BLOCKS_YZ || z > MAX_BLOCKS_YZ)
         return gr_fail(error, GR_ERR_VALUE,
                        "x, w: %" PRIu64 " by %" PRIu64 " by %" PRIu64 " blocks are more than a grid has", x,
                        y, z);

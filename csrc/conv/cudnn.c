@@ -6,10 +6,10 @@
 #include "device/vendor.h"
 
 /* What is needed of cudnn_ops.h and cudnn_cnn.h. */
-enum { FLOATS = 0, HALVES = 2, BFLOATS = 9 };
+enum { CUDNN_FLOAT = 0, CUDNN_HALF = 2, CUDNN_BFLOAT16 = 9 };
 enum { FORMAT_NCHW = 0, FORMAT_NHWC = 1, CROSS_CORRELATION = 1 };
 enum { DEFAULT_MATH = 0, TENSOR_MATH = 1, FMA_MATH = 3 }; /* the first has float32 rounded to TF32 */
-enum { MOST_ALGORITHMS = 8 };
+enum { MAX_ALGORITHMS = 8 };
 
 typedef void *handle;
 typedef void *descriptor;
@@ -34,12 +34,12 @@ typedef struct algorithm {
     X(create_convolution, "cudnnCreateConvolutionDescriptor", (descriptor * out))                            \
     X(destroy_convolution, "cudnnDestroyConvolutionDescriptor", (descriptor self))                           \
     X(set_convolution, "cudnnSetConvolution2dDescriptor",                                                    \
-      (descriptor self, int pad_down, int pad_along, int stride_down, int stride_along, int dilation_down,   \
-       int dilation_along, int mode, int type))                                                              \
+      (descriptor self, int pad_height, int pad_width, int stride_height, int stride_width,                  \
+       int dilation_height, int dilation_width, int mode, int type))                                         \
     X(set_groups, "cudnnSetConvolutionGroupCount", (descriptor self, int groups))                            \
     X(set_math, "cudnnSetConvolutionMathType", (descriptor self, int math))                                  \
     X(choose, "cudnnGetConvolutionForwardAlgorithm_v7",                                                      \
-      (handle self, descriptor x, descriptor w, descriptor convolution, descriptor out, int most,            \
+      (handle self, descriptor x, descriptor w, descriptor convolution, descriptor out, int max_count,       \
        int *count, algorithm *found))                                                                        \
     X(ask_bytes, "cudnnGetConvolutionForwardWorkspaceSize",                                                  \
       (handle self, descriptor x, descriptor w, descriptor convolution, descriptor out, int algorithm,       \
@@ -64,7 +64,7 @@ static struct {
 typedef struct cudnn_call {
     gr_library_call call;
     int device, algorithm, math;
-    uint32_t room; /* the buffer of the workspace */
+    uint32_t workspace_buffer; /* the buffer of the workspace */
     size_t workspace_bytes;
     gr_conv conv;
     gr_devptr x, w, out, workspace;
@@ -96,39 +96,39 @@ static gr_status check(int code, const char *doing, gr_error *error) {
 /* ---- the plan ---- */
 
 /* Whether it has the results that cuDNN reckons with: of as many zeros before as behind. */
-static bool is_even(const gr_conv_axis *axis) {
+static bool is_symmetric(const gr_conv_axis *axis) {
     const uint64_t padded = axis->size + 2 * (uint64_t)axis->padding;
     const uint64_t reach = (axis->kernel - 1) * axis->dilation + 1;
     return axis->size > 0 && padded >= reach && (padded - reach) / axis->stride + 1 == axis->out;
 }
 
-static bool is_short(uint64_t a, uint64_t b, uint64_t c) {
+static bool fits_31_bits(uint64_t a, uint64_t b, uint64_t c) {
     uint64_t product;
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_mul_overflow(product, c, &product) &&
            product < INT32_MAX;
 }
 
-bool gr_conv_cudnn_takes(const gr_conv *self, const gr_conv_variant *variant) {
-    const gr_conv_axis *down = &self->down, *along = &self->along;
+bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant) {
+    const gr_conv_axis *height = &self->height, *width = &self->width;
     (void)variant;
-    return self->channels > 0 && is_even(down) && is_even(along) &&
-           is_short(self->batch * self->groups * self->channels, down->size, along->size) &&
-           is_short(self->batch * self->groups * self->filters, down->out, along->out) &&
-           is_short(self->groups * self->filters * self->channels, down->kernel, along->kernel);
+    return self->channels > 0 && is_symmetric(height) && is_symmetric(width) &&
+           fits_31_bits(self->batch * self->groups * self->channels, height->size, width->size) &&
+           fits_31_bits(self->batch * self->groups * self->filters, height->out, width->out) &&
+           fits_31_bits(self->groups * self->filters * self->channels, height->kernel, width->kernel);
 }
 
-gr_status gr_conv_by_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                           const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    enum { LEAST = 16 }; /* until it is known how much it takes */
+gr_status gr_conv_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                        const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+    enum { MIN_BYTES = 16 }; /* until it is known how much it takes */
     (void)variant, (void)info, (void)error;
     const cudnn_call call = {.call = {.name = "cudnn"},
                              .conv = *self,
-                             .room = gr_program_buffer(program, GR_BUFFER_TEMPORARY, LEAST)};
+                             .workspace_buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, MIN_BYTES)};
     gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_place(program, offsetof(cudnn_call, x), ends->x);
-    gr_program_place(program, offsetof(cudnn_call, w), ends->w);
-    gr_program_place(program, offsetof(cudnn_call, out), ends->out);
-    gr_program_place(program, offsetof(cudnn_call, workspace), call.room);
+    gr_program_place(program, offsetof(cudnn_call, x), operands->x);
+    gr_program_place(program, offsetof(cudnn_call, w), operands->w);
+    gr_program_place(program, offsetof(cudnn_call, out), operands->out);
+    gr_program_place(program, offsetof(cudnn_call, workspace), call.workspace_buffer);
     return GR_OK;
 }
 
@@ -160,7 +160,7 @@ static int create(descriptors *self) {
 }
 
 static int type_of(gr_dtype dtype) {
-    return dtype == GR_DTYPE_f16 ? HALVES : dtype == GR_DTYPE_bf16 ? BFLOATS : FLOATS;
+    return dtype == GR_DTYPE_f16 ? CUDNN_HALF : dtype == GR_DTYPE_bf16 ? CUDNN_BFLOAT16 : CUDNN_FLOAT;
 }
 
 static int math_of(const gr_conv *self) {
@@ -171,21 +171,21 @@ static int math_of(const gr_conv *self) {
 
 /* Fills them in; sums are float32. */
 static int describe(const descriptors *self, const gr_conv *conv, int math) {
-    const gr_conv_axis *down = &conv->down, *along = &conv->along;
+    const gr_conv_axis *height = &conv->height, *width = &conv->width;
     const int format = conv->layout == GR_CONV_NHWC ? FORMAT_NHWC : FORMAT_NCHW, type = type_of(conv->dtype);
     const int groups = (int)conv->groups, filters = (int)(conv->groups * conv->filters);
     int code = cudnn.set_tensor(self->x, format, type, (int)conv->batch, groups * (int)conv->channels,
-                                (int)down->size, (int)along->size);
+                                (int)height->size, (int)width->size);
     if (code == 0)
-        code = cudnn.set_tensor(self->out, format, type, (int)conv->batch, filters, (int)down->out,
-                                (int)along->out);
+        code = cudnn.set_tensor(self->out, format, type, (int)conv->batch, filters, (int)height->out,
+                                (int)width->out);
     if (code == 0)
-        code = cudnn.set_filter(self->w, type, format, filters, (int)conv->channels, (int)down->kernel,
-                                (int)along->kernel);
+        code = cudnn.set_filter(self->w, type, format, filters, (int)conv->channels, (int)height->kernel,
+                                (int)width->kernel);
     if (code == 0)
-        code = cudnn.set_convolution(self->convolution, (int)down->padding, (int)along->padding,
-                                     (int)down->stride, (int)along->stride, (int)down->dilation,
-                                     (int)along->dilation, CROSS_CORRELATION, FLOATS);
+        code = cudnn.set_convolution(self->convolution, (int)height->padding, (int)width->padding,
+                                     (int)height->stride, (int)width->stride, (int)height->dilation,
+                                     (int)width->dilation, CROSS_CORRELATION, CUDNN_FLOAT);
     if (code == 0)
         code = cudnn.set_groups(self->convolution, groups);
     return code == 0 ? cudnn.set_math(self->convolution, math) : code;
@@ -193,18 +193,18 @@ static int describe(const descriptors *self, const gr_conv *conv, int math) {
 
 /* The first of those that cuDNN holds for fast, that runs with no more memory than is reasonable. */
 static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
-    const size_t most = (size_t)1 << 30;
-    algorithm found[MOST_ALGORITHMS];
+    const size_t max_bytes = (size_t)1 << 30;
+    algorithm found[MAX_ALGORITHMS];
     int count = 0;
     const gr_status status =
-        check(cudnn.choose(self, of->x, of->w, of->convolution, of->out, MOST_ALGORITHMS, &count, found),
+        check(cudnn.choose(self, of->x, of->w, of->convolution, of->out, MAX_ALGORITHMS, &count, found),
               "choosing an algorithm", error);
     for (int i = 0; status == GR_OK && i < count; ++i) {
         const int math = call->math == FMA_MATH ? FMA_MATH : found[i].math;
         size_t bytes = 0;
         if (found[i].status != 0 || cudnn.set_math(of->convolution, math) != 0 ||
             cudnn.ask_bytes(self, of->x, of->w, of->convolution, of->out, found[i].number, &bytes) != 0 ||
-            bytes > most)
+            bytes > max_bytes)
             continue;
         call->algorithm = found[i].number;
         call->math = math;
@@ -226,7 +226,7 @@ static gr_status convolve(const cudnn_call *call, handle self, const descriptors
 }
 
 /* The context of the device is current, and the lock is taken. */
-static gr_status take_handle(int device, handle *out, gr_error *error) {
+static gr_status acquire_handle(int device, handle *out, gr_error *error) {
     gr_status status = GR_OK;
     if (cudnn.handles[device] == NULL)
         status = check(cudnn.create(&cudnn.handles[device]), "making a handle", error);
@@ -239,7 +239,7 @@ static gr_status run(const gr_library_call *given, void *stream, gr_error *error
     descriptors of = {NULL, NULL, NULL, NULL};
     handle self;
     pthread_mutex_lock(&cudnn.lock);
-    gr_status status = take_handle(call->device, &self, error);
+    gr_status status = acquire_handle(call->device, &self, error);
     if (status == GR_OK)
         status = check(cudnn.set_stream(self, stream), "setting the stream", error);
     if (status == GR_OK)
@@ -259,7 +259,7 @@ static gr_status complete(cudnn_call *call, gr_error *error) {
     handle self;
     pthread_mutex_lock(&cudnn.lock);
     call->math = math_of(&call->conv);
-    gr_status status = take_handle(call->device, &self, error);
+    gr_status status = acquire_handle(call->device, &self, error);
     if (status == GR_OK)
         status = check(create(&of), "making descriptors", error);
     if (status == GR_OK)
@@ -285,7 +285,7 @@ gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *er
         call->device = device->backend->info.index;
         status = complete(call, error);
         if (status == GR_OK && call->workspace_bytes > 0)
-            program->buffers[call->room].bytes = call->workspace_bytes;
+            program->buffers[call->workspace_buffer].bytes = call->workspace_bytes;
     }
     gr_device_detach(device);
     return status;

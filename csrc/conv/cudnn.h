@@ -9,12 +9,12 @@
 gr_status gr_cudnn_open(gr_error *error);
 
 /* Not paddings that differ before and behind, nor arrays of 2^31 elements. */
-bool gr_conv_cudnn_takes(const gr_conv *self, const gr_conv_variant *variant);
+bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant);
 
 /* Appends the convolution. The step lacks what gr_cudnn_complete fills in: the library, which device it is,
    and the algorithm, with the memory that it works in. */
-gr_status gr_conv_by_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                           const gr_conv_ends *ends, gr_program *program, gr_error *error);
+gr_status gr_conv_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                        const gr_conv_operands *operands, gr_program *program, gr_error *error);
 gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *error);
 
 #endif

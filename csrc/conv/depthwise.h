@@ -5,8 +5,8 @@
 #include "conv/common.h"
 
 /* Whether the best kernel is the one for these, and its step. */
-bool gr_conv_is_depthwise(const gr_conv *self);
-gr_status gr_conv_by_depth(const gr_conv *self, const gr_conv_ends *ends, gr_program *program,
-                           gr_error *error);
+bool gr_conv_prefers_depthwise(const gr_conv *self);
+gr_status gr_conv_depthwise(const gr_conv *self, const gr_conv_operands *operands, gr_program *program,
+                            gr_error *error);
 
 #endif

@@ -1,176 +1,185 @@
-/* What the kernels of convolutions are told: read by C and CUDA alike, so only plain types of fixed size. */
+/* The parameters of convolution kernels: one struct per kernel family, passed by value as a
+   __grid_constant__. C and CUDA read this file, so that it has only plain types of fixed size. A uint64_t
+   named x, w, out, from or to is a device address. Index convention: x is a batch of images, w has the
+   filters, one result pixel is one (image, row, column). */
 #ifndef GR_CONV_PARAMS_H
 #define GR_CONV_PARAMS_H
 
 #include <stdint.h>
 
-/* The height or the width of the pictures. The tap `k` of the result `i` is the element
-   i * stride + k * dilation - padding of x, or 0 where x has no such element. */
+/* One spatial axis, height or width. Tap `k` of result `i` reads element i * stride + k * dilation - padding
+   of x, or 0 where that index is outside of x. */
 typedef struct gr_conv_axis {
-    uint64_t size, kernel, out; /* how many elements: of x, of w, of the result */
-    uint64_t stride, dilation;
-    int64_t padding; /* zeros before the first element */
+    uint64_t size, kernel, out; /* elements of x, of w and of the result along this axis */
+    uint64_t stride, dilation;  /* elements */
+    int64_t padding;            /* zeros before the first element */
 } gr_conv_axis;
 
-/* Elements from one to the next. The outermost are pictures of x and of the result, and filters of w;
-   channels of the result are those that the filters make. */
-typedef struct gr_conv_steps {
-    int64_t outer, down, along, channel;
-} gr_conv_steps;
+/* Strides in elements. `outer` is the stride between images of x or of the result, or between filters of w.
+ */
+typedef struct gr_conv_strides {
+    int64_t outer, row, column, channel;
+} gr_conv_strides;
 
-/* The results of `batch` pictures. The filters of number g * filters and up take the channels of number
-   g * channels and up. */
+/* The convolution itself; the parameters of every kernel begin with it. Group g has filters
+   [g * filters, (g + 1) * filters) and reads channels [g * channels, (g + 1) * channels). */
 typedef struct gr_conv_params {
     uint64_t x, w, out;
-    uint64_t batch;
-    uint64_t groups, channels, filters; /* channels and filters of one group */
-    gr_conv_axis down, along;
-    gr_conv_steps of_x, of_w, of_out;
+    uint64_t batch;                     /* images */
+    uint64_t groups, channels, filters; /* channels and filters per group */
+    gr_conv_axis height, width;
+    gr_conv_strides of_x, of_w, of_out;
 } gr_conv_params;
 
-/* Results in tiles of some pixels and some filters of a group: each of `parts` has `filters` of them. */
+/* Kernels on CUDA cores that compute tiles of some pixels by some filters of one group (c2, c2_ring, c3, c4),
+   the kernels for 12 channels (c5 to c7) and Winograd's transforms. */
 typedef struct gr_conv_tiles_params {
     gr_conv_params conv;
-    uint64_t parts, filters;
-    uint64_t across, down;  /* tiles of a picture, where a tile is a rectangle of one */
-    uint64_t rows, columns; /* of x that such a tile sees */
-    uint64_t quads;         /* fours of channels that are in shared memory at once */
+    uint64_t filter_tiles;     /* tiles along the filters of one group; Winograd: all tiles of 2 x 2 pixels */
+    uint64_t filters;          /* filters per tile */
+    uint64_t tiles_x, tiles_y; /* tiles per image, where a tile is a rectangle of pixels */
+    uint64_t rows,
+        columns; /* of x that one tile reads; c2_ring: `columns` is the row stride of the packed w */
+    uint64_t channel_vec4s; /* vectors of 4 channels that shared memory holds at once */
 } gr_conv_tiles_params;
 
-/* The same for tensor cores: what a block sees of x lies in shared memory in pieces of 16 bytes, a plane for
-   each piece and each remainder of a column's number by the stride. */
-typedef struct gr_conv_cores_params {
+/* Direct convolution on tensor cores (c5, c6, c7). The part of x that a block reads is in shared memory as
+   16-byte vectors of channels (layout C/8 x H x W x 8 for 2-byte elements, C/4 x H x W x 4 for float32), one
+   plane for each vector and for each column index modulo the stride. */
+typedef struct gr_conv_mma_params {
     gr_conv_params conv;
-    uint64_t parts;                     /* of the filters of a group */
-    uint64_t across, down;              /* blocks of a picture */
-    uint64_t block_rows, block_columns; /* results of a block */
-    uint64_t channels_last;             /* the layout is NHWC */
-    uint64_t tall;                      /* 64 pixels are 8 rows of 8, and not a row */
-    uint64_t rows, columns;             /* of x that a block sees */
-    uint64_t pieces;                    /* of channels, that are there at once */
-    uint64_t pitch, plane;              /* from row to row in pieces, from plane to plane in bytes */
-    uint64_t steps;                     /* products of two pieces each, for all taps */
-} gr_conv_cores_params;
+    uint64_t filter_tiles;              /* along the filters of one group */
+    uint64_t blocks_x, blocks_y;        /* thread blocks per image */
+    uint64_t block_rows, block_columns; /* result pixels per thread block */
+    uint64_t channels_last;             /* 1 if the layout is NHWC */
+    uint64_t tile_8x8;                  /* 1 if the 64 pixels of a wgmma tile are 8 rows of 8, 0 if one row */
+    uint64_t rows, columns;             /* of x that one thread block reads */
+    uint64_t vec16s;                    /* 16-byte vectors of channels that shared memory holds at once */
+    uint64_t pitch;                     /* 16-byte vectors from one row to the next */
+    uint64_t plane;                     /* bytes from one plane to the next */
+    uint64_t k_steps;                   /* MMA steps of two 16-byte vectors each, over all taps */
+} gr_conv_mma_params;
 
-/* A tensor map, as the driver or the simulator has made it. */
-typedef struct gr_conv_map {
+/* A CUtensorMap (TMA descriptor): 128 bytes, encoded by the CUDA driver or by the simulator. */
+typedef struct gr_conv_tensor_map {
 #ifdef __CUDACC__
     alignas(64)
 #else
     _Alignas(64)
 #endif
         uint64_t words[16];
-} gr_conv_map;
+} gr_conv_tensor_map;
 
-/* A tap whose filters are the `number`th of a map: `shift` bytes further in the box that it sees, which
-   begins so many elements of x behind what the first result's first tap sees; the first and the last tap of a
-   box. */
+/* One tap of an implicit GEMM by TMA. Several taps can share one box of x. */
 typedef struct gr_conv_tap {
 #ifdef __CUDACC__
     alignas(16)
 #else
     _Alignas(16)
 #endif
-        uint32_t shift;
-    int32_t along, down;
-    uint16_t number;
-    uint8_t first, last;
+        uint32_t box_offset; /* bytes from the beginning of the box in shared memory to what this tap reads */
+    int32_t dx, dy;          /* elements of x from what the first tap of the first result reads to the box */
+    uint16_t index;          /* of the tap in the tensor map of w */
+    uint8_t first, last;     /* 1 for the first and for the last tap of a box */
 } gr_conv_tap;
 
 enum {
-    GR_CONV_MOST_TAPS = 64,
-    GR_CONV_RESULTS_ROOM = 20480, /* bytes in which results of 128 pixels are put together */
+    GR_CONV_MAX_TAPS = 64,
+    GR_CONV_OUTPUT_STAGING_BYTES = 20480, /* shared memory in which the results of 128 pixels are staged */
 };
 
-/* The same where the copy engine brings what taps see: x is a map of channels, groups, columns, rows and
-   pictures, w one of channels, taps and filters. Of the box that comes of x, each pixel takes a row of 128
-   bytes of shared memory. A block makes the results that see it, in tiles of 64. */
-typedef struct gr_conv_maps {
+/* Implicit GEMM by TMA (c8, c9). The tensor map of x has the dimensions channels, groups, columns, rows and
+   images; that of w has channels, taps and filters. Each pixel of a box takes 128 bytes of shared memory. A
+   thread block computes the results of one box in tiles of 64 pixels, the m of one wgmma instruction. */
+typedef struct gr_conv_tma_params {
     gr_conv_params conv;
-    uint32_t parts;                               /* of the filters of a group */
-    uint32_t across, down;                        /* boxes of a picture */
-    uint32_t box_columns, box_rows, box_pictures; /* results */
-    uint32_t pitch, plane;             /* pixels of a box from row to row, from picture to picture */
-    uint32_t tiles_each, tiles_across; /* of a picture, of a row of tiles */
-    uint32_t tile_down,
-        eights; /* pixels of a box from one row of tiles to the next, from 8 of a tile to the next */
-    uint32_t box_bytes;
-    uint32_t x_stages, x_bytes, w_stages; /* of the rings */
-    uint32_t boxes;                       /* all that there are to make, with all their filters */
-    uint32_t room; /* where results are put together in shared memory: 0 for where the rings were */
+    uint32_t filter_tiles;                      /* along the filters of one group */
+    uint32_t boxes_x, boxes_y;                  /* boxes per image */
+    uint32_t box_columns, box_rows, box_images; /* result pixels of one box */
+    uint32_t pitch, plane;                      /* pixels of a box from row to row, from image to image */
+    uint32_t tiles_per_image, tiles_per_row;    /* tiles of 64 pixels */
+    uint32_t tile_row_pitch;                    /* pixels of a box from one row of tiles to the next */
+    uint32_t group8_pitch; /* pixels of a box from one group of 8 of a tile to the next */
+    uint32_t box_bytes;    /* that TMA writes for one box of x */
+    uint32_t x_stages, x_stage_bytes, w_stages; /* of the pipelines of x and of w */
+    uint32_t box_count;                         /* of all images, groups and filter tiles */
+    uint32_t output_offset; /* bytes of shared memory before staged results; 0: on the pipelines */
     uint32_t taps;
-    gr_conv_tap tap[GR_CONV_MOST_TAPS];
-    gr_conv_map x, w;
-} gr_conv_maps;
+    gr_conv_tap tap[GR_CONV_MAX_TAPS];
+    gr_conv_tensor_map x, w;
+} gr_conv_tma_params;
 
-/* Few channels, on tensor cores: rows of x lie in shared memory as in NHWC, and a row of taps is what lies
-   side by side there, in pieces of 16 bytes. A block makes tiles, one after the other. */
-typedef struct gr_conv_few_params {
+/* Few channels (small C) on tensor cores (c5_few, c7_few). Rows of x are in shared memory in the order of
+   NHWC, where the taps of one kernel row are contiguous: k runs over 16-byte vectors of such rows. A thread
+   block computes one tile after the other. */
+typedef struct gr_conv_small_c_params {
     gr_conv_params conv;
-    uint64_t tiles;                /* of all pictures */
-    uint64_t across, down;         /* of a picture */
-    uint64_t sixteens, block_rows; /* columns of a tile, in sixteens, and rows */
-    uint64_t channels_last;        /* the layout is NHWC */
-    uint64_t rows, columns;        /* of x that a tile sees */
-    uint64_t pitch, row;           /* from pixel to pixel in elements, from row to row in bytes */
-    uint64_t pieces;               /* of a row of taps */
-    uint64_t steps;                /* products of two pieces each, for all taps */
-} gr_conv_few_params;
+    uint64_t tiles;                 /* of all images */
+    uint64_t tiles_x, tiles_y;      /* tiles per image */
+    uint64_t m16_tiles, block_rows; /* a tile has 16 * m16_tiles columns and block_rows rows of pixels */
+    uint64_t channels_last;         /* 1 if the layout is NHWC */
+    uint64_t rows, columns;         /* of x that one tile reads */
+    uint64_t pitch;                 /* elements from pixel to pixel */
+    uint64_t row_bytes;             /* from row to row */
+    uint64_t row_vec16s;            /* 16-byte vectors of the taps of one kernel row */
+    uint64_t k_steps;               /* MMA steps of two 16-byte vectors each, over all kernel rows */
+} gr_conv_small_c_params;
 
 enum {
-    GR_CONV_COLUMNS_THREADS = 256,
-    GR_CONV_COLUMNS_LENGTH = 1024, /* elements of a line that a block takes at most */
-    GR_CONV_COLUMNS_LINES = 256,   /* lines */
+    GR_CONV_IM2COL_THREADS = 256,     /* per block */
+    GR_CONV_IM2COL_MAX_LENGTH = 1024, /* elements of a line per block */
+    GR_CONV_IM2COL_MAX_LINES = 256,   /* lines per block */
 };
 
-/* A matrix of all that the taps see, which takes the place of the result: in NHWC a line for each group and
-   pixel, of all its taps; in NCHW a line for each picture, group and tap, of all pixels. Of w only the size
-   of the kernel counts. */
-typedef struct gr_conv_columns_params {
+/* im2col (c1): writes the matrix of all elements that taps read to `out`. In NHWC a line is one pixel of one
+   group with all taps; in NCHW a line is one tap of one group and image with all pixels. Of w only the size
+   of the kernel is read. The same kernel copies arrays to a dense layout (a kernel of 1 x 1). */
+typedef struct gr_conv_im2col_params {
     gr_conv_params conv;
-    uint64_t lines, length;
-    uint64_t pitch; /* elements from one line to the next */
-    uint64_t each;  /* lines that a block takes */
-} gr_conv_columns_params;
+    uint64_t lines, length;   /* lines of the matrix, elements per line */
+    uint64_t pitch;           /* elements from one line to the next */
+    uint64_t lines_per_block; /* at most GR_CONV_IM2COL_MAX_LINES */
+} gr_conv_im2col_params;
 
-enum { GR_CONV_NAIVE_PIXELS = 8, GR_CONV_NAIVE_FILTERS = 4 }; /* of a warp of c0 in NHWC */
+enum { GR_CONV_NAIVE_PIXELS = 8, GR_CONV_NAIVE_FILTERS = 4 }; /* per warp of c0 in NHWC */
 
-/* A dense array whose pixels lie channel by channel, to one whose channels lie pixel by pixel; filters and
-   their taps likewise. A block takes `each` channels: of so many pixels, that come in units of so many bytes,
-   or, with no unit, of all. */
-typedef struct gr_conv_turn {
+/* Transposes one array from NCHW to NHWC: images and their pixels, or filters and their taps. */
+typedef struct gr_conv_transpose {
     uint64_t from, to;
     uint64_t channels, pixels;
-    int64_t outer, channel; /* elements from one to the next */
-    uint32_t blocks, parts, across;
-    uint32_t each, unit;
-} gr_conv_turn;
+    int64_t outer, channel; /* strides of `from` in elements, between images and between channels */
+    uint32_t blocks;        /* thread blocks; 0 if this array is not transposed */
+    uint32_t channel_tiles, pixel_tiles;
+    uint32_t tile_channels; /* channels per block */
+    uint32_t unit_bytes;    /* per load of pixels; 0: a block copies all pixels of its channels in one run */
+} gr_conv_transpose;
 
-typedef struct gr_conv_turn_params {
-    gr_conv_turn x, w; /* of 0 blocks where nothing is to be turned */
-} gr_conv_turn_params;
+typedef struct gr_conv_transpose_params {
+    gr_conv_transpose x, w;
+} gr_conv_transpose_params;
 
 enum {
-    GR_CONV_TURN_THREADS = 256,
-    GR_CONV_TURN_PIXELS = 64, /* of a block */
+    GR_CONV_TRANSPOSE_THREADS = 256, /* per block */
+    GR_CONV_TRANSPOSE_PIXELS = 64,   /* per block */
 };
 
+/* Depthwise convolution: one channel per group. */
 enum {
-    GR_CONV_DEPTHWISE_THREADS = 128, /* of a block of convolutions whose groups have one channel each */
-    GR_CONV_DEPTHWISE_EACH = 4,      /* results of a thread: columns in NHWC, rows in NCHW */
-    /* The same where there are 3 x 3 taps: rows and columns of NHWC with strides of 1 and of 2, rows of NCHW.
-     */
-    GR_CONV_THREE_ROWS = 2,
-    GR_CONV_THREE_COLUMNS = 4,
-    GR_CONV_THREE_COLUMNS_2 = 2,
-    GR_CONV_THREE_DOWN = 14,
-    GR_CONV_THREE_DOWN_2 = 8,
+    GR_CONV_DEPTHWISE_THREADS = 128, /* per block */
+    GR_CONV_DEPTHWISE_OUTPUTS = 4,   /* results per thread: columns in NHWC, rows in NCHW */
+    /* Results per thread of the kernels for 3 x 3 taps: rows and columns in NHWC, rows in NCHW. */
+    GR_CONV_DEPTHWISE_3X3_ROWS = 2,
+    GR_CONV_DEPTHWISE_3X3_COLUMNS = 4,
+    GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 = 2,
+    GR_CONV_DEPTHWISE_3X3_NCHW_ROWS = 14,
+    GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 = 8,
 };
 
+/* Pointwise convolution (1 x 1) with few filters (small K). */
 enum {
-    GR_CONV_NARROW_THREADS = 128, /* of a block of convolutions of 1 x 1 with few filters */
-    GR_CONV_NARROW_EACH = 4,      /* pixels of a thread, */
-    GR_CONV_NARROW_LANES = 8,     /* which is one of so many that share a pixel in NHWC */
+    GR_CONV_POINTWISE_THREADS = 128, /* per block */
+    GR_CONV_POINTWISE_PIXELS = 4,    /* per thread */
+    GR_CONV_POINTWISE_LANES = 8,     /* threads that share the channels of a pixel in NHWC */
 };
 
 #endif

@@ -1,73 +1,73 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "conv/columns.h"
 #include "conv/common.h"
-#include "conv/cores.h"
+#include "conv/cost_model.h"
 #include "conv/cudnn.h"
 #include "conv/depthwise.h"
-#include "conv/few.h"
-#include "conv/narrow.h"
-#include "conv/results.h"
-#include "conv/ring.h"
-#include "conv/taps.h"
-#include "conv/tiles.h"
-#include "conv/times.h"
+#include "conv/direct.h"
+#include "conv/im2col.h"
+#include "conv/implicit_gemm_async.h"
+#include "conv/implicit_gemm_tma.h"
+#include "conv/naive.h"
+#include "conv/pointwise.h"
+#include "conv/small_c.h"
+#include "conv/tensor_cores.h"
 #include "conv/winograd.h"
 #include "feed/feed.h"
 
 /* How a rung is laid out. */
-typedef struct way {
+typedef struct algorithm {
     /* Whether it can be; NULL: always. */
-    bool (*takes)(const gr_conv *self, const gr_conv_variant *variant);
+    bool (*supports)(const gr_conv *self, const gr_conv_variant *variant);
     /* Appends the convolution, of x and w that lie as the rung takes them. */
     gr_status (*append)(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                        const gr_conv_ends *ends, gr_program *program, gr_error *error);
-} way;
+                        const gr_conv_operands *operands, gr_program *program, gr_error *error);
+} algorithm;
 
-static const way ways[GR_CONV_WAYS] = {
-    [GR_CONV_RESULTS] = {NULL, gr_conv_by_results},
-    [GR_CONV_COLUMNS] = {gr_conv_columns_take, gr_conv_by_columns},
-    [GR_CONV_PRODUCT] = {gr_conv_tiles_take, gr_conv_by_product},
-    [GR_CONV_RECTANGLES] = {gr_conv_tiles_take, gr_conv_by_rectangles},
-    [GR_CONV_ROWS] = {gr_conv_tiles_take, gr_conv_by_rows},
-    [GR_CONV_CORES] = {gr_conv_tiles_take, gr_conv_by_cores},
-    [GR_CONV_TAPS] = {gr_conv_tiles_take, gr_conv_by_taps},
-    [GR_CONV_FEW] = {gr_conv_tiles_take, gr_conv_by_few},
-    [GR_CONV_RING] = {gr_conv_ring_takes, gr_conv_by_ring},
-    [GR_CONV_WINOGRAD] = {gr_conv_ring_takes, gr_conv_by_winograd},
-    [GR_CONV_LIBRARY] = {gr_conv_cudnn_takes, gr_conv_by_cudnn},
+static const algorithm algorithms[GR_CONV_ALGORITHMS] = {
+    [GR_CONV_NAIVE] = {NULL, gr_conv_naive},
+    [GR_CONV_IM2COL] = {gr_conv_im2col_supports, gr_conv_im2col},
+    [GR_CONV_IMPLICIT_GEMM] = {gr_conv_fits_32_bits, gr_conv_implicit_gemm},
+    [GR_CONV_DIRECT] = {gr_conv_fits_32_bits, gr_conv_direct},
+    [GR_CONV_DIRECT_ROWS] = {gr_conv_fits_32_bits, gr_conv_direct_rows},
+    [GR_CONV_TENSOR_CORES] = {gr_conv_fits_32_bits, gr_conv_tensor_cores},
+    [GR_CONV_IMPLICIT_GEMM_TMA] = {gr_conv_fits_32_bits, gr_conv_implicit_gemm_tma},
+    [GR_CONV_SMALL_C] = {gr_conv_fits_32_bits, gr_conv_small_c},
+    [GR_CONV_IMPLICIT_GEMM_ASYNC] = {gr_conv_implicit_gemm_async_supports, gr_conv_implicit_gemm_async},
+    [GR_CONV_WINOGRAD] = {gr_conv_implicit_gemm_async_supports, gr_conv_winograd},
+    [GR_CONV_LIBRARY] = {gr_conv_cudnn_supports, gr_conv_cudnn},
 };
 
 static bool is_library(const gr_conv_variant *variant) {
     return variant != NULL && variant->rung.entry == GR_ENTRY_LIBRARY;
 }
 
-static bool takes(const gr_conv *self, const gr_conv_variant *variant) {
-    const way *of = &ways[variant->way];
-    return of->takes == NULL || of->takes(self, variant);
+static bool supports(const gr_conv *self, const gr_conv_variant *variant) {
+    const algorithm *of = &algorithms[variant->algorithm];
+    return of->supports == NULL || of->supports(self, variant);
 }
 
-static bool can(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
+static bool is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
     gr_error ignored;
     return variant->rung.role != GR_ROLE_STUDY && !is_library(variant) &&
-           gr_conv_covers(variant, self->dtype) && gr_rung_check(&variant->rung, info, &ignored) == GR_OK &&
-           takes(self, variant);
+           gr_conv_supports_dtype(variant, self->dtype) &&
+           gr_rung_check(&variant->rung, info, &ignored) == GR_OK && supports(self, variant);
 }
 
 /* Takes the rung of these precisions that is over before `least` microseconds, and first: the later one of
    equals. */
 static void consider(const gr_conv *self, const gr_device_info *info, gr_precision one, gr_precision other,
-                     const gr_conv_variant **out, double *least) {
+                     const gr_conv_variant **out, double *best_time) {
     for (size_t i = 0; i < gr_conv_variant_count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
-        if ((variant->precision != one && variant->precision != other) || !can(self, variant, info))
+        if ((variant->precision != one && variant->precision != other) || !is_candidate(self, variant, info))
             continue;
-        const double time = gr_conv_time(self, variant);
-        if (time > *least)
+        const double time = gr_conv_estimate_time(self, variant);
+        if (time > *best_time)
             continue;
         *out = variant;
-        *least = time;
+        *best_time = time;
     }
 }
 
@@ -75,16 +75,16 @@ static void consider(const gr_conv *self, const gr_device_info *info, gr_precisi
    GR_ERR_VALUE where none has the precision. */
 static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
                         gr_error *error) {
-    static const double LONG = 20, CLEARLY = 0.85; /* microseconds: of a launch little can be reckoned */
-    double least = HUGE_VAL;
+    static const double LONG_US = 20, FASTER_BY = 0.85; /* microseconds: of a launch little can be reckoned */
+    double best_time = HUGE_VAL;
     *out = NULL;
-    consider(self, info, self->precision, GR_PRECISION_ANY, out, &least);
+    consider(self, info, self->precision, GR_PRECISION_ANY, out, &best_time);
     if (*out == NULL)
         return gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
                        gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
-    least *= CLEARLY;
-    if (self->precision == GR_PRECISION_TF32 && least > LONG)
-        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, out, &least);
+    best_time *= FASTER_BY;
+    if (self->precision == GR_PRECISION_TF32 && best_time > LONG_US)
+        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, out, &best_time);
     return GR_OK;
 }
 
@@ -92,54 +92,59 @@ static gr_status choose(const gr_conv *self, const gr_device_info *info, const g
 static gr_status check(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                        gr_error *error) {
     const gr_status status = gr_rung_check(&variant->rung, info, error);
-    return status != GR_OK || takes(self, variant)
+    return status != GR_OK || supports(self, variant)
                ? status
                : gr_fail(error, GR_ERR_VALUE, "variant: %s does not take such a convolution; auto does",
                          variant->rung.name);
 }
 
 /* Has the result, which lies in memory of the program, copied to the output. */
-static gr_status put(const gr_conv *self, uint32_t from, uint32_t out, gr_program *program, gr_error *error) {
+static gr_status copy_output(const gr_conv *self, uint32_t from, uint32_t out, gr_program *program,
+                             gr_error *error) {
     const gr_matmul flat = {
-        .m = gr_conv_results(self) / self->along.out, .n = self->along.out, .stack = {1, 1, 1, 1}};
-    return gr_matmul_put(&flat, gr_dtypes[self->dtype].item_bytes, from, out, program, error);
+        .m = gr_conv_output_count(self) / self->width.out, .n = self->width.out, .stack = {1, 1, 1, 1}};
+    return gr_matmul_copy_output(&flat, gr_dtypes[self->dtype].item_bytes, from, out, program, error);
 }
 
 /* Appends the convolution by the rung that is named, or the best one. */
-static gr_status by_rung(const gr_conv *self, const gr_device_info *info, const gr_conv_ends *ends,
-                         gr_program *program, gr_error *error) {
+static gr_status append_rung(const gr_conv *self, const gr_device_info *info,
+                             const gr_conv_operands *operands, gr_program *program, gr_error *error) {
     const gr_conv_variant *variant = self->variant;
     gr_conv plain = *self;
-    gr_conv_ends at = *ends;
+    gr_conv_operands at = *operands;
     gr_status status =
         variant != NULL ? check(self, variant, info, error) : choose(self, info, &variant, error);
-    if (status == GR_OK && variant->lies == GR_CONV_DENSE)
-        status = gr_conv_settle(&plain, &at, program, error);
-    return status == GR_OK ? ways[variant->way].append(&plain, variant, info, &at, program, error) : status;
+    if (status == GR_OK && variant->layout_requirement == GR_CONV_DENSE)
+        status = gr_conv_make_dense(&plain, &at, program, error);
+    return status == GR_OK ? algorithms[variant->algorithm].append(&plain, variant, info, &at, program, error)
+                           : status;
 }
 
 gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_program *program,
                        gr_error *error) {
-    const size_t bytes = (size_t)gr_conv_results(self) * gr_dtypes[self->dtype].item_bytes;
+    const size_t bytes = (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes;
     gr_program_begin(program);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
     gr_conv plain = *self;
-    const bool aside = self->aside || (is_library(self->variant) && !self->out_aligned);
-    plain.out_aligned = self->out_aligned || aside;
-    const gr_conv_ends ends = {
+    const bool needs_temporary_output =
+        self->needs_temporary_output || (is_library(self->variant) && !self->out_aligned);
+    plain.out_aligned = self->out_aligned || needs_temporary_output;
+    const gr_conv_operands operands = {
         .x = gr_program_input(program, 0),
         .w = gr_program_input(program, 1),
-        .out = aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
+        .out = needs_temporary_output ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
-    const gr_status status = gr_conv_is_depthwise(self)  ? gr_conv_by_depth(&plain, &ends, program, error)
-                             : gr_conv_is_narrow(&plain) ? gr_conv_by_narrow(&plain, &ends, program, error)
-                                                         : by_rung(&plain, info, &ends, program, error);
-    return status == GR_OK && aside ? put(self, ends.out, out, program, error) : status;
+    const gr_status status =
+        gr_conv_prefers_depthwise(self)     ? gr_conv_depthwise(&plain, &operands, program, error)
+        : gr_conv_prefers_pointwise(&plain) ? gr_conv_pointwise(&plain, &operands, program, error)
+                                            : append_rung(&plain, info, &operands, program, error);
+    return status == GR_OK && needs_temporary_output ? copy_output(self, operands.out, out, program, error)
+                                                     : status;
 }
 
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
-    if (gr_conv_results(self) == 0)
+    if (gr_conv_output_count(self) == 0)
         return GR_OK;
     gr_program *program = gr_program_new(error);
     if (program == NULL)

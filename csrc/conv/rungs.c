@@ -2,14 +2,14 @@
 
 const gr_conv_variant gr_conv_variants[] = {
 #define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes_,            \
-                precision_, way_, lies_, threads_, shared_)                                                  \
+                precision_, algorithm_, layout_requirement_, threads_, shared_)                              \
     {                                                                                                        \
         .rung = GR_RUNG_COLUMNS("conv", name, file, after, role, backends, capability, launch, title,        \
                                 technique),                                                                  \
         .dtypes = GR_CONV_##dtypes_,                                                                         \
         .precision = GR_PRECISION_##precision_,                                                              \
-        .way = GR_CONV_##way_,                                                                               \
-        .lies = GR_CONV_##lies_,                                                                             \
+        .algorithm = GR_CONV_##algorithm_,                                                                   \
+        .layout_requirement = GR_CONV_##layout_requirement_,                                                 \
         .threads = threads_,                                                                                 \
         .shared = shared_,                                                                                   \
     },
@@ -30,7 +30,7 @@ gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *
     return status;
 }
 
-bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype) {
+bool gr_conv_supports_dtype(const gr_conv_variant *variant, gr_dtype dtype) {
     static const bool sets[GR_CONV_SETS][GR_DTYPE_COUNT] = {
         [GR_CONV_FLOATS] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
@@ -41,7 +41,7 @@ bool gr_conv_covers(const gr_conv_variant *variant, gr_dtype dtype) {
     return sets[variant->dtypes][dtype];
 }
 
-bool gr_conv_makes(const gr_conv_variant *variant, gr_precision precision) {
+bool gr_conv_supports_precision(const gr_conv_variant *variant, gr_precision precision) {
     return variant->precision == GR_PRECISION_ANY || variant->precision == precision ||
            (variant->rung.entry == GR_ENTRY_LIBRARY && precision == GR_PRECISION_TF32);
 }

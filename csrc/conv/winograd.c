@@ -1,9 +1,9 @@
 #include "conv/winograd.h"
 
 #include "base/limits.h"
-#include "conv/ring.h"
+#include "conv/implicit_gemm_async.h"
 
-enum { HIGH = 2, PLACES = 16, EACH = 4, SQUARE = 16 /* filters, and channels, of a block */ };
+enum { TILE = 2, PRODUCTS = 16, VEC4 = 4, SQUARE = 16 /* filters, and channels, of a block */ };
 
 static bool is_three(const gr_conv_axis *axis) {
     enum { TAPS = 3 };
@@ -11,28 +11,29 @@ static bool is_three(const gr_conv_axis *axis) {
 }
 
 static uint64_t tiles_of(const gr_conv *self) {
-    return self->batch * gr_ceil_div(self->down.out, HIGH) * gr_ceil_div(self->along.out, HIGH);
+    return self->batch * gr_ceil_div(self->height.out, TILE) * gr_ceil_div(self->width.out, TILE);
 }
 
 /* Its kernels number their threads, and the elements of a place, in 32 bits. */
-static bool fits(const gr_conv *self) {
-    const uint64_t deepest = self->channels > self->filters ? self->channels : self->filters;
-    uint64_t most;
-    return is_three(&self->down) && is_three(&self->along) && self->groups == 1 && self->channels > 0 &&
-           !__builtin_mul_overflow(tiles_of(self), deepest, &most) && most < INT32_MAX &&
+static bool supports(const gr_conv *self) {
+    const uint64_t max_depth = self->channels > self->filters ? self->channels : self->filters;
+    uint64_t max_elements;
+    return is_three(&self->height) && is_three(&self->width) && self->groups == 1 && self->channels > 0 &&
+           !__builtin_mul_overflow(tiles_of(self), max_depth, &max_elements) && max_elements < INT32_MAX &&
            (self->layout == GR_CONV_NCHW ||
-            (self->channels % EACH == 0 && self->filters % EACH == 0 && self->out_aligned));
+            (self->channels % VEC4 == 0 && self->filters % VEC4 == 0 && self->out_aligned));
 }
 
 /* Appends a launch of a kernel that has a thread for each of so many. */
 static gr_status transform(const gr_conv *self, const gr_conv_variant *variant, const char *form,
-                           uint64_t threads, const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    const gr_conv_tiles_params params = {.conv = gr_conv_describe(self),
-                                         .parts = tiles_of(self),
-                                         .across = gr_ceil_div(self->along.out, HIGH),
-                                         .down = gr_ceil_div(self->down.out, HIGH)};
-    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, ends, program);
-    return gr_conv_spread(step, gr_ceil_div(threads, variant->threads), 1, 1, variant->threads, error);
+                           uint64_t threads, const gr_conv_operands *operands, gr_program *program,
+                           gr_error *error) {
+    const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
+                                         .filter_tiles = tiles_of(self),
+                                         .tiles_x = gr_ceil_div(self->width.out, TILE),
+                                         .tiles_y = gr_ceil_div(self->height.out, TILE)};
+    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, operands, program);
+    return gr_conv_set_grid(step, gr_ceil_div(threads, variant->threads), 1, 1, variant->threads, error);
 }
 
 /* In NHWC of tiles and channels, by channels and filters; in NCHW the other way round. */
@@ -44,35 +45,36 @@ static gr_matmul product_of(const gr_conv *self) {
                          .m = nhwc ? tiles : filters,
                          .n = nhwc ? filters : tiles,
                          .k = channels,
-                         .stack = {PLACES, 1, 1, 1},
+                         .stack = {PRODUCTS, 1, 1, 1},
                          .out_aligned = true};
-    product.a = (gr_matmul_side){.row = (int64_t)product.k,
+    product.a = (gr_matmul_view){.row = (int64_t)product.k,
                                  .column = 1,
                                  .stack = {(int64_t)(product.m * product.k), 0, 0, 0},
                                  .aligned = true};
-    product.b = (gr_matmul_side){.row = (int64_t)product.n,
+    product.b = (gr_matmul_view){.row = (int64_t)product.n,
                                  .column = 1,
                                  .stack = {(int64_t)(product.k * product.n), 0, 0, 0},
                                  .aligned = true};
     return product;
 }
 
-gr_status gr_conv_by_winograd(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                              const gr_conv_ends *ends, gr_program *program, gr_error *error) {
-    if (!fits(self)) {
+gr_status gr_conv_winograd(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                           const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+    if (!supports(self)) {
         const gr_status status = gr_conv_find("c2_ring", &variant, error);
-        return status == GR_OK ? gr_conv_by_ring(self, variant, info, ends, program, error) : status;
+        return status == GR_OK ? gr_conv_implicit_gemm_async(self, variant, info, operands, program, error)
+                               : status;
     }
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t tiles = tiles_of(self), channels = self->channels, filters = self->filters;
-    const size_t item = PLACES * gr_dtypes[self->dtype].item_bytes;
+    const size_t item = PRODUCTS * gr_dtypes[self->dtype].item_bytes;
     const uint32_t seen = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * channels) * item),
                    taps =
                        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(channels * filters) * item),
                    sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * filters) * item);
-    const gr_conv_ends of_x = {ends->x, ends->w, seen}, of_w = {ends->x, ends->w, taps},
-                       back = {sums, ends->w, ends->out};
-    const uint64_t each = nhwc ? EACH : 1;
+    const gr_conv_operands of_x = {operands->x, operands->w, seen}, of_w = {operands->x, operands->w, taps},
+                           back = {sums, operands->w, operands->out};
+    const uint64_t each = nhwc ? VEC4 : 1;
     const uint64_t squares = gr_ceil_div(channels, SQUARE) * gr_ceil_div(filters, SQUARE);
     gr_status status =
         transform(self, variant, nhwc ? "_filters_nhwc" : "_filters_nchw",
@@ -81,7 +83,7 @@ gr_status gr_conv_by_winograd(const gr_conv *self, const gr_conv_variant *varian
         status = transform(self, variant, nhwc ? "_pictures_nhwc" : "_pictures_nchw", tiles * channels / each,
                            &of_x, program, error);
     const gr_matmul product = product_of(self);
-    const gr_matmul_ends matrices = {nhwc ? seen : taps, nhwc ? taps : seen, sums};
+    const gr_matmul_operands matrices = {nhwc ? seen : taps, nhwc ? taps : seen, sums};
     if (status == GR_OK)
         status = gr_matmul_append(&product, info, &matrices, program, error);
     if (status == GR_OK)

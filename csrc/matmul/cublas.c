@@ -19,10 +19,10 @@ typedef void *handle;
     X(set_workspace, "cublasSetWorkspace_v2", (handle self, void *memory, size_t bytes))                     \
     X(set_math_mode, "cublasSetMathMode", (handle self, int mode))                                           \
     X(multiply, "cublasGemmStridedBatchedEx_64",                                                             \
-      (handle self, int turned_a, int turned_b, int64_t m, int64_t n, int64_t k, const void *alpha,          \
-       const void *a, int type_a, int64_t pitch_a, int64_t apart_a, const void *b, int type_b,               \
-       int64_t pitch_b, int64_t apart_b, const void *beta, void *c, int type_c, int64_t pitch_c,             \
-       int64_t apart_c, int64_t count, int compute, int algorithm))
+      (handle self, int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const void *alpha,            \
+       const void *a, int type_a, int64_t lda, int64_t stride_a, const void *b, int type_b, int64_t ldb,     \
+       int64_t stride_b, const void *beta, void *c, int type_c, int64_t ldc, int64_t stride_c,               \
+       int64_t count, int compute, int algorithm))
 
 /* The library is one for the process, and a handle one for a device. Streams and workspaces are set in a
    handle, so that one thread at a time may use it. */
@@ -70,37 +70,37 @@ static gr_status check(int code, const char *doing, gr_error *error) {
 /* ---- the plan ---- */
 
 /* Of a side that cuBLAS takes: whether it lies down columns. */
-static bool is_turned(const gr_matmul_side *side) {
+static bool is_column_major(const gr_matmul_view *side) {
     return side->column != 1;
 }
 
 /* Whether it takes a side as it lies. Strides that are never taken become what it takes. */
-static bool takes(gr_matmul_side *side, uint64_t rows, uint64_t columns) {
+static bool has_leading_dimension(gr_matmul_view *side, uint64_t rows, uint64_t columns) {
     const int64_t wide = (int64_t)columns, high = (int64_t)rows;
     if (rows == 1)
         side->row = side->column == 1 || columns == 1 ? wide : 1;
     if (columns == 1)
         side->column = side->row >= wide ? 1 : high;
-    const bool taken = is_turned(side) ? side->row == 1 && side->column >= high : side->row >= wide;
+    const bool taken = is_column_major(side) ? side->row == 1 && side->column >= high : side->row >= wide;
     return taken && side->stack[0] >= 0;
 }
 
-static gr_status settle(gr_matmul_side *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
-                        uint32_t *buffer, gr_program *program, gr_error *error) {
+static gr_status prepare(gr_matmul_view *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
+                         uint32_t *buffer, gr_program *program, gr_error *error) {
     const gr_matmul_shape shape = {rows, columns, columns};
-    if (takes(side, rows, columns))
+    if (has_leading_dimension(side, rows, columns))
         return GR_OK;
-    return gr_matmul_pack(side, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program,
-                          error);
+    return gr_matmul_pack_operand(side, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer,
+                                  program, error);
 }
 
-gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_ends *ends, gr_program *program,
+gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operands, gr_program *program,
                          gr_error *error) {
-    gr_matmul_ends from = *ends;
+    gr_matmul_operands from = *operands;
     cublas_call call = {.call = {.name = "cublas"}, .product = *self};
-    gr_status status = settle(&call.product.a, self->m, self->k, self, &from.a, program, error);
+    gr_status status = prepare(&call.product.a, self->m, self->k, self, &from.a, program, error);
     if (status == GR_OK)
-        status = settle(&call.product.b, self->k, self->n, self, &from.b, program, error);
+        status = prepare(&call.product.b, self->k, self->n, self, &from.b, program, error);
     if (status != GR_OK)
         return status;
     const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
@@ -125,8 +125,8 @@ static void *pointer(gr_devptr base, int64_t elements, gr_dtype dtype) {
     return (void *)(uintptr_t)(base + (uint64_t)(elements * (int64_t)gr_dtypes[dtype].item_bytes));
 }
 
-static int64_t pitch_of(const gr_matmul_side *side) {
-    return is_turned(side) ? side->column : side->row;
+static int64_t leading_dimension(const gr_matmul_view *side) {
+    return is_column_major(side) ? side->column : side->row;
 }
 
 /* The products of the first dimension of the stack, of which number `first` is the first. cuBLAS counts down
@@ -145,10 +145,10 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
         at_a += (int64_t)(index % p->stack[d]) * p->a.stack[d];
         at_b += (int64_t)(index % p->stack[d]) * p->b.stack[d];
     }
-    return cublas.multiply(self, is_turned(&p->b), is_turned(&p->a), n, m, k,
+    return cublas.multiply(self, is_column_major(&p->b), is_column_major(&p->a), n, m, k,
                            wide ? (const void *)one : narrow_one, pointer(call->b, at_b, p->dtype), type,
-                           pitch_of(&p->b), p->b.stack[0], pointer(call->a, at_a, p->dtype), type,
-                           pitch_of(&p->a), p->a.stack[0], wide ? (const void *)zero : narrow_zero,
+                           leading_dimension(&p->b), p->b.stack[0], pointer(call->a, at_a, p->dtype), type,
+                           leading_dimension(&p->a), p->a.stack[0], wide ? (const void *)zero : narrow_zero,
                            pointer(call->c, (int64_t)first * m * n, p->dtype), type, n, m * n,
                            (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
 }
@@ -156,7 +156,7 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
 /* The context of the device is current. */
 static gr_status run(const gr_library_call *call, void *stream, gr_error *error) {
     const cublas_call *p = (const cublas_call *)call;
-    const uint64_t count = gr_matmul_count(p->product.stack);
+    const uint64_t count = gr_matmul_stack_count(p->product.stack);
     pthread_mutex_lock(&cublas.lock);
     handle *self = &cublas.handles[p->device];
     gr_status status = GR_OK;

@@ -10,7 +10,7 @@ gr_status gr_cublas_open(gr_error *error);
 
 /* Appends the product; sides that lie neither along rows nor down columns are copied first. The step lacks
    what gr_cublas_complete fills in: the library, and which device it is. */
-gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_ends *ends, gr_program *program,
+gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operands, gr_program *program,
                          gr_error *error);
 gr_status gr_cublas_complete(gr_device *device, gr_program *program, gr_error *error);
 

@@ -7,19 +7,19 @@
 #include "feed/feed.h"
 #include "matmul/common.h"
 #include "matmul/cublas.h"
-#include "matmul/maps.h"
+#include "matmul/gemv.h"
+#include "matmul/tensor_maps.h"
 #include "matmul/tiles.h"
-#include "matmul/vector.h"
 
 enum {
     /* Products with an element, from which on a copy of a side pays that lies by rows. On an H200 3000 x 3001
        x 500 takes 215 us with one and 221 without, 1000 x 1001 x 1002 57 and 55. */
-    OFTEN = 2048,
-    EACH = 4, /* elements of float32 in 16 bytes */
+    REUSE = 2048,
+    VEC4 = 4, /* elements of float32 in 16 bytes */
 };
 
 /* The elements of a row must lie side by side: strides that are never taken may be anything. */
-static bool is_packed(const gr_matmul_side *side, uint64_t columns) {
+static bool is_packed(const gr_matmul_view *side, uint64_t columns) {
     return side->column == 1 || columns <= 1;
 }
 
@@ -28,7 +28,7 @@ gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info
     const gr_status status = gr_rung_check(rung, info, error);
     if (status != GR_OK)
         return status;
-    if (gr_matmul_is_exact(variant) && info->kind == GR_DEVICE_CUDA &&
+    if (gr_matmul_is_arch_specific(variant) && info->kind == GR_DEVICE_CUDA &&
         info->can.capability != rung->capability)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s is for compute capability %u.%u alone; %s has %d.%d",
                        rung->name, (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10),
@@ -46,15 +46,15 @@ static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dty
                  const gr_device_info *info) {
     gr_error ignored;
     const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
-    const uint64_t most = INT32_MAX / 2; /* of coordinates, of which a complex number takes two */
-    const bool mapped = variant->a_box == 0 || (k > 0 && k <= most && longest <= most);
+    const uint64_t max_coordinate = INT32_MAX / 2; /* of coordinates, of which a complex number takes two */
+    const bool mapped = variant->a_box == 0 || (k > 0 && k <= max_coordinate && longest <= max_coordinate);
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&
-           gr_matmul_covers(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
+           gr_matmul_supports_dtype(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
 }
 
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
     if (gr_matmul_has_tiles(variant))
-        return gr_matmul_tile(self, variant);
+        return gr_matmul_choose_tiling(self, variant);
     return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1};
 }
 
@@ -66,7 +66,7 @@ static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_i
         if (!fits(variant, self, dtype, info))
             continue;
         /* The last of those that have tiles asks most of the device: it has all of them to choose from. */
-        *out = variant->rows == 0 ? gr_matmul_tile(self, NULL) : tiling_of(self, variant);
+        *out = variant->rows == 0 ? gr_matmul_choose_tiling(self, NULL) : tiling_of(self, variant);
         return GR_OK;
     }
     *out = (gr_matmul_tiling){NULL, GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1, 1};
@@ -82,47 +82,47 @@ static gr_dtype kernel_dtype(gr_dtype dtype) {
 }
 
 /* A side of a product. */
-typedef struct settled {
-    gr_matmul_side side;
+typedef struct operand {
+    gr_matmul_view side;
     uint64_t rows, columns;
-    uint64_t times; /* that each element serves */
+    uint64_t reuse; /* that each element serves */
     bool is_b;
-    bool roomy; /* rows may be read as far as the next boundary of 16 bytes */
+    bool padded_to_16_bytes; /* rows may be read as far as the next boundary of 16 bytes */
     uint32_t buffer;
-} settled;
+} operand;
 
 /* Whether it lies as a kernel that has tiles takes it without checks: by rows, of which those of B are copied
    16 bytes at once. */
-static bool is_by_rows(const settled *of) {
-    const gr_matmul_side *side = &of->side;
-    return is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % EACH == 0));
+static bool is_row_major(const operand *of) {
+    const gr_matmul_view *side = &of->side;
+    return is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % VEC4 == 0));
 }
 
 /* Whether the entry of a rung with tiles takes both sides that checks nothing. */
-static bool is_plain(const gr_matmul *self, const settled *a, const settled *b,
-                     const gr_matmul_tiling *tiling) {
-    bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_STEP &&
-                 a->side.column == 1 && is_by_rows(b) && (self->n % EACH == 0 || b->roomy);
+static bool needs_no_checks(const gr_matmul *self, const operand *a, const operand *b,
+                            const gr_matmul_tiling *tiling) {
+    bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_TILE_K &&
+                 a->side.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        plain = plain && b->side.stack[d] % EACH == 0;
+        plain = plain && b->side.stack[d] % VEC4 == 0;
     return plain;
 }
 
 /* Appends the product of sides that lie as the kernel takes them. */
-static gr_status multiply(const gr_matmul *self, const settled *of_a, const settled *of_b,
+static gr_status multiply(const gr_matmul *self, const operand *of_a, const operand *of_b,
                           const gr_matmul_tiling *tiling, gr_dtype dtype, uint32_t out, gr_program *program,
                           gr_error *error) {
-    const gr_matmul_side *a = &of_a->side, *b = &of_b->side;
+    const gr_matmul_view *a = &of_a->side, *b = &of_b->side;
     const gr_matmul_variant *variant = tiling->variant;
-    const uint64_t results = gr_matmul_results(self);
+    const uint64_t results = gr_matmul_output_count(self);
     gr_matmul_params params = {
         .m = self->m,
         .n = self->n,
         .k = self->k,
         .a_row = a->row,
         .b_row = b->row,
-        .across = gr_ceil_div(self->n, tiling->columns),
-        .pairs = gr_matmul_count(self->stack) * tiling->slices,
+        .n_tiles = gr_ceil_div(self->n, tiling->columns),
+        .pairs = gr_matmul_stack_count(self->stack) * tiling->slices,
         .a_column = a->column,
         .b_column = b->column,
         .slices = tiling->slices,
@@ -143,40 +143,41 @@ static gr_status multiply(const gr_matmul *self, const settled *of_a, const sett
     gr_program_place(program, offsetof(gr_matmul_params, c), c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
     char form[24] = "";
-    const char *how = gr_matmul_has_tiles(variant) && !is_plain(self, of_a, of_b, tiling) ? "_any" : "";
+    const char *how =
+        gr_matmul_has_tiles(variant) && !needs_no_checks(self, of_a, of_b, tiling) ? "_any" : "";
     if (variant != NULL && variant->rows == 0) /* entries for each of its tiles */
         snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "%s", tiling->rows, tiling->columns, how);
     else
         snprintf(form, sizeof form, "%s", how);
-    gr_matmul_name(variant, dtype, form, &step->kernel);
-    step->cluster[0] = tiling->parts;
+    gr_matmul_name_kernel(variant, dtype, form, &step->kernel);
+    step->cluster[0] = tiling->cluster;
     const gr_status status =
-        gr_matmul_spread(step, gr_ceil_div(self->m, tiling->rows) * params.across * tiling->parts,
-                         params.pairs, tiling->threads, error);
+        gr_matmul_set_grid(step, gr_ceil_div(self->m, tiling->rows) * params.n_tiles * tiling->cluster,
+                           params.pairs, tiling->threads, error);
     return status == GR_OK && tiling->slices > 1
                ? gr_matmul_add_slices(self, variant, tiling->slices, c, out, program, error)
                : status;
 }
 
 /* Has a side copied unless the kernel takes it as it lies. */
-static gr_status settle(settled *of, const gr_matmul *self, const gr_matmul_variant *variant,
-                        gr_program *program, gr_error *error) {
-    gr_matmul_side *side = &of->side;
-    const bool by_map = variant != NULL && variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
-    const bool parted = by_map && variant->precision == GR_PRECISION_F16X3;
+static gr_status prepare(operand *of, const gr_matmul *self, const gr_matmul_variant *variant,
+                         gr_program *program, gr_error *error) {
+    gr_matmul_view *side = &of->side;
+    const bool by_tma = variant != NULL && variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
+    const bool is_split = by_tma && variant->precision == GR_PRECISION_F16X3;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    const uint64_t pitch = by_map || tiled ? gr_matmul_maps_pitch(of->columns, item_bytes) : of->columns;
+    const uint64_t pitch = by_tma || tiled ? gr_matmul_padded_row(of->columns, item_bytes) : of->columns;
     const gr_matmul_shape shape = {of->rows, of->columns, pitch};
-    if (by_map && of->rows == 1)
+    if (by_tma && of->rows == 1)
         side->row = (int64_t)pitch; /* it is never taken */
-    const bool as_it_lies = parted   ? gr_matmul_parts_take(side, of->columns)
-                            : by_map ? gr_matmul_maps_take(side, of->columns, item_bytes)
-                            : tiled  ? of->times < OFTEN || is_by_rows(of)
-                                     : is_packed(side, of->columns);
-    if (as_it_lies || self->k == 0)
+    const bool is_supported = is_split ? gr_matmul_f16x3_supports(side, of->columns)
+                              : by_tma ? gr_matmul_tma_supports(side, of->columns, item_bytes)
+                              : tiled  ? of->reuse < REUSE || is_row_major(of)
+                                       : is_packed(side, of->columns);
+    if (is_supported || self->k == 0)
         return GR_OK;
-    of->roomy = true;
-    return gr_matmul_pack(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
+    of->padded_to_16_bytes = true;
+    return gr_matmul_pack_operand(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
 }
 
 static bool is_library(const gr_matmul_variant *variant) {
@@ -185,16 +186,16 @@ static bool is_library(const gr_matmul_variant *variant) {
 
 /* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
 static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
-                            const gr_matmul_ends *ends, gr_program *program, gr_error *error) {
-    settled a = {self->a, self->m, self->k, self->n, false, false, ends->a};
-    settled b = {self->b, self->k, self->n, self->m, true, false, ends->b};
+                            const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
+    operand a = {self->a, self->m, self->k, self->n, false, false, operands->a};
+    operand b = {self->b, self->k, self->n, self->m, true, false, operands->b};
     gr_matmul_tiling tiling;
     gr_status status = GR_OK;
     gr_matmul plain = *self;
     if (self->k == 0)
         plain.precision = GR_PRECISION_IEEE; /* all are zeros, whatever makes them */
     if (is_library(self->variant) && self->k > 0)
-        return gr_cublas_plan(self, ends, program, error);
+        return gr_cublas_plan(self, operands, program, error);
     if (self->variant == NULL || (self->k == 0 && (self->variant->a_box > 0 || is_library(self->variant))))
         status = choose(&plain, dtype, info, &tiling, error);
     else
@@ -202,44 +203,45 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     if (status != GR_OK)
         return status;
     const gr_matmul_variant *variant = tiling.variant;
-    status = settle(&a, self, variant, program, error);
+    status = prepare(&a, self, variant, program, error);
     if (status == GR_OK)
-        status = settle(&b, self, variant, program, error);
+        status = prepare(&b, self, variant, program, error);
     if (status != GR_OK)
         return status;
     if (variant == NULL || variant->a_box == 0)
-        return multiply(self, &a, &b, &tiling, dtype, ends->c, program, error);
-    const gr_matmul_ends copied = {a.buffer, b.buffer, ends->c};
-    return gr_matmul_maps_multiply(self, &a.side, &b.side, variant, &copied, program, error);
+        return multiply(self, &a, &b, &tiling, dtype, operands->c, program, error);
+    const gr_matmul_operands copied = {a.buffer, b.buffer, operands->c};
+    return gr_matmul_tma(self, &a.side, &b.side, variant, &copied, program, error);
 }
 
-gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info, const gr_matmul_ends *ends,
-                           gr_program *program, gr_error *error) {
+gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
+                           const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
     const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
-    return gr_matmul_is_vector(self) ? gr_matmul_vector(self, dtype, ends, program, error)
-                                     : plan_tiles(self, dtype, info, ends, program, error);
+    return gr_matmul_prefers_gemv(self) ? gr_matmul_gemv(self, dtype, operands, program, error)
+                                        : plan_tiles(self, dtype, info, operands, program, error);
 }
 
 gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
                          gr_error *error) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     gr_program_begin(program);
-    const size_t bytes = (size_t)gr_matmul_results(self) * item_bytes;
+    const size_t bytes = (size_t)gr_matmul_output_count(self) * item_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    const gr_matmul_ends ends = {
+    const gr_matmul_operands operands = {
         .a = gr_program_input(program, 0),
         .b = gr_program_input(program, 1),
-        .c = self->aside ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
+        .c = self->needs_temporary_output ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
     };
-    const gr_status status = gr_matmul_append(self, info, &ends, program, error);
-    return status == GR_OK && self->aside ? gr_matmul_put(self, item_bytes, ends.c, out, program, error)
-                                          : status;
+    const gr_status status = gr_matmul_append(self, info, &operands, program, error);
+    return status == GR_OK && self->needs_temporary_output
+               ? gr_matmul_copy_output(self, item_bytes, operands.c, out, program, error)
+               : status;
 }
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
     gr_status status = GR_OK;
-    if (gr_matmul_results(self) == 0)
+    if (gr_matmul_output_count(self) == 0)
         return GR_OK;
     gr_program *program = gr_program_new(error);
     if (program == NULL)

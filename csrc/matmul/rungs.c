@@ -47,14 +47,14 @@ gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_err
     return status;
 }
 
-bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
+bool gr_matmul_supports_dtype(const gr_matmul_variant *variant, gr_dtype dtype) {
     static const bool sets[GR_MATMUL_SETS][GR_DTYPE_COUNT] = {
         [GR_MATMUL_FOUR] =
             {[GR_DTYPE_f32] = true, [GR_DTYPE_f64] = true, [GR_DTYPE_i32] = true, [GR_DTYPE_i64] = true},
         [GR_MATMUL_F32] = {[GR_DTYPE_f32] = true},
         [GR_MATMUL_SINGLES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_c64] = true},
         [GR_MATMUL_DOUBLES] = {[GR_DTYPE_f64] = true, [GR_DTYPE_c128] = true},
-        [GR_MATMUL_CORES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
+        [GR_MATMUL_TENSOR_CORES] = {[GR_DTYPE_f32] = true, [GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_MATMUL_HALVES] = {[GR_DTYPE_f16] = true, [GR_DTYPE_bf16] = true},
         [GR_MATMUL_LIBRARY] = {[GR_DTYPE_f16] = true,
                                [GR_DTYPE_bf16] = true,
@@ -66,7 +66,7 @@ bool gr_matmul_covers(const gr_matmul_variant *variant, gr_dtype dtype) {
     return sets[variant->dtypes][dtype];
 }
 
-bool gr_matmul_makes(const gr_matmul_variant *variant, gr_precision precision) {
+bool gr_matmul_supports_precision(const gr_matmul_variant *variant, gr_precision precision) {
     return precision == variant->precision ||
            (variant->rung.entry == GR_ENTRY_LIBRARY && precision == GR_PRECISION_TF32);
 }

@@ -42,14 +42,14 @@ static const places places_of[GR_CONV_LAYOUTS] = {
 };
 
 /* Elements from one to the next along an axis; 0 where there is no next. */
-static int64_t step_of(const py_operand *operand, size_t axis) {
+static int64_t stride_of(const py_operand *operand, size_t axis) {
     const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
     return operand->extent[axis] <= 1 ? 0 : operand->stride[axis] / item;
 }
 
-static gr_conv_steps steps_of(const py_operand *operand, const places *at) {
-    return (gr_conv_steps){step_of(operand, at->outer), step_of(operand, at->down),
-                           step_of(operand, at->along), step_of(operand, at->channel)};
+static gr_conv_strides strides_of(const py_operand *operand, const places *at) {
+    return (gr_conv_strides){stride_of(operand, at->outer), stride_of(operand, at->down),
+                             stride_of(operand, at->along), stride_of(operand, at->channel)};
 }
 
 /* Makes one picture a stack of one. */
@@ -103,15 +103,15 @@ static const char *describe(convolution *self) {
     conv->groups = (uint64_t)self->groups;
     conv->channels = w->extent[at->channel];
     conv->filters = w->extent[at->outer] / conv->groups;
-    if (!describe_axis(self, DOWN, x->extent[at->down], w->extent[at->down], &conv->down) ||
-        !describe_axis(self, ALONG, x->extent[at->along], w->extent[at->along], &conv->along))
+    if (!describe_axis(self, DOWN, x->extent[at->down], w->extent[at->down], &conv->height) ||
+        !describe_axis(self, ALONG, x->extent[at->along], w->extent[at->along], &conv->width))
         return "x, w: the kernel does not fit into the padded pictures";
-    conv->x.steps = steps_of(x, at);
-    conv->w.steps = steps_of(w, at);
+    conv->x.strides = strides_of(x, at);
+    conv->w.strides = strides_of(w, at);
     uint64_t extent[4];
     extent[at->outer] = conv->batch;
-    extent[at->down] = conv->down.out;
-    extent[at->along] = conv->along.out;
+    extent[at->down] = conv->height.out;
+    extent[at->along] = conv->width.out;
     extent[at->channel] = w->extent[at->outer];
     job->ndim = single ? 3 : 4;
     memcpy(job->extent, extent + (single ? 1 : 0), job->ndim * sizeof extent[0]);
@@ -124,14 +124,14 @@ static void note_places(convolution *self) {
     self->conv.x.aligned = job->inputs[PICTURES].source.origin % 16 == 0;
     self->conv.w.aligned = job->inputs[FILTERS].source.origin % 16 == 0;
     self->conv.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
-    self->conv.aside = py_job_overlaps(job);
+    self->conv.needs_temporary_output = py_job_overlaps(job);
 }
 
 /* Whether there is a rung for elements of a dtype. */
 static bool is_float(gr_dtype dtype) {
     bool found = false;
     for (size_t i = 0; i < gr_conv_variant_count; ++i)
-        found = found || gr_conv_covers(&gr_conv_variants[i], dtype);
+        found = found || gr_conv_supports_dtype(&gr_conv_variants[i], dtype);
     return found;
 }
 
@@ -204,13 +204,14 @@ static bool take_names(const py_arguments given, gr_conv *conv) {
         return false;
     if (name == NULL || strcmp(name, "auto") == 0)
         return true;
-    if (gr_conv_find(name, &conv->variant, &ignored) != GR_OK || !gr_conv_covers(conv->variant, conv->dtype))
+    if (gr_conv_find(name, &conv->variant, &ignored) != GR_OK ||
+        !gr_conv_supports_dtype(conv->variant, conv->dtype))
         return false;
     if (conv->variant->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
         return false; /* Python knows where else to look */
     if (!precise && conv->variant->precision != GR_PRECISION_ANY)
         conv->precision = conv->variant->precision;
-    return gr_conv_makes(conv->variant, conv->precision);
+    return gr_conv_supports_precision(conv->variant, conv->precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
@@ -305,7 +306,7 @@ static int take_rung(convolution *self, PyObject *variant, PyObject *precision) 
         if (conv->variant->precision != GR_PRECISION_ANY)
             conv->precision = conv->variant->precision;
     }
-    if (conv->variant != NULL && !gr_conv_covers(conv->variant, conv->dtype))
+    if (conv->variant != NULL && !gr_conv_supports_dtype(conv->variant, conv->dtype))
         return PY_REFUSE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
                          gr_dtypes[conv->dtype].numpy_name);
     if (precision == Py_None)
@@ -391,7 +392,7 @@ PyObject *py_conv_records(void) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
-            if (gr_conv_covers(variant, (gr_dtype)dtype))
+            if (gr_conv_supports_dtype(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "conv2d", gr_dtypes[dtype].numpy_name));
         const char *precision =
             variant->precision == GR_PRECISION_ANY ? "" : gr_precisions[variant->precision];

@@ -24,7 +24,7 @@ static void begin(product *self, py_state *state) {
     self->job.input_count = 2;
     self->matmul.variant = NULL;
     self->matmul.precision = GR_PRECISION_IEEE;
-    self->matmul.aside = false;
+    self->matmul.needs_temporary_output = false;
 }
 
 /* ---- shapes ---- */
@@ -110,7 +110,7 @@ static void note_places(product *self) {
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
     self->matmul.b.aligned = job->inputs[RIGHT].source.origin % 16 == 0;
     self->matmul.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
-    self->matmul.aside = py_job_overlaps(job);
+    self->matmul.needs_temporary_output = py_job_overlaps(job);
 }
 
 /* ---- the run ---- */
@@ -141,13 +141,13 @@ static bool take_variant(PyObject *name, bool precise, product *self) {
     if (text == NULL || strcmp(text, "auto") == 0)
         return text != NULL;
     if (gr_matmul_find(text, &self->matmul.variant, &ignored) != GR_OK ||
-        !gr_matmul_covers(self->matmul.variant, self->matmul.dtype))
+        !gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype))
         return false;
     if (self->matmul.variant->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
         return false; /* Python knows where else to look */
     if (!precise)
         self->matmul.precision = self->matmul.variant->precision;
-    return gr_matmul_makes(self->matmul.variant, self->matmul.precision);
+    return gr_matmul_supports_precision(self->matmul.variant, self->matmul.precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
@@ -248,7 +248,7 @@ static int take_product(py_state *state, PyObject *const *args, product *self) {
         py_raise(state, &error);
         return -1;
     }
-    return gr_matmul_covers(self->matmul.variant, self->matmul.dtype)
+    return gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype)
                ? 0
                : PY_REFUSE(PyExc_TypeError, "a: %s does not take dtype %s", name,
                            gr_dtypes[self->matmul.dtype].numpy_name);
@@ -332,14 +332,14 @@ PyObject *py_matmul_records(void) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
-            if (gr_matmul_covers(variant, (gr_dtype)dtype))
+            if (gr_matmul_supports_dtype(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
         py_append(&list,
                   py_rung_record(&variant->rung, py_as_tuple(coverage),
                                  variant->threads > 0 ? Py_BuildValue("(I)", (unsigned)variant->threads)
                                                       : PyTuple_New(0),
                                  variant->threads, false, false, gr_precisions[variant->precision],
-                                 gr_matmul_is_exact(variant)));
+                                 gr_matmul_is_arch_specific(variant)));
     }
     return list;
 }

@@ -15,38 +15,38 @@ template <class T, bool TOGETHER>
 __device__ T conv(const gr_conv_params &p, uint64_t image, uint64_t y, uint64_t x, uint64_t filter) {
     typedef typename Wide<T>::type W;
     const int64_t step_of_x = TOGETHER ? 1 : p.of_x.channel, step_of_w = TOGETHER ? 1 : p.of_w.channel;
-    const int64_t down = int64_t(p.down.dilation) * p.of_x.down,
-                  along = int64_t(p.along.dilation) * p.of_x.along;
-    const uint64_t top = conv_tap(p.down, y, 0), left = conv_tap(p.along, x, 0); // which x may not have
+    const int64_t down = int64_t(p.height.dilation) * p.of_x.row,
+                  along = int64_t(p.width.dilation) * p.of_x.column;
+    const uint64_t top = conv_tap(p.height, y, 0), left = conv_tap(p.width, x, 0); // which x may not have
     const T *line = reinterpret_cast<const T *>(p.x) +
                     conv_offset(p.of_x, image, top, left, filter / p.filters * p.channels);
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sum = 0;
-    for (uint64_t i = 0, row = top; i < p.down.kernel; ++i) {
-        if (row < p.down.size) {
+    for (uint64_t i = 0, row = top; i < p.height.kernel; ++i) {
+        if (row < p.height.size) {
             const T *seen = line, *tap = taps;
-            for (uint64_t j = 0, column = left; j < p.along.kernel; ++j) {
+            for (uint64_t j = 0, column = left; j < p.width.kernel; ++j) {
                 const T *a = seen, *b = tap;
-                if (column < p.along.size)
+                if (column < p.width.size)
 #pragma unroll 4
                     for (uint64_t c = 0; c < p.channels; ++c, a += step_of_x, b += step_of_w)
                         sum = multiply_add(Wide<T>::of(*a), Wide<T>::of(*b), sum);
                 seen += along;
-                tap += p.of_w.along;
-                column += p.along.dilation;
+                tap += p.of_w.column;
+                column += p.width.dilation;
             }
         }
         line += down;
-        taps += p.of_w.down;
-        row += p.down.dilation;
+        taps += p.of_w.row;
+        row += p.height.dilation;
     }
     return Wide<T>::back(sum);
 }
 
 template <class T, bool TOGETHER>
 __device__ void conv_pixel(const gr_conv_params &p, uint64_t pixel, uint64_t filter) {
-    const uint64_t x = pixel % p.along.out, row = pixel / p.along.out;
-    const uint64_t y = row % p.down.out, image = row / p.down.out;
+    const uint64_t x = pixel % p.width.out, row = pixel / p.width.out;
+    const uint64_t y = row % p.height.out, image = row / p.height.out;
     if (image < p.batch && filter < p.groups * p.filters)
         reinterpret_cast<T *>(p.out)[conv_offset(p.of_out, image, y, x, filter)] =
             conv<T, TOGETHER>(p, image, y, x, filter);
@@ -66,7 +66,8 @@ template <class T> __device__ void nhwc(const gr_conv_params &p) {
 // Results are numbered in the order in which they lie.
 template <class T> __device__ void nchw(const gr_conv_params &p) {
     const uint64_t number = uint64_t(blockIdx.x) * THREADS + threadIdx.x;
-    const uint64_t filters = p.groups * p.filters, pixels = p.down.out * p.along.out, plane = number / pixels;
+    const uint64_t filters = p.groups * p.filters, pixels = p.height.out * p.width.out,
+                   plane = number / pixels;
     conv_pixel<T, false>(p, plane / filters * pixels + number % pixels, plane % filters);
 }
 

@@ -12,9 +12,9 @@
 #include "conv.cuh"
 
 enum {
-    THREADS = GR_CONV_COLUMNS_THREADS,
-    LENGTH = GR_CONV_COLUMNS_LENGTH,
-    LINES = GR_CONV_COLUMNS_LINES,
+    THREADS = GR_CONV_IM2COL_THREADS,
+    LENGTH = GR_CONV_IM2COL_MAX_LENGTH,
+    LINES = GR_CONV_IM2COL_MAX_LINES,
     AT_ONCE = 4,
 };
 
@@ -25,27 +25,27 @@ struct Share {
 };
 
 __device__ Share share_of_pixel(const gr_conv_params &p, uint64_t pixel) {
-    const int64_t x = int64_t(pixel % p.along.out * p.along.stride) - p.along.padding;
-    const int64_t y = int64_t(pixel / p.along.out * p.down.stride) - p.down.padding;
-    return {y * p.of_x.down + x * p.of_x.along, int(y), int(x)};
+    const int64_t x = int64_t(pixel % p.width.out * p.width.stride) - p.width.padding;
+    const int64_t y = int64_t(pixel / p.width.out * p.height.stride) - p.height.padding;
+    return {y * p.of_x.row + x * p.of_x.column, int(y), int(x)};
 }
 
 __device__ Share share_of_tap(const gr_conv_params &p, uint64_t channel, uint64_t row, uint64_t column) {
-    const uint64_t y = row * p.down.dilation, x = column * p.along.dilation;
+    const uint64_t y = row * p.height.dilation, x = column * p.width.dilation;
     return {conv_offset(p.of_x, 0, y, x, channel), int(y), int(x)};
 }
 
 // Lines are numbered by pictures, groups and what a line stands for, groups outermost in NHWC.
 template <bool NHWC> __device__ Share share_of_line(const gr_conv_params &p, uint64_t line) {
-    const uint64_t pixels = p.down.out * p.along.out;
+    const uint64_t pixels = p.height.out * p.width.out;
     if (NHWC) {
         const uint64_t group = line / (p.batch * pixels), rest = line % (p.batch * pixels);
         Share share = share_of_pixel(p, rest % pixels);
         share.offset += conv_offset(p.of_x, rest / pixels, 0, 0, group * p.channels);
         return share;
     }
-    const uint64_t column = line % p.along.kernel, rest = line / p.along.kernel;
-    const uint64_t row = rest % p.down.kernel, channel = rest / p.down.kernel;
+    const uint64_t column = line % p.width.kernel, rest = line / p.width.kernel;
+    const uint64_t row = rest % p.height.kernel, channel = rest / p.height.kernel;
     const uint64_t channels = p.groups * p.channels;
     Share share = share_of_tap(p, channel % channels, row, column);
     share.offset += int64_t(channel / channels) * p.of_x.outer;
@@ -56,17 +56,17 @@ template <bool NHWC> __device__ Share share_of_element(const gr_conv_params &p, 
     if (!NHWC)
         return share_of_pixel(p, element);
     const uint64_t channel = element % p.channels, rest = element / p.channels;
-    return share_of_tap(p, channel, rest / p.along.kernel, rest % p.along.kernel);
+    return share_of_tap(p, channel, rest / p.width.kernel, rest % p.width.kernel);
 }
 
 // EACH: neighbouring pixels of a row that a thread takes at once, in NCHW.
-template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_conv_columns_params &p) {
+template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_conv_im2col_params &p) {
     struct alignas(sizeof(T) * EACH) Some {
         T element[EACH];
     };
     __shared__ Share of_line[LINES], of_element[LENGTH];
-    const uint64_t first_line = blockIdx.x * p.each, first = uint64_t(blockIdx.y) * LENGTH;
-    const unsigned lines = unsigned(min(p.each, p.lines - first_line));
+    const uint64_t first_line = blockIdx.x * p.lines_per_block, first = uint64_t(blockIdx.y) * LENGTH;
+    const unsigned lines = unsigned(min(p.lines_per_block, p.lines - first_line));
     const unsigned length = unsigned(min(uint64_t(LENGTH), p.length - first));
     for (unsigned i = threadIdx.x; i < lines; i += THREADS)
         of_line[i] = share_of_line<NHWC>(p.conv, first_line + i);
@@ -76,9 +76,9 @@ template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_con
 
     const T *from = reinterpret_cast<const T *>(p.conv.x);
     T *to = reinterpret_cast<T *>(p.conv.out) + first_line * p.pitch + first * EACH;
-    const unsigned height = unsigned(p.conv.down.size), width = unsigned(p.conv.along.size);
-    const int stride = int(p.conv.along.stride);
-    const int64_t apart = stride * p.conv.of_x.along;
+    const unsigned height = unsigned(p.conv.height.size), width = unsigned(p.conv.width.size);
+    const int stride = int(p.conv.width.stride);
+    const int64_t apart = stride * p.conv.of_x.column;
     const unsigned lines_on = THREADS / length, on = THREADS % length;
     for (unsigned line = threadIdx.x / length, i = threadIdx.x % length; line < lines;) {
         Some some[AT_ONCE] = {}; // all loads come first: the stores might be to where they are from
@@ -107,17 +107,17 @@ template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_con
 
 #define GR_COLUMNS(suffix, T)                                                                                \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nhwc_##suffix(const __grid_constant__ gr_conv_columns_params p) {                                 \
+        c1_nhwc_##suffix(const __grid_constant__ gr_conv_im2col_params p) {                                  \
         columns<T, true>(p);                                                                                 \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nchw_##suffix(const __grid_constant__ gr_conv_columns_params p) {                                 \
+        c1_nchw_##suffix(const __grid_constant__ gr_conv_im2col_params p) {                                  \
         columns<T, false>(p);                                                                                \
     }
 
 #define GR_COLUMNS_OF_FOUR(suffix, T)                                                                        \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nchw_##suffix##x4(const __grid_constant__ gr_conv_columns_params p) {                             \
+        c1_nchw_##suffix##x4(const __grid_constant__ gr_conv_im2col_params p) {                              \
         columns<T, false, 4>(p);                                                                             \
     }
 

@@ -34,30 +34,30 @@ struct Tiles {
 };
 
 inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint64_t channel) {
-    const uint64_t along = number % p.along.out, row = number / p.along.out;
-    const int top = int(int64_t(row % p.down.out * p.down.stride) - p.down.padding);
-    const int left = int(int64_t(along * p.along.stride) - p.along.padding);
+    const uint64_t along = number % p.width.out, row = number / p.width.out;
+    const int top = int(int64_t(row % p.height.out * p.height.stride) - p.height.padding);
+    const int left = int(int64_t(along * p.width.stride) - p.width.padding);
     Pixel it;
-    it.top = row / p.down.out < p.batch ? unsigned(top) : NOWHERE;
+    it.top = row / p.height.out < p.batch ? unsigned(top) : NOWHERE;
     it.left = unsigned(left);
-    it.of_x = int64_t(row / p.down.out) * p.of_x.outer + top * p.of_x.down + left * p.of_x.along +
+    it.of_x = int64_t(row / p.height.out) * p.of_x.outer + top * p.of_x.row + left * p.of_x.column +
               int64_t(channel) * p.of_x.channel;
     return it;
 }
 
 // Numbered as w lies, its channels last or first.
 template <bool CHANNELS_LAST> __device__ Tap tap_of(const gr_conv_params &p, unsigned k) {
-    const unsigned taps = unsigned(p.down.kernel * p.along.kernel), channels = unsigned(p.channels);
+    const unsigned taps = unsigned(p.height.kernel * p.width.kernel), channels = unsigned(p.channels);
     const unsigned tap = CHANNELS_LAST ? k / channels : k % taps;
     const unsigned channel = CHANNELS_LAST ? k % channels : k / taps;
-    const unsigned i = tap / unsigned(p.along.kernel), j = tap % unsigned(p.along.kernel);
-    const unsigned down = i * unsigned(p.down.dilation), along = j * unsigned(p.along.dilation);
+    const unsigned i = tap / unsigned(p.width.kernel), j = tap % unsigned(p.width.kernel);
+    const unsigned down = i * unsigned(p.height.dilation), along = j * unsigned(p.width.dilation);
     return {k < taps * channels ? down : NOWHERE, along, int(conv_offset(p.of_x, 0, down, along, channel)),
             int(conv_offset(p.of_w, 0, i, j, channel))};
 }
 
 inline __device__ float element(const gr_conv_params &p, const float *x, const Pixel &pixel, const Tap &tap) {
-    const bool there = pixel.top + tap.down < p.down.size && pixel.left + tap.along < p.along.size;
+    const bool there = pixel.top + tap.down < p.height.size && pixel.left + tap.along < p.width.size;
     return there ? x[tap.of_x] : 0;
 }
 
@@ -65,8 +65,8 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     __shared__ Tiles tiles;
     const gr_conv_params &p = tiled.conv;
     const Part part(tiled);
-    const uint64_t first = uint64_t(part.rest) * PIXELS, pixels = p.batch * p.down.out * p.along.out;
-    const unsigned k = unsigned(p.down.kernel * p.along.kernel * p.channels);
+    const uint64_t first = uint64_t(part.rest) * PIXELS, pixels = p.batch * p.height.out * p.width.out;
+    const unsigned k = unsigned(p.height.kernel * p.width.kernel * p.channels);
     const unsigned filters = unsigned(p.filters) - part.first;
     const float *x = reinterpret_cast<const float *>(p.x), *w = part.filters(p);
     const bool fours = CHANNELS_LAST && p.channels % 4 == 0 && p.groups * p.channels % 4 == 0;
@@ -93,7 +93,8 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 #pragma unroll
                     for (int j = 0; j < 4; ++j)
                         a[turn][j] = element(p, x + seen.of_x, seen, taps[at + j]);
-                else if (seen.top + taps[at].down < p.down.size && seen.left + taps[at].along < p.along.size)
+                else if (seen.top + taps[at].down < p.height.size &&
+                         seen.left + taps[at].along < p.width.size)
                     load_four(x + seen.of_x + taps[at].of_x, a[turn]);
             }
 #pragma unroll
@@ -124,10 +125,10 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const bool aligned = fours_aligned(p);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-        const uint64_t number = first + pixel + i, along = number % p.along.out, row = number / p.along.out;
+        const uint64_t number = first + pixel + i, along = number % p.width.out, row = number / p.width.out;
         if (number < pixels)
             store_filters<4>(
-                p, part.results(p, row / p.down.out, row % p.down.out, along) + filter * p.of_out.channel,
+                p, part.results(p, row / p.height.out, row % p.height.out, along) + filter * p.of_out.channel,
                 int(filters) - int(filter), aligned, sums[i]);
     }
 }

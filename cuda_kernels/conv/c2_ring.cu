@@ -11,7 +11,7 @@
 #include "conv_tiles.cuh"
 #include "matmul_steps.cuh"
 
-enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/ring.c */ };
+enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/implicit_gemm_async.c */ };
 
 // Of its pixels by filters a thread makes DOWN by ACROSS.
 template <int PIXELS_, int FILTERS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
@@ -31,20 +31,20 @@ struct alignas(16) Share {
 constexpr int NOWHERE = 0x7fffffff; // rows that no picture has, nor with another's rows added
 
 __device__ Share share_of_pixel(const gr_conv_params &p, unsigned pixel, uint64_t channel) {
-    const unsigned along = pixel % unsigned(p.along.out), row = pixel / unsigned(p.along.out);
-    const unsigned down = row % unsigned(p.down.out), picture = row / unsigned(p.down.out);
-    const int y = int(down * unsigned(p.down.stride)) - int(p.down.padding);
-    const int x = int(along * unsigned(p.along.stride)) - int(p.along.padding);
+    const unsigned along = pixel % unsigned(p.width.out), row = pixel / unsigned(p.width.out);
+    const unsigned down = row % unsigned(p.height.out), picture = row / unsigned(p.height.out);
+    const int y = int(down * unsigned(p.height.stride)) - int(p.height.padding);
+    const int x = int(along * unsigned(p.width.stride)) - int(p.width.padding);
     return {picture < p.batch ? y : NOWHERE, x,
-            int64_t(picture) * p.of_x.outer + y * p.of_x.down + x * p.of_x.along +
+            int64_t(picture) * p.of_x.outer + y * p.of_x.row + x * p.of_x.column +
                 int64_t(channel) * p.of_x.channel};
 }
 
 template <bool NHWC> __device__ Share share_of_tap(const gr_conv_params &p, unsigned k) {
-    const unsigned channels = unsigned(p.channels), taps = unsigned(p.down.kernel * p.along.kernel);
+    const unsigned channels = unsigned(p.channels), taps = unsigned(p.height.kernel * p.width.kernel);
     const unsigned tap = NHWC ? k / channels : k % taps, channel = NHWC ? k % channels : k / taps;
-    const unsigned i = tap / unsigned(p.along.kernel), j = tap % unsigned(p.along.kernel);
-    const int down = int(i * unsigned(p.down.dilation)), along = int(j * unsigned(p.along.dilation));
+    const unsigned i = tap / unsigned(p.width.kernel), j = tap % unsigned(p.width.kernel);
+    const int down = int(i * unsigned(p.height.dilation)), along = int(j * unsigned(p.width.dilation));
     return {k < taps * channels ? down : NOWHERE, along, conv_offset(p.of_x, 0, down, along, channel)};
 }
 
@@ -62,7 +62,7 @@ template <class S, bool NHWC> struct Gather {
 
     __device__ Gather(const gr_conv_tiles_params &all, const Part &part)
         : p(all.conv), x(reinterpret_cast<const float *>(p.x)), filters(unsigned(p.filters) - part.first),
-          products(unsigned(p.down.kernel * p.along.kernel * p.channels)), pitch(unsigned(all.columns)) {
+          products(unsigned(p.height.kernel * p.width.kernel * p.channels)), pitch(unsigned(all.columns)) {
         k_a = NHWC ? threadIdx.x % SECTOR : threadIdx.x / ACROSS;
         across_a = NHWC ? threadIdx.x / SECTOR : threadIdx.x % ACROSS;
         k_b = TURNED ? threadIdx.x / FOURS : threadIdx.x % SECTOR;
@@ -83,8 +83,8 @@ template <class S, bool NHWC> struct Gather {
         const Share pixel = pixels[row];
 #pragma unroll
         for (int h = 0; h < HALVES; ++h) {
-            const bool there = unsigned(pixel.down) + unsigned(taps[h].down) < unsigned(p.down.size) &&
-                               unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.along.size);
+            const bool there = unsigned(pixel.down) + unsigned(taps[h].down) < unsigned(p.height.size) &&
+                               unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.width.size);
             copy_async<4>(&tile[k_a + h * SECTOR][row], x + (there ? pixel.elements + taps[h].elements : 0),
                           there ? 4 : 0);
         }
@@ -112,12 +112,12 @@ template <class S, bool NHWC> struct Gather {
 template <bool NHWC>
 __device__ void store_four(const gr_conv_params &p, float *out, unsigned pixel, unsigned filter,
                            unsigned filters, const float (&four)[4]) {
-    const unsigned each = unsigned(p.down.out * p.along.out), pixels = unsigned(p.batch) * each;
+    const unsigned each = unsigned(p.height.out * p.width.out), pixels = unsigned(p.batch) * each;
     const unsigned picture = pixel / each, rest = pixel % each;
     if (pixel >= pixels || filter >= filters)
         return;
     float *to = out + int64_t(picture) * p.of_out.outer +
-                (NHWC ? int64_t(rest) * p.of_out.along + filter : int64_t(filter) * each + rest);
+                (NHWC ? int64_t(rest) * p.of_out.column + filter : int64_t(filter) * each + rest);
     const bool whole = NHWC ? filter + 4 <= filters : rest + 4 <= each;
     if (whole && reinterpret_cast<uint64_t>(to) % 16 == 0) {
         *reinterpret_cast<float4 *>(to) = make_float4(four[0], four[1], four[2], four[3]);
@@ -196,7 +196,7 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
     free_of_store(sums);
 
     float *out = reinterpret_cast<float *>(p.out) +
-                 (part.group * p.filters + part.first) * (NHWC ? 1 : p.down.out * p.along.out);
+                 (part.group * p.filters + part.first) * (NHWC ? 1 : p.height.out * p.width.out);
 #pragma unroll
     for (int r = 0; r < S::DOWN; r += NHWC ? 1 : 4)
 #pragma unroll

@@ -41,8 +41,9 @@ template <class V> __device__ void transform_back(V *m, int apart) {
 struct Tile {
     unsigned picture, down, along;
     __device__ Tile(const gr_conv_tiles_params &p, unsigned tile)
-        : picture(tile / unsigned(p.across) / unsigned(p.down)),
-          down(tile / unsigned(p.across) % unsigned(p.down) * HIGH), along(tile % unsigned(p.across) * HIGH) {
+        : picture(tile / unsigned(p.tiles_x) / unsigned(p.tiles_y)),
+          down(tile / unsigned(p.tiles_x) % unsigned(p.tiles_y) * HIGH),
+          along(tile % unsigned(p.tiles_x) * HIGH) {
     }
 };
 
@@ -53,15 +54,16 @@ inline __device__ unsigned thread_number() {
 // What a tile sees of LENGTH channels; `all` is how many there are of both.
 template <class V>
 __device__ void transform_pictures(const gr_conv_params &p, const Tile &tile, unsigned channel, int64_t all) {
-    const int top = int(tile.down) - int(p.down.padding), left = int(tile.along) - int(p.along.padding);
+    const int top = int(tile.down) - int(p.height.padding), left = int(tile.along) - int(p.width.padding);
     const float *from =
         reinterpret_cast<const float *>(p.x) + conv_offset(p.of_x, tile.picture, 0, 0, channel);
     V d[PLACES];
 #pragma unroll
     for (int i = 0; i < PLACES; ++i) {
         const int row = top + i / SEEN, column = left + i % SEEN;
-        const bool there = unsigned(row) < unsigned(p.down.size) && unsigned(column) < unsigned(p.along.size);
-        d[i] = there ? *reinterpret_cast<const V *>(from + row * p.of_x.down + column * p.of_x.along) : V();
+        const bool there =
+            unsigned(row) < unsigned(p.height.size) && unsigned(column) < unsigned(p.width.size);
+        d[i] = there ? *reinterpret_cast<const V *>(from + row * p.of_x.row + column * p.of_x.column) : V();
     }
 #pragma unroll
     for (int i = 0; i < SEEN; ++i)
@@ -92,8 +94,8 @@ __device__ void put_results(const gr_conv_params &p, const Tile &tile, unsigned 
         reinterpret_cast<float *>(p.out) + conv_offset(p.of_out, tile.picture, tile.down, tile.along, filter);
 #pragma unroll
     for (int i = 0; i < HIGH * HIGH; ++i)
-        if (tile.down + i / HIGH < p.down.out && tile.along + i % HIGH < p.along.out)
-            *reinterpret_cast<V *>(to + i / HIGH * p.of_out.down + i % HIGH * p.of_out.along) =
+        if (tile.down + i / HIGH < p.height.out && tile.along + i % HIGH < p.width.out)
+            *reinterpret_cast<V *>(to + i / HIGH * p.of_out.row + i % HIGH * p.of_out.column) =
                 m[i / HIGH * SEEN + i % HIGH];
 }
 
@@ -105,8 +107,8 @@ inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter
     float half[SEEN][TAPS];
 #pragma unroll
     for (int j = 0; j < TAPS; ++j) {
-        const float a = w[j * p.of_w.along], b = w[p.of_w.down + j * p.of_w.along],
-                    c = w[2 * p.of_w.down + j * p.of_w.along];
+        const float a = w[j * p.of_w.column], b = w[p.of_w.row + j * p.of_w.column],
+                    c = w[2 * p.of_w.row + j * p.of_w.column];
         half[0][j] = a;
         half[1][j] = 0.5f * (a + c + b);
         half[2][j] = 0.5f * (a + c - b);
@@ -130,22 +132,25 @@ inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter
 // the channels, as the product takes them side by side.
 GR_ENTRY(pictures_nhwc) {
     const unsigned quads = unsigned(p.conv.channels) / 4, number = thread_number();
-    if (number < unsigned(p.parts) * quads)
+    if (number < unsigned(p.filter_tiles) * quads)
         transform_pictures<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
-                                   int64_t(p.parts) * quads);
+                                   int64_t(p.filter_tiles) * quads);
 }
 GR_ENTRY(pictures_nchw) {
-    const unsigned tiles = unsigned(p.parts), channels = unsigned(p.conv.channels), number = thread_number();
+    const unsigned tiles = unsigned(p.filter_tiles), channels = unsigned(p.conv.channels),
+                   number = thread_number();
     if (number < tiles * channels)
         transform_pictures<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * channels);
 }
 GR_ENTRY(results_nhwc) {
     const unsigned quads = unsigned(p.conv.filters) / 4, number = thread_number();
-    if (number < unsigned(p.parts) * quads)
-        put_results<float4>(p.conv, Tile(p, number / quads), number % quads * 4, int64_t(p.parts) * quads);
+    if (number < unsigned(p.filter_tiles) * quads)
+        put_results<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
+                            int64_t(p.filter_tiles) * quads);
 }
 GR_ENTRY(results_nchw) {
-    const unsigned tiles = unsigned(p.parts), filters = unsigned(p.conv.filters), number = thread_number();
+    const unsigned tiles = unsigned(p.filter_tiles), filters = unsigned(p.conv.filters),
+                   number = thread_number();
     if (number < tiles * filters)
         put_results<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * filters);
 }

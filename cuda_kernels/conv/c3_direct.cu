@@ -34,8 +34,9 @@ struct Seen {
     __device__ Seen(const gr_conv_tiles_params &tiled, const Part &part, unsigned picture, unsigned top,
                     unsigned left, float4 *shared)
         : p(tiled.conv), rows(unsigned(tiled.rows)), columns(unsigned(tiled.columns)),
-          quads(unsigned(tiled.quads)), top(int(top * unsigned(p.down.stride)) - int(p.down.padding)),
-          left(int(left * unsigned(p.along.stride)) - int(p.along.padding)),
+          quads(unsigned(tiled.channel_vec4s)),
+          top(int(top * unsigned(p.height.stride)) - int(p.height.padding)),
+          left(int(left * unsigned(p.width.stride)) - int(p.width.padding)),
           x(reinterpret_cast<const float *>(p.x) +
             conv_offset(p.of_x, picture, 0, 0, part.group * p.channels)),
           w(part.filters(p)), filters(int(p.filters) - int(part.first)),
@@ -46,8 +47,8 @@ struct Seen {
     // The pixel of a row, channels from `channel` on.
     __device__ void begin_quad(float4 *to, unsigned row, unsigned column, unsigned channel) const {
         const bool there =
-            unsigned(top + int(row)) < p.down.size && unsigned(left + int(column)) < p.along.size;
-        const float *from = x + (top + int(row)) * p.of_x.down + (left + int(column)) * p.of_x.along +
+            unsigned(top + int(row)) < p.height.size && unsigned(left + int(column)) < p.width.size;
+        const float *from = x + (top + int(row)) * p.of_x.row + (left + int(column)) * p.of_x.column +
                             channel * p.of_x.channel;
         if (whole)
             copy_async<16>(to, there && channel < p.channels ? from : x,
@@ -81,7 +82,7 @@ struct Seen {
     // A lane for each filter, a warp for each channel of each tap.
     template <bool CHANNELS_LAST> __device__ void begin_filters(unsigned channel) const {
         const unsigned lane = threadIdx.x % 32, deep = 4 * quads,
-                       taps = unsigned(p.down.kernel * p.along.kernel);
+                       taps = unsigned(p.height.kernel * p.width.kernel);
         const unsigned channels = unsigned(p.channels);
         if (lane >= BLOCK_FILTERS)
             return;
@@ -100,12 +101,12 @@ struct Seen {
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     const gr_conv_params &p = tiled.conv;
     const Part part(tiled);
-    const unsigned across = unsigned(tiled.across), down = unsigned(tiled.down),
+    const unsigned across = unsigned(tiled.tiles_x), down = unsigned(tiled.tiles_y),
                    picture = part.rest / across / down;
     const unsigned top = part.rest / across % down * DOWN, left = part.rest % across * BLOCK_COLUMNS;
     const Seen seen(tiled, part, picture, top, left, shared_array<float4>());
     const unsigned half = threadIdx.x % 2 * 4, column = threadIdx.x / 2; // of the thread
-    const unsigned from_row_to_row = unsigned(p.down.stride) * seen.columns;
+    const unsigned from_row_to_row = unsigned(p.height.stride) * seen.columns;
 
     float sums[DOWN][FILTERS] = {};
     for (unsigned channel = 0; channel < p.channels; channel += 4 * seen.quads) {
@@ -117,10 +118,10 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
         wait_for_copies<0>();
         __syncthreads();
         const float *weights = seen.bank + half;
-        for (unsigned i = 0; i < p.down.kernel; ++i)
-            for (unsigned j = 0; j < p.along.kernel; ++j) {
-                const float4 *pixel = seen.tile + i * unsigned(p.down.dilation) * seen.columns +
-                                      column * unsigned(p.along.stride) + j * unsigned(p.along.dilation);
+        for (unsigned i = 0; i < p.height.kernel; ++i)
+            for (unsigned j = 0; j < p.width.kernel; ++j) {
+                const float4 *pixel = seen.tile + i * unsigned(p.height.dilation) * seen.columns +
+                                      column * unsigned(p.width.stride) + j * unsigned(p.width.dilation);
 #pragma unroll 1
                 for (unsigned quad = 0; quad < seen.quads; ++quad, pixel += seen.rows * seen.columns) {
                     float pixels[DOWN][4];
@@ -142,7 +143,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const bool aligned = fours_aligned(p);
 #pragma unroll
     for (int r = 0; r < DOWN; ++r)
-        if (left + column < p.along.out && top + r < p.down.out) {
+        if (left + column < p.width.out && top + r < p.height.out) {
             float *to = part.results(p, picture, top + r, left + column);
 #pragma unroll
             for (int i = 0; i < FILTERS; i += 4)

@@ -91,11 +91,11 @@ struct Picture {
 #pragma unroll
         for (int turn = 0; turn < TURNS; ++turn) {
             const int i = threadIdx.x + turn * THREADS, channel = i / PIECES, column = i % PIECES * LENGTH;
-            there[turn] = unsigned(left + column) < p.along.size;
-            from[turn] = x + channel * p.of_x.channel + top * p.of_x.down + left + column;
+            there[turn] = unsigned(left + column) < p.width.size;
+            from[turn] = x + channel * p.of_x.channel + top * p.of_x.row + left + column;
         }
         for (int row = 0; row < SEEN_ROWS; ++row) {
-            const bool row_there = unsigned(top + row) < p.down.size;
+            const bool row_there = unsigned(top + row) < p.height.size;
 #pragma unroll
             for (int turn = 0; turn < TURNS; ++turn) {
                 const int i = threadIdx.x + turn * THREADS;
@@ -103,7 +103,7 @@ struct Picture {
                     copy_async<4 * LENGTH>(&shared.rows[row][i / PIECES * PITCH + i % PIECES * LENGTH],
                                            row_there && there[turn] ? from[turn] : x,
                                            row_there && there[turn] ? 4 * LENGTH : 0);
-                from[turn] += p.of_x.down;
+                from[turn] += p.of_x.row;
             }
             arrive_with_copies(&shared.row_is_there[row]);
         }
@@ -114,7 +114,7 @@ template <bool CHANNELS_LAST> __device__ void begin_rows(const Picture &picture,
     if (CHANNELS_LAST)
         begin_rows_of_pixels<SEEN_COLUMNS, CHANNELS>(picture.p, picture.x, picture.top, picture.left,
                                                      shared.rows, shared.row_is_there);
-    else if (picture.p.along.size % 2 == 0 && picture.left % 2 == 0)
+    else if (picture.p.width.size % 2 == 0 && picture.left % 2 == 0)
         picture.begin_rows_of_channels<2>(shared);
     else
         picture.begin_rows_of_channels<1>(shared);
@@ -125,7 +125,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     Shared &shared = *shared_array<Shared>();
     let_next_in();
     // Of the results: blocks are numbered so that there is little to divide by.
-    const unsigned parts = unsigned(tiled.parts), groups = unsigned(p.groups);
+    const unsigned parts = unsigned(tiled.filter_tiles), groups = unsigned(p.groups);
     const unsigned left = blockIdx.x / parts * COLUMNS, top = blockIdx.y * ROWS;
     const unsigned picture = blockIdx.z / groups, group = blockIdx.z % groups;
     const unsigned first = group * unsigned(p.filters) + blockIdx.x % parts * FILTERS; // filter
@@ -133,7 +133,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const Picture seen = {p,
                           reinterpret_cast<const float *>(p.x) + picture * p.of_x.outer +
                               int64_t(group * unsigned(p.channels)) * p.of_x.channel,
-                          int(top) - int(p.down.padding), int(left) - int(p.along.padding)};
+                          int(top) - int(p.height.padding), int(left) - int(p.width.padding)};
     if (threadIdx.x < SEEN_ROWS)
         make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
     if (threadIdx.x == SEEN_ROWS)
@@ -166,10 +166,10 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     float sums[3][ACROSS] = {}; // of the row whose first, second and last tap is the row of x at hand
     const float *row = shared.rows[0] + column * (CHANNELS_LAST ? CHANNELS : 1);
     const uint64_t *is_there = shared.row_is_there;
-    float *to = reinterpret_cast<float *>(p.out) + picture * p.of_out.outer + top * p.of_out.down +
-                (left + column) * p.of_out.along + (first + filter) * p.of_out.channel;
-    const bool aligned = !CHANNELS_LAST && p.along.out % 4 == 0 && p.out % 16 == 0;
-    const int columns = int(p.along.out) - int(left + column), rows = int(p.down.out) - int(top);
+    float *to = reinterpret_cast<float *>(p.out) + picture * p.of_out.outer + top * p.of_out.row +
+                (left + column) * p.of_out.column + (first + filter) * p.of_out.channel;
+    const bool aligned = !CHANNELS_LAST && p.width.out % 4 == 0 && p.out % 16 == 0;
+    const int columns = int(p.width.out) - int(left + column), rows = int(p.height.out) - int(top);
 
     const auto wait = [&] { wait_for(shared_address(is_there++), 0); };
     const auto next =
@@ -181,8 +181,8 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 #pragma unroll
                     for (int i = 0; i < ACROSS; ++i)
                         if (i < columns)
-                            to[i * p.of_out.along] = sums[2][i];
-                to += p.of_out.down;
+                            to[i * p.of_out.column] = sums[2][i];
+                to += p.of_out.row;
             }
 #pragma unroll
             for (int i = 0; i < ACROSS; ++i) {

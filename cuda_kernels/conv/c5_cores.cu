@@ -16,12 +16,12 @@
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    c5_f32_24(const __grid_constant__ gr_conv_cores_params p) {
+    c5_f32_24(const __grid_constant__ gr_conv_mma_params p) {
     conv_on_cores<float, 24, GROUPS, 4>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    c5_f32_64(const __grid_constant__ gr_conv_cores_params p) {
+    c5_f32_64(const __grid_constant__ gr_conv_mma_params p) {
     conv_on_cores<float, 64, GROUPS, 2>(p);
 }
 
@@ -37,7 +37,7 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     c5_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params tiled) {
     const gr_conv_params &p = tiled.conv;
     Warps::Shared &shared = *shared_array<Warps::Shared>();
-    const unsigned parts = unsigned(tiled.parts), first = blockIdx.x % parts * Warps::FILTERS;
+    const unsigned parts = unsigned(tiled.filter_tiles), first = blockIdx.x % parts * Warps::FILTERS;
     const unsigned left = blockIdx.x / parts * Warps::COLUMNS, top = blockIdx.y * ROWS;
     const int filters = min(int(Warps::FILTERS), int(p.filters) - int(first));
     let_next_in();
@@ -52,27 +52,27 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
         copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
                    filters * sizeof(shared.weights[0]), &shared.weights_are_there);
     begin_rows_of_pixels<Warps::SEEN_COLUMNS, Warps::CHANNELS>(
-        p, reinterpret_cast<const float *>(p.x) + blockIdx.z * p.of_x.outer, int(top) - int(p.down.padding),
-        int(left) - int(p.along.padding), shared.rows, shared.row_is_there);
+        p, reinterpret_cast<const float *>(p.x) + blockIdx.z * p.of_x.outer, int(top) - int(p.height.padding),
+        int(left) - int(p.width.padding), shared.rows, shared.row_is_there);
     Warps warp;
     warp.load_filters(shared, unsigned(filters));
     const unsigned lane = threadIdx.x % 32, column = threadIdx.x / 32 * 16, along = left + column + lane / 4;
     const int there = filters - int(lane % 4 * 2);
     const bool pairs = p.filters % 2 == 0 && p.out % 8 == 0;
-    float *to = reinterpret_cast<float *>(p.out) + blockIdx.z * p.of_out.outer + top * p.of_out.down +
-                along * p.of_out.along + first + lane % 4 * 2;
+    float *to = reinterpret_cast<float *>(p.out) + blockIdx.z * p.of_out.outer + top * p.of_out.row +
+                along * p.of_out.column + first + lane % 4 * 2;
     for (unsigned i = 0; i < 2; ++i)
         wait_for(shared_address(&shared.row_is_there[i]), 0);
 #pragma unroll 1
-    for (unsigned row = 0; row < ROWS && top + row < p.down.out; ++row, to += p.of_out.down) {
+    for (unsigned row = 0; row < ROWS && top + row < p.height.out; ++row, to += p.of_out.row) {
         wait_for(shared_address(&shared.row_is_there[row + 2]), 0);
         float sums[Warps::FILTERS / 8][4] = {};
         warp.multiply_row(shared_address(&shared.rows[row][column * Warps::CHANNELS]), sums);
 #pragma unroll
         for (int h = 0; h < 2; ++h)
 #pragma unroll
-            for (int j = 0; j < Warps::FILTERS / 8 && along + 8 * h < p.along.out; ++j)
-                store_pair(to + 8 * h * p.of_out.along + 8 * j, there - 8 * j, pairs, sums[j][2 * h],
+            for (int j = 0; j < Warps::FILTERS / 8 && along + 8 * h < p.width.out; ++j)
+                store_pair(to + 8 * h * p.of_out.column + 8 * j, there - 8 * j, pairs, sums[j][2 * h],
                            sums[j][2 * h + 1]);
     }
 }

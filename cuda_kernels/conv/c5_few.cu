@@ -31,18 +31,18 @@ template <class T, int FILTERS> struct Few {
         T element[4];
     };
 
-    const gr_conv_few_params &few;
+    const gr_conv_small_c_params &few;
     const gr_conv_params &p;
     unsigned warp, lane, pitch, filter; // elements from pixel to pixel; the first filter
     uint32_t rows, bank;                // in shared memory
     Step *steps;
 
-    __device__ explicit Few(const gr_conv_few_params &few)
+    __device__ explicit Few(const gr_conv_small_c_params &few)
         : few(few), p(few.conv), warp(threadIdx.x / 32), lane(threadIdx.x % 32), pitch(unsigned(few.pitch)),
           filter(blockIdx.y * FILTERS), rows(shared_address(shared_array<unsigned char>())),
-          bank(rows + unsigned(few.rows * few.row)),
-          steps(reinterpret_cast<Step *>(shared_array<unsigned char>() + few.rows * few.row +
-                                         few.steps * BANK)) {
+          bank(rows + unsigned(few.rows * few.row_bytes)),
+          steps(reinterpret_cast<Step *>(shared_array<unsigned char>() + few.rows * few.row_bytes +
+                                         few.k_steps * BANK)) {
     }
 
     static __device__ uint32_t load(uint32_t at) {
@@ -63,16 +63,16 @@ template <class T, int FILTERS> struct Few {
 
     // Pieces are numbered row of taps by row of taps.
     __device__ unsigned place_of(unsigned piece) const {
-        const unsigned row = piece / unsigned(few.pieces);
-        return row * unsigned(p.down.dilation * few.row) + piece % unsigned(few.pieces) * PIECE;
+        const unsigned row = piece / unsigned(few.row_vec16s);
+        return row * unsigned(p.height.dilation * few.row_bytes) + piece % unsigned(few.row_vec16s) * PIECE;
     }
     __device__ unsigned length_of(unsigned piece) const {
         return min(unsigned(LENGTH),
-                   unsigned(p.along.kernel) * pitch - piece % unsigned(few.pieces) * LENGTH);
+                   unsigned(p.width.kernel) * pitch - piece % unsigned(few.row_vec16s) * LENGTH);
     }
     __device__ void make_steps() const {
-        const unsigned all = unsigned(p.down.kernel * few.pieces);
-        for (unsigned i = threadIdx.x; i < few.steps; i += THREADS) {
+        const unsigned all = unsigned(p.height.kernel * few.row_vec16s);
+        for (unsigned i = threadIdx.x; i < few.k_steps; i += THREADS) {
             const bool paired = 2 * i + 1 < all;
             steps[i] = {place_of(2 * i), paired ? place_of(2 * i + 1) : 0, length_of(2 * i),
                         paired ? length_of(2 * i + 1) : 0};
@@ -81,10 +81,11 @@ template <class T, int FILTERS> struct Few {
 
     // The weight of a filter for an element of a piece.
     __device__ T weight(unsigned number, unsigned piece, unsigned i) const {
-        const unsigned row = piece / unsigned(few.pieces), at = piece % unsigned(few.pieces) * LENGTH + i;
+        const unsigned row = piece / unsigned(few.row_vec16s),
+                       at = piece % unsigned(few.row_vec16s) * LENGTH + i;
         const unsigned tap = at / pitch, channel = at % pitch;
         const bool there =
-            number < p.filters && row < p.down.kernel && tap < p.along.kernel && channel < p.channels;
+            number < p.filters && row < p.height.kernel && tap < p.width.kernel && channel < p.channels;
         return there ? reinterpret_cast<const T *>(p.w)[conv_offset(p.of_w, number, row, tap, channel)]
                      : T(0.f);
     }
@@ -104,7 +105,7 @@ template <class T, int FILTERS> struct Few {
     }
     __device__ void bring_filters() const {
         enum { AT_ONCE = 4 };
-        const unsigned all = unsigned(few.steps) * (BANK / 4);
+        const unsigned all = unsigned(few.k_steps) * (BANK / 4);
         for (unsigned first = threadIdx.x; first < all; first += AT_ONCE * THREADS) {
             uint32_t words[AT_ONCE];
 #pragma unroll
@@ -120,7 +121,7 @@ template <class T, int FILTERS> struct Few {
     }
     // Zeros for what no pixel has: channels that fill up, and the ends of rows.
     __device__ void clear() const {
-        for (unsigned i = 4 * threadIdx.x; i < few.rows * few.row; i += 4 * THREADS)
+        for (unsigned i = 4 * threadIdx.x; i < few.rows * few.row_bytes; i += 4 * THREADS)
             asm volatile("st.shared.b32 [%0], %1;" ::"r"(rows + i), "r"(0) : "memory");
     }
 
@@ -144,8 +145,8 @@ template <class T, int FILTERS> struct Few {
         const unsigned turns = (channels * columns + TURN - 1) / TURN;
         for (unsigned turn = warp; turn < unsigned(few.rows) * turns; turn += WARPS) {
             const unsigned row = turn / turns, first = turn % turns * TURN + lane;
-            const bool row_there = unsigned(top + int(row)) < p.down.size;
-            const T *line = x + (top + int(row)) * p.of_x.down;
+            const bool row_there = unsigned(top + int(row)) < p.height.size;
+            const T *line = x + (top + int(row)) * p.of_x.row;
             T some[AT_ONCE];
             uint32_t to[AT_ONCE];
 #pragma unroll
@@ -155,12 +156,12 @@ template <class T, int FILTERS> struct Few {
                                rest = number - outer * inner;
                 const unsigned channel = channels_last ? rest : outer, column = channels_last ? outer : rest;
                 const bool there = row_there && channel < channels && column < columns &&
-                                   unsigned(left + int(column)) < p.along.size;
+                                   unsigned(left + int(column)) < p.width.size;
                 some[i] =
                     there
-                        ? line[(left + int(column)) * int(p.of_x.along) + int(channel) * int(p.of_x.channel)]
+                        ? line[(left + int(column)) * int(p.of_x.column) + int(channel) * int(p.of_x.channel)]
                         : T(0.f);
-                to[i] = rows + row * unsigned(few.row) + (column * pitch + channel) * sizeof(T);
+                to[i] = rows + row * unsigned(few.row_bytes) + (column * pitch + channel) * sizeof(T);
             }
 #pragma unroll
             for (int i = 0; i < AT_ONCE; ++i)
@@ -180,7 +181,7 @@ template <class T, int FILTERS> struct Few {
                                    float (&sums)[TILES][FILTERS / 8][4]) const {
         uint32_t weights = bank + lane * PIECE;
 #pragma unroll 1
-        for (unsigned number = 0; number < few.steps; ++number, weights += BANK) {
+        for (unsigned number = 0; number < few.k_steps; ++number, weights += BANK) {
             const Step step = steps[number];
             const uint32_t of_first = mask(step.of_first), of_second = mask(step.of_second);
             uint32_t a[TILES][4];
@@ -216,7 +217,7 @@ template <class T, int FILTERS> struct Few {
             for (int j = 0; j < FILTERS / 16; ++j) {
                 const float *a = sums[2 * j] + 2 * h, *b = sums[2 * j + 1] + 2 * h;
                 const Quad quad = {T(a[0]), T(a[1]), T(b[0]), T(b[1])};
-                T *at = to + 8 * h * p.of_out.along + 16 * j * p.of_out.channel;
+                T *at = to + 8 * h * p.of_out.column + 16 * j * p.of_out.channel;
                 if (quads && 16 * j < there)
                     store_at_once(at, quad);
                 else if (!quads)
@@ -229,15 +230,15 @@ template <class T, int FILTERS> struct Few {
     }
 
     __device__ void make_tile(unsigned number) const {
-        const unsigned across = unsigned(few.across), down = unsigned(few.down),
-                       sixteens = unsigned(few.sixteens);
+        const unsigned across = unsigned(few.tiles_x), down = unsigned(few.tiles_y),
+                       sixteens = unsigned(few.m16_tiles);
         const unsigned picture = number / across / down, left = number % across * sixteens * 16,
                        top = number / across % down * unsigned(few.block_rows);
         bring_rows(reinterpret_cast<const T *>(p.x) + picture * p.of_x.outer,
-                   int(top * unsigned(p.down.stride)) - int(p.down.padding),
-                   int(left * unsigned(p.along.stride)) - int(p.along.padding));
+                   int(top * unsigned(p.height.stride)) - int(p.height.padding),
+                   int(left * unsigned(p.width.stride)) - int(p.width.padding));
         __syncthreads();
-        const uint32_t pixel = unsigned(p.along.stride) * pitch * sizeof(T);
+        const uint32_t pixel = unsigned(p.width.stride) * pitch * sizeof(T);
         const unsigned all = sixteens * unsigned(few.block_rows);
         for (unsigned first = warp * TILES; first < all; first += WARPS * TILES) {
             uint32_t at[TILES];
@@ -245,7 +246,7 @@ template <class T, int FILTERS> struct Few {
 #pragma unroll
             for (int i = 0; i < TILES; ++i) {
                 const unsigned tile = min(first + i, all - 1);
-                at[i] = rows + tile / sixteens * unsigned(p.down.stride * few.row) +
+                at[i] = rows + tile / sixteens * unsigned(p.height.stride * few.row_bytes) +
                         (tile % sixteens * 16 + lane / 4) * pixel + lane % 4 * 4;
             }
             multiply_tiles(at, 8 * pixel, sums);
@@ -253,16 +254,16 @@ template <class T, int FILTERS> struct Few {
             for (int i = 0; i < TILES; ++i) {
                 const unsigned row = top + (first + i) / sixteens,
                                column = left + (first + i) % sixteens * 16 + lane / 4;
-                if (first + i < all && row < p.down.out)
+                if (first + i < all && row < p.height.out)
                     store_tile(reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, picture, row, column, 0),
-                               int(p.along.out) - int(column), sums[i]);
+                               int(p.width.out) - int(column), sums[i]);
             }
         }
         __syncthreads(); // nobody reads the rows any more
     }
 };
 
-template <class T, int FILTERS> __device__ void conv(const gr_conv_few_params &p) {
+template <class T, int FILTERS> __device__ void conv(const gr_conv_small_c_params &p) {
     let_next_in();
     const Few<T, FILTERS> few(p);
     few.make_steps();
@@ -276,7 +277,7 @@ template <class T, int FILTERS> __device__ void conv(const gr_conv_few_params &p
 
 #define GR_ENTRY(name, T, FILTERS)                                                                           \
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        name(const __grid_constant__ gr_conv_few_params p) {                                                 \
+        name(const __grid_constant__ gr_conv_small_c_params p) {                                             \
         conv<T, FILTERS>(p);                                                                                 \
     }
 #define GR_CONV(rung, suffix, T)                                                                             \

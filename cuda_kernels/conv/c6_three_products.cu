@@ -13,7 +13,7 @@
 
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 
-template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_params &p) {
+template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params &p) {
     let_next_in();
     const Cores<float, 2, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
@@ -26,10 +26,10 @@ template <int FILTERS, int TILES> __device__ void conv(const gr_conv_cores_param
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
 #pragma unroll 1
-        for (unsigned first = 0; first < p.steps; first += CHAIN) {
+        for (unsigned first = 0; first < p.k_steps; first += CHAIN) {
             float big[TILES][FILTERS], small[TILES][FILTERS / 2];
             begin_products();
-            const unsigned end = min(first + CHAIN, unsigned(p.steps));
+            const unsigned end = min(first + CHAIN, unsigned(p.k_steps));
 #pragma unroll 1
             for (unsigned step = first; step < end; ++step) {
                 const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
@@ -99,11 +99,11 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    c6_f32_24(const __grid_constant__ gr_conv_cores_params p) {
+    c6_f32_24(const __grid_constant__ gr_conv_mma_params p) {
     conv<24, 2>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    c6_f32_32(const __grid_constant__ gr_conv_cores_params p) {
+    c6_f32_32(const __grid_constant__ gr_conv_mma_params p) {
     conv<32, 1>(p);
 }

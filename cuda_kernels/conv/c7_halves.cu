@@ -15,7 +15,7 @@ enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 2 };
     }
 #define GR_ENTRY(name, T, FILTERS, TILES)                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        name(const __grid_constant__ gr_conv_cores_params p) {                                               \
+        name(const __grid_constant__ gr_conv_mma_params p) {                                                 \
         conv_on_cores<T, FILTERS, GROUPS, TILES>(p);                                                         \
     }
 #define GR_CONV(suffix, T)                                                                                   \

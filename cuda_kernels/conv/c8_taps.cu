@@ -74,27 +74,27 @@ inline __device__ void let_go(uint32_t full) {
 struct Box {
     unsigned group, filter, along, down, picture, share, shares, first, last;
 
-    __device__ Box(const gr_conv_maps &p, unsigned number, unsigned filters, unsigned deep)
+    __device__ Box(const gr_conv_tma_params &p, unsigned number, unsigned filters, unsigned deep)
         : shares(cluster_size()) {
         share = blockIdx.x % shares;
         const unsigned chunks = (unsigned(p.conv.channels) + deep - 1) / deep;
         first = share * chunks / shares;
         last = (share + 1) * chunks / shares;
-        filter = number % p.parts * filters;
-        number /= p.parts;
+        filter = number % p.filter_tiles * filters;
+        number /= p.filter_tiles;
         group = number % unsigned(p.conv.groups);
         number /= unsigned(p.conv.groups);
-        along = number % p.across * p.box_columns;
-        number /= p.across;
-        down = number % p.down * p.box_rows;
-        picture = number / p.down * p.box_pictures;
+        along = number % p.boxes_x * p.box_columns;
+        number /= p.boxes_x;
+        down = number % p.boxes_y * p.box_rows;
+        picture = number / p.boxes_y * p.box_images;
     }
 };
 
 // The pixels that the taps of a box see; or, of PLANES, those of each channel in a row of 128 bytes, in as
 // many boxes as there are such rows.
 template <class T, bool PLANES>
-__device__ void bring_pixels(const gr_conv_maps &maps, const Stages &pixels, const Box &box,
+__device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixels, const Box &box,
                              const gr_conv_tap &tap, unsigned channel) {
     constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
     const gr_conv_params &p = maps.conv;
@@ -105,25 +105,25 @@ __device__ void bring_pixels(const gr_conv_maps &maps, const Stages &pixels, con
                       box.group * unsigned(p.channels) + channel, box.picture, pixels.full());
     else
         copy_box(pixels.tile(), &maps.x, channel, box.group,
-                 int(box.along * unsigned(p.along.stride)) - int(p.along.padding) + tap.along,
-                 int(box.down * unsigned(p.down.stride)) - int(p.down.padding) + tap.down, box.picture,
+                 int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
+                 int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy, box.picture,
                  pixels.full());
 }
 
 // Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
 // zeros, so that it is there.
-inline __device__ void clear_behind(const gr_conv_maps &maps, unsigned char *boxes) {
+inline __device__ void clear_behind(const gr_conv_tma_params &maps, unsigned char *boxes) {
     for (unsigned stage = 0; stage < maps.x_stages; ++stage)
-        for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_bytes; i += 16 * THREADS)
-            *reinterpret_cast<uint4 *>(boxes + stage * maps.x_bytes + i) = uint4{};
-    if (maps.box_bytes < maps.x_bytes)
+        for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_stage_bytes; i += 16 * THREADS)
+            *reinterpret_cast<uint4 *>(boxes + stage * maps.x_stage_bytes + i) = uint4{};
+    if (maps.box_bytes < maps.x_stage_bytes)
         show_shared();
 }
 
 // What the engine is asked for, by one thread.
 template <class T, int FILTERS, bool PLANES>
-__device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages &pixels, Stages &filters,
-                      const Box &box) {
+__device__ void bring(const gr_conv_tma_params &maps, const gr_conv_tap *taps, Stages &pixels,
+                      Stages &filters, const Box &box) {
     constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
     for (unsigned chunk = box.first; chunk < box.last; ++chunk)
         for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
@@ -133,18 +133,19 @@ __device__ void bring(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages 
                 pixels.next();
             }
             filters.wait_until_empty(FILTERS * ROW_BYTES);
-            copy_tile(filters.tile(), &maps.w, chunk * DEEP, tap.number,
+            copy_tile(filters.tile(), &maps.w, chunk * DEEP, tap.index,
                       box.group * unsigned(maps.conv.filters) + box.filter, filters.full());
         }
 }
 
 // Where tile `number` of 64 pixels begins, and its pixel m: counted in the rows of 128 bytes of a box.
-inline __device__ unsigned tile_at(const gr_conv_maps &p, unsigned number) {
-    const unsigned in = number % p.tiles_each;
-    return number / p.tiles_each * p.plane + in / p.tiles_across * p.tile_down + in % p.tiles_across * EIGHT;
+inline __device__ unsigned tile_at(const gr_conv_tma_params &p, unsigned number) {
+    const unsigned in = number % p.tiles_per_image;
+    return number / p.tiles_per_image * p.plane + in / p.tiles_per_row * p.tile_row_pitch +
+           in % p.tiles_per_row * EIGHT;
 }
-inline __device__ unsigned pixel_at(const gr_conv_maps &p, unsigned number, unsigned m) {
-    return tile_at(p, number) + m / EIGHT * p.eights + m % EIGHT;
+inline __device__ unsigned pixel_at(const gr_conv_tma_params &p, unsigned number, unsigned m) {
+    return tile_at(p, number) + m / EIGHT * p.group8_pitch + m % EIGHT;
 }
 
 // sums += a b of halves, or = where `fresh`; a: 16 rows of 64 pixels.
@@ -164,9 +165,9 @@ GR_OF_PLANES(gr_bf16, "bf16", 64, "128", "%64", "%65", "%66")
 // The products of a tap: `pixels` is where the first tile's are, `tile` how far behind it each tile is. Of
 // planes of 4 bytes the tensor cores take no pixels from there: they pass through registers.
 template <class T, int TILES, int FILTERS, bool PLANES>
-__device__ void multiply_tap(const gr_conv_maps &maps, uint32_t pixels, uint32_t filters,
+__device__ void multiply_tap(const gr_conv_tma_params &maps, uint32_t pixels, uint32_t filters,
                              const uint32_t (&tile)[TILES], bool fresh, float (&sums)[TILES][FILTERS / 2]) {
-    const uint64_t apart = uint64_t(maps.eights * ROW_BYTES >> 4) << 32 | uint64_t(1) << 62;
+    const uint64_t apart = uint64_t(maps.group8_pitch * ROW_BYTES >> 4) << 32 | uint64_t(1) << 62;
     if constexpr (PLANES && sizeof(T) == 4) {
         const Columns columns;
         uint32_t of[TILES][16];
@@ -199,8 +200,8 @@ __device__ void multiply_tap(const gr_conv_maps &maps, uint32_t pixels, uint32_t
 }
 
 template <class T, int TILES, int FILTERS, bool PLANES>
-__device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stages &pixels, Stages &filters,
-                         const Box &box, float (&sums)[TILES][FILTERS / 2]) {
+__device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps, Stages &pixels,
+                         Stages &filters, const Box &box, float (&sums)[TILES][FILTERS / 2]) {
     uint32_t tile[TILES], used = 0, used_box = 0;
 #pragma unroll
     for (int i = 0; i < TILES; ++i)
@@ -212,8 +213,8 @@ __device__ void multiply(const gr_conv_maps &maps, const gr_conv_tap *taps, Stag
             if (tap.first)
                 wait_for(pixels.full(), pixels.parity);
             wait_for(filters.full(), filters.parity);
-            multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tile() + tap.shift, filters.tile(), tile,
-                                                    fresh, sums);
+            multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tile() + tap.box_offset, filters.tile(),
+                                                    tile, fresh, sums);
             fresh = false;
             if (used)
                 let_go(used);
@@ -243,14 +244,14 @@ inline __device__ void meet() {
 
 // How far the result of a tile's pixel m is from the first of the output, for filter 0; -1 where there is
 // none.
-inline __device__ int64_t place_of(const gr_conv_maps &maps, const Box &box, unsigned number, unsigned m) {
+inline __device__ int64_t place_of(const gr_conv_tma_params &maps, const Box &box, unsigned number,
+                                   unsigned m) {
     const gr_conv_params &p = maps.conv;
     const unsigned at = pixel_at(maps, number, m), in = at % maps.plane;
     const unsigned row = in / maps.pitch, column = in % maps.pitch;
     const unsigned along = box.along + column, down = box.down + row, picture = box.picture + at / maps.plane;
-    const bool there =
-        column < maps.box_columns && row < maps.box_rows && at / maps.plane < maps.box_pictures;
-    return there && along < p.along.out && down < p.down.out && picture < p.batch
+    const bool there = column < maps.box_columns && row < maps.box_rows && at / maps.plane < maps.box_images;
+    return there && along < p.width.out && down < p.height.out && picture < p.batch
                ? conv_offset(p.of_out, picture, down, along, box.group * p.filters)
                : -1;
 }
@@ -267,7 +268,7 @@ template <class T, bool PLANES> __device__ unsigned pixel_of(unsigned which) {
 template <class T, bool PLANES> struct Places {
     int64_t at[2];
 
-    __device__ Places(const gr_conv_maps &maps, const Box &box, unsigned tile)
+    __device__ Places(const gr_conv_tma_params &maps, const Box &box, unsigned tile)
         : at{place_of(maps, box, tile, pixel_of<T, PLANES>(0)),
              place_of(maps, box, tile, pixel_of<T, PLANES>(1))} {
     }
@@ -294,7 +295,7 @@ template <class T, bool PLANES> struct Places {
 // Stores the sums over all blocks of the cluster, in their order: of 8 filters those of a tile are one
 // block's.
 template <class T, int TILES, int FILTERS, bool PLANES>
-__device__ void add_up(const gr_conv_maps &maps, const Box &box, float4 *room,
+__device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *room,
                        const float (&sums)[TILES][FILTERS / 2]) {
     enum { GROUPS = FILTERS / 8, MOST = 8 };
     if (threadIdx.x < MULTIPLYING) {
@@ -337,7 +338,7 @@ __device__ void add_up(const gr_conv_maps &maps, const Box &box, float4 *room,
 // NHWC by way of shared memory: of a warp's 16 pixels 128 bytes of filters at a time, in rows that are
 // longer, so that no two of them meet in a bank; then 16 bytes at once.
 template <class T, int FILTERS>
-__device__ void store_rows(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
+__device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsigned tile, unsigned char *room,
                            const float (&sums)[FILTERS / 2]) {
     enum { SOME = ROW_BYTES / sizeof(T), PITCH = ROW_BYTES + 8 * sizeof(T), LENGTH = 16 / sizeof(T) };
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, piece = lane % 8;
@@ -366,8 +367,8 @@ __device__ void store_rows(const gr_conv_maps &maps, const Box &box, unsigned ti
 
 // NCHW likewise, 64 pixels of each filter; of planes 16 bytes at once.
 template <class T, int FILTERS, bool PLANES>
-__device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned tile, unsigned char *room,
-                             const float (&sums)[FILTERS / 2]) {
+__device__ void store_planes(const gr_conv_tma_params &maps, const Box &box, unsigned tile,
+                             unsigned char *room, const float (&sums)[FILTERS / 2]) {
     enum { SOME = ROW_BYTES / sizeof(T), LENGTH = 16 / sizeof(T), PITCH = 64 + LENGTH, PIECES = 64 / LENGTH };
     const unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
     const unsigned pixel[2] = {pixel_of<T, PLANES>(0), pixel_of<T, PLANES>(1)};
@@ -405,7 +406,7 @@ __device__ void store_planes(const gr_conv_maps &maps, const Box &box, unsigned 
 }
 
 template <class T, int TILES, int FILTERS, bool PLANES>
-__device__ void store_all(const gr_conv_maps &maps, const Box &box, unsigned char *room,
+__device__ void store_all(const gr_conv_tma_params &maps, const Box &box, unsigned char *room,
                           const float (&sums)[TILES][FILTERS / 2]) {
     const gr_conv_params &p = maps.conv;
     const bool rows = p.of_out.channel == 1, aligned = p.filters % (16 / sizeof(T)) == 0 && p.out % 16 == 0;
@@ -425,15 +426,15 @@ __device__ void store_all(const gr_conv_maps &maps, const Box &box, unsigned cha
     }
 }
 
-template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(const gr_conv_maps &maps) {
+template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(const gr_conv_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
-    const uint32_t start = shared_address(bytes), behind = start + maps.x_stages * maps.x_bytes,
+    const uint32_t start = shared_address(bytes), behind = start + maps.x_stages * maps.x_stage_bytes,
                    barriers = behind + maps.w_stages * FILTERS * ROW_BYTES;
     const uint32_t table = barriers + 16 * (maps.x_stages + maps.w_stages);
     gr_conv_tap *taps = reinterpret_cast<gr_conv_tap *>(bytes + (table - start));
     for (unsigned i = threadIdx.x; i < maps.taps; i += THREADS)
         taps[i] = maps.tap[i];
-    Stages pixels(start, barriers, maps.x_stages, maps.x_bytes);
+    Stages pixels(start, barriers, maps.x_stages, maps.x_stage_bytes);
     Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
     if (threadIdx.x == 0)
         barriers_are_made();
@@ -447,7 +448,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
     wait_for_previous();
     const unsigned shares = cluster_size();
     float sums[TILES][FILTERS / 2];
-    for (unsigned number = blockIdx.x / shares; number < maps.boxes; number += gridDim.x) {
+    for (unsigned number = blockIdx.x / shares; number < maps.box_count; number += gridDim.x) {
         const Box box(maps, number, FILTERS, ROW_BYTES / sizeof(T));
         if (threadIdx.x == MULTIPLYING)
             bring<T, FILTERS, PLANES>(maps, taps, pixels, filters, box);
@@ -456,9 +457,9 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
         if (shares > 1)
             break; // a cluster has one box
         if (threadIdx.x < MULTIPLYING) {
-            if (maps.room == 0)
+            if (maps.output_offset == 0)
                 meet(); // the rings make room
-            store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes + maps.room, sums);
+            store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes + maps.output_offset, sums);
         }
     }
     if (shares > 1)
@@ -470,7 +471,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
 // Of so many pixels and filters; a multiprocessor is to have room for so many blocks.
 #define GR_ENTRY(name, T, pixels, filters, planes, blocks)                                                   \
     extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                            \
-        name(const __grid_constant__ gr_conv_maps maps) {                                                    \
+        name(const __grid_constant__ gr_conv_tma_params maps) {                                              \
         conv<T, pixels / 128, filters, planes>(maps);                                                        \
     }
 #define GR_CONV(name, T)                                                                                     \
@@ -487,7 +488,7 @@ GR_CONV(c9_bf16, gr_bf16)
 
 #define GR_TURN(suffix, T)                                                                                   \
     extern "C" __global__ void __launch_bounds__(TURN_THREADS)                                               \
-        c8_turn_##suffix(const __grid_constant__ gr_conv_turn_params p) {                                    \
+        c8_turn_##suffix(const __grid_constant__ gr_conv_transpose_params p) {                               \
         let_next_in();                                                                                       \
         wait_for_previous();                                                                                 \
         if (blockIdx.x < p.x.blocks)                                                                         \

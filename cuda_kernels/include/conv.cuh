@@ -21,10 +21,10 @@ template <class S> __device__ void store_at_once(void *to, const S &neighbours) 
 }
 
 // Elements from the first one to that of these numbers.
-inline __device__ int64_t conv_offset(const gr_conv_steps &steps, uint64_t outer, uint64_t down,
+inline __device__ int64_t conv_offset(const gr_conv_strides &strides, uint64_t outer, uint64_t down,
                                       uint64_t along, uint64_t channel) {
-    return int64_t(outer) * steps.outer + int64_t(down) * steps.down + int64_t(along) * steps.along +
-           int64_t(channel) * steps.channel;
+    return int64_t(outer) * strides.outer + int64_t(down) * strides.row + int64_t(along) * strides.column +
+           int64_t(channel) * strides.channel;
 }
 
 // The element of x, along one axis, that a tap of a result is multiplied with; there is none where it is not

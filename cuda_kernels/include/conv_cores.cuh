@@ -48,7 +48,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     static constexpr int STEP = 2 * PARTS * FILTERS * 16; // bytes of a step's filters
     typedef Vector<T> Piece;
 
-    const gr_conv_cores_params &tiled;
+    const gr_conv_mma_params &tiled;
     const gr_conv_params &p;
     unsigned warp, lane, taps, stride, pieces; // pieces: planes for each remainder
     unsigned group, filter, picture;           // group of filters, its first filter in this block
@@ -60,21 +60,21 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     bool channels_last;
     int together; // bytes of channels of a piece that lie together, and can be loaded at once
 
-    explicit __device__ Cores(const gr_conv_cores_params &tiled)
+    explicit __device__ Cores(const gr_conv_mma_params &tiled)
         : tiled(tiled), p(tiled.conv), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
-          taps(unsigned(p.down.kernel * p.along.kernel)), stride(unsigned(p.along.stride)),
-          pieces(unsigned(tiled.pieces)) {
+          taps(unsigned(p.height.kernel * p.width.kernel)), stride(unsigned(p.width.stride)),
+          pieces(unsigned(tiled.vec16s)) {
         unsigned number = blockIdx.x;
-        filter = number % unsigned(tiled.parts) * FILTERS;
-        number /= unsigned(tiled.parts);
+        filter = number % unsigned(tiled.filter_tiles) * FILTERS;
+        number /= unsigned(tiled.filter_tiles);
         group = number % unsigned(p.groups);
         number /= unsigned(p.groups);
-        along = number % unsigned(tiled.across) * unsigned(tiled.block_columns);
-        number /= unsigned(tiled.across);
-        down = number % unsigned(tiled.down) * unsigned(tiled.block_rows);
-        picture = number / unsigned(tiled.down);
-        top = int(down * unsigned(p.down.stride)) - int(p.down.padding);
-        left = int(along * stride) - int(p.along.padding);
+        along = number % unsigned(tiled.blocks_x) * unsigned(tiled.block_columns);
+        number /= unsigned(tiled.blocks_x);
+        down = number % unsigned(tiled.blocks_y) * unsigned(tiled.block_rows);
+        picture = number / unsigned(tiled.blocks_y);
+        top = int(down * unsigned(p.height.stride)) - int(p.height.padding);
+        left = int(along * stride) - int(p.width.padding);
         x = reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, picture, 0, 0, group * p.channels);
         w = reinterpret_cast<const T *>(p.w) + int64_t(group * p.filters + filter) * p.of_w.outer;
         channels_last = tiled.channels_last;
@@ -85,7 +85,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
         const unsigned odd = taps * pieces % 2; // then a plane of zeros ends their number
         part = unsigned(tiled.plane) * (pieces * stride + odd);
         filters = pixels + PARTS * part;
-        table = filters + unsigned(tiled.steps) * STEP;
+        table = filters + unsigned(tiled.k_steps) * STEP;
     }
 
     // ---- pieces of pixels
@@ -109,9 +109,9 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
         return it;
     }
     template <int TOGETHER> __device__ Piece pixel(unsigned row, unsigned column, unsigned channel) const {
-        if (unsigned(top + int(row)) >= p.down.size || unsigned(left + int(column)) >= p.along.size)
+        if (unsigned(top + int(row)) >= p.height.size || unsigned(left + int(column)) >= p.width.size)
             return {};
-        const int at = (top + int(row)) * int(p.of_x.down) + (left + int(column)) * int(p.of_x.along) +
+        const int at = (top + int(row)) * int(p.of_x.row) + (left + int(column)) * int(p.of_x.column) +
                        int(channel) * int(p.of_x.channel);
         return piece<TOGETHER>(x + at, channel, p.of_x.channel);
     }
@@ -169,8 +169,8 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
 
     // How far the pixels of a chunk are behind the first plane's first.
     __device__ uint32_t place_of(unsigned tap, unsigned piece) const {
-        const unsigned across = unsigned(p.along.kernel), j = tap % across * unsigned(p.along.dilation);
-        const unsigned row = tap / across * unsigned(p.down.dilation);
+        const unsigned across = unsigned(p.width.kernel), j = tap % across * unsigned(p.width.dilation);
+        const unsigned row = tap / across * unsigned(p.height.dilation);
         return (piece * stride + j % stride) * unsigned(tiled.plane) +
                (row * unsigned(tiled.pitch) + j / stride) * 16;
     }
@@ -192,7 +192,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     }
 
     __device__ void make_table() const {
-        for (unsigned step = threadIdx.x; step < tiled.steps; step += 32 * WARPS)
+        for (unsigned step = threadIdx.x; step < tiled.k_steps; step += 32 * WARPS)
             entries()[step] = reckon(step);
         // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
@@ -209,7 +209,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     template <int TOGETHER> __device__ void bring_filters(unsigned channel) const {
         const int64_t from_tap = channels_last ? p.channels : 1;
 #pragma unroll(!TOGETHER && LENGTH > 4 ? 1 : 4)
-        for (unsigned slot = warp; slot < 2 * unsigned(tiled.steps); slot += LOADING) {
+        for (unsigned slot = warp; slot < 2 * unsigned(tiled.k_steps); slot += LOADING) {
             const Entry of = entry(slot / 2);
             const uint32_t chunk = slot % 2 ? of.chunk[1] : of.chunk[0];
             const unsigned number_of_piece = chunk >> 16, first = channel + number_of_piece * LENGTH;
@@ -252,18 +252,19 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     // The first pixel of its tile number `i` in the block.
     __device__ void tile_of(int i, unsigned &row, unsigned &column) const {
         const unsigned number = threadIdx.x / 128 + GROUPS * i,
-                       across = unsigned(tiled.block_columns) / (tiled.tall ? 8 : 64);
-        row = number / across * (tiled.tall ? 8 : 1);
-        column = number % across * (tiled.tall ? 8 : 64);
+                       across = unsigned(tiled.block_columns) / (tiled.tile_8x8 ? 8 : 64);
+        row = number / across * (tiled.tile_8x8 ? 8 : 1);
+        column = number % across * (tiled.tile_8x8 ? 8 : 64);
     }
     __device__ uint32_t pixels_of(int i) const {
         unsigned row, column;
         tile_of(i, row, column);
-        return pixels + (row * unsigned(p.down.stride * tiled.pitch) + column) * 16;
+        return pixels + (row * unsigned(p.height.stride * tiled.pitch) + column) * 16;
     }
     // The descriptor of a step's pixels, of a tile at 0; >> 4 of where one begins is to be added.
     __device__ uint64_t pixels_descriptor(unsigned step) const {
-        const uint64_t eights = tiled.tall ? p.down.stride * tiled.pitch : 8; // pixels from eight to the next
+        const uint64_t eights =
+            tiled.tile_8x8 ? p.height.stride * tiled.pitch : 8; // pixels from eight to the next
         return entry(step).descriptor | eights << 32;
     }
     __device__ uint64_t filters_descriptor(unsigned step) const {
@@ -278,9 +279,9 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const unsigned eight = warp % 4 * 2 + h;
-            const unsigned y = down + row + (tiled.tall ? eight : 0),
-                           x_ = along + column + lane / 4 + (tiled.tall ? 0 : 8 * eight);
-            if (y >= p.down.out || x_ >= p.along.out)
+            const unsigned y = down + row + (tiled.tile_8x8 ? eight : 0),
+                           x_ = along + column + lane / 4 + (tiled.tile_8x8 ? 0 : 8 * eight);
+            if (y >= p.height.out || x_ >= p.width.out)
                 continue;
             T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, picture, y, x_, group * p.filters);
 #pragma unroll
@@ -331,7 +332,7 @@ GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 
 // A block of results out of single numbers: c5 and c7.
 template <class T, int FILTERS, int GROUPS, int TILES>
-__device__ void conv_on_cores(const gr_conv_cores_params &p) {
+__device__ void conv_on_cores(const gr_conv_mma_params &p) {
     let_next_in();
     const Cores<T, 1, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
@@ -345,7 +346,7 @@ __device__ void conv_on_cores(const gr_conv_cores_params &p) {
         cores.bring(channel);
         begin_products();
 #pragma unroll 1
-        for (unsigned step = 0; step < p.steps; ++step) {
+        for (unsigned step = 0; step < p.k_steps; ++step) {
             const uint64_t seen = cores.pixels_descriptor(step), filters = cores.filters_descriptor(step);
 #pragma unroll
             for (int i = 0; i < TILES; ++i)

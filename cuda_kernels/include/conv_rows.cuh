@@ -20,20 +20,19 @@ inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, co
 template <int COLUMNS, int CHANNELS, int ROWS, int PITCH>
 __device__ void begin_rows_of_pixels(const gr_conv_params &p, const float *x, int top, int left,
                                      float (&rows)[ROWS][PITCH], const uint64_t (&is_there)[ROWS]) {
-    const int first = max(0, -left), end = max(first, min(COLUMNS, int(p.along.size) - left));
-    if (top < 0 || top + ROWS > p.down.size || first > 0 || end < COLUMNS)
+    const int first = max(0, -left), end = max(first, min(COLUMNS, int(p.width.size) - left));
+    if (top < 0 || top + ROWS > p.height.size || first > 0 || end < COLUMNS)
         for (int i = threadIdx.x; i < ROWS * COLUMNS * CHANNELS; i += blockDim.x) {
             const int row = i / (COLUMNS * CHANNELS), in_row = i % (COLUMNS * CHANNELS),
                       column = in_row / CHANNELS;
-            if (column < first || column >= end || unsigned(top + row) >= p.down.size)
+            if (column < first || column >= end || unsigned(top + row) >= p.height.size)
                 rows[row][in_row] = 0;
         }
     __syncthreads();
     if (threadIdx.x < ROWS) {
         const int row = threadIdx.x;
-        if (unsigned(top + row) < p.down.size && first < end)
-            copy_bytes(&rows[row][first * CHANNELS],
-                       x + (top + row) * p.of_x.down + (left + first) * CHANNELS,
+        if (unsigned(top + row) < p.height.size && first < end)
+            copy_bytes(&rows[row][first * CHANNELS], x + (top + row) * p.of_x.row + (left + first) * CHANNELS,
                        (end - first) * CHANNELS * sizeof(float), &is_there[row]);
         else
             arrive(shared_address(&is_there[row]));

@@ -12,7 +12,7 @@ struct Part {
     unsigned rest;
 
     __device__ explicit Part(const gr_conv_tiles_params &p) {
-        const unsigned parts = unsigned(p.parts), groups = unsigned(p.conv.groups);
+        const unsigned parts = unsigned(p.filter_tiles), groups = unsigned(p.conv.groups);
         first = blockIdx.x % parts * unsigned(p.filters);
         group = blockIdx.x / parts % groups;
         rest = blockIdx.x / parts / groups;

@@ -9,7 +9,7 @@
 #include "matmul_copies.cuh"
 #include "shared_array.cuh"
 
-enum { TURN_THREADS = GR_CONV_TURN_THREADS, PIXELS = GR_CONV_TURN_PIXELS };
+enum { TURN_THREADS = GR_CONV_TRANSPOSE_THREADS, PIXELS = GR_CONV_TRANSPOSE_PIXELS };
 
 // Where a pixel of a channel of a tile lies, in words. Neither the runs that come nor those that go meet in a
 // bank.
@@ -20,7 +20,7 @@ template <class T> __device__ unsigned word_at(unsigned channel, unsigned word) 
 
 // CHANNELS by PIXELS, which come as units.
 template <class T, class Unit>
-__device__ void fetch(const gr_conv_turn &p, const T *from, unsigned channels, unsigned pixels) {
+__device__ void fetch(const gr_conv_transpose &p, const T *from, unsigned channels, unsigned pixels) {
     enum { CHANNELS = 128 / sizeof(T), OF_UNIT = sizeof(Unit) / sizeof(T), UNITS = PIXELS / OF_UNIT };
     uint32_t *tile = shared_array<uint32_t>();
 #pragma unroll
@@ -40,7 +40,8 @@ __device__ void fetch(const gr_conv_turn &p, const T *from, unsigned channels, u
 }
 
 // 16 bytes of each pixel at once: of a 2-byte type two pixels lie in a word.
-template <class T> __device__ void put(const gr_conv_turn &p, T *to, unsigned channels, unsigned pixels) {
+template <class T>
+__device__ void put(const gr_conv_transpose &p, T *to, unsigned channels, unsigned pixels) {
     enum { EACH = 4 / sizeof(T), LENGTH = 16 / sizeof(T), PIECES = 8 };
     const uint32_t *tile = shared_array<uint32_t>();
 #pragma unroll
@@ -71,8 +72,9 @@ template <class T> __device__ void put(const gr_conv_turn &p, T *to, unsigned ch
     }
 }
 
-// All pixels of p.each channels.
-template <class T> __device__ void turn_run(const gr_conv_turn &p, const T *from, T *to, unsigned channels) {
+// All pixels of p.tile_channels channels.
+template <class T>
+__device__ void turn_run(const gr_conv_transpose &p, const T *from, T *to, unsigned channels) {
     enum { LENGTH = 16 / sizeof(T) };
     T *run = shared_array<T>();
     const unsigned pixels = unsigned(p.pixels), all = channels * pixels, pieces = channels / LENGTH;
@@ -89,24 +91,25 @@ template <class T> __device__ void turn_run(const gr_conv_turn &p, const T *from
     }
 }
 
-template <class T> __device__ void turn(const gr_conv_turn &p, unsigned number) {
-    const unsigned across = number % p.across, part = number / p.across % p.parts;
-    const uint64_t picture = number / p.across / p.parts, first = uint64_t(part) * p.each;
-    const unsigned channels = unsigned(min(uint64_t(p.each), p.channels - first));
+template <class T> __device__ void turn(const gr_conv_transpose &p, unsigned number) {
+    const unsigned across = number % p.pixel_tiles, part = number / p.pixel_tiles % p.channel_tiles;
+    const uint64_t picture = number / p.pixel_tiles / p.channel_tiles,
+                   first = uint64_t(part) * p.tile_channels;
+    const unsigned channels = unsigned(min(uint64_t(p.tile_channels), p.channels - first));
     const uint64_t pixel = uint64_t(across) * PIXELS;
     const T *from =
         reinterpret_cast<const T *>(p.from) + int64_t(picture) * p.outer + int64_t(first) * p.channel + pixel;
     T *to = reinterpret_cast<T *>(p.to) + (picture * p.pixels + pixel) * p.channels + first;
-    if (p.unit == 0) {
+    if (p.unit_bytes == 0) {
         turn_run(p, from, to, channels);
         return;
     }
     const unsigned pixels = unsigned(min(uint64_t(PIXELS), p.pixels - pixel));
-    if (p.unit == 16)
+    if (p.unit_bytes == 16)
         fetch<T, uint4>(p, from, channels, pixels);
-    else if (p.unit == 8)
+    else if (p.unit_bytes == 8)
         fetch<T, uint2>(p, from, channels, pixels);
-    else if (p.unit == 4)
+    else if (p.unit_bytes == 4)
         fetch<T, uint32_t>(p, from, channels, pixels);
     else
         fetch<T, T>(p, from, channels, pixels);

@@ -40,13 +40,13 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
 
     __device__ explicit Twelve(const gr_conv_tiles_params &tiled)
         : p(tiled.conv), shared(shared_address(shared_array<unsigned char>())) {
-        const unsigned parts = unsigned(tiled.parts);
+        const unsigned parts = unsigned(tiled.filter_tiles);
         filter = blockIdx.x % parts * FILTERS;
         along = blockIdx.x / parts * COLUMNS;
         down = blockIdx.y * ROWS;
         picture = blockIdx.z;
-        top = int(down) - int(p.down.padding);
-        left = int(along) - int(p.along.padding);
+        top = int(down) - int(p.height.padding);
+        left = int(along) - int(p.width.padding);
         filters = min(int(FILTERS), int(p.filters) - int(filter));
         x = reinterpret_cast<const T *>(p.x) + picture * p.of_x.outer;
         w = reinterpret_cast<const T *>(p.w) + filter * (TAPS * CHANNELS);
@@ -126,13 +126,13 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
     // NHWC: rows as they lie, four channels at once. All loads come first.
     __device__ void bring_rows() const {
         enum { LONG = SEEN_COLUMNS * 3, ALL = SEEN_ROWS * LONG, TURNS = (ALL + THREADS - 1) / THREADS };
-        const int width = int(p.along.size) * 3;
+        const int width = int(p.width.size) * 3;
         const Quad *from = reinterpret_cast<const Quad *>(x) + int64_t(top) * width + left * 3;
         Quad some[TURNS];
 #pragma unroll
         for (int i = 0; i < TURNS; ++i) {
             const int number = threadIdx.x + i * THREADS, row = number / LONG, at = number % LONG;
-            const bool there = number < ALL && unsigned(top + row) < unsigned(p.down.size) &&
+            const bool there = number < ALL && unsigned(top + row) < unsigned(p.height.size) &&
                                unsigned(left * 3 + at) < unsigned(width);
             some[i] = there ? from[row * width + at] : Quad();
         }
@@ -149,7 +149,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
     __device__ void bring_planes() const {
         enum { HALF = SEEN_COLUMNS / 2, PLACES = SEEN_ROWS * HALF, ALL = 3 * PLACES };
         enum { TURNS = (ALL + THREADS - 1) / THREADS };
-        const int width = int(p.along.size), first = left - (left & 1);
+        const int width = int(p.width.size), first = left - (left & 1);
         const int64_t plane = p.of_x.channel;
         const T *from = x + int64_t(top) * width + first;
         Pair some[TURNS][4];
@@ -157,7 +157,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         for (int i = 0; i < TURNS; ++i) {
             const int number = threadIdx.x + i * THREADS, quad = number / PLACES,
                       row = number % PLACES / HALF, column = number % HALF * 2;
-            const bool there = number < ALL && unsigned(top + row) < unsigned(p.down.size) &&
+            const bool there = number < ALL && unsigned(top + row) < unsigned(p.height.size) &&
                                unsigned(first + column) < unsigned(width);
 #pragma unroll
             for (int c = 0; c < 4; ++c)
@@ -208,20 +208,19 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
     __device__ void store_row(int row, const float (&sums)[FILTERS / 2]) const {
         const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32, mine = lane % 4 * 2;
         const int column = int(along) + threadIdx.x / 128 * 64 + warp * 16 + lane / 4;
-        if (down + row >= p.down.out)
+        if (down + row >= p.height.out)
             return;
-        T *to = reinterpret_cast<T *>(p.out) + picture * p.of_out.outer +
-                int64_t(down + row) * p.of_out.down + int64_t(column) * p.of_out.along +
-                int64_t(filter) * p.of_out.channel;
+        T *to = reinterpret_cast<T *>(p.out) + picture * p.of_out.outer + int64_t(down + row) * p.of_out.row +
+                int64_t(column) * p.of_out.column + int64_t(filter) * p.of_out.channel;
         if (NHWC)
             store_pixels(to + mine, column, filters - mine, sums);
-        else if (sizeof(T) == 2 && p.along.out % 2 == 0)
+        else if (sizeof(T) == 2 && p.width.out % 2 == 0)
             store_columns(to, column, sums);
         else
 #pragma unroll
             for (int i = 0; i < FILTERS / 2; ++i) {
                 const int number = i / 4 * 8 + mine + i % 2, right = i / 2 % 2 * 8;
-                if (number < filters && column + right < int(p.along.out))
+                if (number < filters && column + right < int(p.width.out))
                     to[number * p.of_out.channel + right] = T(sums[i]);
             }
     }
@@ -230,7 +229,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         const bool pairs = all % 2 == 0 && p.out % sizeof(Pair) == 0;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-            if (column + 8 * h >= int(p.along.out))
+            if (column + 8 * h >= int(p.width.out))
                 break;
 #pragma unroll
             for (int j = 0; j < FILTERS / 8; ++j) {
@@ -254,7 +253,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
                         give = odd ? sums[2 * i] : sums[2 * i + 1];
             const float got = __shfl_xor_sync(0xffffffff, give, 4);
             const int number = i / 2 * 8 + mine, right = i % 2 * 8 - odd;
-            if (number < filters && column + right < int(p.along.out))
+            if (number < filters && column + right < int(p.width.out))
                 store_at_once(to + number * p.of_out.channel + right,
                               Pair{T(odd ? got : keep), T(odd ? keep : got)});
         }

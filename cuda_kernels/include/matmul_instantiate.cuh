@@ -7,7 +7,7 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
     if (pair >= p.pairs)
         return;
-    const unsigned across = unsigned(p.across);
+    const unsigned across = unsigned(p.n_tiles);
     matmul(matrices_of<T>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
 }
 

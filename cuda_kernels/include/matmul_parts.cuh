@@ -59,7 +59,7 @@ inline __device__ void load_four(const float *row, unsigned at, unsigned end, bo
 
 // A warp has a row.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
-    t4_rows(const __grid_constant__ gr_matmul_parts_params p) {
+    t4_rows(const __grid_constant__ gr_matmul_split_params p) {
     let_next_in();
     wait_for_previous();
     const uint64_t row = blockIdx.x * uint64_t(GR_MATMUL_THREADS / 32) + threadIdx.x / 32;
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     if (lane == 0)
         reinterpret_cast<float *>(p.scales)[matrix * p.rows + row] = power(-exponent);
     const float each = power(exponent), by[4] = {each, each, each, each};
-    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * matrix * p.rows + row) * p.pitch;
+    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.hi_lo) + (2 * matrix * p.rows + row) * p.pitch;
 #pragma unroll 8
     for (unsigned i = lane * 4; i < columns; i += 128) {
         load_four(from, i, columns, aligned, x);
@@ -89,42 +89,45 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     }
 }
 
-// A thread has a column of GR_MATMUL_SHARE rows.
+// A thread has a column of GR_MATMUL_MAXIMA_ROWS rows.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
-    t4_most(const __grid_constant__ gr_matmul_parts_params p) {
+    t4_most(const __grid_constant__ gr_matmul_split_params p) {
     let_next_in();
     wait_for_previous();
     const unsigned across = unsigned((p.columns + GR_MATMUL_THREADS - 1) / GR_MATMUL_THREADS);
     const uint64_t column = blockIdx.x % across * uint64_t(GR_MATMUL_THREADS) + threadIdx.x;
-    const uint64_t share = blockIdx.x / across, shares = (p.rows + GR_MATMUL_SHARE - 1) / GR_MATMUL_SHARE;
+    const uint64_t share = blockIdx.x / across,
+                   shares = (p.rows + GR_MATMUL_MAXIMA_ROWS - 1) / GR_MATMUL_MAXIMA_ROWS;
     const uint64_t matrix = matrix_of_block();
     if (column >= p.columns || matrix >= p.matrices)
         return;
     const float *from = reinterpret_cast<const float *>(p.from) + int64_t(matrix) * p.matrix +
-                        int64_t(share * GR_MATMUL_SHARE) * p.row + column;
-    const unsigned rows = unsigned(min(p.rows - share * GR_MATMUL_SHARE, uint64_t(GR_MATMUL_SHARE)));
+                        int64_t(share * GR_MATMUL_MAXIMA_ROWS) * p.row + column;
+    const unsigned rows =
+        unsigned(min(p.rows - share * GR_MATMUL_MAXIMA_ROWS, uint64_t(GR_MATMUL_MAXIMA_ROWS)));
     unsigned most = 0;
 #pragma unroll 16
     for (unsigned i = 0; i < rows; ++i, from += p.row)
         most = max(most, magnitude(*from));
-    reinterpret_cast<unsigned *>(p.most)[(matrix * shares + share) * p.columns + column] = most;
+    reinterpret_cast<unsigned *>(p.maxima)[(matrix * shares + share) * p.columns + column] = most;
 }
 
-// A thread has two columns of GR_MATMUL_PARTED rows.
+// A thread has two columns of GR_MATMUL_SPLIT_ROWS rows.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
-    t4_columns(const __grid_constant__ gr_matmul_parts_params p) {
+    t4_columns(const __grid_constant__ gr_matmul_split_params p) {
     let_next_in();
     wait_for_previous();
     constexpr unsigned WIDE = 2 * GR_MATMUL_THREADS;
     const unsigned across = unsigned((p.columns + WIDE - 1) / WIDE);
     const uint64_t column = blockIdx.x % across * uint64_t(WIDE) + threadIdx.x * 2;
-    const uint64_t first = blockIdx.x / across * uint64_t(GR_MATMUL_PARTED);
+    const uint64_t first = blockIdx.x / across * uint64_t(GR_MATMUL_SPLIT_ROWS);
     const uint64_t matrix = matrix_of_block();
     if (column >= p.columns || matrix >= p.matrices)
         return;
     const bool both = column + 1 < p.columns;
-    const unsigned shares = unsigned((p.rows + GR_MATMUL_SHARE - 1) / GR_MATMUL_SHARE);
-    const unsigned *found = reinterpret_cast<const unsigned *>(p.most) + matrix * shares * p.columns + column;
+    const unsigned shares = unsigned((p.rows + GR_MATMUL_MAXIMA_ROWS - 1) / GR_MATMUL_MAXIMA_ROWS);
+    const unsigned *found =
+        reinterpret_cast<const unsigned *>(p.maxima) + matrix * shares * p.columns + column;
     unsigned most[2] = {};
 #pragma unroll 16
     for (unsigned i = 0; i < shares; ++i, found += p.columns) {
@@ -141,17 +144,17 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     const float by[2] = {power(left), power(right)};
     const float *from = reinterpret_cast<const float *>(p.from) + int64_t(matrix) * p.matrix +
                         int64_t(first) * p.row + column;
-    const unsigned rows = unsigned(min(p.rows - first, uint64_t(GR_MATMUL_PARTED)));
-    float x[GR_MATMUL_PARTED][2];
+    const unsigned rows = unsigned(min(p.rows - first, uint64_t(GR_MATMUL_SPLIT_ROWS)));
+    float x[GR_MATMUL_SPLIT_ROWS][2];
 #pragma unroll
-    for (unsigned i = 0; i < GR_MATMUL_PARTED; ++i)
+    for (unsigned i = 0; i < GR_MATMUL_SPLIT_ROWS; ++i)
         if (i < rows) {
             x[i][0] = from[int64_t(i) * p.row];
             x[i][1] = from[int64_t(i) * p.row + both];
         }
-    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.parts) + (2 * matrix * p.rows + first) * p.pitch + column;
+    gr_f16 *big = reinterpret_cast<gr_f16 *>(p.hi_lo) + (2 * matrix * p.rows + first) * p.pitch + column;
 #pragma unroll
-    for (unsigned i = 0; i < GR_MATMUL_PARTED; ++i)
+    for (unsigned i = 0; i < GR_MATMUL_SPLIT_ROWS; ++i)
         if (i < rows) // there is a place for the second one, too
             store_parts(big + i * p.pitch, big + (p.rows + i) * p.pitch, x[i], by);
 }

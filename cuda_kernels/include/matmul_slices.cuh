@@ -6,12 +6,12 @@
 
 // Adds up the slices: 32 elements a block, of which each warp takes every eighth slice, and the first one
 // what they found, in their order.
-template <class T> __device__ void add_slices(const gr_matmul_sum_params &p) {
+template <class T> __device__ void add_slices(const gr_matmul_add_slices_params &p) {
     enum { WARPS = GR_MATMUL_THREADS / 32 };
-    static_assert(GR_MATMUL_SUMS == 32, "an element a lane");
-    __shared__ T of_warps[WARPS][GR_MATMUL_SUMS];
+    static_assert(GR_MATMUL_ADD_SLICES_TILE == 32, "an element a lane");
+    __shared__ T of_warps[WARPS][GR_MATMUL_ADD_SLICES_TILE];
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint64_t at = uint64_t(blockIdx.x) * GR_MATMUL_SUMS + lane;
+    const uint64_t at = uint64_t(blockIdx.x) * GR_MATMUL_ADD_SLICES_TILE + lane;
     const T *from = reinterpret_cast<const T *>(p.from) + at;
     T sum = 0;
     wait_for_previous();
@@ -30,6 +30,6 @@ template <class T> __device__ void add_slices(const gr_matmul_sum_params &p) {
 
 #define GR_MATMUL_SUM(name, T)                                                                               \
     extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)                                          \
-        name(const __grid_constant__ gr_matmul_sum_params p) {                                               \
+        name(const __grid_constant__ gr_matmul_add_slices_params p) {                                        \
         add_slices<T>(p);                                                                                    \
     }

@@ -72,7 +72,7 @@ struct Place {
 
 template <int ROWS, int COLUMNS, int BAND = 8>
 __device__ Place place_of(const gr_matmul_params &p, unsigned number) {
-    const unsigned across = unsigned(p.across), down = unsigned((p.m + ROWS - 1) / ROWS);
+    const unsigned across = unsigned(p.n_tiles), down = unsigned((p.m + ROWS - 1) / ROWS);
     const unsigned band = number / (BAND * across), in = number - band * BAND * across;
     const unsigned high = min(unsigned(BAND), down - BAND * band);
     return {(band * BAND + in % high) * ROWS, in / high * COLUMNS};

@@ -20,7 +20,7 @@ template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct S
         COLUMNS = COLUMNS_,
         DOWN = DOWN_,
         ACROSS = ACROSS_,
-        DEEP = GR_MATMUL_STEP,
+        DEEP = GR_MATMUL_TILE_K,
         STAGES = STAGES_
     };
     enum { THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
@@ -93,7 +93,7 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
     const unsigned slices = unsigned(p.slices), slice = slices == 1 ? 0 : pair / (pairs / slices);
     if (slices > 1)
         let_next_in(); // the sum, which waits for the slices
-    const unsigned parts = cluster_size(), tile = blockIdx.x / parts, across = unsigned(p.across);
+    const unsigned parts = cluster_size(), tile = blockIdx.x / parts, across = unsigned(p.n_tiles);
     matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % across, tile / across},
                          slice * parts + blockIdx.x % parts, slices * parts, parts);
 }

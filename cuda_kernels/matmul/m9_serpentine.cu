@@ -12,7 +12,7 @@
 #include "matmul.cuh"
 #include "matmul_steps.cuh"
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_STEP, THREADS = 128, STAGES = 2, BLOCKS = 2 };
+enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_TILE_K, THREADS = 128, STAGES = 2, BLOCKS = 2 };
 enum { DOWN = 16, ACROSS = 8 }; // results of a thread
 typedef Lane<COLUMNS, DOWN, ACROSS> In;
 
@@ -57,7 +57,7 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                            \
         name(const __grid_constant__ gr_matmul_params p) {                                                   \
         const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
-        const unsigned across = unsigned(p.across);                                                          \
+        const unsigned across = unsigned(p.n_tiles);                                                         \
         if (pair < p.pairs)                                                                                  \
             matmul<float, anyhow>(matrices_of<float>(p, pair),                                               \
                                   Block{blockIdx.x % across, blockIdx.x / across});                          \

@@ -22,7 +22,8 @@ typedef Shape<256, 4> High;
 typedef Shape<64, 8> Low;
 
 template <class S>
-__device__ void bring(const gr_matmul_maps &maps, typename S::Stages ring, const Pair &pair, Place place) {
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring, const Pair &pair,
+                      Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(S::A_BYTES + B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
@@ -51,7 +52,7 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, con
     columns.store(p, pair.number, place, sums);
 }
 
-template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
+template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const Pair pair(maps.product);
     if (pair.number >= maps.product.pairs)
@@ -71,11 +72,11 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
 }
 
 extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t1_f32(const __grid_constant__ gr_matmul_maps maps) {
+    t1_f32(const __grid_constant__ gr_matmul_tma_params maps) {
     matmul<High>(maps);
 }
 
 extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t1_low_f32(const __grid_constant__ gr_matmul_maps maps) {
+    t1_low_f32(const __grid_constant__ gr_matmul_tma_params maps) {
     matmul<Low>(maps);
 }

@@ -28,7 +28,7 @@ inline __device__ uint32_t small_part(uint32_t x) {
     return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(big_part(x))) + 0x1000;
 }
 
-inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
+inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
         copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
@@ -88,7 +88,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, const Columns &columns
 }
 
 extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t2_f32(const __grid_constant__ gr_matmul_maps maps) {
+    t2_f32(const __grid_constant__ gr_matmul_tma_params maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
     const Pair pair(p);
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
         if (threadIdx.x == 0)
             make_barrier(parted + 8 * i, PARTING);
     Stages ring(shared_address(bytes));
-    const unsigned tiles = unsigned(p.across * ((p.m + ROWS - 1) / ROWS));
+    const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
     let_next_in();
     wait_for_previous();
     if (threadIdx.x >= 256) {

@@ -30,7 +30,8 @@ template <class S> __device__ Place place_in_cluster(const gr_matmul_params &p, 
 }
 
 template <class S>
-__device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, const Pair &pair, Place place) {
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const Pair &pair,
+                      Place place) {
     constexpr unsigned SHARE = S::COLUMNS / S::CLUSTER;
     const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
@@ -80,7 +81,7 @@ __device__ void store_rows(const gr_matmul_params &p, const Pair &pair, Place pl
 
 // The results of this group, by way of shared memory.
 template <class S, class T>
-__device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place, unsigned group,
+__device__ void store(const gr_matmul_tma_params &maps, const Pair &pair, Place place, unsigned group,
                       uint32_t staging, const typename S::Sums &sums) {
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
@@ -93,7 +94,7 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
                          sums + 8 * i);
     show_shared();
     group_barrier(group);
-    if (!maps.map_of_c)
+    if (!maps.stores_c_by_tma)
         store_rows<S, T>(maps.product, pair, place, staging);
     else if (threadIdx.x % 128 == 0) {
         for (unsigned i = 0; i < S::COLUMNS; i += BOX)
@@ -103,14 +104,14 @@ __device__ void store(const gr_matmul_maps &maps, const Pair &pair, Place place,
     }
 }
 
-template <class S, class T> __device__ void matmul(const gr_matmul_maps &maps) {
+template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
     const Pair pair(p);
     if (pair.number >= p.pairs)
         return;
     typename S::Stages ring(shared_address(bytes) + S::C_BYTES);
-    const unsigned tiles = unsigned(p.across * ((p.m + ROWS * S::CLUSTER - 1) / (ROWS * S::CLUSTER)));
+    const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS * S::CLUSTER - 1) / (ROWS * S::CLUSTER)));
     const unsigned first = blockIdx.x / S::CLUSTER, step = gridDim.x / S::CLUSTER, group = threadIdx.x / 128;
     let_next_in();
     wait_for_previous();
@@ -138,7 +139,7 @@ template <class S, class T> __device__ void matmul(const gr_matmul_maps &maps) {
 
 #define GR_MATMUL(name, S, T)                                                                                \
     extern "C" __global__ void __cluster_dims__(S::CLUSTER, 1, 1) __launch_bounds__(MATMUL_THREADS, 1)       \
-        name(const __grid_constant__ gr_matmul_maps maps) {                                                  \
+        name(const __grid_constant__ gr_matmul_tma_params maps) {                                            \
         matmul<S, T>(maps);                                                                                  \
     }
 

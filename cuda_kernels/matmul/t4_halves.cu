@@ -16,7 +16,7 @@
 enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
 typedef Ring<3, 4 * PART> Stages;
 
-inline __device__ void bring(const gr_matmul_maps &maps, Stages &ring, const Pair &pair, Place place) {
+inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(4 * PART);
         for (unsigned small = 0; small < 2; ++small) {
@@ -48,7 +48,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, unsigned group, float 
     }
 }
 
-inline __device__ void store(const gr_matmul_halves &halves, const Pair &pair, Place place,
+inline __device__ void store(const gr_matmul_f16x3_params &halves, const Pair &pair, Place place,
                              const float (&sums)[COLUMNS / 2]) {
     const gr_matmul_params &p = halves.maps.product;
     const float *of_a = reinterpret_cast<const float *>(halves.a_scales) + pair.a * p.m;
@@ -75,14 +75,14 @@ inline __device__ void store(const gr_matmul_halves &halves, const Pair &pair, P
 }
 
 extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t4_f32(const __grid_constant__ gr_matmul_halves halves) {
+    t4_f32(const __grid_constant__ gr_matmul_f16x3_params halves) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = halves.maps.product;
     const Pair pair(p);
     if (pair.number >= p.pairs)
         return;
     Stages ring(shared_address(bytes));
-    const unsigned tiles = unsigned(p.across * ((p.m + ROWS - 1) / ROWS));
+    const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
     let_next_in();
     wait_for_previous();
     if (threadIdx.x >= 256) {

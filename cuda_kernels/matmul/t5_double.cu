@@ -41,7 +41,7 @@ struct Span {
 };
 
 template <class S>
-__device__ void bring(const gr_matmul_maps &maps, typename S::Stages &ring, const Pair &pair, Span span,
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const Pair &pair, Span span,
                       Place place) {
     for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
@@ -106,14 +106,14 @@ template <class S> __device__ void add_up(double *room, unsigned group, typename
                 own[i] += place[((other - 1) * COUNT + i) * THREADS];
 }
 
-template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
+template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
     const Pair pair(p);
     if (pair.number >= p.pairs)
         return;
     typename S::Stages ring(shared_address(bytes));
-    const unsigned tiles = unsigned(p.across * ((p.m + S::ROWS - 1) / S::ROWS));
+    const unsigned tiles = unsigned(p.n_tiles * ((p.m + S::ROWS - 1) / S::ROWS));
     const Span span = Span::of<S>(p, pair);
     let_next_in();
     wait_for_previous();
@@ -147,7 +147,7 @@ template <class S> __device__ void matmul(const gr_matmul_maps &maps) {
 
 #define GR_MATMUL(name, ...)                                                                                 \
     extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)                                          \
-        name(const __grid_constant__ gr_matmul_maps maps) {                                                  \
+        name(const __grid_constant__ gr_matmul_tma_params maps) {                                            \
         matmul<Shape<__VA_ARGS__>>(maps);                                                                    \
     }
 

@@ -12,12 +12,12 @@ NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
 TWELVE = "cuda_kernels/include/conv_twelve.cuh"
 INCLUDE = "cuda_kernels/include/conv.cuh"
-COLUMNS = "csrc/conv/columns.c"
+IM2COL = "csrc/conv/im2col.c"
 PLAN = "csrc/conv/plan.c"
-OF_RING = "csrc/conv/ring.c"
+OF_ASYNC_GEMM = "csrc/conv/implicit_gemm_async.c"
 TAPS = KERNELS + "c8_taps.cu"
-OF_TAPS = "csrc/conv/taps.c"
-OF_BOXES = "csrc/conv/boxes.c"
+OF_TMA_GEMM = "csrc/conv/implicit_gemm_tma.c"
+OF_TMA_BOXES = "csrc/conv/tma_boxes.c"
 TURN = "cuda_kernels/include/conv_turn.cuh"
 CALL = "csrc/python/conv.c"
 GEOMETRY = "gpureduce/_conv/geometry.py"
@@ -54,8 +54,8 @@ MUTANTS = (
         "a picture's last row is taken for its padding",
         C0,
         "conv",
-        "if (row < p.down.size)",
-        "if (row + 1 < p.down.size)",
+        "if (row < p.height.size)",
+        "if (row + 1 < p.height.size)",
         every("c0"),
     ),
     Mutant(
@@ -86,46 +86,46 @@ MUTANTS = (
         "a block's last line is never written",
         C1,
         "columns",
-        "min(p.each, p.lines - first_line)",
-        "min(p.each, p.lines - first_line - 1)",
+        "min(p.lines_per_block, p.lines - first_line)",
+        "min(p.lines_per_block, p.lines - first_line - 1)",
         every("c1"),
     ),
     Mutant(
         "taps are as far apart as pixels",
         C1,
         "share_of_tap",
-        "row * p.down.dilation",
-        "row * p.down.stride",
+        "row * p.height.dilation",
+        "row * p.height.stride",
         every("c1"),
     ),
     Mutant(
         "the groups of a pixel stay where the product left them",
-        COLUMNS,
-        "gr_conv_by_columns",
-        "apart = nhwc && self->groups > 1",
-        "apart = nhwc && self->groups > 2",
+        IM2COL,
+        "gr_conv_im2col",
+        "interleaves = nhwc && self->groups > 1",
+        "interleaves = nhwc && self->groups > 2",
         every("c1"),
     ),
     Mutant(
         "several channels are taken at once, wherever they begin",
-        COLUMNS,
-        "widen",
+        IM2COL,
+        "vectorize_channels",
         "layout != GR_CONV_NHWC || !aligned || x->channel != 1",
         "layout != GR_CONV_NHWC || x->channel != 1",
         ("tests/test_conv_api.py", "-k", "begin_anywhere"),
     ),
     Mutant(
         "filters that lie in any way are taken for dense ones",
-        COLUMNS,
-        "settle_taps",
-        "deep == 0 || merge(",
-        "deep == 0 || step != 0 || merge(",
+        IM2COL,
+        "prepare_filters",
+        "channels == 0 || merge_axes(",
+        "channels == 0 || stride != 0 || merge_axes(",
         STRIDES,
     ),
     Mutant(
         "a pixel's product does not mind its padding",
-        COLUMNS,
-        "find_pixels",
+        IM2COL,
+        "find_pixel_stride",
         "axes[i]->out != axes[i]->size",
         "axes[i]->out < axes[i]->size",
         every("c1"),
@@ -142,7 +142,7 @@ MUTANTS = (
         "the ring's rows are checked, its columns are not",
         RING,
         "Gather",
-        "unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.along.size)",
+        "unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.width.size)",
         "true",
         every("c2_ring"),
     ),
@@ -164,10 +164,10 @@ MUTANTS = (
     ),
     Mutant(
         "the ring's tiles by floor: the last pixels are lost",
-        OF_RING,
+        OF_ASYNC_GEMM,
         "count_tiles",
-        "gr_ceil_div(self->batch * self->down.out * self->along.out, of->pixels)",
-        "(self->batch * self->down.out * self->along.out / of->pixels)",
+        "gr_ceil_div(self->batch * self->height.out * self->width.out, of->pixels)",
+        "(self->batch * self->height.out * self->width.out / of->pixels)",
         TILES,
     ),
     Mutant(
@@ -190,8 +190,8 @@ MUTANTS = (
         "Winograd's tiles have results beyond the picture",
         WINOGRAD,
         "put_results",
-        "tile.along + i % HIGH < p.along.out",
-        "tile.along + i % HIGH <= p.along.out",
+        "tile.along + i % HIGH < p.width.out",
+        "tile.along + i % HIGH <= p.width.out",
         every("c2_winograd"),
     ),
     Mutant(
@@ -205,7 +205,7 @@ MUTANTS = (
     Mutant(
         "four channels of a depthwise filter begin anywhere",
         "csrc/conv/depthwise.c",
-        "fours",
+        "takes_4_channels",
         "self->groups % 4 == 0 &&",
         "",
         DEFAULT,
@@ -214,8 +214,8 @@ MUTANTS = (
         "a depthwise thread makes results beyond the row",
         DEPTHWISE,
         "along_a_row",
-        "if (first + r >= p.along.out)",
-        "if (first + r > p.along.out)",
+        "if (first + r >= p.width.out)",
+        "if (first + r > p.width.out)",
         DEFAULT,
     ),
     Mutant(
@@ -238,8 +238,8 @@ MUTANTS = (
         "a thread's rows of depthwise results are stored one too far",
         DEPTHWISE,
         "three_of_pixels",
-        "down + done >= unsigned(p.down.out)",
-        "down + done > unsigned(p.down.out)",
+        "down + done >= unsigned(p.height.out)",
+        "down + done > unsigned(p.height.out)",
         OWN,
     ),
     Mutant(
@@ -270,7 +270,7 @@ MUTANTS = (
         "a tile of few channels has rows beyond the picture",
         FEW,
         "Few",
-        "first + i < all && row < p.down.out",
+        "first + i < all && row < p.height.out",
         "first + i < all",
         OWN,
     ),
@@ -284,7 +284,12 @@ MUTANTS = (
         OWN,
     ),
     Mutant(
-        "a result may overlap with x", PLAN, "gr_conv_plan", ".out = aside ?", ".out = aside && 0 ?", PLACES
+        "a result may overlap with x",
+        PLAN,
+        "gr_conv_plan",
+        ".out = needs_temporary_output ?",
+        ".out = needs_temporary_output && 0 ?",
+        PLACES,
     ),
     Mutant(
         "an odd number of zeros has the one more before",
@@ -304,17 +309,17 @@ MUTANTS = (
     ),
     Mutant(
         "all taps of a box see what its first one sees",
-        OF_TAPS,
+        OF_TMA_GEMM,
         "list_taps",
-        "(uint32_t)(y / down * params->pitch + x / along) * LINE",
+        "(uint32_t)(y / height * params->pitch + x / width) * LINE",
         "0",
         taps("test_boxes"),
     ),
     Mutant(
         "taps of a stride that leave other remainders share a box",
-        OF_TAPS,
+        OF_TMA_GEMM,
         "list_taps",
-        "box == y % down * along + x % along",
+        "box == y % height * width + x % width",
         "box == 0",
         taps("test_boxes"),
     ),
@@ -328,10 +333,10 @@ MUTANTS = (
     ),
     Mutant(
         "results are put together where boxes still come",
-        OF_BOXES,
-        "divide",
-        "maps->room = it->resident",
-        "maps->room = false",
+        OF_TMA_BOXES,
+        "divide_shared_memory",
+        "maps->output_offset = it->persistent",
+        "maps->output_offset = false",
         taps("after_box"),
     ),
     Mutant(

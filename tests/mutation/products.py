@@ -24,7 +24,7 @@ DOUBLE = INCLUDE + "matmul_double.cuh"
 STEPS = INCLUDE + "matmul_steps.cuh"
 PARTS = INCLUDE + "matmul_parts.cuh"
 WIDE = INCLUDE + "matmul_wide.cuh"
-MAPS = "csrc/matmul/maps.c"
+MAPS = "csrc/matmul/tensor_maps.c"
 OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
 PACK = KERNELS + "auto/matmul_pack.cu"
@@ -143,8 +143,8 @@ MUTANTS = (
         "parts of a vector's products begin one too late",
         VECTOR,
         "line_of",
-        "const uint64_t first = part * p.part;",
-        "const uint64_t first = part * p.part + (part > 0);",
+        "const uint64_t first = part * p.slice_length;",
+        "const uint64_t first = part * p.slice_length + (part > 0);",
         VECTORS,
     ),
     Mutant(

@@ -6,7 +6,7 @@
 // and loads what its results see once.
 #include "conv.cuh"
 
-enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_EACH };
+enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 
 // As conv_tap, of sizes for which 32 bits are enough, as the planner sees to.
 __device__ unsigned tap_of(const gr_conv_axis &axis, unsigned result, unsigned tap) {
@@ -56,24 +56,24 @@ __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y,
                     conv_offset(p.of_x, image, 0, 0, LENGTH > 1 ? filter : filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sums[EACH][LENGTH] = {};
-    for (unsigned i = 0; i < unsigned(p.down.kernel); ++i) {
-        const unsigned row = tap_of(p.down, y, i);
-        if (row >= unsigned(p.down.size))
+    for (unsigned i = 0; i < unsigned(p.height.kernel); ++i) {
+        const unsigned row = tap_of(p.height, y, i);
+        if (row >= unsigned(p.height.size))
             continue;
-        const T *line = from + row * p.of_x.down, *weight = taps + i * p.of_w.down;
-        unsigned column = tap_of(p.along, first, 0);
-        for (unsigned j = 0; j < unsigned(p.along.kernel);
-             ++j, column += unsigned(p.along.dilation), weight += p.of_w.along) {
+        const T *line = from + row * p.of_x.row, *weight = taps + i * p.of_w.row;
+        unsigned column = tap_of(p.width, first, 0);
+        for (unsigned j = 0; j < unsigned(p.width.kernel);
+             ++j, column += unsigned(p.width.dilation), weight += p.of_w.column) {
             W weights[LENGTH];
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
                 weights[v] = Wide<T>::of(weight[v * p.of_w.outer]);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
-                const unsigned at = column + r * unsigned(p.along.stride);
-                if (at >= unsigned(p.along.size))
+                const unsigned at = column + r * unsigned(p.width.stride);
+                if (at >= unsigned(p.width.size))
                     continue;
-                const Pack seen = *reinterpret_cast<const Pack *>(line + at * p.of_x.along);
+                const Pack seen = *reinterpret_cast<const Pack *>(line + at * p.of_x.column);
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
                     sums[r][v] = multiply_add(Wide<T>::of(seen.element[v]), weights[v], sums[r][v]);
@@ -82,7 +82,7 @@ __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y,
     }
 #pragma unroll
     for (int r = 0; r < EACH; ++r) {
-        if (first + r >= p.along.out)
+        if (first + r >= p.width.out)
             return;
         Pack results;
 #pragma unroll
@@ -102,26 +102,26 @@ __device__ void down_a_column(const gr_conv_params &p, uint64_t image, unsigned 
         reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W sums[EACH] = {};
-    for (unsigned j = 0; j < unsigned(p.along.kernel); ++j) {
-        const unsigned column = tap_of(p.along, x, j);
-        if (column >= unsigned(p.along.size))
+    for (unsigned j = 0; j < unsigned(p.width.kernel); ++j) {
+        const unsigned column = tap_of(p.width, x, j);
+        if (column >= unsigned(p.width.size))
             continue;
-        const T *line = from + column * p.of_x.along, *weight = taps + j * p.of_w.along;
-        unsigned row = tap_of(p.down, first, 0);
-        for (unsigned i = 0; i < unsigned(p.down.kernel);
-             ++i, row += unsigned(p.down.dilation), weight += p.of_w.down) {
+        const T *line = from + column * p.of_x.column, *weight = taps + j * p.of_w.column;
+        unsigned row = tap_of(p.height, first, 0);
+        for (unsigned i = 0; i < unsigned(p.height.kernel);
+             ++i, row += unsigned(p.height.dilation), weight += p.of_w.row) {
             const W factor = Wide<T>::of(*weight);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
-                const unsigned at = row + r * unsigned(p.down.stride);
-                if (at < unsigned(p.down.size))
-                    sums[r] = multiply_add(Wide<T>::of(line[at * p.of_x.down]), factor, sums[r]);
+                const unsigned at = row + r * unsigned(p.height.stride);
+                if (at < unsigned(p.height.size))
+                    sums[r] = multiply_add(Wide<T>::of(line[at * p.of_x.row]), factor, sums[r]);
             }
         }
     }
 #pragma unroll
     for (int r = 0; r < EACH; ++r)
-        if (first + r < p.down.out)
+        if (first + r < p.height.out)
             reinterpret_cast<T *>(p.out)[conv_offset(p.of_out, image, first + r, x, filter)] =
                 Wide<T>::back(sums[r]);
 }
@@ -137,10 +137,10 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
     enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
     typedef typename Wide<T>::type W;
     typedef Elements<T, LENGTH> Pack;
-    const int top = int(down * STRIDE) - int(p.down.padding),
-              left = int(along * STRIDE) - int(p.along.padding);
-    const T *line = reinterpret_cast<const T *>(p.x) + int64_t(image) * p.of_x.outer + top * p.of_x.down +
-                    left * p.of_x.along + filter;
+    const int top = int(down * STRIDE) - int(p.height.padding),
+              left = int(along * STRIDE) - int(p.width.padding);
+    const T *line = reinterpret_cast<const T *>(p.x) + int64_t(image) * p.of_x.outer + top * p.of_x.row +
+                    left * p.of_x.column + filter;
     const Pack *taps =
         reinterpret_cast<const Pack *>(reinterpret_cast<const T *>(p.w) + filter * (TAPS * TAPS));
     T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
@@ -153,14 +153,14 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
             weights[i * LENGTH + v] = Wide<T>::of(some.element[v]);
     }
 #pragma unroll
-    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.down) {
-        const bool row = unsigned(top + i) < unsigned(p.down.size);
+    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row) {
+        const bool row = unsigned(top + i) < unsigned(p.height.size);
         Pack some[SEEN]; // of a row, or zeros
         W seen[SEEN][LENGTH];
 #pragma unroll
         for (int j = 0; j < SEEN; ++j)
-            some[j] = load_if(row & (unsigned(left + j) < unsigned(p.along.size)),
-                              reinterpret_cast<const Pack *>(line + j * p.of_x.along));
+            some[j] = load_if(row & (unsigned(left + j) < unsigned(p.width.size)),
+                              reinterpret_cast<const Pack *>(line + j * p.of_x.column));
 #pragma unroll
         for (int j = 0; j < SEEN; ++j)
 #pragma unroll
@@ -178,7 +178,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
                             multiply_add(seen[c * STRIDE + j][v],
                                          weights[(v * TAPS + i - r * STRIDE) * TAPS + j], sums[r][c][v]);
         const int done = (i - TAPS + 1) / STRIDE; // a row of results
-        if (i < TAPS - 1 || (i - TAPS + 1) % STRIDE > 0 || down + done >= unsigned(p.down.out))
+        if (i < TAPS - 1 || (i - TAPS + 1) % STRIDE > 0 || down + done >= unsigned(p.height.out))
             continue;
 #pragma unroll
         for (int c = 0; c < COLUMNS; ++c) {
@@ -186,8 +186,8 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
                 results.element[v] = Wide<T>::back(sums[done][c][v]);
-            if (along + c < unsigned(p.along.out))
-                store(reinterpret_cast<Pack *>(to + done * p.of_out.down + c * p.of_out.along), results);
+            if (along + c < unsigned(p.width.out))
+                store(reinterpret_cast<Pack *>(to + done * p.of_out.row + c * p.of_out.column), results);
         }
     }
 }
@@ -198,25 +198,25 @@ __device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, uns
                                     unsigned filter) {
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Wide<T>::type W;
-    const int top = int(down * STRIDE) - int(p.down.padding),
-              left = int(along * STRIDE) - int(p.along.padding);
+    const int top = int(down * STRIDE) - int(p.height.padding),
+              left = int(along * STRIDE) - int(p.width.padding);
     const T *line = reinterpret_cast<const T *>(p.x) +
-                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.down +
-                    left * p.of_x.along;
+                    conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters)) + top * p.of_x.row +
+                    left * p.of_x.column;
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
     W weights[TAPS][TAPS], sums[ROWS] = {};
 #pragma unroll
     for (int i = 0; i < TAPS; ++i)
 #pragma unroll
         for (int j = 0; j < TAPS; ++j)
-            weights[i][j] = Wide<T>::of(taps[i * p.of_w.down + j * p.of_w.along]);
+            weights[i][j] = Wide<T>::of(taps[i * p.of_w.row + j * p.of_w.column]);
 #pragma unroll
-    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.down) {
-        const bool row = unsigned(top + i) < unsigned(p.down.size);
+    for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row) {
+        const bool row = unsigned(top + i) < unsigned(p.height.size);
 #pragma unroll
         for (int j = 0; j < TAPS; ++j) {
-            const bool there = row && unsigned(left + j) < unsigned(p.along.size);
-            const W seen = there ? Wide<T>::of(line[j * p.of_x.along]) : W(0);
+            const bool there = row && unsigned(left + j) < unsigned(p.width.size);
+            const W seen = there ? Wide<T>::of(line[j * p.of_x.column]) : W(0);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
                 if (i >= r * STRIDE && i < r * STRIDE + TAPS)
@@ -225,8 +225,8 @@ __device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, uns
     }
     T *to = reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, image, down, along, filter);
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r, to += p.of_out.down)
-        if (down + r < unsigned(p.down.out))
+    for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
+        if (down + r < unsigned(p.height.out))
             *to = Wide<T>::back(sums[r]);
 }
 
@@ -241,8 +241,8 @@ struct Place {
 template <int LENGTH>
 __device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
     const unsigned filters = unsigned(p.groups * p.filters) / LENGTH;
-    const unsigned across = (unsigned(p.along.out) + columns - 1) / columns,
-                   down = (unsigned(p.down.out) + rows - 1) / rows;
+    const unsigned across = (unsigned(p.width.out) + columns - 1) / columns,
+                   down = (unsigned(p.height.out) + rows - 1) / rows;
     const unsigned number = blockIdx.x * THREADS + threadIdx.x, pixel = number / filters;
     const unsigned row = pixel / across, image = row / down;
     return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
@@ -250,7 +250,7 @@ __device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned 
 
 inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
     const unsigned filters = unsigned(p.groups * p.filters);
-    const unsigned across = unsigned(p.along.out), down = (unsigned(p.down.out) + rows - 1) / rows;
+    const unsigned across = unsigned(p.width.out), down = (unsigned(p.height.out) + rows - 1) / rows;
     const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
     const unsigned channel = row / down, image = channel / filters;
     return {image, row % down * rows, number % across, channel % filters, image < p.batch};
@@ -270,8 +270,8 @@ template <class T> __device__ void nchw(const gr_conv_params &p) {
 
 template <class T, int STRIDE> __device__ void three_nhwc(const gr_conv_params &p) {
     enum {
-        ROWS = GR_CONV_THREE_ROWS,
-        COLUMNS = STRIDE == 1 ? GR_CONV_THREE_COLUMNS : GR_CONV_THREE_COLUMNS_2
+        ROWS = GR_CONV_DEPTHWISE_3X3_ROWS,
+        COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2
     };
     const Place at = place_in_nhwc<4>(p, ROWS, COLUMNS);
     if (at.there)
@@ -279,7 +279,7 @@ template <class T, int STRIDE> __device__ void three_nhwc(const gr_conv_params &
 }
 
 template <class T, int STRIDE> __device__ void three_nchw(const gr_conv_params &p) {
-    enum { ROWS = STRIDE == 1 ? GR_CONV_THREE_DOWN : GR_CONV_THREE_DOWN_2 };
+    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
     const Place at = place_in_nchw(p, ROWS);
     if (at.there)
         three_down_a_column<T, STRIDE, ROWS>(p, at.image, at.down, at.along, at.filter);

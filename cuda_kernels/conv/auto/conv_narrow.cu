@@ -5,7 +5,11 @@
 #include "conv.cuh"
 #include "shared_array.cuh"
 
-enum { THREADS = GR_CONV_NARROW_THREADS, EACH = GR_CONV_NARROW_EACH, LANES = GR_CONV_NARROW_LANES };
+enum {
+    THREADS = GR_CONV_POINTWISE_THREADS,
+    EACH = GR_CONV_POINTWISE_PIXELS,
+    LANES = GR_CONV_POINTWISE_LANES
+};
 
 template <class T, int LENGTH> struct alignas(sizeof(T) * LENGTH) Elements { T element[LENGTH]; };
 
@@ -37,7 +41,7 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
     enum { LENGTH = 16 / sizeof(T), PIXELS = THREADS / LANES };
     const float *weights = bring_filters<T, FILTERS, true>(p);
     const unsigned channels = unsigned(p.channels), lane = threadIdx.x % LANES;
-    const uint64_t pixels = p.batch * p.down.out * p.along.out,
+    const uint64_t pixels = p.batch * p.height.out * p.width.out,
                    first = uint64_t(blockIdx.x) * (PIXELS * EACH) + threadIdx.x / LANES;
     const T *from = reinterpret_cast<const T *>(p.x);
     float sums[EACH][FILTERS] = {};
@@ -45,9 +49,10 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
         Elements<T, LENGTH> seen[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; ++i)
-            seen[i] = first + i * PIXELS < pixels ? *reinterpret_cast<const Elements<T, LENGTH> *>(
-                                                        from + int64_t(first + i * PIXELS) * p.of_x.along + c)
-                                                  : Elements<T, LENGTH>();
+            seen[i] = first + i * PIXELS < pixels
+                          ? *reinterpret_cast<const Elements<T, LENGTH> *>(
+                                from + int64_t(first + i * PIXELS) * p.of_x.column + c)
+                          : Elements<T, LENGTH>();
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f) {
             float some[LENGTH];
@@ -81,7 +86,7 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
     const float *weights = bring_filters<T, FILTERS, false>(p);
     const unsigned channels = unsigned(p.channels);
     const uint64_t first = (uint64_t(blockIdx.x) * THREADS + threadIdx.x) * EACH;
-    if (first >= p.down.out * p.along.out)
+    if (first >= p.height.out * p.width.out)
         return;
     const T *from = reinterpret_cast<const T *>(p.x) + int64_t(blockIdx.y) * p.of_x.outer + first;
     float sums[FILTERS][EACH] = {};

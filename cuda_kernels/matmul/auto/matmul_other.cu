@@ -57,8 +57,8 @@ __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, 
         if (pair < p.pairs)                                                                                  \
             matmul<T>(reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),                   \
                       reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),                   \
-                      reinterpret_cast<T *>(p.c) + pair * p.m * p.n, p, blockIdx.x / p.across * TILE,        \
-                      blockIdx.x % p.across * TILE);                                                         \
+                      reinterpret_cast<T *>(p.c) + pair * p.m * p.n, p, blockIdx.x / p.n_tiles * TILE,       \
+                      blockIdx.x % p.n_tiles * TILE);                                                        \
     }
 
 GR_MATMUL(b8, gr_bool)

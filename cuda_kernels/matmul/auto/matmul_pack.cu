@@ -15,14 +15,14 @@ __device__ void pack_rows(const gr_matmul_pack_params &p, const T *from, T *to, 
     constexpr int LENGTH = Vector<T>::LENGTH;
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint64_t column = first + lane * LENGTH;
-    const bool aligned = rows_aligned(to, int64_t(p.to_row));
+    const bool aligned = rows_aligned(to, int64_t(p.to_pitch));
     for (unsigned y = warp; y < TILE && first_row + y < p.rows; y += WARPS) {
         const T *row = from + int64_t(first_row + y) * p.row + column;
         Vector<T> v;
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i)
             v.element[i] = column + i < p.columns ? row[i] : T();
-        store_vector(to + (first_row + y) * p.to_row, column, p.columns, aligned, v);
+        store_vector(to + (first_row + y) * p.to_pitch, column, p.columns, aligned, v);
     }
 }
 
@@ -41,7 +41,7 @@ __device__ void pack_tile(const gr_matmul_pack_params &p, const T *from, T *to, 
     for (unsigned i = threadIdx.x; i < TILE * TILE; i += THREADS) {
         const uint64_t row = first_row + i / TILE, column = first_column + i % TILE;
         if (row < p.rows && column < p.columns)
-            to[row * p.to_row + column] = tile[i / TILE][i % TILE];
+            to[row * p.to_pitch + column] = tile[i / TILE][i % TILE];
     }
 }
 
@@ -50,8 +50,8 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     if (matrix >= p.matrices)
         return;
     const T *from = reinterpret_cast<const T *>(p.from) + stack_offset(p, p.from_stack, matrix);
-    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_row;
-    const unsigned across = unsigned(p.across);
+    T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_pitch;
+    const unsigned across = unsigned(p.column_tiles);
     const uint64_t row = uint64_t(blockIdx.x / across) * TILE, tile = blockIdx.x % across;
     if (p.column == 1)
         pack_rows(p, from, to, row, tile * 32 * Vector<T>::LENGTH);

@@ -30,10 +30,10 @@ template <class T> struct Line {
     W *sums; // of the parts: a row of results each
     unsigned *tickets;
     uint64_t first, end; // of the products of this part
-    int64_t step, vector_step;
+    int64_t line_stride, vector_stride;
 
     __device__ W element(uint64_t i) const {
-        return Wide<T>::of(vector[int64_t(i) * vector_step]);
+        return Wide<T>::of(vector[int64_t(i) * vector_stride]);
     }
 };
 
@@ -46,7 +46,7 @@ __device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, uns
     uint64_t i = p.first;
     const bool aligned =
         (reinterpret_cast<uint64_t>(row + i) | reinterpret_cast<uint64_t>(p.vector + i)) % 16 == 0;
-    if (aligned && p.vector_step == 1) {
+    if (aligned && p.vector_stride == 1) {
         W sums[LENGTH] = {};
         const uint64_t turn = uint64_t(lanes) * LENGTH;
         for (; p.end - i >= UNROLL * turn; i += UNROLL * turn) {
@@ -100,9 +100,9 @@ inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
 
 // Hands over what a part has of `count` results from `first` on, a result a thread; the last adds them up.
 template <class T>
-__device__ void finish(const Line<T> &p, const gr_matmul_vector_params &all, uint64_t first, unsigned count,
+__device__ void finish(const Line<T> &p, const gr_matmul_gemv_params &all, uint64_t first, unsigned count,
                        typename Wide<T>::type sum) {
-    const unsigned parts = unsigned(all.parts), t = threadIdx.x;
+    const unsigned parts = unsigned(all.slices), t = threadIdx.x;
     const bool mine = t < count && first + t < all.results;
     if (parts == 1) {
         if (mine)
@@ -122,36 +122,37 @@ __device__ void finish(const Line<T> &p, const gr_matmul_vector_params &all, uin
     p.out[first + t] = Wide<T>::back(sum);
 }
 
-template <class T> __device__ Line<T> line_of(const gr_matmul_vector_params &p, uint64_t pair) {
+template <class T> __device__ Line<T> line_of(const gr_matmul_gemv_params &p, uint64_t pair) {
     typedef typename Wide<T>::type W;
-    const uint64_t tiles = gridDim.x / p.parts, part = blockIdx.x % p.parts;
-    const uint64_t first = part * p.part;
+    const uint64_t tiles = gridDim.x / p.slices, part = blockIdx.x % p.slices;
+    const uint64_t first = part * p.slice_length;
     return {reinterpret_cast<const T *>(p.matrix) + stack_offset(p, p.matrix_stack, pair),
             reinterpret_cast<const T *>(p.vector) + stack_offset(p, p.vector_stack, pair),
             reinterpret_cast<T *>(p.out) + pair * p.results,
-            reinterpret_cast<W *>(p.sums) + pair * p.parts * p.results,
+            reinterpret_cast<W *>(p.sums) + pair * p.slices * p.results,
             reinterpret_cast<unsigned *>(p.tickets) + pair * tiles,
             first,
-            min(first + p.part, p.length),
-            p.step,
-            p.vector_step};
+            min(first + p.slice_length, p.length),
+            p.line_stride,
+            p.vector_stride};
 }
 
 // A row for each warp, or for the block.
-template <class T> __device__ void rows(const gr_matmul_vector_params &p, uint64_t pair) {
+template <class T> __device__ void rows(const gr_matmul_gemv_params &p, uint64_t pair) {
     typedef typename Wide<T>::type W;
     const Line<T> line = line_of<T>(p, pair);
-    const unsigned lanes = unsigned(p.lanes), groups = THREADS / lanes, group = threadIdx.x / lanes;
-    const uint64_t first = blockIdx.x / p.parts * groups, result = first + group;
+    const unsigned lanes = unsigned(p.threads_per_result), groups = THREADS / lanes,
+                   group = threadIdx.x / lanes;
+    const uint64_t first = blockIdx.x / p.slices * groups, result = first + group;
     W sum = W(0);
     if (result < p.results)
-        sum = sum_of_row(line, line.matrix + int64_t(result) * p.step, threadIdx.x % lanes, lanes);
+        sum = sum_of_row(line, line.matrix + int64_t(result) * p.line_stride, threadIdx.x % lanes, lanes);
     __shared__ alignas(16) unsigned char room[THREADS * sizeof(W)];
     finish(line, p, first, groups, group_sum(reinterpret_cast<W *>(room), sum, lanes));
 }
 
 // 32 lanes times up to 16 bytes of columns; the warps share the products.
-template <class T> __device__ void columns(const gr_matmul_vector_params &p, uint64_t pair) {
+template <class T> __device__ void columns(const gr_matmul_gemv_params &p, uint64_t pair) {
     typedef typename Wide<T>::type W;
     constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vector<T>::LENGTH, ACROSS = 32 * LENGTH;
     static_assert(ACROSS <= THREADS, "a thread hands over one column");
@@ -162,8 +163,8 @@ template <class T> __device__ void columns(const gr_matmul_vector_params &p, uin
     W(*slots)[ACROSS] = reinterpret_cast<W(*)[ACROSS]>(room);
     const Line<T> line = line_of<T>(p, pair);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint64_t first = blockIdx.x / p.parts * ACROSS;
-    const bool whole = rows_aligned(line.matrix, p.step) && first + ACROSS <= p.results;
+    const uint64_t first = blockIdx.x / p.slices * ACROSS;
+    const bool whole = rows_aligned(line.matrix, p.line_stride) && first + ACROSS <= p.results;
     W sums[LENGTH] = {};
     if (whole) {
         const T *at = line.matrix + first + lane * LENGTH;
@@ -180,19 +181,20 @@ template <class T> __device__ void columns(const gr_matmul_vector_params &p, uin
             W factors[DEEP];
 #pragma unroll
             for (int u = 0; u < DEEP; ++u) {
-                pieces[u] = load_once(reinterpret_cast<const Piece *>(at + int64_t(i + u * WARPS) * p.step));
+                pieces[u] =
+                    load_once(reinterpret_cast<const Piece *>(at + int64_t(i + u * WARPS) * p.line_stride));
                 factors[u] = line.element(i + u * WARPS);
             }
             take(pieces, factors);
         }
         for (; i < line.end; i += WARPS) {
-            const Piece pieces[1] = {*reinterpret_cast<const Piece *>(at + int64_t(i) * p.step)};
+            const Piece pieces[1] = {*reinterpret_cast<const Piece *>(at + int64_t(i) * p.line_stride)};
             const W factors[1] = {line.element(i)};
             take(pieces, factors);
         }
     } else {
         for (uint64_t i = line.first + warp; i < line.end; i += WARPS) {
-            const T *row = line.matrix + int64_t(i) * p.step;
+            const T *row = line.matrix + int64_t(i) * p.line_stride;
             const W factor = line.element(i);
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
@@ -213,7 +215,7 @@ template <class T> __device__ void columns(const gr_matmul_vector_params &p, uin
 
 #define GR_ENTRY(way, suffix, T)                                                                             \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        matmul_##way##_##suffix(const __grid_constant__ gr_matmul_vector_params p) {                         \
+        matmul_##way##_##suffix(const __grid_constant__ gr_matmul_gemv_params p) {                           \
         const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
         if (pair < p.pairs)                                                                                  \
             way<T>(p, pair);                                                                                 \

@@ -3,44 +3,44 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "matmul/vector.h"
+#include "matmul/gemv.h"
 
 enum {
     WARP = 32,
     COLUMN_BYTES = 16, /* that a thread takes of a row at once, of at most COLUMNS elements */
     COLUMNS = 8,
-    LEAST_PART = 512, /* products, below which a part is not worth its hand-over */
-    LONG_ROW = 4096,  /* products, from which on a block has enough to do in a row */
+    MIN_SLICE = 512, /* products, below which a part is not worth its hand-over */
+    LONG_ROW = 4096, /* products, from which on a block has enough to do in a row */
 };
 
-bool gr_matmul_is_vector(const gr_matmul *self) {
+bool gr_matmul_prefers_gemv(const gr_matmul *self) {
     return self->variant == NULL && (self->m == 1 || self->n == 1);
 }
 
 /* The matrix as the kernel has it: a line for each result, or a line for each product. */
 typedef struct lines {
-    gr_matmul_side side; /* row: from line to line, column: within one */
+    gr_matmul_view side; /* row: from line to line, column: within one */
     uint64_t count, length;
     bool rows; /* a line has the products of a result */
     const int64_t *vector_stack;
-    int64_t vector_step;
+    int64_t vector_stride;
 } lines;
 
 /* Turns the matrix so that its lines lie side by side, if one of the two ways does it. */
-static lines look(const gr_matmul *self) {
+static lines orient(const gr_matmul *self) {
     const bool first = self->n == 1; /* the matrix is A */
-    const gr_matmul_side *matrix = first ? &self->a : &self->b, *vector = first ? &self->b : &self->a;
+    const gr_matmul_view *matrix = first ? &self->a : &self->b, *vector = first ? &self->b : &self->a;
     lines found = {
         .side = *matrix,
         .count = first ? self->m : self->k,
         .length = first ? self->k : self->n,
         .rows = first,
         .vector_stack = vector->stack,
-        .vector_step = first ? vector->row : vector->column,
+        .vector_stride = first ? vector->row : vector->column,
     };
     const bool side_by_side = found.side.column == 1 || found.length <= 1;
     if (!side_by_side && (found.side.row == 1 || found.count <= 1)) {
-        const gr_matmul_side turned = found.side;
+        const gr_matmul_view turned = found.side;
         const uint64_t count = found.count;
         found.side.row = turned.column;
         found.side.column = turned.row;
@@ -59,61 +59,63 @@ static uint64_t wanted_blocks(bool rows) {
 }
 
 /* Divides the products of a result so that `blocks` become enough. */
-static void divide(gr_matmul_vector_params *params, uint64_t blocks, bool rows) {
-    const uint64_t most = gr_ceil_div(params->length, LEAST_PART), wanted = wanted_blocks(rows) / blocks;
-    uint64_t parts = wanted < most ? wanted : most;
-    parts = parts > 0 ? parts : 1;
+static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows) {
+    const uint64_t max_slices = gr_ceil_div(params->length, MIN_SLICE),
+                   slices_wanted = wanted_blocks(rows) / blocks;
+    uint64_t slices = slices_wanted < max_slices ? slices_wanted : max_slices;
+    slices = slices > 0 ? slices : 1;
     /* Whole vectors of 16 bytes, so that all parts begin as the first one does. */
-    params->part = gr_ceil_div(gr_ceil_div(params->length, parts), COLUMN_BYTES) * COLUMN_BYTES;
-    params->parts = params->part > 0 ? gr_ceil_div(params->length, params->part) : 1;
+    params->slice_length = gr_ceil_div(gr_ceil_div(params->length, slices), COLUMN_BYTES) * COLUMN_BYTES;
+    params->slices = params->slice_length > 0 ? gr_ceil_div(params->length, params->slice_length) : 1;
 }
 
-gr_status gr_matmul_vector(const gr_matmul *self, gr_dtype dtype, const gr_matmul_ends *ends,
-                           gr_program *program, gr_error *error) {
+gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_operands *operands,
+                         gr_program *program, gr_error *error) {
     const size_t item_bytes = gr_dtypes[dtype].item_bytes;
-    lines matrix = look(self);
-    uint32_t of_matrix = self->n == 1 ? ends->a : ends->b, of_vector = self->n == 1 ? ends->b : ends->a;
+    lines matrix = orient(self);
+    uint32_t of_matrix = self->n == 1 ? operands->a : operands->b,
+             of_vector = self->n == 1 ? operands->b : operands->a;
     if (matrix.side.column != 1 && matrix.length > 1) {
         const gr_matmul_shape shape = {matrix.count, matrix.length, matrix.length};
         const gr_status status =
-            gr_matmul_pack(&matrix.side, &shape, self->stack, item_bytes, &of_matrix, program, error);
+            gr_matmul_pack_operand(&matrix.side, &shape, self->stack, item_bytes, &of_matrix, program, error);
         if (status != GR_OK)
             return status;
     }
-    gr_matmul_vector_params params = {
+    gr_matmul_gemv_params params = {
         .results = matrix.rows ? matrix.count : matrix.length,
         .length = self->k,
-        .step = matrix.side.row,
-        .vector_step = matrix.vector_step,
-        .pairs = gr_matmul_count(self->stack),
+        .line_stride = matrix.side.row,
+        .vector_stride = matrix.vector_stride,
+        .pairs = gr_matmul_stack_count(self->stack),
     };
     memcpy(params.stack, self->stack, sizeof params.stack);
     memcpy(params.matrix_stack, matrix.side.stack, sizeof params.matrix_stack);
     memcpy(params.vector_stack, matrix.vector_stack, sizeof params.vector_stack);
     /* A warp a row where there is little to do in one; else a block, of which more come and go. */
     const bool warps = self->k < LONG_ROW;
-    params.lanes = warps ? WARP : GR_MATMUL_THREADS;
+    params.threads_per_result = warps ? WARP : GR_MATMUL_THREADS;
     const uint64_t columns = COLUMN_BYTES / item_bytes < COLUMNS ? COLUMN_BYTES / item_bytes : COLUMNS;
-    const uint64_t each = matrix.rows ? GR_MATMUL_THREADS / params.lanes : WARP * columns;
+    const uint64_t each = matrix.rows ? GR_MATMUL_THREADS / params.threads_per_result : WARP * columns;
     const uint64_t tiles = gr_ceil_div(params.results, each);
-    divide(&params, tiles * params.pairs, matrix.rows);
+    split_k(&params, tiles * params.pairs, matrix.rows);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_vector_params, matrix), of_matrix);
-    gr_program_place(program, offsetof(gr_matmul_vector_params, vector), of_vector);
-    gr_program_place(program, offsetof(gr_matmul_vector_params, out), ends->c);
-    if (params.parts > 1) {
+    gr_program_place(program, offsetof(gr_matmul_gemv_params, matrix), of_matrix);
+    gr_program_place(program, offsetof(gr_matmul_gemv_params, vector), of_vector);
+    gr_program_place(program, offsetof(gr_matmul_gemv_params, out), operands->c);
+    if (params.slices > 1) {
         const size_t wide_bytes = item_bytes > sizeof(float) ? item_bytes : sizeof(float);
         const uint32_t sums =
             gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                              (size_t)(params.pairs * params.parts * params.results) * wide_bytes);
+                              (size_t)(params.pairs * params.slices * params.results) * wide_bytes);
         const uint32_t tickets =
             gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)(params.pairs * tiles) * sizeof(uint32_t));
-        gr_program_place(program, offsetof(gr_matmul_vector_params, sums), sums);
-        gr_program_place(program, offsetof(gr_matmul_vector_params, tickets), tickets);
+        gr_program_place(program, offsetof(gr_matmul_gemv_params, sums), sums);
+        gr_program_place(program, offsetof(gr_matmul_gemv_params, tickets), tickets);
     }
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_vector");
     GR_KERNEL_NAME(step->kernel.entry, matrix.rows ? "matmul_rows_" : "matmul_columns_",
                    gr_dtypes[dtype].name);
-    return gr_matmul_spread(step, tiles * params.parts, params.pairs, GR_MATMUL_THREADS, error);
+    return gr_matmul_set_grid(step, tiles * params.slices, params.pairs, GR_MATMUL_THREADS, error);
 }

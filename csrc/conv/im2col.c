@@ -1,0 +1,302 @@
+#include "conv/im2col.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/limits.h"
+
+enum {
+    ALIGNMENT = 16,        /* of lines, in bytes, as tensor maps want it */
+    BLOCK_ELEMENTS = 8192, /* elements of a block */
+};
+
+/* One or more axes as one: elements from one to the next; false where they do not go on evenly. The slowest
+   comes first. */
+static bool merge_axes(const uint64_t *sizes, const int64_t *strides, int count, int64_t *stride) {
+    uint64_t length = 1;
+    *stride = 1;
+    for (int i = count; i-- > 0;) {
+        if (sizes[i] == 1)
+            continue;
+        if (length == 1)
+            *stride = strides[i];
+        else if (strides[i] != *stride * (int64_t)length)
+            return false;
+        length *= sizes[i];
+    }
+    return true;
+}
+
+/* ---- the matrix of what the taps see ---- */
+
+/* Takes several neighbouring channels, 16 bytes, for one where they can be: then there is less to look up.
+   Returns how many bytes an element has. */
+static size_t vectorize_channels(gr_conv_im2col_params *params, gr_conv_layout layout, bool aligned,
+                                 size_t item_bytes) {
+    gr_conv_params *conv = &params->conv;
+    gr_conv_strides *x = &conv->of_x;
+    const int64_t many = ALIGNMENT / (int64_t)item_bytes;
+    if (layout != GR_CONV_NHWC || !aligned || x->channel != 1 || (int64_t)conv->channels % many != 0 ||
+        x->outer % many != 0 || x->row % many != 0 || x->column % many != 0 ||
+        (int64_t)params->pitch % many != 0)
+        return item_bytes;
+    conv->channels /= (uint64_t)many;
+    x->outer /= many;
+    x->row /= many;
+    x->column /= many;
+    params->pitch /= (uint64_t)many;
+    return ALIGNMENT;
+}
+
+static uint64_t taps_of(const gr_conv_params *conv) {
+    return conv->height.kernel * conv->width.kernel * conv->channels;
+}
+
+/* Appends its making, out of `from` in the place of x, whose first element is `aligned`. *to is its buffer,
+   or `from` where it is to get one; `pitch` and `lines` of what is given are those of the matrix then. */
+static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layout, size_t item_bytes,
+                               bool aligned, uint32_t from, uint32_t *to, gr_program *program,
+                               gr_error *error) {
+    const bool nhwc = layout == GR_CONV_NHWC;
+    const uint64_t pixels = given->conv.height.out * given->conv.width.out;
+    const uint64_t length = nhwc ? taps_of(&given->conv) : pixels;
+    size_t bytes;
+    if (given->pitch == 0)
+        given->pitch = gr_ceil_div(length * item_bytes, ALIGNMENT) * ALIGNMENT / item_bytes;
+    if (__builtin_mul_overflow(given->conv.batch * given->conv.groups, nhwc ? pixels : taps_of(&given->conv),
+                               &given->lines) ||
+        __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
+        __builtin_mul_overflow(bytes, item_bytes, &bytes))
+        return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
+    gr_conv_im2col_params params = *given;
+    const size_t each_bytes = vectorize_channels(&params, layout, aligned, item_bytes);
+    const bool fours = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
+    params.length = nhwc ? taps_of(&params.conv) : fours ? pixels / 4 : pixels;
+    params.lines_per_block =
+        gr_ceil_div(BLOCK_ELEMENTS,
+                    params.length < GR_CONV_IM2COL_MAX_LENGTH ? params.length : GR_CONV_IM2COL_MAX_LENGTH);
+    if (params.lines_per_block > GR_CONV_IM2COL_MAX_LINES)
+        params.lines_per_block = GR_CONV_IM2COL_MAX_LINES;
+    char form[16];
+    snprintf(form, sizeof form, fours ? "_b%zux4" : "_b%zu", each_bytes);
+    if (*to == from)
+        *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    gr_program_place(program, offsetof(gr_conv_params, x), from);
+    gr_program_place(program, offsetof(gr_conv_params, out), *to);
+    step->kernel.owner = "c1";
+    GR_KERNEL_NAME(step->kernel.file, "c1_columns");
+    GR_KERNEL_NAME(step->kernel.entry, nhwc ? "c1_nhwc" : "c1_nchw", form);
+    return gr_conv_set_grid(step, gr_ceil_div(params.lines, params.lines_per_block),
+                            gr_ceil_div(params.length, GR_CONV_IM2COL_MAX_LENGTH), 1, GR_CONV_IM2COL_THREADS,
+                            error);
+}
+
+/* An axis of which each element is a result. */
+static gr_conv_axis whole(uint64_t size) {
+    return (gr_conv_axis){.size = size, .kernel = 1, .out = size, .stride = 1, .dilation = 1};
+}
+
+/* Has an array of pictures, or of filters, copied to C order of the layout. */
+static gr_status pack(gr_conv_view *side, const gr_conv *self, uint64_t outer, uint64_t height,
+                      uint64_t width, uint64_t channels, uint32_t *buffer, gr_program *program,
+                      gr_error *error) {
+    gr_conv_im2col_params params = {.conv = {.batch = outer,
+                                             .groups = 1,
+                                             .channels = channels,
+                                             .height = whole(height),
+                                             .width = whole(width),
+                                             .of_x = side->strides},
+                                    .pitch = self->layout == GR_CONV_NHWC ? channels : height * width};
+    const bool aligned = side->aligned;
+    side->strides = gr_conv_dense_strides(self->layout, height, width, channels);
+    side->aligned = true;
+    return append_im2col(&params, self->layout, gr_dtypes[self->dtype].item_bytes, aligned, *buffer, buffer,
+                         program, error);
+}
+
+static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr_error *error) {
+    return pack(&self->w, self, self->groups * self->filters, self->height.kernel, self->width.kernel,
+                self->channels, buffer, program, error);
+}
+
+bool gr_conv_is_dense(const gr_conv_view *side, gr_conv_layout layout, uint64_t outer, uint64_t height,
+                      uint64_t width, uint64_t channels) {
+    const gr_conv_strides dense = gr_conv_dense_strides(layout, height, width, channels),
+                          *strides = &side->strides;
+    return side->aligned && (outer == 1 || strides->outer == dense.outer) &&
+           (height == 1 || strides->row == dense.row) && (width == 1 || strides->column == dense.column) &&
+           (channels == 1 || strides->channel == dense.channel);
+}
+
+gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_program *program,
+                             gr_error *error) {
+    const uint64_t channels = self->groups * self->channels, filters = self->groups * self->filters;
+    const uint64_t height = self->height.size, width = self->width.size;
+    gr_status status = GR_OK;
+    if (self->batch * height * width * channels > 0 &&
+        !gr_conv_is_dense(&self->x, self->layout, self->batch, height, width, channels))
+        status = pack(&self->x, self, self->batch, height, width, channels, &operands->x, program, error);
+    if (status == GR_OK && self->channels > 0 &&
+        !gr_conv_is_dense(&self->w, self->layout, filters, self->height.kernel, self->width.kernel,
+                          self->channels))
+        status = pack_w(self, &operands->w, program, error);
+    return status;
+}
+
+/* ---- the product ---- */
+
+/* The steps of w within a filter, in the order of its taps; it is copied if they do not go on evenly. */
+static gr_status prepare_filters(gr_conv *self, int64_t *stride, uint32_t *buffer, gr_program *program,
+                                 gr_error *error) {
+    const gr_conv_strides *w = &self->w.strides;
+    const uint64_t height = self->height.kernel, width = self->width.kernel, channels = self->channels;
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    const uint64_t sizes[2][3] = {{height, width, channels}, {channels, height, width}};
+    const int64_t strides[2][3] = {{w->row, w->column, w->channel}, {w->channel, w->row, w->column}};
+    if (channels == 0 || merge_axes(sizes[!nhwc], strides[!nhwc], 3, stride))
+        return GR_OK;
+    *stride = 1;
+    return pack_w(self, buffer, program, error);
+}
+
+/* Whether every result sees one pixel, its own, and pixels go on evenly: of all pictures in NHWC, where a
+   channel comes after the other, of each in NCHW. */
+static bool find_pixel_stride(const gr_conv *self, int64_t *stride) {
+    const gr_conv_axis *axes[] = {&self->height, &self->width};
+    for (int i = 0; i < 2; ++i)
+        if (axes[i]->kernel != 1 || axes[i]->stride != 1 || axes[i]->out != axes[i]->size)
+            return false;
+    const uint64_t sizes[] = {self->layout == GR_CONV_NHWC ? self->batch : 1, self->height.size,
+                              self->width.size};
+    const int64_t strides[] = {self->x.strides.outer, self->x.strides.row, self->x.strides.column};
+    return merge_axes(sizes, strides, 3, stride);
+}
+
+bool gr_conv_is_gemm(const gr_conv *self) {
+    int64_t stride;
+    return find_pixel_stride(self, &stride);
+}
+
+/* The side of a product that has the pixels; `step` from one to the next, of one that is taken from x. */
+typedef struct pixels {
+    int64_t pixel, tap, group, image;
+    bool aligned;
+} pixels;
+
+static gr_status prepare_pixels(const gr_conv *self, pixels *of, uint32_t *buffer, gr_program *program,
+                                gr_error *error) {
+    const gr_conv_strides *x = &self->x.strides;
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    *of = (pixels){.tap = x->channel,
+                   .group = (int64_t)self->channels * x->channel,
+                   .image = x->outer,
+                   .aligned = self->x.aligned};
+    if (self->channels == 0 || find_pixel_stride(self, &of->pixel))
+        return GR_OK;
+    gr_conv_im2col_params params = {.conv = gr_conv_make_params(self)};
+    const gr_status status = append_im2col(&params, self->layout, gr_dtypes[self->dtype].item_bytes,
+                                           self->x.aligned, *buffer, buffer, program, error);
+    if (status != GR_OK)
+        return status;
+    const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
+    of->aligned = true;
+    of->pixel = nhwc ? pitch : 1;
+    of->tap = nhwc ? 1 : pitch;
+    of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
+    of->image = of->group * (int64_t)self->groups;
+    return GR_OK;
+}
+
+/* Brings results that lie by groups, each of all pixels, to their places: one behind the other for each
+   pixel, as if a kernel of 1 x groups saw them. */
+static gr_status interleave_groups(const gr_conv *self, uint32_t from, uint32_t to, gr_program *program,
+                                   gr_error *error) {
+    const uint64_t count = self->batch * self->height.out * self->width.out;
+    const gr_conv_axis kernel = {
+        .size = self->groups, .kernel = self->groups, .out = 1, .stride = 1, .dilation = 1};
+    gr_conv_im2col_params params = {.conv = {.batch = count,
+                                             .groups = 1,
+                                             .channels = self->filters,
+                                             .height = whole(1),
+                                             .width = kernel,
+                                             .of_x = {.outer = (int64_t)self->filters,
+                                                      .column = (int64_t)(count * self->filters),
+                                                      .channel = 1}},
+                                    .pitch = self->groups * self->filters};
+    return append_im2col(&params, GR_CONV_NHWC, gr_dtypes[self->dtype].item_bytes, self->out_aligned, from,
+                         &to, program, error);
+}
+
+/* The product of a line for each pixel and a column for each filter, or the other way round. */
+static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) {
+    const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
+    const uint64_t image_pixels = self->height.out * self->width.out;
+    const int64_t filter = self->w.strides.outer, filters = (int64_t)self->filters * filter;
+    gr_matmul product = {.precision = self->precision,
+                         .dtype = self->dtype,
+                         .k = taps,
+                         .stack = {self->groups, 1, 1, 1},
+                         .out_aligned = self->out_aligned};
+    const gr_matmul_view seen = {.stack = {of->group, 0, 0, 0}, .aligned = of->aligned};
+    const gr_matmul_view weights = {.stack = {filters, 0, 0, 0}, .aligned = self->w.aligned};
+    if (self->layout == GR_CONV_NHWC) {
+        product.m = self->batch * image_pixels;
+        product.n = self->filters;
+        product.a = seen;
+        product.b = weights;
+        product.a.row = of->pixel;
+        product.a.column = of->tap;
+        product.b.row = tap;
+        product.b.column = filter;
+        return product;
+    }
+    product.m = self->filters;
+    product.n = image_pixels;
+    product.a = weights;
+    product.b = seen;
+    product.a.row = filter;
+    product.a.column = tap;
+    product.b.row = of->tap;
+    product.b.column = of->pixel;
+    product.stack[1] = self->batch;
+    product.b.stack[1] = of->image;
+    return product;
+}
+
+/* Its kernel counts the rows and columns of padded pictures in 32 bits. */
+static bool fits_32_bits(const gr_conv_axis *axis) {
+    return axis->size < INT32_MAX &&
+           (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation < INT32_MAX;
+}
+
+bool gr_conv_im2col_supports(const gr_conv *self, const gr_conv_variant *variant) {
+    (void)variant;
+    return fits_32_bits(&self->height) && fits_32_bits(&self->width);
+}
+
+gr_status gr_conv_im2col(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
+                         const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+    (void)variant;
+    const bool nhwc = self->layout == GR_CONV_NHWC, interleaves = nhwc && self->groups > 1;
+    gr_conv plain = *self;
+    gr_conv_operands at = *operands;
+    pixels of;
+    int64_t tap = 1;
+    gr_status status = prepare_filters(&plain, &tap, &at.w, program, error);
+    if (status == GR_OK)
+        status = prepare_pixels(&plain, &of, &at.x, program, error);
+    if (status != GR_OK)
+        return status;
+    if (interleaves) {
+        at.out = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                   (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes);
+        plain.out_aligned = true;
+    }
+    const gr_matmul product = product_of(&plain, &of, tap);
+    const gr_matmul_operands matrices = {nhwc ? at.x : at.w, nhwc ? at.w : at.x, at.out};
+    status = gr_matmul_append(&product, info, &matrices, program, error);
+    return status == GR_OK && interleaves ? interleave_groups(self, at.out, operands->out, program, error)
+                                          : status;
+}

@@ -1,0 +1,196 @@
+#include "conv/implicit_gemm_tma.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "conv/im2col.h"
+#include "conv/nchw_to_nhwc.h"
+#include "conv/tensor_cores.h"
+#include "conv/tma_boxes.h"
+
+enum {
+    LINE = 128, /* bytes of a pixel in shared memory */
+    ALIGNMENT = 16,
+};
+
+/* Elements of x from one pixel of a box to the next, at most. */
+static bool fits_tensor_map(const gr_conv_axis *axis) {
+    enum { MAX_STRIDE = 8 };
+    return axis->stride <= MAX_STRIDE && axis->size > 0 &&
+           (axis->kernel - 1) * axis->dilation + axis->size < INT32_MAX / 2;
+}
+
+bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self) {
+    return fits_tensor_map(&self->height) && fits_tensor_map(&self->width) && self->channels > 0 &&
+           self->height.kernel * self->width.kernel <= GR_CONV_MAX_TAPS &&
+           self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0 &&
+           self->batch * self->height.size * self->width.size < INT32_MAX / 2 &&
+           self->groups * self->filters < INT32_MAX / 2;
+}
+
+/* Where each result sees one pixel, those of a picture, or of all, are one row. */
+static gr_conv as_rows(const gr_conv *self) {
+    gr_conv it = *self;
+    if (!gr_conv_is_gemm(self))
+        return it;
+    uint64_t pixels = self->height.size * self->width.size;
+    if (self->layout == GR_CONV_NHWC) {
+        pixels *= self->batch;
+        it.batch = 1;
+    }
+    it.height.size = it.height.out = 1;
+    it.width.size = it.width.out = pixels;
+    return it;
+}
+
+/* Whether the engine can bring the pixels channel by channel, as NCHW has them. */
+static bool loads_nchw_x(const gr_conv *self) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const gr_conv_strides *x = &self->x.strides;
+    const uint64_t pixels = self->height.size * self->width.size;
+    return self->layout == GR_CONV_NCHW && gr_conv_is_gemm(self) && self->x.aligned && self->out_aligned &&
+           pixels * item % ALIGNMENT == 0 &&
+           (pixels == 1 || (self->width.size > 1 ? x->column : x->row) == 1) && x->channel > 0 &&
+           x->outer >= 0 && ((uint64_t)x->channel | (uint64_t)x->outer) * item % ALIGNMENT == 0 &&
+           (self->groups == 1 || self->channels * item % LINE == 0);
+}
+
+static gr_tensor_type type_of(gr_dtype dtype) {
+    return dtype == GR_DTYPE_f16 ? GR_TENSOR_F16 : dtype == GR_DTYPE_bf16 ? GR_TENSOR_BF16 : GR_TENSOR_TF32;
+}
+
+/* Elements of x in a box over which so many pixels lie. */
+static uint32_t span_of(uint32_t pixels, const gr_conv_axis *axis) {
+    return (pixels - 1) * (uint32_t)axis->stride + 1;
+}
+
+static gr_tensor map_of_x(const gr_conv *self, const gr_conv_tma_params *params) {
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, group = self->channels * item;
+    const uint64_t pixel = group * self->groups, row = pixel * self->width.size;
+    return (gr_tensor){
+        .type = type_of(self->dtype),
+        .swizzle = GR_SWIZZLE_128,
+        .rank = 5,
+        .sizes = {self->channels, self->groups, self->width.size, self->height.size, self->batch},
+        .strides = {group, pixel, row, row * self->height.size},
+        .box = {(uint32_t)(LINE / item), 1, span_of(params->pitch, &self->width),
+                span_of(params->plane / params->pitch, &self->height), params->box_images},
+        .steps = {1, 1, (uint32_t)self->width.stride, (uint32_t)self->height.stride, 1},
+    };
+}
+
+static gr_tensor map_of_nchw_x(const gr_conv *self) {
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes;
+    const uint64_t channels = self->groups * self->channels,
+                   channel = (uint64_t)self->x.strides.channel * item;
+    return (gr_tensor){
+        .type = type_of(self->dtype),
+        .swizzle = GR_SWIZZLE_128,
+        .rank = 3,
+        .sizes = {self->width.size, channels, self->batch},
+        .strides = {channel, self->batch > 1 ? (uint64_t)self->x.strides.outer * item : channel * channels},
+        .box = {(uint32_t)(LINE / item), (uint32_t)(LINE / item), 1},
+    };
+}
+
+static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
+    const uint64_t item = gr_dtypes[self->dtype].item_bytes, tap = self->channels * item;
+    const uint64_t taps = self->height.kernel * self->width.kernel;
+    return (gr_tensor){
+        .type = type_of(self->dtype),
+        .swizzle = GR_SWIZZLE_128,
+        .rank = 3,
+        .sizes = {self->channels, taps, self->groups * self->filters},
+        .strides = {tap, tap * taps},
+        .box = {(uint32_t)(LINE / item), 1, filters},
+    };
+}
+
+/* The taps of one box behind the other: along each axis, those that leave the same remainder by the stride;
+   every one is by itself where they are apart. */
+static void list_taps(const gr_conv *self, bool box_per_tap, gr_conv_tma_params *params) {
+    const uint64_t height = box_per_tap ? self->height.kernel : self->height.stride,
+                   width = box_per_tap ? self->width.kernel : self->width.stride;
+    for (uint64_t box = 0; box < height * width; ++box) {
+        const uint32_t begin = params->taps;
+        for (uint64_t i = 0; i < self->height.kernel; ++i)
+            for (uint64_t j = 0; j < self->width.kernel; ++j) {
+                const uint64_t y = i * self->height.dilation, x = j * self->width.dilation;
+                const bool here = box_per_tap ? box == i * width + j : box == y % height * width + x % width;
+                if (!here)
+                    continue;
+                gr_conv_tap *tap = &params->tap[params->taps++];
+                tap->index = (uint16_t)(i * self->width.kernel + j);
+                tap->dy = (int32_t)(box_per_tap ? y : y % height);
+                tap->dx = (int32_t)(box_per_tap ? x : x % width);
+                tap->box_offset = box_per_tap ? 0 : (uint32_t)(y / height * params->pitch + x / width) * LINE;
+            }
+        if (params->taps > begin) {
+            params->tap[begin].first = 1;
+            params->tap[params->taps - 1].last = 1;
+        }
+    }
+}
+
+bool gr_conv_needs_nhwc_transpose(const gr_conv *self) {
+    return self->layout == GR_CONV_NCHW && !loads_nchw_x(self);
+}
+
+/* Bytes of shared memory: the rings, in whose place results are put together then, or behind them. */
+static uint32_t shared_bytes_of(const gr_conv_tma_tiling *boxes) {
+    enum { ENTRY = 16 }; /* of a stage's barriers, or a tap */
+    const gr_conv_tma_params *maps = &boxes->maps;
+    const uint32_t rings = maps->x_stages * maps->x_stage_bytes + maps->w_stages * boxes->filters * LINE +
+                           (maps->x_stages + maps->w_stages + GR_CONV_MAX_TAPS) * ENTRY;
+    const uint32_t sums = boxes->slices > 1 ? boxes->tiles * 64 * boxes->filters * 4
+                                            : maps->output_offset + GR_CONV_OUTPUT_STAGING_BYTES;
+    return rings > sums ? rings : sums;
+}
+
+double gr_conv_implicit_gemm_tma_time(const gr_conv *self) {
+    const gr_conv rows = as_rows(self);
+    return gr_conv_choose_tma_tiling(&rows, loads_nchw_x(self)).time;
+}
+
+gr_status gr_conv_implicit_gemm_tma(const gr_conv *self, const gr_conv_variant *variant,
+                                    const gr_device_info *info, const gr_conv_operands *operands,
+                                    gr_program *program, gr_error *error) {
+    gr_conv plain = *self;
+    gr_conv_operands at = *operands;
+    gr_status status = GR_OK;
+    if (!gr_conv_implicit_gemm_tma_supports(self)) {
+        status = gr_conv_make_dense(&plain, &at, program, error);
+        if (status == GR_OK)
+            status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
+        return status == GR_OK ? gr_conv_tensor_cores(&plain, variant, info, &at, program, error) : status;
+    }
+    const bool x_is_nchw = loads_nchw_x(self);
+    plain.layout = GR_CONV_NHWC; /* to which NCHW is turned first */
+    status = gr_conv_make_nhwc(&plain, x_is_nchw, &at, program, error);
+    if (status != GR_OK)
+        return status;
+    plain.layout = self->layout;
+    plain = as_rows(&plain);
+    const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw);
+    gr_conv_tma_params params = boxes.maps;
+    params.box_count = (uint32_t)boxes.blocks;
+    params.conv = gr_conv_make_params(&plain);
+    params.conv.of_out =
+        gr_conv_dense_strides(self->layout, plain.height.out, plain.width.out, self->groups * self->filters);
+    list_taps(&plain, boxes.box_per_tap, &params);
+    char form[24];
+    snprintf(form, sizeof form, "_%ux%u%s", (unsigned)boxes.tiles * 64, (unsigned)boxes.filters,
+             x_is_nchw ? "_planes" : "");
+    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, &at, program);
+    const gr_tensor x = x_is_nchw ? map_of_nchw_x(&plain) : map_of_x(&plain, &params),
+                    w = map_of_w(&plain, boxes.filters);
+    gr_program_map(program, offsetof(gr_conv_tma_params, x), at.x, &x);
+    gr_program_map(program, offsetof(gr_conv_tma_params, w), at.w, &w);
+    step->shared_bytes = shared_bytes_of(&boxes);
+    step->cluster[0] = boxes.slices;
+    step->overlap = step->one_param = true;
+    const uint64_t max_blocks = (uint64_t)gr_reference_limits.multiprocessors * boxes.blocks_per_sm;
+    const uint64_t blocks = boxes.persistent ? max_blocks : boxes.blocks * boxes.slices;
+    return gr_conv_set_grid(step, blocks, 1, 1, variant->threads, error);
+}

@@ -1,0 +1,106 @@
+#include "conv/nchw_to_nhwc.h"
+
+#include <stddef.h>
+
+#include "base/limits.h"
+#include "conv/im2col.h"
+
+enum { VEC16 = 16, RUN_BYTES = 16 << 10 }; /* bytes: of channels at once; of shared memory for a run */
+
+/* The array of one side: pictures and their pixels, or filters and their taps. */
+typedef struct array {
+    gr_conv_view *side;
+    uint64_t outer, height, width, channels;
+} array;
+
+/* How pixels are taken, in bytes. */
+static uint32_t unit_bytes_of(const array *of, size_t item) {
+    const gr_conv_strides *strides = &of->side->strides;
+    const uint64_t all = (uint64_t)strides->outer | (uint64_t)strides->channel | of->height * of->width;
+    uint32_t unit_bytes = VEC16;
+    while (unit_bytes > item && (!of->side->aligned || all * item % unit_bytes != 0))
+        unit_bytes /= 2;
+    return unit_bytes;
+}
+
+/* Describes how it is turned; false where it does not lie channel by channel. */
+static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
+    const gr_conv_strides *strides = &of->side->strides;
+    const uint64_t pixels = of->height * of->width, length = VEC16 / item, line = 128 / item;
+    const bool together = (of->width == 1 || strides->column == 1) &&
+                          (of->height == 1 || strides->row == (int64_t)of->width) && strides->channel > 0 &&
+                          strides->outer >= 0;
+    const bool dense = of->side->aligned && strides->channel == (int64_t)pixels &&
+                       (of->outer == 1 || strides->outer == (int64_t)(pixels * of->channels));
+    if (!together || of->channels % length != 0)
+        return false;
+    *out = (gr_conv_transpose){.channels = of->channels,
+                               .pixels = pixels,
+                               .outer = strides->outer,
+                               .channel = strides->channel,
+                               .tile_channels = (uint32_t)line,
+                               .unit_bytes = unit_bytes_of(of, item)};
+    const uint64_t max_channels = RUN_BYTES / (pixels * item) / length * length;
+    if (dense && out->unit_bytes < VEC16 / 2 && max_channels > 0) {
+        out->unit_bytes = 0;
+        out->tile_channels = (uint32_t)(max_channels < of->channels ? max_channels : of->channels);
+    }
+    const uint64_t channel_tiles = gr_ceil_div(of->channels, out->tile_channels);
+    const uint64_t pixel_tiles = out->unit_bytes == 0 ? 1 : gr_ceil_div(pixels, GR_CONV_TRANSPOSE_PIXELS);
+    if (of->outer * channel_tiles * pixel_tiles > GR_MAX_GRID / 2)
+        return false;
+    out->channel_tiles = (uint32_t)channel_tiles;
+    out->pixel_tiles = (uint32_t)pixel_tiles;
+    out->blocks = (uint32_t)(of->outer * channel_tiles * pixel_tiles);
+    return true;
+}
+
+static bool is_nhwc(const array *of) {
+    return gr_conv_is_dense(of->side, GR_CONV_NHWC, of->outer, of->height, of->width, of->channels);
+}
+
+gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *operands, gr_program *program,
+                            gr_error *error) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes;
+    const array x = {&self->x, self->batch, self->height.size, self->width.size,
+                     self->groups * self->channels};
+    const array w = {&self->w, self->groups * self->filters, self->height.kernel, self->width.kernel,
+                     self->channels};
+    gr_conv_transpose_params params = {0};
+    const gr_conv_operands from = *operands;
+    const bool of_x = !x_stays && !is_nhwc(&x) && describe(&x, item, &params.x);
+    const bool of_w = !is_nhwc(&w) && describe(&w, item, &params.w);
+    if (of_x) {
+        operands->x = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                        (size_t)(x.outer * x.height * x.width * x.channels) * item);
+        self->x = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, x.height, x.width, x.channels), true};
+    }
+    if (of_w) {
+        operands->w = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                        (size_t)(w.outer * w.height * w.width * w.channels) * item);
+        self->w = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, w.height, w.width, w.channels), true};
+    }
+    gr_status status = GR_OK;
+    if (of_x || of_w) {
+        gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+        gr_program_place(program, offsetof(gr_conv_transpose_params, x.from), from.x);
+        gr_program_place(program, offsetof(gr_conv_transpose_params, x.to), operands->x);
+        gr_program_place(program, offsetof(gr_conv_transpose_params, w.from), from.w);
+        gr_program_place(program, offsetof(gr_conv_transpose_params, w.to), operands->w);
+        step->kernel.owner = "c8";
+        GR_KERNEL_NAME(step->kernel.file, "c8_taps");
+        GR_KERNEL_NAME(step->kernel.entry, item == 2 ? "c8_turn_b2" : "c8_turn_b4");
+        step->shared_bytes = RUN_BYTES;
+        step->overlap = true;
+        status = gr_conv_set_grid(step, (uint64_t)params.x.blocks + params.w.blocks, 1, 1,
+                                  GR_CONV_TRANSPOSE_THREADS, error);
+    }
+    const gr_conv_view own = self->x;
+    if (x_stays)
+        self->x = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, x.height, x.width, x.channels), true};
+    if (status == GR_OK)
+        status = gr_conv_make_dense(self, operands, program, error);
+    if (x_stays)
+        self->x = own;
+    return status;
+}

@@ -1,0 +1,157 @@
+#include "conv/tensor_cores.h"
+
+#include <stdio.h>
+
+#include "base/limits.h"
+#include "conv/im2col.h"
+
+enum {
+    VEC16 = 16, /* bytes */
+    LINE = 128, /* of shared memory: bytes that lie in different banks */
+    ENTRY = 16, /* bytes, of a step in a table */
+    GROUP = 8,
+    TILE = 64,             /* pixels of a product */
+    MAX_BLOCKS_YZ = 65535, /* blocks along y, and along z */
+};
+
+/* What a block of a kernel makes: so many filters, of so many times 64 pixels. */
+typedef struct shape {
+    uint32_t filters, tiles;
+    uint32_t terms; /* that each element is parted into */
+} shape;
+
+enum { SHAPES = 2 };
+
+/* As the rungs' files have them. */
+static const shape *choose_shape(const gr_conv *self, uint32_t terms) {
+    static const shape all[][SHAPES] = {{{24, 8, 1}, {64, 4, 1}}, {{24, 8, 2}, {32, 4, 2}}};
+    enum { PIXELS_COST = 16 }; /* of taking the pixels, in filters */
+    const shape *shapes = all[terms - 1], *best = shapes;
+    uint64_t min_cost = UINT64_MAX;
+    for (int i = 0; i < SHAPES; ++i) {
+        const uint64_t cost =
+            gr_ceil_div(self->filters, shapes[i].filters) * (shapes[i].filters + PIXELS_COST);
+        if (cost < min_cost) {
+            min_cost = cost;
+            best = &shapes[i];
+        }
+    }
+    return best;
+}
+
+/* Elements of x, along an axis, that so many results see. */
+static uint64_t extent_read(const gr_conv_axis *axis, uint64_t results) {
+    return (results - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
+}
+
+/* The rectangle of a block that covers the results with the least to spare. */
+static void choose_block(const gr_conv *self, const shape *of, gr_conv_mma_params *params) {
+    uint64_t fewest = UINT64_MAX;
+    for (uint64_t tile_8x8 = 0; tile_8x8 < 2; ++tile_8x8)
+        for (uint64_t across = tile_8x8 ? 4 : 2; across > 0; across /= 2) {
+            const uint64_t wide = tile_8x8 ? GROUP : TILE, high = TILE / wide;
+            const uint64_t columns = across * wide, rows = of->tiles / across * high;
+            const uint64_t blocks =
+                gr_ceil_div(self->width.out, columns) * gr_ceil_div(self->height.out, rows);
+            if (blocks >= fewest)
+                continue;
+            fewest = blocks;
+            params->tile_8x8 = tile_8x8;
+            params->block_columns = columns;
+            params->block_rows = rows;
+        }
+    params->blocks_x = gr_ceil_div(self->width.out, params->block_columns);
+    params->blocks_y = gr_ceil_div(self->height.out, params->block_rows);
+    params->rows = extent_read(&self->height, params->block_rows);
+    params->pitch = gr_ceil_div(extent_read(&self->width, params->block_columns), self->width.stride);
+    params->columns = params->pitch * self->width.stride;
+}
+
+/* Sets how much is there at once; the bytes that this takes. */
+static uint64_t set_vec16s(const gr_conv *self, const shape *of, uint64_t vec16s,
+                           gr_conv_mma_params *params) {
+    const uint64_t taps = self->height.kernel * self->width.kernel, terms = of->terms;
+    const uint64_t zeros = taps * vec16s % 2; /* a plane that makes their number even */
+    params->vec16s = vec16s;
+    params->k_steps = gr_ceil_div(taps * vec16s, 2);
+    params->plane =
+        gr_ceil_div(params->rows * params->pitch * VEC16, LINE) * LINE + gr_ceil_div(GROUP, vec16s) * VEC16;
+    return terms * params->plane * (vec16s * self->width.stride + zeros) +
+           params->k_steps * (2 * terms * of->filters * VEC16 + ENTRY);
+}
+
+bool gr_conv_is_c12_3x3(const gr_conv *self) {
+    enum { CHANNELS = 12, TAPS = 3 };
+    const gr_conv_axis *axes[] = {&self->height, &self->width};
+    for (int i = 0; i < 2; ++i)
+        if (axes[i]->kernel != TAPS || axes[i]->stride != 1 || axes[i]->dilation != 1)
+            return false;
+    return self->groups == 1 && self->channels == CHANNELS;
+}
+
+enum { C12_FILTERS = 24, C12_ROWS = 4, C12_COLUMNS = 128 }; /* of a block of its kernels */
+
+/* Whether blocks of those kernels are what to take, and have a place in the grid; of NCHW they load pairs of
+   columns. */
+static bool uses_c12_kernel(const gr_conv *self, const shape *of, const gr_conv_mma_params *params) {
+    return gr_conv_is_c12_3x3(self) && of->filters == C12_FILTERS && !params->tile_8x8 &&
+           params->block_columns == C12_COLUMNS && params->blocks_y <= MAX_BLOCKS_YZ &&
+           self->batch <= MAX_BLOCKS_YZ && (self->layout == GR_CONV_NHWC || self->width.size % 2 == 0);
+}
+
+static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant, const shape *of,
+                            const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+    enum { THREADS = 256, CHANNELS = 12, TAPS = 9, SEEN_ROWS = C12_ROWS + 2, ROWS_BYTES = 47872 };
+    const bool nhwc = self->layout == GR_CONV_NHWC;
+    const uint64_t vec16s = gr_ceil_div(CHANNELS * gr_dtypes[self->dtype].item_bytes, VEC16);
+    const uint64_t row = (C12_COLUMNS + (nhwc ? 2 : 4)) * VEC16;
+    const uint64_t plane = gr_ceil_div(SEEN_ROWS * row, LINE) * LINE + gr_ceil_div(GROUP, vec16s) * VEC16;
+    const uint64_t chunks = gr_ceil_div(TAPS * vec16s, 2) * 2;
+    const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
+                                         .filter_tiles = gr_ceil_div(self->filters, C12_FILTERS),
+                                         .filters = C12_FILTERS};
+    gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
+                                   sizeof params, operands, program);
+    if (nhwc && variant->precision == GR_PRECISION_TF32)
+        step->shared_bytes = ROWS_BYTES; /* rows as they lie, filters, barriers */
+    else
+        step->shared_bytes =
+            (uint32_t)(of->terms * vec16s * plane + TILE * VEC16 + chunks * of->terms * C12_FILTERS * VEC16);
+    step->overlap = true;
+    return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, C12_COLUMNS),
+                            gr_ceil_div(self->height.out, C12_ROWS), self->batch, THREADS, error);
+}
+
+gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *variant,
+                               const gr_device_info *info, const gr_conv_operands *operands,
+                               gr_program *program, gr_error *error) {
+    enum { TWO_BLOCKS_BYTES = 113 << 10 }; /* bytes, so that two blocks have room */
+    const uint64_t length = VEC16 / gr_dtypes[self->dtype].item_bytes,
+                   all = gr_ceil_div(self->channels, length);
+    const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
+    const uint64_t good = of->terms == 2 ? info->can.shared_per_block : TWO_BLOCKS_BYTES;
+    gr_conv_mma_params params = {.conv = gr_conv_make_params(self),
+                                 .channels_last = self->layout == GR_CONV_NHWC,
+                                 .filter_tiles = gr_ceil_div(self->filters, of->filters)};
+    choose_block(self, of, &params);
+    if (uses_c12_kernel(self, of, &params))
+        return append_c12(self, variant, of, operands, program, error);
+    const uint64_t most = info->can.shared_per_block; /* more pixels than bytes cannot be there */
+    if (params.rows > most || params.columns > most || self->height.kernel * self->width.kernel > most ||
+        set_vec16s(self, of, 1, &params) > most)
+        return gr_conv_im2col(self, variant, info, operands, program, error);
+    uint64_t vec16s = 1;
+    while (vec16s < all && set_vec16s(self, of, vec16s + 1, &params) <= good)
+        ++vec16s;
+    if (all > 0)
+        vec16s = gr_ceil_div(all, gr_ceil_div(all, vec16s)); /* evenly */
+    const uint64_t bytes = set_vec16s(self, of, vec16s, &params);
+    char form[16];
+    snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
+    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, operands, program);
+    step->shared_bytes = (uint32_t)bytes;
+    step->overlap = true;
+    return gr_conv_set_grid(
+        step, params.filter_tiles * self->groups * params.blocks_x * params.blocks_y * self->batch, 1, 1,
+        variant->threads, error);
+}

@@ -1,0 +1,289 @@
+/* Products whose tiles the copy engine brings: operands are described to it by tensor maps. */
+#include <stddef.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "matmul/tensor_maps.h"
+
+enum { BOX_BYTES = 128, ALIGNMENT = 16 }; /* of a row of a box; of addresses and of strides */
+
+/* The matrices of a side as one dimension: how many steps of `unit` elements each dimension of the stack
+   goes, which takes the place of its strides. */
+typedef struct matrices {
+    uint64_t unit, count;
+} matrices;
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static matrices count_matrices(const gr_matmul_view *side, const uint64_t *stack, int64_t *strides) {
+    matrices found = {.unit = 0, .count = 1};
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        found.unit = gcd(found.unit, (uint64_t)side->stack[d]);
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
+        strides[d] = found.unit == 0 ? 0 : (int64_t)((uint64_t)side->stack[d] / found.unit);
+        found.count += (uint64_t)strides[d] * (stack[d] - 1);
+    }
+    return found;
+}
+
+bool gr_matmul_tma_supports(const gr_matmul_view *side, uint64_t columns, size_t item_bytes) {
+    const int64_t each = ALIGNMENT / (int64_t)item_bytes;
+    bool good =
+        side->aligned && (side->column == 1 || columns <= 1) && side->row > 0 && side->row % each == 0;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        good = good && side->stack[d] >= 0 && side->stack[d] % each == 0;
+    return good;
+}
+
+bool gr_matmul_f16x3_supports(const gr_matmul_view *side, uint64_t columns) {
+    bool good = side->column == 1 || columns <= 1;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        good = good && side->stack[d] >= 0;
+    return good;
+}
+
+uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes) {
+    return gr_ceil_div(columns, ALIGNMENT / item_bytes) * (ALIGNMENT / item_bytes);
+}
+
+static gr_tensor_type type_of(gr_dtype dtype, gr_precision precision) {
+    if (dtype == GR_DTYPE_f16)
+        return GR_TENSOR_F16;
+    if (dtype == GR_DTYPE_bf16)
+        return GR_TENSOR_BF16;
+    if (dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128) /* which has two in an element */
+        return GR_TENSOR_F64;
+    return precision == GR_PRECISION_TF32 ? GR_TENSOR_TF32 : GR_TENSOR_F32;
+}
+
+/* A map of `count` matrices, `apart` elements from one to the next. */
+static gr_tensor tensor_of(uint64_t rows, uint64_t columns, int64_t row, uint64_t count,
+                           uint64_t matrix_stride, uint32_t box_rows, size_t item_bytes,
+                           gr_tensor_type type) {
+    const uint64_t pitch = (uint64_t)row * item_bytes, words = type == GR_TENSOR_F64 ? item_bytes / 8 : 1;
+    return (gr_tensor){
+        .type = type,
+        .swizzle = GR_SWIZZLE_128,
+        .rank = 3,
+        .sizes = {columns * words, rows, count},
+        .strides = {pitch, matrix_stride > 0 ? matrix_stride * item_bytes : pitch * rows},
+        .box = {(uint32_t)(BOX_BYTES * words / item_bytes), box_rows, 1},
+    };
+}
+
+/* Whether the engine can store to C as it lies. */
+static bool stores_c_by_tma(const gr_matmul *self, const gr_matmul_variant *variant, size_t item_bytes) {
+    return variant->c_box > 0 && (self->out_aligned || self->needs_temporary_output) &&
+           self->n * item_bytes % ALIGNMENT == 0;
+}
+
+/* Where the tiles of a side come from: it itself, or the float16 that it is parted into. */
+typedef struct tile_source {
+    uint32_t buffer, scales;
+    gr_tensor tensor;
+} tile_source;
+
+static gr_status launch_split(const char *entry, const gr_matmul_split_params *params, uint32_t from,
+                              const tile_source *to, uint32_t maxima, uint64_t blocks, gr_program *program,
+                              gr_error *error) {
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    gr_program_place(program, offsetof(gr_matmul_split_params, from), from);
+    gr_program_place(program, offsetof(gr_matmul_split_params, hi_lo), to->buffer);
+    gr_program_place(program, offsetof(gr_matmul_split_params, scales), to->scales);
+    gr_program_place(program, offsetof(gr_matmul_split_params, maxima), maxima);
+    step->kernel.owner = "t4";
+    GR_KERNEL_NAME(step->kernel.file, "t4_halves");
+    GR_KERNEL_NAME(step->kernel.entry, entry);
+    step->overlap = true;
+    return gr_matmul_set_grid(step, blocks, params->matrices, GR_MATMUL_THREADS, error);
+}
+
+/* Appends the kernels that part a side, whose rows or columns have a scale each. */
+static gr_status split(const gr_matmul_view *side, const matrices *of, uint64_t rows, uint64_t columns,
+                       bool by_row, uint32_t box_rows, tile_source *at, gr_program *program,
+                       gr_error *error) {
+    enum { HALF = 2, SPLIT_COLUMNS = 2 * GR_MATMUL_THREADS, ROWS = GR_MATMUL_THREADS / 32 };
+    const gr_matmul_split_params params = {.rows = rows,
+                                           .columns = columns,
+                                           .row = side->row,
+                                           .matrix = (int64_t)of->unit,
+                                           .pitch = gr_matmul_padded_row(columns, HALF),
+                                           .matrices = of->count};
+    const uint64_t row_tiles = gr_ceil_div(rows, GR_MATMUL_MAXIMA_ROWS);
+    const uint32_t from = at->buffer;
+    at->buffer =
+        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(2 * of->count * rows * params.pitch * HALF));
+    at->scales = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                   (size_t)(of->count * (by_row ? rows : columns) * sizeof(float)));
+    at->tensor = tensor_of(rows, columns, (int64_t)params.pitch, 2 * of->count, rows * params.pitch, box_rows,
+                           HALF, GR_TENSOR_F16);
+    if (by_row)
+        return launch_split("t4_rows", &params, from, at, at->scales, gr_ceil_div(rows, ROWS), program,
+                            error);
+    const uint32_t maxima = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                              (size_t)(of->count * row_tiles * columns * sizeof(uint32_t)));
+    const gr_status status =
+        launch_split("t4_most", &params, from, at, maxima,
+                     gr_ceil_div(columns, GR_MATMUL_THREADS) * row_tiles, program, error);
+    return status != GR_OK
+               ? status
+               : launch_split("t4_columns", &params, from, at, maxima,
+                              gr_ceil_div(columns, SPLIT_COLUMNS) * gr_ceil_div(rows, GR_MATMUL_SPLIT_ROWS),
+                              program, error);
+}
+
+/* Entries of rungs for small products, whose tiles are smaller, of elements of so many bytes. The one is
+   taken of which the waves of tiles, each of which takes `percent` of the time of the rung's, and `start`
+   more, are over first (H200: 1024^3 in bfloat16 takes 6.3 us in place of 13.1, in TF32 12.2 in place
+   of 27.2, in float64 41.9 in place of 73.8; 256^3 in float64 3.7 in place of 21.5). Those of `slices` take k
+   in that many at most. */
+typedef struct small_tile {
+    const char *rung, *entry;
+    size_t item_bytes;
+    uint32_t rows, columns, shared, a_box, percent, start, slices;
+} small_tile;
+
+/* How a product is made: NULL for the rung's own tiles. */
+typedef struct choice {
+    const small_tile *small;
+    uint32_t slices;
+} choice;
+
+static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns, uint32_t slices) {
+    return gr_ceil_div(slices * gr_matmul_stack_count(self->stack) * gr_ceil_div(self->m, rows) *
+                           gr_ceil_div(self->n, columns),
+                       gr_reference_limits.multiprocessors);
+}
+
+/* In percent of the time that the rung's tile takes. A sum of slices takes as long as a SUM of products along
+   k. */
+static double cost(const gr_matmul *self, const small_tile *of, uint32_t slices) {
+    enum { ADD_SLICES = 50 };
+    const double waves = (double)count_waves(self, of->rows, of->columns, slices);
+    return waves * of->percent / slices + of->start + (slices > 1 ? 100.0 * ADD_SLICES / (double)self->k : 0);
+}
+
+/* `columns` of the rung's own tiles. */
+static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t columns) {
+    enum { MIN_SLICE_K = 256 }; /* products along k that are worth a slice */
+    static const small_tile all[] = {
+        {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0, 1},
+        {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15, 1},
+        {"t5", "t5_mid", 8, 128, 64, 196736, 128, 57, 0, 1},
+        {"t5", "t5_low", 8, 64, 32, 213120, 64, 16, 0, 64},
+        {"t5", "t5_least", 8, 32, 16, 159840, 32, 8, 0, 64},
+        {"t5", "t5_low", 16, 64, 32, 229440, 64, 30, 0, 64},
+        {"t5", "t5_least", 16, 32, 16, 172080, 32, 9, 0, 64},
+    };
+    double min_cost = (double)count_waves(self, variant->rows, columns, 1) * 100;
+    choice best = {NULL, 1};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
+        if (strcmp(all[i].rung, variant->rung.name) != 0 ||
+            all[i].item_bytes != gr_dtypes[self->dtype].item_bytes)
+            continue;
+        for (uint32_t slices = 1; slices <= all[i].slices && (slices == 1 || slices * MIN_SLICE_K <= self->k);
+             slices *= 2) {
+            const double found = cost(self, &all[i], slices);
+            if (found < min_cost) {
+                best = (choice){&all[i], slices};
+                min_cost = found;
+            }
+        }
+    }
+    return best;
+}
+
+/* Appends the product by the entries of this name; *variant has the sizes of their tiles. */
+static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
+                          const gr_matmul_variant *variant, const char *entry, uint32_t slices,
+                          const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    const gr_tensor_type type = type_of(self->dtype, variant->precision);
+    const uint64_t pairs = gr_matmul_stack_count(self->stack) * slices;
+    const uint64_t n_tiles = gr_ceil_div(self->n, variant->columns);
+    const bool is_split = variant->precision == GR_PRECISION_F16X3,
+               stores_c = stores_c_by_tma(self, variant, item_bytes);
+    gr_matmul_f16x3_params params = {.maps = {.product = {.m = self->m,
+                                                          .n = self->n,
+                                                          .k = self->k,
+                                                          .a_row = a->row,
+                                                          .b_row = b->row,
+                                                          .n_tiles = n_tiles,
+                                                          .pairs = pairs,
+                                                          .slices = slices},
+                                              .stores_c_by_tma = stores_c}};
+    const matrices of_a = count_matrices(a, self->stack, params.maps.product.a_stack);
+    const matrices of_b = count_matrices(b, self->stack, params.maps.product.b_stack);
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        params.maps.product.stack[d] = self->stack[d];
+    tile_source from_a = {
+        operands->a, 0,
+        tensor_of(self->m, self->k, a->row, of_a.count, of_a.unit, variant->a_box, item_bytes, type)};
+    tile_source from_b = {
+        operands->b, 0,
+        tensor_of(self->k, self->n, b->row, of_b.count, of_b.unit, variant->b_box, item_bytes, type)};
+    gr_status status = GR_OK;
+    if (is_split)
+        status = split(a, &of_a, self->m, self->k, true, variant->a_box, &from_a, program, error);
+    if (is_split && status == GR_OK)
+        status = split(b, &of_b, self->k, self->n, false, variant->b_box, &from_b, program, error);
+    if (status != GR_OK)
+        return status;
+    gr_step *step =
+        gr_program_step(program, GR_STEP_LAUNCH, &params, is_split ? sizeof params : sizeof params.maps);
+    step->shared_bytes = variant->shared;
+    gr_program_place(program, offsetof(gr_matmul_f16x3_params, maps.product.c), operands->c);
+    if (is_split) {
+        gr_program_place(program, offsetof(gr_matmul_f16x3_params, a_scales), from_a.scales);
+        gr_program_place(program, offsetof(gr_matmul_f16x3_params, b_scales), from_b.scales);
+    }
+    const gr_tensor map_c = tensor_of(self->m, self->n, (int64_t)self->n, pairs, self->m * self->n,
+                                      variant->c_box, item_bytes, type);
+    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.a), from_a.buffer, &from_a.tensor);
+    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.b), from_b.buffer, &from_b.tensor);
+    if (stores_c)
+        gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.c), operands->c, &map_c);
+    gr_matmul_name_kernel(variant, self->dtype, "", &step->kernel);
+    GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
+    uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * n_tiles;
+    const uint64_t max_clusters = gr_reference_limits.multiprocessors / variant->cluster;
+    if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > max_clusters)
+        clusters = max_clusters;
+    step->cluster[0] = variant->cluster;
+    step->overlap = step->one_param = true;
+    return gr_matmul_set_grid(step, clusters * variant->cluster, pairs, variant->threads, error);
+}
+
+gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
+                        const gr_matmul_variant *variant, const gr_matmul_operands *operands,
+                        gr_program *program, gr_error *error) {
+    gr_matmul_variant shape = *variant;
+    if (self->dtype == GR_DTYPE_c128)
+        shape.columns /= 2; /* they take twice the room */
+    const choice how =
+        self->variant == NULL ? choose_small_tile(self, variant, shape.columns) : (choice){NULL, 1};
+    if (how.small != NULL) {
+        shape.rows = how.small->rows;
+        shape.columns = how.small->columns;
+        shape.shared = how.small->shared;
+        shape.a_box = how.small->a_box;
+        shape.cluster = 1;
+    }
+    const char *entry = how.small != NULL ? how.small->entry : variant->rung.name;
+    gr_matmul_operands places = *operands;
+    if (how.slices > 1)
+        places.c = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                     (size_t)(gr_matmul_output_count(self) * how.slices) *
+                                         gr_dtypes[self->dtype].item_bytes);
+    const gr_status status = multiply(self, a, b, &shape, entry, how.slices, &places, program, error);
+    return status == GR_OK && how.slices > 1
+               ? gr_matmul_add_slices(self, variant, how.slices, places.c, operands->c, program, error)
+               : status;
+}
