@@ -59,11 +59,11 @@ DOORS = {
     "ptxsim": [
         "ptxsim.h",
         "diagnostic.h",
+        "instrumentation/access_log.h",
         "instrumentation/counters.h",
         "instrumentation/predication.h",
         "instrumentation/racecheck.h",
         "instrumentation/trace.h",
-        "instrumentation/visits.h",
     ],
     "device": [
         "device.h",

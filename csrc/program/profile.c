@@ -6,7 +6,7 @@
 static void observed_free(gr_observed *observed) {
     ptx_counters_free(observed->counters);
     ptx_racecheck_free(observed->races);
-    ptx_visits_free(observed->visits);
+    ptx_access_log_free(observed->visits);
     ptx_trace_free(observed->trace);
     free(observed->printed);
     free(observed);
@@ -20,7 +20,7 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     if (status == PTX_OK && profile->look_for_races)
         status = ptx_racecheck_create(kernel, &observed->races, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_VISITS)
-        status = ptx_visits_create(profile->timeline_block, &observed->visits, &failed);
+        status = ptx_access_log_create(profile->timeline_block, &observed->visits, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_STEPS)
         status = ptx_trace_create(profile->timeline_block, &observed->trace, &failed);
     return gr_sim_check(status, &failed, error);
@@ -59,7 +59,7 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
     if (observed->races != NULL)
         observed->observers[count++] = ptx_racecheck_observer(observed->races);
     if (observed->visits != NULL)
-        observed->observers[count++] = ptx_visits_observer(observed->visits);
+        observed->observers[count++] = ptx_access_log_observer(observed->visits);
     if (observed->trace != NULL)
         observed->observers[count++] = ptx_trace_observer(observed->trace);
     config->observers = observed->observers;

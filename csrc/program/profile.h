@@ -4,10 +4,10 @@
 
 #include "device/device.h"
 #include "device/sim/backend.h"
+#include "ptxsim/instrumentation/access_log.h"
 #include "ptxsim/instrumentation/counters.h"
 #include "ptxsim/instrumentation/racecheck.h"
 #include "ptxsim/instrumentation/trace.h"
-#include "ptxsim/instrumentation/visits.h"
 
 /* One launch and what was seen of it. */
 typedef struct gr_observed {
@@ -16,10 +16,10 @@ typedef struct gr_observed {
     uint32_t grid[3], block[3];
     size_t dynamic_shared_bytes;
     ptx_counters *counters;
-    ptx_racecheck *races; /* NULL when races are not looked for */
-    ptx_visits *visits;   /* NULL when they are not written down */
-    ptx_trace *trace;     /* likewise */
-    ptx_observer *observers[PTX_OBSERVERS];
+    ptx_racecheck *races;   /* NULL when races are not looked for */
+    ptx_access_log *visits; /* NULL when they are not written down */
+    ptx_trace *trace;       /* likewise */
+    ptx_observer *observers[PTX_MAX_OBSERVERS];
     char *printed; /* by the kernel */
     size_t printed_bytes;
 } gr_observed;

@@ -153,8 +153,8 @@ typedef struct ptx_instr {
     bool aligned : 1; /* a barrier that a warp's threads come to together */
     bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
     bool collective : 1;
-    bool ordered : 1; /* other blocks may see it, or it may see what they do */
-    bool plain : 1;   /* one call of its handler for all lanes that are active, without a look at anything */
+    bool needs_ticket : 1; /* other blocks may see it, or it may see what they do */
+    bool plain : 1; /* one call of its handler for all lanes that are active, without a look at anything */
 } ptx_instr;
 
 /* What an instruction does with an operand that is a register; predicates, constants and labels are OTHER. */
@@ -264,14 +264,14 @@ struct ptx_kernel {
     size_t shared_bytes;  /* static */
     size_t local_bytes;   /* of a thread */
     bool generic_params;  /* it makes generic addresses of them */
-    bool products;        /* it has asynchronous ones, which registers are watched for */
+    bool uses_wgmma;      /* it has asynchronous ones, which registers are watched for */
     size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
     uint32_t max_threads; /* product of .maxntid, 0 when not given */
     uint32_t required[3]; /* .reqntid, 0 when not given */
     uint32_t cluster[3];  /* .reqnctapercluster, 0 when not given */
     uint32_t max_cluster; /* .maxclusterrank, 0 when not given */
     bool global_atomics;
-    bool watches_global; /* has strong loads from memory that other blocks may write */
+    bool strong_global_loads; /* has strong loads from memory that other blocks may write */
 };
 
 typedef struct ptx_source_file {

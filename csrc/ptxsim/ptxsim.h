@@ -39,7 +39,7 @@ typedef struct ptx_error {
 enum {
     PTX_MAX_STATIC_SHARED = 49152, /* bytes of a block that declarations may take: 48 KiB on every device */
     PTX_MAX_SHARED = 232448,       /* bytes of a block: 227 KiB, the most on current devices */
-    PTX_HOST_THREADS = 256,        /* the most that a launch makes use of */
+    PTX_MAX_HOST_THREADS = 256,    /* the most that a launch makes use of */
     PTX_MAX_PRINTED = 64 << 20,    /* bytes that printf may print in one launch */
 };
 
@@ -68,7 +68,7 @@ ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *erro
 ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
                             ptx_error *error);
 /* Takes the memory's lock, or gives it back, so that nobody else is in the middle of a change. */
-void ptx_memory_hold(ptx_memory *memory, bool taken);
+void ptx_memory_lock(ptx_memory *memory, bool locked);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
 
 /* What a tensor map says: a tensor in global memory, and the box of it that a copy moves. The numbers of the

@@ -12,8 +12,8 @@
 /* Python reads both as rows of 64-bit numbers. */
 enum { COUNTER_FIELDS = 40, ROUND_FIELDS = 7 };
 _Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
-_Static_assert(sizeof(ptx_visit) == 32, "fields of an access, which Python reads");
-_Static_assert(sizeof(ptx_step) == 20 && sizeof(ptx_touch) == 280 && sizeof(ptx_written) == 272,
+_Static_assert(sizeof(ptx_logged_access) == 32, "fields of an access, which Python reads");
+_Static_assert(sizeof(ptx_step) == 20 && sizeof(ptx_step_access) == 280 && sizeof(ptx_register_write) == 272,
                "fields of a trace, which Python reads");
 _Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");
 
@@ -98,12 +98,12 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
 }
 
 /* (bytes, how many more there were), or None. */
-static PyObject *visits_tuple(const ptx_visits *visits) {
+static PyObject *visits_tuple(const ptx_access_log *visits) {
     if (visits == NULL)
         return Py_NewRef(Py_None);
     size_t count = 0;
     uint64_t lost = 0;
-    const ptx_visit *list = ptx_visits_list(visits, &count, &lost);
+    const ptx_logged_access *list = ptx_access_log_entries(visits, &count, &lost);
     return Py_BuildValue("(y#K)", count > 0 ? (const char *)list : "", (Py_ssize_t)(count * sizeof *list),
                          (unsigned long long)lost);
 }
@@ -123,8 +123,8 @@ static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
     size_t steps = 0, touches = 0, writes = 0;
     uint64_t lost = 0;
     const ptx_step *step = ptx_trace_steps(trace, &steps, &lost);
-    const ptx_touch *touch = ptx_trace_touches(trace, &touches);
-    const ptx_written *written = ptx_trace_written(trace, &writes);
+    const ptx_step_access *touch = ptx_trace_accesses(trace, &touches);
+    const ptx_register_write *written = ptx_trace_register_writes(trace, &writes);
     PyObject *statements = PyList_New(0);
     for (size_t pc = 0; statements != NULL && pc < kernel->count; ++pc)
         py_append(&statements, statement_of(kernel, pc));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# How csrc/ptxsim/instrumentation/visits.h lays out one.
+# How csrc/ptxsim/instrumentation/access_log.h lays out one.
 _VISIT = np.dtype(
     [
         ("memory", "u8"),

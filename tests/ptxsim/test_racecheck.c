@@ -313,7 +313,7 @@ static void test_full_table(void) {
     for (unsigned i = 0; i < 300; i++)
         used += (size_t)snprintf(text + used, size - used, "ld.shared.u32 %%r5, [s+%u];\n", 4 * (i % 30));
     found f = check(text, 1, 32, 1);
-    CHECK_EQUAL(f.count, PTX_RACES);
+    CHECK_EQUAL(f.count, PTX_MAX_RACES);
     free(text);
 }
 

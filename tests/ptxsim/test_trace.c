@@ -9,8 +9,8 @@ typedef struct traced {
     sim s;
     ptx_trace *trace;
     const ptx_step *steps;
-    const ptx_touch *touches;
-    const ptx_written *written;
+    const ptx_step_access *touches;
+    const ptx_register_write *written;
     size_t step_count, touch_count, written_count;
     uint64_t lost;
 } traced;
@@ -28,8 +28,8 @@ static void run(traced *t, const char *statements, unsigned grid, unsigned block
     ptx_status status = sim_run(&t->s, "k", grid, block, 0, out);
     check_report(status == PTX_OK, statements, 0, status == PTX_OK ? "" : t->s.error.message);
     t->steps = ptx_trace_steps(t->trace, &t->step_count, &t->lost);
-    t->touches = ptx_trace_touches(t->trace, &t->touch_count);
-    t->written = ptx_trace_written(t->trace, &t->written_count);
+    t->touches = ptx_trace_accesses(t->trace, &t->touch_count);
+    t->written = ptx_trace_register_writes(t->trace, &t->written_count);
 }
 
 static void release(traced *t) {
@@ -78,7 +78,7 @@ static void test_accesses(void) {
         "st.shared.u32 [%r3], %r31; bar.sync 0; st.global.u32 [%rd28], %r31;",
         2, 32, 1);
     CHECK_EQUAL(t.touch_count, 2);
-    const ptx_touch *shared = &t.touches[0], *global = &t.touches[1];
+    const ptx_step_access *shared = &t.touches[0], *global = &t.touches[1];
     CHECK_EQUAL(shared->space, PTX_SPACE_SHARED);
     CHECK_EQUAL(shared->effect, PTX_EFFECT_STORE);
     CHECK_EQUAL(shared->offset[31], 31 * 16);
@@ -111,8 +111,8 @@ static void test_the_most(void) {
     traced t;
     run(&t, "mov.u32 %r1, 9000; loop: sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra loop;", 1, 32,
         0);
-    CHECK_EQUAL(t.step_count, PTX_STEPS);
-    CHECK_EQUAL(t.lost, FRAME + 1 + 3 * 9000 + 1 - PTX_STEPS);
+    CHECK_EQUAL(t.step_count, PTX_MAX_STEPS);
+    CHECK_EQUAL(t.lost, FRAME + 1 + 3 * 9000 + 1 - PTX_MAX_STEPS);
     release(&t);
     run(&t, "mov.u32 %r1, 1;", 1, 32, 1); /* a block that there is not */
     CHECK_EQUAL(t.step_count, 0);

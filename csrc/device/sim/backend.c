@@ -90,12 +90,12 @@ unsigned gr_sim_threads(void) {
     const char *text = getenv("GPUREDUCE_SIM_THREADS");
     if (text != NULL && *text != '\0') {
         const long asked = strtol(text, NULL, 10);
-        if (asked >= 1 && asked <= PTX_HOST_THREADS)
+        if (asked >= 1 && asked <= PTX_MAX_HOST_THREADS)
             return (unsigned)asked;
     }
     cpu_set_t cpus;
     const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    return count < PTX_HOST_THREADS ? (unsigned)count : PTX_HOST_THREADS;
+    return count < PTX_MAX_HOST_THREADS ? (unsigned)count : PTX_MAX_HOST_THREADS;
 }
 
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
@@ -149,7 +149,7 @@ static gr_status sim_sync(gr_backend *base, gr_error *error) {
 }
 
 static void sim_hold(gr_backend *base, bool taken) {
-    ptx_memory_hold(memory_of(base), taken);
+    ptx_memory_lock(memory_of(base), taken);
 }
 
 static gr_status sim_wait(gr_backend *base, gr_stream stream, gr_error *error) {

@@ -10,7 +10,7 @@ struct ptx_counters {
     ptx_observer base; /* first, so that a ptx_observer is one of these */
     const ptx_kernel *kernel;
     ptx_counter *instructions;
-    ptx_round rounds[PTX_ROUNDS];
+    ptx_round rounds[PTX_MAX_ROUNDS];
     size_t round_count;
     uint64_t timeline_block;
     size_t timeline_threads, timeline_rounds;
@@ -20,23 +20,23 @@ struct ptx_counters {
 enum { MAX_THREADS = PTX_MAX_WARPS * PTX_LANES };
 
 /* One block after the other, of those that share a place. */
-typedef struct counting {
+typedef struct counter_state {
     ptx_counters *owner;
     const ptx_instr *code;
     ptx_counter *instructions;
-    ptx_round rounds[PTX_ROUNDS];
+    ptx_round rounds[PTX_MAX_ROUNDS];
     size_t round_count;
-    size_t round;                   /* the one at hand */
-    uint32_t alive;                 /* warps at its beginning */
-    uint32_t worked[PTX_MAX_WARPS]; /* lanes, of each warp */
-    uint32_t lanes[PTX_MAX_WARPS];  /* lanes that there are */
-    bool drawn;                     /* this block is the timeline's */
-    uint8_t ways[MAX_THREADS];      /* of the worst conflict, kept for the timeline alone */
-} counting;
+    size_t round;                         /* the one at hand */
+    uint32_t alive;                       /* warps at its beginning */
+    uint32_t worked_lanes[PTX_MAX_WARPS]; /* lanes, of each warp */
+    uint32_t lanes[PTX_MAX_WARPS];        /* lanes that there are */
+    bool in_timeline;                     /* this block is the timeline's */
+    uint8_t ways[MAX_THREADS];            /* of the worst conflict, kept for the timeline alone */
+} counter_state;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
     ptx_counters *counters = (ptx_counters *)self;
-    counting *c = calloc(1, sizeof *c);
+    counter_state *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->owner = counters;
@@ -73,7 +73,7 @@ static void add_instruction(ptx_counter *to, const ptx_counter *from) {
 
 static void detach(ptx_observer *self, void *state) {
     ptx_counters *counters = (ptx_counters *)self;
-    counting *c = state;
+    counter_state *c = state;
     for (size_t i = 0; i < counters->kernel->count; i++)
         add_instruction(&counters->instructions[i], &c->instructions[i]);
     for (size_t i = 0; i < c->round_count; i++)
@@ -84,55 +84,56 @@ static void detach(ptx_observer *self, void *state) {
     free(c);
 }
 
-static void begin_round(counting *c, uint32_t alive) {
+static void begin_round(counter_state *c, uint32_t alive) {
     c->alive = alive;
-    memset(c->worked, 0, sizeof c->worked);
-    if (c->drawn)
+    memset(c->worked_lanes, 0, sizeof c->worked_lanes);
+    if (c->in_timeline)
         memset(c->ways, 0, sizeof c->ways);
 }
 
 static void block_begin(void *state, const ptx_block *block) {
-    counting *c = state;
+    counter_state *c = state;
     const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++)
         c->lanes[i] = block->warps[i].live;
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
-    c->drawn = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]) == c->owner->timeline_block;
-    if (c->drawn)
+    c->in_timeline =
+        index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]) == c->owner->timeline_block;
+    if (c->in_timeline)
         c->owner->timeline_threads = worker->run->block_threads;
     c->round = 0;
     begin_round(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - worker->warp_count));
 }
 
 /* Writes the round at hand into the timeline. */
-static void draw(const counting *c) {
+static void update_timeline(const counter_state *c) {
     ptx_counters *to = c->owner;
     uint8_t *row = to->timeline + c->round * MAX_THREADS;
     for (unsigned t = 0; t < to->timeline_threads; t++) {
-        const unsigned worked = c->worked[t / PTX_LANES] >> t % PTX_LANES & 1, ways = c->ways[t];
+        const unsigned worked_lanes = c->worked_lanes[t / PTX_LANES] >> t % PTX_LANES & 1, ways = c->ways[t];
         const unsigned before = row[t] >> PTX_WAYS;
-        row[t] = (uint8_t)((row[t] & (PTX_WORKED | PTX_CONFLICTED)) | (worked ? PTX_WORKED : 0u) |
+        row[t] = (uint8_t)((row[t] & (PTX_WORKED | PTX_CONFLICTED)) | (worked_lanes ? PTX_WORKED : 0u) |
                            (ways > 0 ? PTX_CONFLICTED : 0u) | (ways > before ? ways : before) << PTX_WAYS);
     }
     if (to->timeline_rounds <= c->round)
         to->timeline_rounds = c->round + 1;
 }
 
-static void end_round(counting *c, uint32_t alive) {
+static void end_round(counter_state *c, uint32_t alive) {
     ptx_round *round = &c->rounds[c->round];
     round->blocks++;
     for (uint32_t left = c->alive; left; left &= left - 1) {
         unsigned warp = (unsigned)__builtin_ctz(left);
         round->warps++;
-        round->working_warps += c->worked[warp] != 0;
+        round->working_warps += c->worked_lanes[warp] != 0;
         round->lanes += ptx_count_lanes(c->lanes[warp]);
-        round->working_lanes += ptx_count_lanes(c->worked[warp]);
+        round->working_lanes += ptx_count_lanes(c->worked_lanes[warp]);
     }
-    if (c->drawn)
-        draw(c);
+    if (c->in_timeline)
+        update_timeline(c);
     if (c->round_count <= c->round)
         c->round_count = c->round + 1;
-    if (c->round + 1 < PTX_ROUNDS)
+    if (c->round + 1 < PTX_MAX_ROUNDS)
         c->round++;
     begin_round(c, alive);
 }
@@ -149,7 +150,7 @@ static void block_end(void *state, const ptx_block *block) {
 }
 
 static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    counting *c = state;
+    counter_state *c = state;
     ptx_counter *counter = &c->instructions[in - c->code];
     if (in->kind == PTX_BRANCH) {
         counter->lanes[ptx_count_lanes(warp->active)]++;
@@ -158,14 +159,14 @@ static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32
     }
     counter->lanes[ptx_count_lanes(mask)]++;
     if (in->collective && in->kind == PTX_RUN && in->effect != PTX_EFFECT_WARP_SYNC)
-        c->worked[warp->index] |= mask;
+        c->worked_lanes[warp->index] |= mask;
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    counting *c = state;
+    counter_state *c = state;
     ptx_counter *counter = &c->instructions[in - c->code];
     unsigned ideal;
-    c->worked[warp->index] |= access->mask;
+    c->worked_lanes[warp->index] |= access->mask;
     if (access->space == PTX_SPACE_CLUSTER) /* neither global nor this block's: not counted */
         return;
     if (access->space != PTX_SPACE_SHARED) {
@@ -175,22 +176,22 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
         return;
     }
     uint8_t ways[PTX_LANES];
-    unsigned wavefronts = ptx_shared_wavefronts(access, &ideal, c->drawn ? ways : NULL);
+    unsigned wavefronts = ptx_shared_wavefronts(access, &ideal, c->in_timeline ? ways : NULL);
     counter->shared_wavefronts += wavefronts;
     counter->shared_ideal += ideal;
     c->rounds[c->round].shared_wavefronts += wavefronts;
     c->rounds[c->round].shared_ideal += ideal;
-    for (unsigned i = 0; c->drawn && i < PTX_LANES; i++) {
+    for (unsigned i = 0; c->in_timeline && i < PTX_LANES; i++) {
         uint8_t *worst = &c->ways[warp->index * PTX_LANES + i];
         *worst = ways[i] > *worst ? ways[i] : *worst;
     }
 }
 
 static void async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
-    counting *c = state;
-    if (!copy->over)
-        c->worked[warp->index] |= 1u << copy->lane; /* who begins it */
-    if (!copy->over && !copy->again)
+    counter_state *c = state;
+    if (!copy->completed)
+        c->worked_lanes[warp->index] |= 1u << copy->lane; /* who begins it */
+    if (!copy->completed && !copy->multicast_repeat)
         c->instructions[in - c->code].copied += copy->bytes;
 }
 
@@ -213,7 +214,7 @@ ptx_status ptx_counters_create(const ptx_kernel *kernel, uint64_t timeline_block
         counters->timeline_block = timeline_block;
         counters->instructions = calloc(kernel->count, sizeof *counters->instructions);
         if (timeline_block != UINT64_MAX)
-            counters->timeline = calloc(PTX_ROUNDS, MAX_THREADS);
+            counters->timeline = calloc(PTX_MAX_ROUNDS, MAX_THREADS);
         if (counters->instructions && (counters->timeline || timeline_block == UINT64_MAX))
             return PTX_OK;
     }

@@ -5,7 +5,7 @@
 #include "interpreter/hooks.h"
 
 /* Later rounds are added to the last. */
-enum { PTX_ROUNDS = 1024 };
+enum { PTX_MAX_ROUNDS = 1024 };
 
 /* One PTX instruction, over all warps. */
 typedef struct ptx_counter {

@@ -28,6 +28,6 @@ typedef struct ptx_race {
 } ptx_race;
 
 /* The most different reports of a launch; further ones are counted only. */
-enum { PTX_RACES = 256 };
+enum { PTX_MAX_RACES = 256 };
 
 #endif

@@ -1,6 +1,6 @@
 #include "instrumentation/race_barrier.h"
 
-void ptx_race_check_barrier(ptx_checking *c, const ptx_block *block, uint32_t mask) {
+void ptx_race_check_barrier(ptx_race_state *c, const ptx_block *block, uint32_t mask) {
     unsigned first = (unsigned)__builtin_ctz(mask);
     for (uint32_t left = mask; left; left &= left - 1) {
         const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
@@ -27,7 +27,7 @@ static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
     return PTX_NO_PC;
 }
 
-void ptx_race_missed_barrier(ptx_checking *c, const ptx_warp *warp, const ptx_instr *in) {
+void ptx_race_missed_barrier(ptx_race_state *c, const ptx_warp *warp, const ptx_instr *in) {
     uint32_t missing = warp->live & ~warp->active, first = warp->index * PTX_LANES;
     ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
                      .first_pc = (uint32_t)(in - c->code),

@@ -33,7 +33,7 @@ void ptx_race_table_add(ptx_race_table *table, const ptx_race *race) {
         join(&table->races[i], race);
         return;
     }
-    if (table->count == PTX_RACES) {
+    if (table->count == PTX_MAX_RACES) {
         table->dropped += race->count;
         return;
     }

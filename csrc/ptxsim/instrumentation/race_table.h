@@ -5,7 +5,7 @@
 #include "instrumentation/race.h"
 
 typedef struct ptx_race_table {
-    ptx_race races[PTX_RACES];
+    ptx_race races[PTX_MAX_RACES];
     size_t count, last; /* `last` is where the report before was found */
     uint64_t dropped;   /* for which there was no room */
 } ptx_race_table;

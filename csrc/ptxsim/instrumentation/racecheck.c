@@ -3,44 +3,44 @@
 #include <stdlib.h>
 
 #include "diagnostic.h"
+#include "instrumentation/happens_before.h"
 #include "instrumentation/race_barrier.h"
-#include "instrumentation/race_order.h"
 #include "interpreter/lanes.h"
 #include "reserve.h"
 
 /* A clock that passes this is set back at the next block. */
-#define LATEST (UINT32_MAX / 2)
+#define MAX_CLOCK (UINT32_MAX / 2)
 #define NO_THREAD UINT16_MAX
 
 /* The lanes of one warp of the cluster that have read a word, of late and since the last ordering of the
  * warp. */
-typedef struct readers {
-    uint32_t time, pc, lanes;
+typedef struct read_epoch {
+    uint32_t clock, pc, lanes;
     uint32_t warp;
-} readers;
+} read_epoch;
 
 /* The last write of a word. */
-typedef struct writer {
-    uint32_t time, pc;
+typedef struct write_epoch {
+    uint32_t clock, pc;
     uint32_t access; /* the number of the access */
     uint16_t thread;
-    uint16_t other; /* NO_THREAD, or one more: of atomics, which need no order among themselves, or the one
-                       that began the copy of the late copier */
-} writer;
+    uint16_t second_thread; /* NO_THREAD, or one more: of atomics, which need no order among themselves, or
+                       the one that began the copy of the late copier */
+} write_epoch;
 
 /* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
    all blocks. The two warps that have read it last are here, others that still matter in a crowd. */
-typedef struct cell {
-    writer write, atomic;
-    readers read[2];
-    uint32_t crowd; /* 0: none, else one more than its index */
-} cell;
+typedef struct shadow_word {
+    write_epoch write, atomic;
+    read_epoch read[2];
+    uint32_t overflow; /* 0: none, else one more than its index */
+} shadow_word;
 
 /* Further warps that have read a word, each once. */
-typedef struct crowd {
-    readers *items;
+typedef struct read_overflow {
+    read_epoch *items;
     size_t count, capacity;
-} crowd;
+} read_overflow;
 
 struct ptx_racecheck {
     ptx_observer base; /* first, so that a ptx_observer is one of these */
@@ -51,39 +51,40 @@ struct ptx_racecheck {
 static const ptx_hooks hooks;
 
 /* One lane's access of one cell. */
-typedef struct touch {
+typedef struct lane_access {
     const ptx_instr *in;
     const ptx_access *access; /* NULL of a copy by the hardware */
-    ptx_checking *owner;      /* of the memory; its block may be another one of the cluster */
+    ptx_race_state *owner;    /* of the memory; its block may be another one of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
     ptx_effect effect;
     unsigned lane;
     unsigned writer; /* the thread, or the copier that writes for it */
-    uint16_t beside; /* the thread that the late copier writes for, else NO_THREAD */
+    uint16_t issuer; /* the thread that the late copier writes for, else NO_THREAD */
     uint64_t address;
-} touch;
+} lane_access;
 
-static unsigned thread_of(const ptx_checking *c, const touch *t) {
-    return c->first + t->warp->index * PTX_LANES + t->lane;
+static unsigned thread_of(const ptx_race_state *c, const lane_access *t) {
+    return c->first_thread + t->warp->index * PTX_LANES + t->lane;
 }
 
-static inline bool ordered(const ptx_checking *c, const touch *t, unsigned thread, uint32_t time) {
-    return ptx_ordered(c, t->warp->index, t->lane, thread, time);
+static inline bool happens_before(const ptx_race_state *c, const lane_access *t, unsigned thread,
+                                  uint32_t clock) {
+    return ptx_happens_before(c, t->warp->index, t->lane, thread, clock);
 }
 
 /* ---- reports ---- */
 
 /* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
  */
-static uint64_t block_of(const ptx_checking *c, unsigned thread) {
+static uint64_t block_of(const ptx_race_state *c, unsigned thread) {
     return c->cluster->blocks[thread / c->threads]->block;
 }
 
-static void report_as(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first,
-                      bool collided) {
-    if (first >= c->everybody)
-        first = c->cluster->issuer[first - c->everybody];
+static void report_as(ptx_race_state *c, const lane_access *t, ptx_hazard hazard, uint32_t first_pc,
+                      unsigned first, bool collided) {
+    if (first >= c->cluster_threads)
+        first = c->cluster->issuer[first - c->cluster_threads];
     const ptx_race race = {.hazard = hazard,
                            .first_pc = first_pc,
                            .second_pc = t->pc,
@@ -98,13 +99,14 @@ static void report_as(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32
     ptx_race_table_add(&c->table, &race);
 }
 
-static void report(ptx_checking *c, const touch *t, ptx_hazard hazard, uint32_t first_pc, unsigned first) {
+static void report(ptx_race_state *c, const lane_access *t, ptx_hazard hazard, uint32_t first_pc,
+                   unsigned first) {
     report_as(c, t, hazard, first_pc, first, false);
 }
 
 /* Where a lane's value for the cell at hand lies in its registers. An access by the cluster's addresses names
    the block, too. */
-static const uint8_t *stored_value(const touch *t, unsigned lane) {
+static const uint8_t *stored_value(const lane_access *t, unsigned lane) {
     uint64_t offset = (t->address - t->access->address[lane]) % PTX_SHARED_PART;
     unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
     unsigned slot = ptx_is_wide(t->in, element) ? 8 : 4;
@@ -112,43 +114,43 @@ static const uint8_t *stored_value(const touch *t, unsigned lane) {
 }
 
 /* Lanes of one store that write the same value to one word do no harm. */
-static bool same_value(const ptx_checking *c, const touch *t, const writer *by) {
+static bool same_value(const ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     return by->access == c->cluster->access && t->access && t->in->effect == PTX_EFFECT_STORE &&
            memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
 }
 
 /* Whether this is a write over another thread's by the same store, which lanes have executed at once, or
    which has written this word alone in the block. */
-static bool collides(const ptx_checking *c, const touch *t, const writer *by) {
+static bool collides(const ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     if (t->effect != PTX_EFFECT_STORE || by->pc != t->pc || !t->access)
         return false;
-    const ptx_stored *stored = &c->stored[t->pc];
-    return by->access == c->cluster->access || stored->shared || !stored->several;
+    const ptx_store_site *site = &c->store_sites[t->pc];
+    return by->access == c->cluster->access || site->same_execution || !site->several_words;
 }
 
-static void note_stored(const ptx_checking *c, const touch *t) {
-    ptx_stored *stored = &c->stored[t->pc];
+static void record_store(const ptx_race_state *c, const lane_access *t) {
+    ptx_store_site *site = &c->store_sites[t->pc];
     for (uint32_t left = t->access->mask; left; left &= left - 1) {
         const uint64_t address = t->access->address[__builtin_ctz(left)];
-        if (stored->time < c->begin)
-            *stored = (ptx_stored){.address = address, .time = c->cluster->now};
-        stored->several = stored->several || stored->address != address;
+        if (site->clock < c->begin_clock)
+            *site = (ptx_store_site){.address = address, .clock = c->cluster->now};
+        site->several_words = site->several_words || site->address != address;
     }
 }
 
 /* ---- cells ---- */
 
-static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
+static void check_last_write(ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     unsigned thread = by->thread;
-    if (by->time < c->block_time && thread - c->first < c->threads)
+    if (by->clock < c->block_clock && thread - c->first_thread < c->threads)
         return;
-    if (ordered(c, t, thread, by->time)) {
-        if (by->other == NO_THREAD || ordered(c, t, by->other, by->time))
+    if (happens_before(c, t, thread, by->clock)) {
+        if (by->second_thread == NO_THREAD || happens_before(c, t, by->second_thread, by->clock))
             return;
-        thread = by->other;
+        thread = by->second_thread;
     }
-    if (thread == c->everybody + PTX_LATE_COPIER)
-        thread = by->other;
+    if (thread == c->cluster_threads + PTX_GROUPED_AGENT)
+        thread = by->second_thread;
     if (t->effect != PTX_EFFECT_STORE)
         report(c, t, PTX_HAZARD_WRITE_READ, by->pc, thread);
     else if (!same_value(c, t, by))
@@ -156,53 +158,55 @@ static void check_writer(ptx_checking *c, const touch *t, const writer *by) {
 }
 
 /* Whether a barrier of all warps of the block came in between. */
-static inline bool long_past(const ptx_checking *c, const readers *r) {
-    return r->time < c->begin || (r->time < c->block_time && r->warp * PTX_LANES - c->first < c->threads);
+static inline bool ordered_by_barrier(const ptx_race_state *c, const read_epoch *r) {
+    return r->clock < c->begin_clock ||
+           (r->clock < c->block_clock && r->warp * PTX_LANES - c->first_thread < c->threads);
 }
 
-static void check_readers(ptx_checking *c, const touch *t, const readers *r) {
+static void check_reads(ptx_race_state *c, const lane_access *t, const read_epoch *r) {
     unsigned first = r->warp * PTX_LANES;
-    if (!r->lanes || long_past(c, r))
+    if (!r->lanes || ordered_by_barrier(c, r))
         return;
     uint32_t lanes = r->lanes;
-    if (first == c->first + t->warp->index * PTX_LANES)
+    if (first == c->first_thread + t->warp->index * PTX_LANES)
         lanes &= ~(1u << t->lane);
-    while (lanes && ordered(c, t, first + (unsigned)__builtin_ctz(lanes), r->time))
+    while (lanes && happens_before(c, t, first + (unsigned)__builtin_ctz(lanes), r->clock))
         lanes &= lanes - 1;
     if (lanes)
         report(c, t, PTX_HAZARD_READ_WRITE, r->pc, first + (unsigned)__builtin_ctz(lanes));
 }
 
-static void check_crowd(ptx_checking *c, const touch *t, const cell *at) {
-    const crowd *all = &t->owner->crowds[at->crowd - 1];
+static void check_overflow(ptx_race_state *c, const lane_access *t, const shadow_word *at) {
+    const read_overflow *all = &t->owner->overflows[at->overflow - 1];
     for (size_t i = 0; i < all->count; i++)
-        check_readers(c, t, &all->items[i]);
+        check_reads(c, t, &all->items[i]);
 }
 
 /* The cell's crowd, less the readers that no write can race with any more; NULL when memory ran out. */
-static crowd *crowd_of(const ptx_checking *c, ptx_checking *owner, cell *at) {
-    if (!at->crowd) {
-        if (!ptx_reserve(&owner->crowds, &owner->crowd_capacity, owner->crowd_count, sizeof *owner->crowds))
+static read_overflow *overflow_of(const ptx_race_state *c, ptx_race_state *owner, shadow_word *at) {
+    if (!at->overflow) {
+        if (!ptx_reserve(&owner->overflows, &owner->overflow_capacity, owner->overflow_count,
+                         sizeof *owner->overflows))
             return NULL;
-        owner->crowds[owner->crowd_count] = (crowd){0};
-        at->crowd = (uint32_t)++owner->crowd_count;
+        owner->overflows[owner->overflow_count] = (read_overflow){0};
+        at->overflow = (uint32_t)++owner->overflow_count;
     }
-    crowd *all = &owner->crowds[at->crowd - 1];
+    read_overflow *all = &owner->overflows[at->overflow - 1];
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++)
-        if (!long_past(c, &all->items[i]))
+        if (!ordered_by_barrier(c, &all->items[i]))
             all->items[kept++] = all->items[i];
     all->count = kept;
     return ptx_reserve(&all->items, &all->capacity, all->count, sizeof *all->items) ? all : NULL;
 }
 
 /* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
-static readers change_places(const ptx_checking *c, const touch *t, cell *at, const readers *one,
-                             unsigned warp) {
-    readers found = {.warp = warp};
-    if (!one->lanes || (!at->crowd && long_past(c, one)))
+static read_epoch evict_to_overflow(const ptx_race_state *c, const lane_access *t, shadow_word *at,
+                                    const read_epoch *one, unsigned warp) {
+    read_epoch found = {.warp = warp};
+    if (!one->lanes || (!at->overflow && ordered_by_barrier(c, one)))
         return found;
-    crowd *all = crowd_of(c, t->owner, at);
+    read_overflow *all = overflow_of(c, t->owner, at);
     if (!all)
         return found; /* better a race less than one that is none */
     size_t i = 0;
@@ -217,115 +221,115 @@ static readers change_places(const ptx_checking *c, const touch *t, cell *at, co
 }
 
 /* Of the lanes that have read before, those stay whose reads this one does not follow. */
-static void note_read(const ptx_checking *c, const touch *t, cell *at) {
-    unsigned warp = t->warp->index, numbered = c->first / PTX_LANES + warp;
-    readers *mine = &at->read[0];
+static void record_read(const ptx_race_state *c, const lane_access *t, shadow_word *at) {
+    unsigned warp = t->warp->index, numbered = c->first_thread / PTX_LANES + warp;
+    read_epoch *mine = &at->read[0];
     if (mine->warp != numbered || !mine->lanes) {
-        readers before = *mine, *second = &at->read[1];
-        *mine = second->warp == numbered ? *second : change_places(c, t, at, second, numbered);
+        read_epoch before = *mine, *second = &at->read[1];
+        *mine = second->warp == numbered ? *second : evict_to_overflow(c, t, at, second, numbered);
         if (before.lanes)
             *second = before;
     }
-    if (mine->time < c->warp_time[warp])
+    if (mine->clock < c->warp_clock[warp])
         mine->lanes = 0;
-    else if (mine->time < c->part_time[warp])
+    else if (mine->clock < c->partial_clock[warp])
         for (uint32_t left = mine->lanes; left; left &= left - 1)
-            if (ptx_lanes_ordered(c, warp, t->lane, (unsigned)__builtin_ctz(left), mine->time))
+            if (ptx_lane_happens_before(c, warp, t->lane, (unsigned)__builtin_ctz(left), mine->clock))
                 mine->lanes &= ~(left & -left);
     mine->lanes |= 1u << t->lane;
-    mine->time = c->cluster->now;
+    mine->clock = c->cluster->now;
     mine->pc = t->pc;
 }
 
-static void note_write(const ptx_checking *c, const touch *t, writer *by, bool joins) {
-    by->other = joins ? by->thread : t->beside;
+static void record_write(const ptx_race_state *c, const lane_access *t, write_epoch *by, bool joins) {
+    by->second_thread = joins ? by->thread : t->issuer;
     by->thread = (uint16_t)t->writer;
-    by->time = c->cluster->now;
+    by->clock = c->cluster->now;
     by->pc = t->pc;
     by->access = c->cluster->access;
 }
 
-static inline void touch_cell(ptx_checking *c, const touch *t, cell *at) {
+static inline void check_word(ptx_race_state *c, const lane_access *t, shadow_word *at) {
     ptx_effect effect = t->effect;
-    if (effect != PTX_EFFECT_STORE && at->write.time < c->begin && at->atomic.time < c->begin)
+    if (effect != PTX_EFFECT_STORE && at->write.clock < c->begin_clock && at->atomic.clock < c->begin_clock)
         report(c, t, PTX_HAZARD_UNINITIALISED, PTX_NO_PC, thread_of(c, t));
-    check_writer(c, t, &at->write);
+    check_last_write(c, t, &at->write);
     if (effect != PTX_EFFECT_ATOMIC)
-        check_writer(c, t, &at->atomic);
+        check_last_write(c, t, &at->atomic);
     if (effect == PTX_EFFECT_LOAD) {
-        note_read(c, t, at);
+        record_read(c, t, at);
         return;
     }
-    check_readers(c, t, &at->read[0]);
-    check_readers(c, t, &at->read[1]);
-    if (at->crowd)
-        check_crowd(c, t, at);
+    check_reads(c, t, &at->read[0]);
+    check_reads(c, t, &at->read[1]);
+    if (at->overflow)
+        check_overflow(c, t, at);
     if (effect == PTX_EFFECT_STORE && t->access && at->write.access == c->cluster->access)
-        c->stored[t->pc].shared = true;
+        c->store_sites[t->pc].same_execution = true;
     if (effect == PTX_EFFECT_STORE)
-        note_write(c, t, &at->write, false);
+        record_write(c, t, &at->write, false);
     else
-        note_write(c, t, &at->atomic, !ordered(c, t, at->atomic.thread, at->atomic.time));
+        record_write(c, t, &at->atomic, !happens_before(c, t, at->atomic.thread, at->atomic.clock));
 }
 
 /* A write over what a copy may still have to read. */
-static void check_lent(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
-    for (size_t i = 0; i < t->owner->lent_count; i++) {
-        const ptx_lent *lent = &t->owner->lent[i];
-        if (address >= lent->offset + lent->bytes || lent->offset >= address + bytes)
+static void check_async_reads(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
+    for (size_t i = 0; i < t->owner->async_read_count; i++) {
+        const ptx_async_read *read = &t->owner->async_reads[i];
+        if (address >= read->offset + read->bytes || read->offset >= address + bytes)
             continue;
-        t->address = address > lent->offset ? address : lent->offset;
-        report(c, t, PTX_HAZARD_READ_WRITE, lent->pc, lent->thread);
+        t->address = address > read->offset ? address : read->offset;
+        report(c, t, PTX_HAZARD_READ_WRITE, read->pc, read->thread);
     }
 }
 
-static bool can_touch(const ptx_checking *owner, uint64_t address, uint64_t bytes) {
+static bool in_bounds(const ptx_race_state *owner, uint64_t address, uint64_t bytes) {
     return address <= owner->shared_bytes && bytes <= owner->shared_bytes - address &&
            address % owner->unit == 0;
 }
 
-static void touch_bytes(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
-    ptx_checking *owner = t->owner;
-    if (!can_touch(owner, address, bytes))
+static void check_bytes(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
+    ptx_race_state *owner = t->owner;
+    if (!in_bounds(owner, address, bytes))
         return; /* the executor will say so */
-    if (t->effect != PTX_EFFECT_LOAD && owner->lent_count)
-        check_lent(c, t, address, bytes);
+    if (t->effect != PTX_EFFECT_LOAD && owner->async_read_count)
+        check_async_reads(c, t, address, bytes);
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
-        touch_cell(c, t, &owner->cells[t->address / owner->unit]);
+        check_word(c, t, &owner->shadow[t->address / owner->unit]);
 }
 
 /* The ends of copies, which were looked at when they began. */
-static void note_landed(const ptx_checking *c, touch *t) {
+static void record_completion(const ptx_race_state *c, lane_access *t) {
     const ptx_access *access = t->access;
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t->lane = (unsigned)__builtin_ctz(left);
         t->writer = thread_of(c, t);
         const uint64_t address = access->address[t->lane];
-        if (can_touch(c, address, access->bytes))
+        if (in_bounds(c, address, access->bytes))
             for (uint64_t at = address; at < address + access->bytes; at += c->unit)
-                note_write(c, t, &c->cells[at / c->unit].write, false);
+                record_write(c, t, &c->shadow[at / c->unit].write, false);
     }
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    ptx_checking *c = state;
+    ptx_race_state *c = state;
     bool remote = access->space == PTX_SPACE_CLUSTER;
     if (access->space != PTX_SPACE_SHARED && !remote)
         return;
     c->cluster->access++;
-    touch t = {.in = in,
-               .access = access,
-               .owner = c,
-               .warp = warp,
-               .pc = (uint32_t)(in - c->code),
-               .effect = access->effect,
-               .beside = NO_THREAD};
-    if (access->landed) {
-        note_landed(c, &t);
+    lane_access t = {.in = in,
+                     .access = access,
+                     .owner = c,
+                     .warp = warp,
+                     .pc = (uint32_t)(in - c->code),
+                     .effect = access->effect,
+                     .issuer = NO_THREAD};
+    if (access->async_completion) {
+        record_completion(c, &t);
         return;
     }
     if (t.effect == PTX_EFFECT_STORE)
-        note_stored(c, &t);
+        record_store(c, &t);
     for (uint32_t left = access->mask; left; left &= left - 1) {
         t.lane = (unsigned)__builtin_ctz(left);
         t.writer = thread_of(c, &t);
@@ -337,106 +341,108 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
             t.owner = c->cluster->blocks[rank];
             address %= PTX_SHARED_PART;
         }
-        touch_bytes(c, &t, address, access->bytes);
+        check_bytes(c, &t, address, access->bytes);
     }
 }
 
 /* A copy reads by another way than threads write: one of the two has to have fenced. What is not ordered at
    all is reported as that alone. */
-static void check_fences(ptx_checking *c, touch *t, uint64_t address, uint64_t bytes) {
-    if (!can_touch(t->owner, address, bytes))
+static void check_fences(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
+    if (!in_bounds(t->owner, address, bytes))
         return;
     for (t->address = address; t->address < address + bytes; t->address += t->owner->unit) {
-        const writer *by = &t->owner->cells[t->address / t->owner->unit].write;
-        if (by->time >= c->begin && by->thread < c->everybody && !ptx_fenced(c, by->thread, by->time) &&
-            !ptx_fenced(c, t->writer, by->time) && ordered(c, t, by->thread, by->time))
+        const write_epoch *by = &t->owner->shadow[t->address / t->owner->unit].write;
+        if (by->clock >= c->begin_clock && by->thread < c->cluster_threads &&
+            !ptx_proxy_fenced(c, by->thread, by->clock) && !ptx_proxy_fenced(c, t->writer, by->clock) &&
+            happens_before(c, t, by->thread, by->clock))
             report(c, t, PTX_HAZARD_UNFENCED, by->pc, by->thread);
     }
 }
 
 /* From here on a copy reads these bytes. */
-static void lend(const touch *t, const ptx_async *copy) {
-    ptx_checking *owner = t->owner;
-    if (!ptx_reserve(&owner->lent, &owner->lent_capacity, owner->lent_count, sizeof *owner->lent))
+static void begin_async_read(const lane_access *t, const ptx_async *copy) {
+    ptx_race_state *owner = t->owner;
+    if (!ptx_reserve(&owner->async_reads, &owner->async_read_capacity, owner->async_read_count,
+                     sizeof *owner->async_reads))
         return; /* better a race less than one that is none */
-    owner->lent[owner->lent_count++] =
-        (ptx_lent){.offset = copy->from.offset, .bytes = copy->bytes, .pc = t->pc, .thread = t->writer};
+    owner->async_reads[owner->async_read_count++] =
+        (ptx_async_read){.offset = copy->from.offset, .bytes = copy->bytes, .pc = t->pc, .thread = t->writer};
 }
 
 /* The thread has waited: to others it is as if it read them itself now. */
-static void take_back(ptx_checking *c, touch *t, const ptx_async *copy) {
-    ptx_checking *owner = t->owner;
+static void end_async_read(ptx_race_state *c, lane_access *t, const ptx_async *copy) {
+    ptx_race_state *owner = t->owner;
     size_t i = 0;
-    while (i < owner->lent_count &&
-           (owner->lent[i].offset != copy->from.offset || owner->lent[i].bytes != copy->bytes ||
-            owner->lent[i].pc != t->pc || owner->lent[i].thread != t->writer))
+    while (i < owner->async_read_count &&
+           (owner->async_reads[i].offset != copy->from.offset || owner->async_reads[i].bytes != copy->bytes ||
+            owner->async_reads[i].pc != t->pc || owner->async_reads[i].thread != t->writer))
         i++;
-    if (i < owner->lent_count)
-        owner->lent[i] = owner->lent[--owner->lent_count];
-    touch_bytes(c, t, copy->from.offset, copy->bytes);
+    if (i < owner->async_read_count)
+        owner->async_reads[i] = owner->async_reads[--owner->async_read_count];
+    check_bytes(c, t, copy->from.offset, copy->bytes);
 }
 
 /* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
-    ptx_checking *c = state;
-    touch t = {
-        .in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane, .beside = NO_THREAD};
+    ptx_race_state *c = state;
+    lane_access t = {
+        .in = in, .warp = warp, .pc = (uint32_t)(in - c->code), .lane = copy->lane, .issuer = NO_THREAD};
     c->cluster->access++;
     t.writer = thread_of(c, &t);
     if (copy->from.block) {
         t.effect = PTX_EFFECT_LOAD;
         t.owner = c->cluster->blocks[copy->from.block->rank];
-        if (copy->over) {
-            take_back(c, &t, copy);
+        if (copy->completed) {
+            end_async_read(c, &t, copy);
             return;
         }
         check_fences(c, &t, copy->from.offset, copy->bytes);
-        touch_bytes(c, &t, copy->from.offset, copy->bytes);
+        check_bytes(c, &t, copy->from.offset, copy->bytes);
         if (copy->grouped)
-            lend(&t, copy);
+            begin_async_read(&t, copy);
     }
     if (copy->to.block) {
         t.effect = PTX_EFFECT_STORE;
         t.owner = c->cluster->blocks[copy->to.block->rank];
         if (copy->grouped) {
-            t.beside = (uint16_t)t.writer;
-            t.writer = c->everybody + PTX_LATE_COPIER;
+            t.issuer = (uint16_t)t.writer;
+            t.writer = c->cluster_threads + PTX_GROUPED_AGENT;
         } else {
-            t.writer = ptx_order_copy(c, copy->barrier, t.writer);
+            t.writer = ptx_hb_async_agent(c, copy->barrier, t.writer);
         }
-        touch_bytes(c, &t, copy->to.offset, copy->bytes);
+        check_bytes(c, &t, copy->to.offset, copy->bytes);
     }
 }
 
 /* ---- orderings ---- */
 
 static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
-    ptx_order_warp_sync(state, warp, members);
+    ptx_hb_warp_sync(state, warp, members);
 }
 
 static void on_async_fence(void *state, const ptx_warp *warp, uint32_t mask) {
-    ptx_order_async_fence(state, warp, mask);
+    ptx_hb_async_fence(state, warp, mask);
 }
 
-static void on_mbarrier(void *state, const ptx_warp *warp, const ptx_arrival *arrival) {
-    ptx_order_arrive(state, warp, arrival);
+static void on_mbarrier(void *state, const ptx_warp *warp, const ptx_mbarrier_event *event) {
+    ptx_hb_mbarrier_arrive(state, warp, event);
 }
 
-static void on_mbarrier_wait(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask) {
-    ptx_order_wait(state, warp, at, mask);
+static void on_mbarrier_wait(void *state, const ptx_warp *warp, ptx_shared_address at, uint32_t mask) {
+    ptx_hb_mbarrier_wait(state, warp, at, mask);
 }
 
 static void on_barrier(void *state, const ptx_block *block, uint32_t mask) {
     ptx_race_check_barrier(state, block, mask);
-    ptx_order_barrier(state, block, mask);
+    ptx_hb_barrier(state, block, mask);
 }
 
 static void on_barrier_arrive(void *state, const ptx_warp *warp, uint32_t barrier) {
-    ptx_order_barrier_arrive(state, warp, barrier);
+    ptx_hb_barrier_arrive(state, warp, barrier);
 }
 
 static void on_cluster_barrier(void *state, const ptx_block *block) {
-    ptx_order_cluster_barrier(state, block);
+    ptx_hb_cluster_barrier(state, block);
 }
 
 static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
@@ -447,7 +453,7 @@ static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx
 /* ---- life ---- */
 
 /* The narrowest element that the kernel accesses in shared memory, at most a word. */
-static unsigned unit_of(const ptx_kernel *kernel) {
+static unsigned shadow_unit(const ptx_kernel *kernel) {
     unsigned unit = 4;
     for (size_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
@@ -467,36 +473,36 @@ static bool has_mbarriers(const ptx_kernel *kernel) {
     return false;
 }
 
-static void forget_crowds(ptx_checking *c) {
-    for (size_t i = 0; i < c->crowd_count; i++)
-        free(c->crowds[i].items);
-    c->crowd_count = 0;
+static void free_overflows(ptx_race_state *c) {
+    for (size_t i = 0; i < c->overflow_count; i++)
+        free(c->overflows[i].items);
+    c->overflow_count = 0;
 }
 
-static void release(ptx_checking *c) {
-    ptx_order_close(c);
-    forget_crowds(c);
-    free(c->crowds);
-    free(c->lent);
-    free(c->stored);
-    free(c->cells);
+static void release(ptx_race_state *c) {
+    ptx_hb_close(c);
+    free_overflows(c);
+    free(c->overflows);
+    free(c->async_reads);
+    free(c->store_sites);
+    free(c->shadow);
     free(c);
 }
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
     (void)self;
-    ptx_checking *c = calloc(1, sizeof *c);
+    ptx_race_state *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->code = worker->kernel->code;
     c->count = worker->kernel->count;
     c->shared_bytes = worker->run->shared_bytes;
-    c->unit = unit_of(worker->kernel);
+    c->unit = shadow_unit(worker->kernel);
     c->threads = worker->warp_count * PTX_LANES;
-    c->everybody = c->threads * worker->run->cluster_blocks;
-    c->cells = calloc(c->shared_bytes / c->unit + 1, sizeof(cell));
-    c->stored = calloc(worker->kernel->count, sizeof *c->stored);
-    if (c->cells && c->stored && ptx_order_open(c, has_mbarriers(worker->kernel)))
+    c->cluster_threads = c->threads * worker->run->cluster_blocks;
+    c->shadow = calloc(c->shared_bytes / c->unit + 1, sizeof(shadow_word));
+    c->store_sites = calloc(worker->kernel->count, sizeof *c->store_sites);
+    if (c->shadow && c->store_sites && ptx_hb_open(c, has_mbarriers(worker->kernel)))
         return c;
     release(c);
     return NULL;
@@ -504,7 +510,7 @@ static void *attach(ptx_observer *self, const ptx_worker *worker) {
 
 static void detach(ptx_observer *self, void *state) {
     ptx_racecheck *racecheck = (ptx_racecheck *)self;
-    ptx_checking *c = state;
+    ptx_race_state *c = state;
     for (size_t i = 0; i < c->table.count; i++)
         ptx_race_table_add(&racecheck->table, &c->table.races[i]);
     racecheck->table.dropped += c->table.dropped;
@@ -513,14 +519,14 @@ static void detach(ptx_observer *self, void *state) {
 }
 
 /* All times are forgotten. */
-static void reset(ptx_checking *c) {
-    memset(c->cells, 0, (c->shared_bytes / c->unit + 1) * sizeof(cell));
-    memset(c->stored, 0, c->count * sizeof *c->stored);
-    forget_crowds(c);
-    ptx_order_reset(c);
+static void reset(ptx_race_state *c) {
+    memset(c->shadow, 0, (c->shared_bytes / c->unit + 1) * sizeof(shadow_word));
+    memset(c->store_sites, 0, c->count * sizeof *c->store_sites);
+    free_overflows(c);
+    ptx_hb_reset(c);
 }
 
-static ptx_checking *checking_of(const ptx_block *block) {
+static ptx_race_state *state_of(const ptx_block *block) {
     for (unsigned i = 0; i < block->observer_count; i++)
         if (block->observers[i].hooks == &hooks)
             return block->observers[i].state;
@@ -528,31 +534,31 @@ static ptx_checking *checking_of(const ptx_block *block) {
 }
 
 /* The blocks of a cluster begin in order of their ranks: the first one finds the others' states. */
-static void meet_cluster(ptx_checking *leader, const ptx_block *block) {
-    const bool late = leader->own.now > LATEST;
+static void join_cluster(ptx_race_state *leader, const ptx_block *block) {
+    const bool overflowed = leader->own.now > MAX_CLOCK;
     for (unsigned b = 0; b < block->worker->run->cluster_blocks; b++) {
-        ptx_checking *other = checking_of(block->cluster->blocks[b]);
+        ptx_race_state *other = state_of(block->cluster->blocks[b]);
         leader->own.blocks[b] = other;
         other->cluster = &leader->own;
-        if (late)
+        if (overflowed)
             reset(other);
     }
 }
 
 static void block_begin(void *state, const ptx_block *block) {
-    ptx_checking *c = state;
+    ptx_race_state *c = state;
     const ptx_worker *worker = block->worker;
     if (block->rank == 0)
-        meet_cluster(c, block);
-    ptx_order_begin(c, block);
-    c->lent_count = 0;
+        join_cluster(c, block);
+    ptx_hb_begin(c, block);
+    c->async_read_count = 0;
     const uint32_t *grid = worker->run->config->grid, *index = block->index;
     c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
 }
 
 static void on_absent_source(void *state, const ptx_warp *warp, const ptx_instr *in, unsigned lane,
                              unsigned source) {
-    ptx_checking *c = state;
+    ptx_race_state *c = state;
     const ptx_race race = {.hazard = PTX_HAZARD_ABSENT_LANE,
                            .first_pc = PTX_NO_PC,
                            .second_pc = (uint32_t)(in - warp->worker->kernel->code),

@@ -16,25 +16,25 @@ struct ptx_trace {
     uint64_t block;
     ptx_step *steps;
     size_t step_count, step_capacity;
-    ptx_touch *touches;
-    size_t touch_count, touch_capacity;
-    ptx_written *written;
-    size_t written_count, written_capacity;
+    ptx_step_access *accesses;
+    size_t access_count, access_capacity;
+    ptx_register_write *register_writes;
+    size_t register_write_count, register_write_capacity;
     uint64_t lost;
 };
 
 /* One block after the other, of those that share a place; one place sees the block that is wanted, and it
    alone writes to the owner. */
-typedef struct watching {
+typedef struct trace_state {
     ptx_trace *owner;
     const ptx_kernel *kernel;
     const ptx_block *block; /* the wanted one, or NULL */
     uint32_t round;
     uint32_t last[PTX_MAX_WARPS]; /* the step of each warp whose results are not written down yet */
-} watching;
+} trace_state;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
-    watching *w = calloc(1, sizeof *w);
+    trace_state *w = calloc(1, sizeof *w);
     if (w) {
         w->owner = (ptx_trace *)self;
         w->kernel = worker->kernel;
@@ -48,7 +48,7 @@ static void detach(ptx_observer *self, void *state) {
 }
 
 static void block_begin(void *state, const ptx_block *block) {
-    watching *w = state;
+    trace_state *w = state;
     const uint32_t *grid = block->worker->run->config->grid, *index = block->index;
     const uint64_t number = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
     w->block = number == w->owner->block ? block : NULL;
@@ -58,29 +58,30 @@ static void block_begin(void *state, const ptx_block *block) {
 }
 
 static void barrier(void *state, const ptx_block *block, uint32_t mask) {
-    watching *w = state;
+    trace_state *w = state;
     if (ptx_count_lanes(mask) == block->live_warps)
         w->round++;
 }
 
 /* ---- registers ---- */
 
-static void keep_written(ptx_trace *to, const ptx_warp *warp, uint32_t step, const ptx_instr *in, unsigned k,
-                         unsigned operand) {
-    if (!ptx_reserve(&to->written, &to->written_capacity, to->written_count, sizeof *to->written)) {
+static void record_register(ptx_trace *to, const ptx_warp *warp, uint32_t step, const ptx_instr *in,
+                            unsigned k, unsigned operand) {
+    if (!ptx_reserve(&to->register_writes, &to->register_write_capacity, to->register_write_count,
+                     sizeof *to->register_writes)) {
         to->lost++;
         return;
     }
-    ptx_written *written = &to->written[to->written_count++];
+    ptx_register_write *write = &to->register_writes[to->register_write_count++];
     const bool wide = ptx_is_wide(in, k);
-    *written = (ptx_written){.step = step, .operand = operand, .bytes = wide ? 8 : 4};
+    *write = (ptx_register_write){.step = step, .operand = operand, .bytes = wide ? 8 : 4};
     const void *lanes = ptx_lanes(warp, in, k);
     for (unsigned i = 0; i < PTX_LANES; i++)
-        written->lanes[i] = wide ? ((const ptx_u64 *)lanes)[i] : ((const ptx_u32 *)lanes)[i];
+        write->lanes[i] = wide ? ((const ptx_u64 *)lanes)[i] : ((const ptx_u32 *)lanes)[i];
 }
 
 /* An instruction is told of before it is executed; what it wrote is there when its warp comes to the next. */
-static void take_results(watching *w, const ptx_warp *warp) {
+static void record_results(trace_state *w, const ptx_warp *warp) {
     const uint32_t step = w->last[warp->index];
     w->last[warp->index] = NO_STEP;
     if (step == NO_STEP || !w->owner->steps[step].executed)
@@ -89,25 +90,25 @@ static void take_results(watching *w, const ptx_warp *warp) {
     unsigned operand = 0;
     for (unsigned k = 0; k < in->operand_count; k++)
         if (ptx_role_of(in, k) == PTX_ROLE_WRITTEN)
-            keep_written(w->owner, warp, step, in, k, operand++);
+            record_register(w->owner, warp, step, in, k, operand++);
 }
 
 static void block_end(void *state, const ptx_block *block) {
-    watching *w = state;
+    trace_state *w = state;
     for (unsigned i = 0; w->block && i < block->worker->warp_count; i++)
-        take_results(w, &block->warps[i]);
+        record_results(w, &block->warps[i]);
     w->block = NULL;
 }
 
 /* ---- steps ---- */
 
 static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    watching *w = state;
+    trace_state *w = state;
     ptx_trace *to = w->owner;
     if (!w->block)
         return;
-    take_results(w, warp);
-    if (to->step_count == PTX_STEPS ||
+    record_results(w, warp);
+    if (to->step_count == PTX_MAX_STEPS ||
         !ptx_reserve(&to->steps, &to->step_capacity, to->step_count, sizeof *to->steps)) {
         to->lost++;
         return;
@@ -120,24 +121,24 @@ static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32
                                              .round = w->round};
 }
 
-static ptx_touch *new_touch(ptx_trace *to, uint32_t step) {
+static ptx_step_access *new_access(ptx_trace *to, uint32_t step) {
     if (step == NO_STEP)
         return NULL;
-    if (!ptx_reserve(&to->touches, &to->touch_capacity, to->touch_count, sizeof *to->touches)) {
+    if (!ptx_reserve(&to->accesses, &to->access_capacity, to->access_count, sizeof *to->accesses)) {
         to->lost++;
         return NULL;
     }
-    ptx_touch *touch = &to->touches[to->touch_count++];
-    *touch = (ptx_touch){.step = step};
-    return touch;
+    ptx_step_access *record = &to->accesses[to->access_count++];
+    *record = (ptx_step_access){.step = step};
+    return record;
 }
 
 /* Lanes of one allocation at a time. */
-static void touch_global(watching *w, const ptx_warp *warp, const ptx_access *access) {
+static void record_global(trace_state *w, const ptx_warp *warp, const ptx_access *access) {
     for (uint32_t left = access->mask; left;) {
         const ptx_allocation *at = ptx_view_find(warp->worker->view, access->address[__builtin_ctz(left)]);
-        ptx_touch *touch = new_touch(w->owner, w->last[warp->index]);
-        if (!touch)
+        ptx_step_access *record = new_access(w->owner, w->last[warp->index]);
+        if (!record)
             return;
         ptx_access part = *access;
         part.mask = part.packed = 0;
@@ -146,59 +147,59 @@ static void touch_global(watching *w, const ptx_warp *warp, const ptx_access *ac
             if (at && access->address[lane] - at->address >= at->bytes)
                 continue;
             part.mask |= 1u << lane;
-            touch->offset[lane] = access->address[lane] - (at ? at->address : 0);
+            record->offset[lane] = access->address[lane] - (at ? at->address : 0);
         }
         unsigned ideal;
-        touch->wavefronts = (uint8_t)ptx_global_sectors(&part, &ideal);
-        touch->ideal = (uint8_t)ideal;
-        touch->memory = at ? at->address : 0;
-        touch->mask = part.mask;
-        touch->bytes = access->bytes;
-        touch->space = PTX_SPACE_GLOBAL;
-        touch->effect = (uint8_t)access->effect;
+        record->wavefronts = (uint8_t)ptx_global_sectors(&part, &ideal);
+        record->ideal = (uint8_t)ideal;
+        record->memory = at ? at->address : 0;
+        record->mask = part.mask;
+        record->bytes = access->bytes;
+        record->space = PTX_SPACE_GLOBAL;
+        record->effect = (uint8_t)access->effect;
         left &= ~part.mask;
     }
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    watching *w = state;
+    trace_state *w = state;
     (void)in;
     if (!w->block)
         return;
     if (access->space == PTX_SPACE_GLOBAL) {
-        touch_global(w, warp, access);
+        record_global(w, warp, access);
         return;
     }
-    ptx_touch *touch = new_touch(w->owner, w->last[warp->index]);
-    if (!touch)
+    ptx_step_access *record = new_access(w->owner, w->last[warp->index]);
+    if (!record)
         return;
     if (access->space == PTX_SPACE_SHARED) {
         unsigned ideal;
-        touch->wavefronts = (uint8_t)ptx_shared_wavefronts(access, &ideal, NULL);
-        touch->ideal = (uint8_t)ideal;
+        record->wavefronts = (uint8_t)ptx_shared_wavefronts(access, &ideal, NULL);
+        record->ideal = (uint8_t)ideal;
     }
-    touch->mask = access->mask;
-    touch->bytes = access->bytes;
-    touch->space = (uint8_t)access->space;
-    touch->effect = (uint8_t)access->effect;
+    record->mask = access->mask;
+    record->bytes = access->bytes;
+    record->space = (uint8_t)access->space;
+    record->effect = (uint8_t)access->effect;
     for (uint32_t left = access->mask; left; left &= left - 1)
-        touch->offset[__builtin_ctz(left)] = access->address[__builtin_ctz(left)];
+        record->offset[__builtin_ctz(left)] = access->address[__builtin_ctz(left)];
 }
 
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
-    watching *w = state;
+    trace_state *w = state;
     (void)in;
-    const ptx_place *place = copy->to.block ? &copy->to : &copy->from;
-    ptx_touch *touch = w->block && place->block == w->block && !copy->over
-                           ? new_touch(w->owner, w->last[warp->index])
-                           : NULL;
-    if (!touch)
+    const ptx_shared_address *place = copy->to.block ? &copy->to : &copy->from;
+    ptx_step_access *record = w->block && place->block == w->block && !copy->completed
+                                  ? new_access(w->owner, w->last[warp->index])
+                                  : NULL;
+    if (!record)
         return;
-    touch->mask = 1u << copy->lane;
-    touch->bytes = (uint32_t)copy->bytes;
-    touch->space = PTX_SPACE_SHARED;
-    touch->effect = copy->to.block ? PTX_TOUCH_COPY_IN : PTX_TOUCH_COPY_OUT;
-    touch->offset[copy->lane] = place->offset;
+    record->mask = 1u << copy->lane;
+    record->bytes = (uint32_t)copy->bytes;
+    record->space = PTX_SPACE_SHARED;
+    record->effect = copy->to.block ? PTX_STEP_COPY_IN : PTX_STEP_COPY_OUT;
+    record->offset[copy->lane] = place->offset;
 }
 
 /* ---- the trace ---- */
@@ -226,8 +227,8 @@ void ptx_trace_free(ptx_trace *trace) {
     if (!trace)
         return;
     free(trace->steps);
-    free(trace->touches);
-    free(trace->written);
+    free(trace->accesses);
+    free(trace->register_writes);
     free(trace);
 }
 
@@ -241,12 +242,12 @@ const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t 
     return trace->steps;
 }
 
-const ptx_touch *ptx_trace_touches(const ptx_trace *trace, size_t *count) {
-    *count = trace->touch_count;
-    return trace->touches;
+const ptx_step_access *ptx_trace_accesses(const ptx_trace *trace, size_t *count) {
+    *count = trace->access_count;
+    return trace->accesses;
 }
 
-const ptx_written *ptx_trace_written(const ptx_trace *trace, size_t *count) {
-    *count = trace->written_count;
-    return trace->written;
+const ptx_register_write *ptx_trace_register_writes(const ptx_trace *trace, size_t *count) {
+    *count = trace->register_write_count;
+    return trace->register_writes;
 }

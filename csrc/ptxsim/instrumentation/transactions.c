@@ -28,15 +28,15 @@ static unsigned serve(const ptx_access *access, uint32_t mask, uint8_t *ways) {
     memset(banks.first, NONE, sizeof banks.first);
     memset(banks.count, 0, sizeof banks.count);
     banks.used = 0;
-    unsigned words = access->bytes > 4 ? access->bytes / 4 : 1, most = 0;
+    unsigned words = access->bytes > 4 ? access->bytes / 4 : 1, max_words = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         uint64_t word = access->address[__builtin_ctz(left)] / 4;
         for (unsigned k = 0; k < words; k++)
             add_word(&banks, word + k);
     }
     for (unsigned b = 0; b < PTX_BANKS; b++)
-        most = banks.count[b] > most ? banks.count[b] : most;
-    for (uint32_t left = ways && most > 1 ? mask : 0; left; left &= left - 1) {
+        max_words = banks.count[b] > max_words ? banks.count[b] : max_words;
+    for (uint32_t left = ways && max_words > 1 ? mask : 0; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left);
         uint64_t word = access->address[lane] / 4;
         for (unsigned k = 0; k < words; k++) {
@@ -45,7 +45,7 @@ static unsigned serve(const ptx_access *access, uint32_t mask, uint8_t *ways) {
                 ways[lane] = count;
         }
     }
-    return most;
+    return max_words;
 }
 
 /* Whether each lane wants what the lane `distance` away wants, if both take part. */
@@ -86,7 +86,7 @@ unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint8_
 
 unsigned ptx_global_sectors(const ptx_access *access, unsigned *ideal) {
     unsigned lanes = ptx_count_lanes(access->mask);
-    unsigned least = (lanes * access->bytes + PTX_SECTOR_BYTES - 1) / PTX_SECTOR_BYTES;
+    unsigned min_sectors = (lanes * access->bytes + PTX_SECTOR_BYTES - 1) / PTX_SECTOR_BYTES;
     unsigned sectors = 0;
     if (access->packed && access->mask == PTX_ALL_LANES) {
         uint64_t first = access->address[0], end = first + PTX_LANES * access->bytes;
@@ -102,6 +102,6 @@ unsigned ptx_global_sectors(const ptx_access *access, unsigned *ideal) {
                 seen[sectors++] = sector;
         }
     }
-    *ideal = least < sectors ? least : sectors;
+    *ideal = min_sectors < sectors ? min_sectors : sectors;
     return sectors;
 }

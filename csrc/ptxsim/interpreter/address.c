@@ -99,7 +99,7 @@ static ptx_window *first_window(ptx_warp *w, const ptx_instr *in, unsigned space
 }
 
 /* Makes a recent window the allocation that holds the address; false if none does. */
-static bool renew(const ptx_worker *worker, ptx_window *window, u64 address) {
+static bool refill(const ptx_worker *worker, ptx_window *window, u64 address) {
     const ptx_allocation *found = ptx_view_find(worker->view, address);
     if (found)
         *window = (ptx_window){.address = found->address, .bytes = found->bytes, .host = found->host};
@@ -112,7 +112,7 @@ static const ptx_window *find_window(ptx_warp *w, const ptx_instr *in, unsigned 
     ptx_window *window = first_window(w, in, space);
     if (inside(window, address, size))
         return window;
-    if (space == PTX_SPACE_SHARED || space == PTX_SPACE_PARAM || !renew(w->worker, window, address))
+    if (space == PTX_SPACE_SHARED || space == PTX_SPACE_PARAM || !refill(w->worker, window, address))
         return NULL;
     return inside(window, address, size) ? window : NULL;
 }
@@ -127,29 +127,29 @@ static uint8_t *find_in_cluster(const ptx_warp *w, target *t) {
 }
 
 ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned space, u64 address, u64 size,
-                      unsigned alignment, uint8_t **place) {
+                      unsigned alignment, uint8_t **host) {
     target t = {.lane = lane, .space = space, .address = address, .offset = address, .size = size};
     if (address & (alignment - 1))
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
                          "the %s address 0x%llx is not aligned to the %u bytes of the access",
                          space_name(space), (unsigned long long)address, alignment);
     if (in_cluster(&t)) {
-        *place = find_in_cluster(w, &t);
-        return *place ? PTX_OK : outside(w, in, &t);
+        *host = find_in_cluster(w, &t);
+        return *host ? PTX_OK : outside(w, in, &t);
     }
     if (in_local(&t)) {
-        *place = find_in_local(w, &t);
-        return *place ? PTX_OK : outside_local(w, in, &t);
+        *host = find_in_local(w, &t);
+        return *host ? PTX_OK : outside_local(w, in, &t);
     }
     const ptx_window *window = find_window(w, in, space, address, size);
     if (!window)
         return outside(w, in, &t);
-    *place = window->host + (address - window->address);
+    *host = window->host + (address - window->address);
     return PTX_OK;
 }
 
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
-                              ptx_places *at) {
+                              ptx_lane_pointers *at) {
     ptx_window window = {.bytes = 0}; /* a thread's own memory has a place for each lane */
     if (in->space != PTX_SPACE_LOCAL)
         window = *first_window(w, in, in->space);
@@ -166,7 +166,7 @@ static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, u
 }
 
 /* Four lanes or less are quicker one by one. Counted so, for there may be no instruction that counts bits. */
-static inline bool are_many(uint32_t mask) {
+static inline bool is_many(uint32_t mask) {
     for (unsigned i = 0; i < 4; i++)
         mask &= mask - 1;
     return mask != 0;
@@ -187,10 +187,10 @@ static inline bool any(const part_64 *part) {
 /* Places all lanes at once where none is outside the window or not aligned, else returns false: a look at
    each lane took 83 % of the time of a matrix product. An offset is too high if it, or its distance from the
    last one there is room at, has the highest bit; lanes that are not active take the place of one that is. */
-#define PLACE(bits)                                                                                          \
-    static inline __attribute__((always_inline)) bool place_##bits(                                          \
+#define LOCATE(bits)                                                                                         \
+    static inline __attribute__((always_inline)) bool locate_##bits(                                         \
         const ptx_window *window, const ptx_u##bits *address, u##bits shift, uint32_t mask, u##bits size,    \
-        ptx_places *at) {                                                                                    \
+        ptx_lane_pointers *at) {                                                                             \
         enum { LENGTH = 256 / bits };                                                                        \
         u##bits offset[PTX_LANES], head = 0, last = (u##bits)window->bytes - size;                           \
         u##bits first = address[__builtin_ctz(mask)] + shift;                                                \
@@ -216,15 +216,15 @@ static inline bool any(const part_64 *part) {
         if (any(&bad))                                                                                       \
             return false;                                                                                    \
         const bool rows_apart = any(&spread);                                                                \
-        at->same_rows = all && !rows_apart;                                                                  \
+        at->uniform_rows = all && !rows_apart;                                                               \
         at->packed_rows = all && !any(&gaps);                                                                \
-        at->same = !rows_apart;                                                                              \
+        at->uniform = !rows_apart;                                                                           \
         at->packed = at->packed_rows;                                                                        \
         for (unsigned row = PTX_ROW; row < PTX_LANES; row += PTX_ROW) {                                      \
-            at->same = at->same && offset[row] == offset[0];                                                 \
+            at->uniform = at->uniform && offset[row] == offset[0];                                           \
             at->packed = at->packed && offset[row] - offset[0] == row * size;                                \
         }                                                                                                    \
-        if (at->same || at->packed)                                                                          \
+        if (at->uniform || at->packed)                                                                       \
             at->lane[0] = window->host + offset[0];                                                          \
         else                                                                                                 \
             for (unsigned i = 0; i < PTX_LANES; i++)                                                         \
@@ -232,19 +232,19 @@ static inline bool any(const part_64 *part) {
         return true;                                                                                         \
     }
 
-PLACE(32)
-PLACE(64)
+LOCATE(32)
+LOCATE(64)
 
-static inline __attribute__((always_inline)) bool place(const ptx_warp *w, const ptx_instr *in,
-                                                        const ptx_window *window, uint32_t mask,
-                                                        unsigned size, ptx_places *at) {
+static inline __attribute__((always_inline)) bool locate_vector(const ptx_warp *w, const ptx_instr *in,
+                                                                const ptx_window *window, uint32_t mask,
+                                                                unsigned size, ptx_lane_pointers *at) {
     const void *address = ptx_base_lanes(w, in);
     u64 shift = (u64)in->imm - window->address;
     bool wide = in->address == PTX_ADDRESS_64;
     if (window->bytes < size || window->bytes > (wide ? INT64_MAX : INT32_MAX))
         return false;
-    return wide ? place_64(window, address, shift, mask, size, at)
-                : place_32(window, address, (u32)shift, mask, size, at);
+    return wide ? locate_64(window, address, shift, mask, size, at)
+                : locate_32(window, address, (u32)shift, mask, size, at);
 }
 
 /* A warp goes through memory at a stride, alone for a quantum: what it will ask for next is known, but not to
@@ -258,24 +258,24 @@ static void prefetch_next(ptx_window *window, const uint8_t *here, u64 bytes) {
 }
 
 PTX_CLONES ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
-                                       ptx_places *at) {
-    at->packed = at->same = at->packed_rows = at->same_rows = false;
+                                       ptx_lane_pointers *at) {
+    at->packed = at->uniform = at->packed_rows = at->uniform_rows = false;
     unsigned first = (unsigned)__builtin_ctz(mask);
     if (in->space == PTX_SPACE_LOCAL)
         return locate_each(w, in, mask, size, at);
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_base_lanes(w, in);
-        at->same = true;
+        at->uniform = true;
         return ptx_locate(w, in, first, in->space, a[0], size, size, &at->lane[0]);
     }
     const bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
-    if (!are_many(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
+    if (!is_many(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
         return locate_each(w, in, mask, size, at);
     ptx_window *window = first_window(w, in, in->space);
     const u64 address = ptx_address_of(w, in, first);
     if (global && !inside(window, address, size))
-        (void)renew(w->worker, window, address);
-    if (!place(w, in, window, mask, size, at))
+        (void)refill(w->worker, window, address);
+    if (!locate_vector(w, in, window, mask, size, at))
         return locate_each(w, in, mask, size, at);
     if (global && at->packed)
         prefetch_next(window, at->lane[0], (u64)size * PTX_LANES);

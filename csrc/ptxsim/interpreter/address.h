@@ -8,24 +8,24 @@
 enum { PTX_ROW = 8 };
 
 /* Where the active lanes' accesses are on the host. */
-typedef struct ptx_places {
+typedef struct ptx_lane_pointers {
     bool packed;              /* all lanes are active and each follows the one before */
-    bool same;                /* one address for every lane */
+    bool uniform;             /* one address for every lane */
     bool packed_rows;         /* all lanes are active, and in each row each follows the one before */
-    bool same_rows;           /* all lanes are active, and each row has one address */
+    bool uniform_rows;        /* all lanes are active, and each row has one address */
     uint8_t *lane[PTX_LANES]; /* lane[0] alone when packed or same */
-} ptx_places;
+} ptx_lane_pointers;
 
 /* The host's place of `size` bytes at an address of a state space, checked. */
 ptx_status ptx_locate(ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned space, uint64_t address,
-                      uint64_t size, unsigned alignment, uint8_t **place);
+                      uint64_t size, unsigned alignment, uint8_t **host);
 
 /* The places of all lanes of the mask, `size` bytes each, for a memory instruction. */
 ptx_status ptx_locate_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mask, unsigned size,
-                            ptx_places *at);
+                            ptx_lane_pointers *at);
 
-static inline uint8_t *ptx_place_of(const ptx_places *at, unsigned lane, size_t size) {
-    return at->packed ? at->lane[0] + lane * size : at->lane[at->same ? 0 : lane];
+static inline uint8_t *ptx_lane_pointer(const ptx_lane_pointers *at, unsigned lane, size_t size) {
+    return at->packed ? at->lane[0] + lane * size : at->lane[at->uniform ? 0 : lane];
 }
 
 #endif

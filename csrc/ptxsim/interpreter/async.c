@@ -8,25 +8,25 @@
 
 /* ---- places ---- */
 
-static bool holds(const ptx_block *block, const uint8_t *place) {
-    return place >= block->shared.host && place < block->shared.host + block->shared.bytes;
+static bool holds(const ptx_block *block, const uint8_t *host) {
+    return host >= block->shared.host && host < block->shared.host + block->shared.bytes;
 }
 
-const ptx_block *ptx_block_at(const ptx_warp *w, const uint8_t *place) {
+const ptx_block *ptx_block_at(const ptx_warp *w, const uint8_t *host) {
     for (unsigned b = 0; b < PTX_MAX_CLUSTER && w->block->cluster->blocks[b]; b++)
-        if (holds(w->block->cluster->blocks[b], place))
+        if (holds(w->block->cluster->blocks[b], host))
             return w->block->cluster->blocks[b];
     return NULL;
 }
 
-ptx_place ptx_place_at(const ptx_warp *w, const uint8_t *at) {
+ptx_shared_address ptx_shared_address_at(const ptx_warp *w, const uint8_t *at) {
     const ptx_block *block = ptx_block_at(w, at);
-    return (ptx_place){.block = block, .offset = block ? (u64)(at - block->shared.host) : 0};
+    return (ptx_shared_address){.block = block, .offset = block ? (u64)(at - block->shared.host) : 0};
 }
 
 /* ---- the 64 bits of an mbarrier; only what is done with them is laid down by PTX ---- */
 
-enum { MOST_BYTES = (1 << 20) - 1, BYTES_BIAS = 1 << 21 };
+enum { MAX_BYTES = (1 << 20) - 1, BYTES_BIAS = 1 << 21 };
 
 u64 ptx_mbarrier_bits(const ptx_mbarrier *b) {
     return b->expected | (u64)b->pending << 20 | (u64)(b->bytes + BYTES_BIAS) << 40 | (u64)b->phase << 62;
@@ -34,91 +34,92 @@ u64 ptx_mbarrier_bits(const ptx_mbarrier *b) {
 
 /* False for poison, zeros and other bits that no mbarrier has. */
 static bool decode(u64 bits, ptx_mbarrier *b) {
-    *b = (ptx_mbarrier){.expected = bits & PTX_MOST_ARRIVALS,
-                        .pending = bits >> 20 & PTX_MOST_ARRIVALS,
+    *b = (ptx_mbarrier){.expected = bits & PTX_MAX_ARRIVALS,
+                        .pending = bits >> 20 & PTX_MAX_ARRIVALS,
                         .bytes = (s32)(bits >> 40 & (2 * BYTES_BIAS - 1)) - BYTES_BIAS,
                         .phase = bits >> 62 & 1};
-    return bits >> 63 == 0 && b->pending <= b->expected && b->bytes >= -MOST_BYTES && b->bytes <= MOST_BYTES;
+    return bits >> 63 == 0 && b->pending <= b->expected && b->bytes >= -MAX_BYTES && b->bytes <= MAX_BYTES;
 }
 
-static u64 load_bits(const uint8_t *place) {
+static u64 load_bits(const uint8_t *host) {
     u64 bits;
-    memcpy(&bits, place, sizeof bits);
+    memcpy(&bits, host, sizeof bits);
     return bits;
 }
 
-ptx_status ptx_mbarrier_read(ptx_warp *w, const ptx_instr *in, unsigned lane, const uint8_t *place,
+ptx_status ptx_mbarrier_read(ptx_warp *w, const ptx_instr *in, unsigned lane, const uint8_t *host,
                              ptx_mbarrier *b) {
-    if (decode(load_bits(place), b))
+    if (decode(load_bits(host), b))
         return PTX_OK;
     return ptx_fault(w, in, (int)lane, PTX_ERR_BARRIER, "there is no initialised mbarrier at this address");
 }
 
-ptx_status ptx_mbarrier_update(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_t *place, ptx_change c,
+ptx_status ptx_mbarrier_update(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_t *host, ptx_change c,
                                u64 *before) {
     ptx_mbarrier b;
-    ptx_status status = ptx_mbarrier_read(w, in, lane, place, &b);
+    ptx_status status = ptx_mbarrier_read(w, in, lane, host, &b);
     if (status != PTX_OK)
         return status;
-    *before = load_bits(place);
+    *before = load_bits(host);
     if (c.arrivals > b.pending)
         return ptx_fault(w, in, (int)lane, PTX_ERR_BARRIER,
                          "%u arrivals at an mbarrier that waits for %u more of %u", c.arrivals, b.pending,
                          b.expected);
-    if (b.bytes + c.bytes > MOST_BYTES || b.bytes + c.bytes < -MOST_BYTES)
+    if (b.bytes + c.bytes > MAX_BYTES || b.bytes + c.bytes < -MAX_BYTES)
         return ptx_fault(w, in, (int)lane, PTX_ERR_BARRIER,
                          "an mbarrier cannot count %lld bytes, the most is %d",
-                         (long long)(b.bytes + c.bytes), MOST_BYTES);
+                         (long long)(b.bytes + c.bytes), MAX_BYTES);
     b.bytes += (s32)c.bytes;
     b.pending -= c.arrivals;
     b.expected -= c.drops;
-    bool ends = b.pending == 0 && b.bytes == 0;
-    if (ends) {
+    bool ends_phase = b.pending == 0 && b.bytes == 0;
+    if (ends_phase) {
         b.pending = b.expected;
         b.phase ^= 1;
     }
     u64 after = ptx_mbarrier_bits(&b);
-    memcpy(place, &after, sizeof after);
+    memcpy(host, &after, sizeof after);
     if (w->block->observer_count)
-        ptx_hooks_mbarrier(w, &(ptx_arrival){.lane = lane,
-                                             .at = ptx_place_at(w, place),
-                                             .arrives = c.arrivals > 0,
-                                             .completes = c.bytes < 0,
-                                             .ends = ends});
+        ptx_hooks_mbarrier(w, &(ptx_mbarrier_event){.lane = lane,
+                                                    .at = ptx_shared_address_at(w, host),
+                                                    .arrives = c.arrivals > 0,
+                                                    .completes_tx = c.bytes < 0,
+                                                    .ends_phase = ends_phase});
     return PTX_OK;
 }
 
 /* ---- copies under way ---- */
 
-bool ptx_copies_add(ptx_cluster *cluster, const ptx_copy *copy) {
-    if (!ptx_reserve(&cluster->copies, &cluster->copy_capacity, cluster->copy_count, sizeof *cluster->copies))
+bool ptx_bulk_copies_add(ptx_cluster *cluster, const ptx_bulk_copy *copy) {
+    if (!ptx_reserve(&cluster->bulk_copies, &cluster->bulk_copy_capacity, cluster->bulk_copy_count,
+                     sizeof *cluster->bulk_copies))
         return false;
-    cluster->copies[cluster->copy_count++] = *copy;
+    cluster->bulk_copies[cluster->bulk_copy_count++] = *copy;
     return true;
 }
 
-ptx_status ptx_copies_finish(ptx_cluster *cluster) {
+ptx_status ptx_bulk_copies_complete(ptx_cluster *cluster) {
     ptx_status status = PTX_OK;
-    for (size_t k = 0; k < cluster->copy_count && status == PTX_OK; k++) {
-        const ptx_copy *copy = &cluster->copies[k];
+    for (size_t k = 0; k < cluster->bulk_copy_count && status == PTX_OK; k++) {
+        const ptx_bulk_copy *copy = &cluster->bulk_copies[k];
         u64 ignored;
         if (copy->from)
             memmove(copy->to, copy->from, copy->bytes);
         else
             status = ptx_tile_load(copy->warp, copy->in, copy->lane, &copy->tile, copy->to,
-                                   ptx_place_at(copy->warp, copy->to).offset);
+                                   ptx_shared_address_at(copy->warp, copy->to).offset);
         if (status == PTX_OK)
             status = ptx_mbarrier_update(copy->warp, copy->in, copy->lane, copy->barrier,
                                          (ptx_change){.bytes = -(s64)copy->bytes}, &ignored);
     }
-    cluster->copy_count = 0;
+    cluster->bulk_copy_count = 0;
     return status;
 }
 
-ptx_status ptx_copies_check(const ptx_block *block) {
+ptx_status ptx_bulk_copies_check(const ptx_block *block) {
     const ptx_cluster *cluster = block->cluster;
-    for (size_t k = 0; k < cluster->copy_count; k++) {
-        const ptx_copy *copy = &cluster->copies[k];
+    for (size_t k = 0; k < cluster->bulk_copy_count; k++) {
+        const ptx_bulk_copy *copy = &cluster->bulk_copies[k];
         if (holds(block, copy->to))
             return ptx_fault(copy->warp, copy->in, (int)copy->lane, PTX_ERR_BARRIER,
                              "the block ends while this copy into its shared memory is under way");

@@ -118,13 +118,13 @@ static inline f32 ptx_flush(f32 value) {
 }
 
 static inline f32 ptx_min_f32(f32 x, f32 y) {
-    f32 least = x < y || (x == y && ptx_bits_f32(x) >> 31) ? x : y;
-    return ptx_result_f32(x != x ? y : y != y ? x : least);
+    f32 smaller = x < y || (x == y && ptx_bits_f32(x) >> 31) ? x : y;
+    return ptx_result_f32(x != x ? y : y != y ? x : smaller);
 }
 
 static inline f32 ptx_max_f32(f32 x, f32 y) {
-    f32 most = x > y || (x == y && ptx_bits_f32(y) >> 31) ? x : y;
-    return ptx_result_f32(x != x ? y : y != y ? x : most);
+    f32 larger = x > y || (x == y && ptx_bits_f32(y) >> 31) ? x : y;
+    return ptx_result_f32(x != x ? y : y != y ? x : larger);
 }
 
 /* A NaN result of f64 arithmetic is the first NaN among the operands, in the order given here, quieted;

@@ -8,37 +8,40 @@
 
 /* What it will overwrite is gone at once, and what it brings is there when its lane waits for it, so that a
    kernel that does not wait reads poison. */
-static ptx_status start(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_access *read) {
+static ptx_status issue_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_access *read) {
     const u32 bytes = ptx_number_of(w, in, 2, lane);
-    const u32 given = in->operand_count > 3 ? ptx_number_of(w, in, 3, lane) : bytes;
+    const u32 source_bytes = in->operand_count > 3 ? ptx_number_of(w, in, 3, lane) : bytes;
     const u64 from = ptx_further_address(w, in, 0, lane);
-    ptx_late_copy copy = {.in = in, .lane = lane, .bytes = bytes, .given = given, .group = w->groups[lane]};
+    ptx_pending_copy copy = {
+        .in = in, .lane = lane, .bytes = bytes, .source_bytes = source_bytes, .group = w->copy_groups[lane]};
     uint8_t *source = NULL;
     if (bytes != 4 && bytes != 8 && bytes != 16)
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT, "a copy of %u bytes; it may have 4, 8 or 16",
                          bytes);
-    if (given > bytes)
+    if (source_bytes > bytes)
         return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS, "a copy of %u bytes from a source of %u", bytes,
-                         given);
+                         source_bytes);
     copy.address = ptx_address_of(w, in, lane);
     ptx_status status = ptx_locate(w, in, lane, in->space, copy.address, bytes, bytes, &copy.to);
-    if (status == PTX_OK && given)
-        status = ptx_locate(w, in, lane, PTX_SPACE_GLOBAL, from, given, bytes, &source);
+    if (status == PTX_OK && source_bytes)
+        status = ptx_locate(w, in, lane, PTX_SPACE_GLOBAL, from, source_bytes, bytes, &source);
     if (status != PTX_OK)
         return status;
-    if (!ptx_reserve(&w->late, &w->late_capacity, w->late_count, sizeof *w->late))
+    if (!ptx_reserve(&w->pending_copies, &w->pending_copy_capacity, w->pending_copy_count,
+                     sizeof *w->pending_copies))
         return ptx_fault(w, in, (int)lane, PTX_ERR_MEMORY, "out of memory for an asynchronous copy");
     memset(copy.to, PTX_POISON, bytes);
     copy.from = source;
-    if (given)
-        memcpy(copy.began, source, given);
-    w->late[w->late_count++] = copy;
+    if (source_bytes)
+        memcpy(copy.at_issue, source, source_bytes);
+    w->pending_copies[w->pending_copy_count++] = copy;
     if (w->block->observer_count)
         ptx_hooks_async(
             w, in,
-            &(ptx_async){.lane = lane, .grouped = true, .bytes = bytes, .to = ptx_place_at(w, copy.to)});
+            &(ptx_async){
+                .lane = lane, .grouped = true, .bytes = bytes, .to = ptx_shared_address_at(w, copy.to)});
     read->bytes = bytes;
-    read->mask |= given ? 1u << lane : 0;
+    read->mask |= source_bytes ? 1u << lane : 0;
     read->address[lane] = from;
     return PTX_OK;
 }
@@ -47,76 +50,76 @@ PTX_HANDLER(cp_async) {
     ptx_access read = {.effect = PTX_EFFECT_LOAD, .space = PTX_SPACE_GLOBAL};
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = start(w, in, (unsigned)__builtin_ctz(left), &read);
+        status = issue_copy(w, in, (unsigned)__builtin_ctz(left), &read);
     if (status == PTX_OK && read.mask && w->block->observer_count)
         ptx_hooks_access(w, in, &read);
     return status;
 }
 
 /* Tells of the stores of one instruction, which are the thread's own, and forgets them. */
-static void tell(const ptx_warp *w, const ptx_instr *in, ptx_access *written) {
+static void notify_stores(const ptx_warp *w, const ptx_instr *in, ptx_access *written) {
     if (written->mask && w->block->observer_count)
         ptx_hooks_access(w, in, written);
     written->mask = 0;
 }
 
 /* What has come of a source that others may have written meanwhile. */
-static void deliver(const ptx_late_copy *copy) {
-    for (unsigned i = 0; i < copy->given; i++)
-        copy->to[i] = copy->from[i] == copy->began[i] ? copy->began[i] : PTX_POISON;
-    memset(copy->to + copy->given, 0, copy->bytes - copy->given);
+static void complete_copy(const ptx_pending_copy *copy) {
+    for (unsigned i = 0; i < copy->source_bytes; i++)
+        copy->to[i] = copy->from[i] == copy->at_issue[i] ? copy->at_issue[i] : PTX_POISON;
+    memset(copy->to + copy->source_bytes, 0, copy->bytes - copy->source_bytes);
 }
 
 /* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
-static void finish(ptx_warp *w, uint32_t mask, u32 keep) {
-    ptx_access written = {.effect = PTX_EFFECT_STORE, .space = PTX_SPACE_SHARED, .landed = true};
+static void complete_copies(ptx_warp *w, uint32_t mask, u32 keep) {
+    ptx_access written = {.effect = PTX_EFFECT_STORE, .space = PTX_SPACE_SHARED, .async_completion = true};
     const ptx_instr *last = NULL;
-    size_t kept = 0;
-    for (size_t k = 0; k < w->late_count; k++) {
-        const ptx_late_copy copy = w->late[k];
-        if (!(mask >> copy.lane & 1) || copy.group + (u64)keep >= w->groups[copy.lane]) {
-            w->late[kept++] = copy;
+    size_t remaining = 0;
+    for (size_t k = 0; k < w->pending_copy_count; k++) {
+        const ptx_pending_copy copy = w->pending_copies[k];
+        if (!(mask >> copy.lane & 1) || copy.group + (u64)keep >= w->copy_groups[copy.lane]) {
+            w->pending_copies[remaining++] = copy;
             continue;
         }
-        deliver(&copy);
+        complete_copy(&copy);
         if (copy.in != last || written.mask >> copy.lane & 1)
-            tell(w, last, &written);
+            notify_stores(w, last, &written);
         last = copy.in;
         written.bytes = copy.bytes;
         written.mask |= 1u << copy.lane;
         written.address[copy.lane] = copy.address;
     }
-    tell(w, last, &written);
-    w->late_count = kept;
+    notify_stores(w, last, &written);
+    w->pending_copy_count = remaining;
 }
 
-static void commit(ptx_warp *w, uint32_t mask) {
+static void commit_group(ptx_warp *w, uint32_t mask) {
     for (uint32_t left = mask; left; left &= left - 1)
-        w->groups[__builtin_ctz(left)]++;
+        w->copy_groups[__builtin_ctz(left)]++;
 }
 
 PTX_HANDLER(cp_async_commit) {
     (void)in;
-    commit(w, mask);
+    commit_group(w, mask);
     return PTX_OK;
 }
 
 PTX_HANDLER(cp_async_wait) {
-    finish(w, mask, (u32)in->imm);
+    complete_copies(w, mask, (u32)in->imm);
     return PTX_OK;
 }
 
 PTX_HANDLER(cp_async_wait_all) {
     (void)in;
-    commit(w, mask);
-    finish(w, mask, 0);
+    commit_group(w, mask);
+    complete_copies(w, mask, 0);
     return PTX_OK;
 }
 
 /* An mbarrier that is told when the copies so far are done; here they are, then. */
-static ptx_status arrive(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool counts) {
-    commit(w, mask);
-    finish(w, mask, 0);
+static ptx_status arrive_on_completion(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool counts) {
+    commit_group(w, mask);
+    complete_copies(w, mask, 0);
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
@@ -132,9 +135,9 @@ static ptx_status arrive(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool c
 
 /* This one counts as one more arrival that is waited for, and as that arrival. */
 PTX_HANDLER(cp_async_arrive) {
-    return arrive(w, in, mask, false);
+    return arrive_on_completion(w, in, mask, false);
 }
 
 PTX_HANDLER(cp_async_arrive_noinc) {
-    return arrive(w, in, mask, true);
+    return arrive_on_completion(w, in, mask, true);
 }

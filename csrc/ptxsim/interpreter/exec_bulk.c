@@ -32,41 +32,42 @@ static ptx_status read_tile(ptx_warp *w, const ptx_instr *in, unsigned first, un
         tile->at[i] = (s32)ptx_number_of(w, in, first + 2 + i, lane);
     ptx_status status = read_map(w, in, lane, PTX_SPACE_GENERIC, ptx_further_address(w, in, first, lane),
                                  in->vector, &tile->tensor);
-    if (status == PTX_OK && !ptx_tile_begins_well(tile))
+    if (status == PTX_OK && !ptx_tile_is_aligned(tile))
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
                          "the tile begins at element %d, which is no multiple of 16 bytes", tile->at[0]);
     return status;
 }
 
 /* A swizzle may reach to the end of the last line of 128 bytes. */
-static u64 room_of(const ptx_tensor *t) {
-    const u64 bytes = ptx_tile_room(t);
+static u64 span_of(const ptx_tensor *t) {
+    const u64 bytes = ptx_tile_span_bytes(t);
     return t->swizzle ? (bytes + TILE_ALIGNMENT - 1) / TILE_ALIGNMENT * TILE_ALIGNMENT : bytes;
 }
 
 /* Like other bulk copies: poison until it reports to the mbarrier. */
-static ptx_status start_tile(ptx_warp *w, const ptx_instr *in, const ptx_copy *copy, bool again) {
-    if (!ptx_copies_add(w->block->cluster, copy))
+static ptx_status issue_tile(ptx_warp *w, const ptx_instr *in, const ptx_bulk_copy *copy,
+                             bool multicast_repeat) {
+    if (!ptx_bulk_copies_add(w->block->cluster, copy))
         return ptx_fault(w, in, (int)copy->lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
     if (w->block->observer_count)
         ptx_hooks_async(w, in,
                         &(ptx_async){.lane = copy->lane,
-                                     .again = again,
+                                     .multicast_repeat = multicast_repeat,
                                      .bytes = copy->bytes,
-                                     .to = ptx_place_at(w, copy->to),
-                                     .barrier = ptx_place_at(w, copy->barrier)});
-    ptx_tile_poison(&copy->tile.tensor, copy->to, ptx_place_at(w, copy->to).offset);
+                                     .to = ptx_shared_address_at(w, copy->to),
+                                     .barrier = ptx_shared_address_at(w, copy->barrier)});
+    ptx_tile_poison(&copy->tile.tensor, copy->to, ptx_shared_address_at(w, copy->to).offset);
     return PTX_OK;
 }
 
 /* The operands of a lane's copy; where they are good, `copy` is one to the place that is written. */
-static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_copy *copy) {
+static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_bulk_copy *copy) {
     const unsigned rank = in->vector;
-    *copy = (ptx_copy){.warp = w, .in = in, .lane = lane};
+    *copy = (ptx_bulk_copy){.warp = w, .in = in, .lane = lane};
     ptx_status status = read_tile(w, in, 0, lane, &copy->tile);
     if (status != PTX_OK)
         return status;
-    status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), room_of(&copy->tile.tensor),
+    status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), span_of(&copy->tile.tensor),
                         TILE_ALIGNMENT, &copy->to);
     copy->bytes = (u32)ptx_tile_bytes(&copy->tile.tensor);
     if (status == PTX_OK)
@@ -81,23 +82,24 @@ static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx
 PTX_HANDLER(tensor_load) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        ptx_copy copy;
+        ptx_bulk_copy copy;
         status = read_copy(w, in, (unsigned)__builtin_ctz(left), &copy);
         if (status == PTX_OK)
-            status = start_tile(w, in, &copy, false);
+            status = issue_tile(w, in, &copy, false);
     }
     return status;
 }
 
 /* The same place of each block that the 16 bits name gets the tile, and the mbarrier there the report. */
 static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
-    ptx_copy copy;
+    ptx_bulk_copy copy;
     ptx_status status = read_copy(w, in, lane, &copy);
     if (status != PTX_OK)
         return status;
-    const u64 to = ptx_place_at(w, copy.to).offset, barrier = ptx_place_at(w, copy.barrier).offset;
+    const u64 to = ptx_shared_address_at(w, copy.to).offset,
+              barrier = ptx_shared_address_at(w, copy.barrier).offset;
     u32 blocks = ptx_number_of(w, in, 4 + in->vector, lane) & 0xffff;
-    bool again = false;
+    bool multicast_repeat = false;
     for (; blocks && status == PTX_OK; blocks &= blocks - 1) {
         const unsigned rank = (unsigned)__builtin_ctz(blocks);
         const ptx_block *block = w->block->cluster->blocks[rank];
@@ -106,8 +108,8 @@ static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
                              "a copy to block %u, which the cluster does not have or which has ended", rank);
         copy.to = block->shared.host + to;
         copy.barrier = block->shared.host + barrier;
-        status = start_tile(w, in, &copy, again);
-        again = true;
+        status = issue_tile(w, in, &copy, multicast_repeat);
+        multicast_repeat = true;
     }
     return status;
 }
@@ -147,23 +149,24 @@ PTX_HANDLER(fence_async) {
 
 /* What is copied is what lies there when the thread waits for the group: a kernel that overwrites it before
    sees that it did. */
-static ptx_status start_outgoing(ptx_warp *w, const ptx_instr *in, const ptx_outgoing *copy) {
-    if (!ptx_reserve(&w->outgoing, &w->outgoing_capacity, w->outgoing_count, sizeof *w->outgoing))
+static ptx_status enqueue_store(ptx_warp *w, const ptx_instr *in, const ptx_pending_store *copy) {
+    if (!ptx_reserve(&w->pending_stores, &w->pending_store_capacity, w->pending_store_count,
+                     sizeof *w->pending_stores))
         return ptx_fault(w, in, (int)copy->lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
-    w->outgoing[w->outgoing_count++] = *copy;
+    w->pending_stores[w->pending_store_count++] = *copy;
     if (w->block->observer_count)
         ptx_hooks_async(w, in,
                         &(ptx_async){.lane = copy->lane,
                                      .grouped = true,
                                      .bytes = copy->bytes,
-                                     .from = ptx_place_at(w, copy->from)});
+                                     .from = ptx_shared_address_at(w, copy->from)});
     return PTX_OK;
 }
 
 static ptx_status store_bytes(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const u32 bytes = ptx_number_of(w, in, 2, lane);
     uint8_t *from;
-    ptx_outgoing copy = {.in = in, .lane = lane, .bytes = bytes, .group = w->bulk_groups[lane]};
+    ptx_pending_store copy = {.in = in, .lane = lane, .bytes = bytes, .group = w->store_groups[lane]};
     if (bytes % 16)
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
                          "a bulk copy of %u bytes, which is no multiple of 16", bytes);
@@ -174,17 +177,17 @@ static ptx_status store_bytes(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     if (status != PTX_OK)
         return status;
     copy.from = from;
-    return start_outgoing(w, in, &copy);
+    return enqueue_store(w, in, &copy);
 }
 
 static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     uint8_t *from;
-    ptx_outgoing copy = {.in = in, .lane = lane, .group = w->bulk_groups[lane]};
+    ptx_pending_store copy = {.in = in, .lane = lane, .group = w->store_groups[lane]};
     ptx_status status = read_tile(w, in, 0, lane, &copy.tile);
     if (status != PTX_OK)
         return status;
     status = ptx_locate(w, in, lane, PTX_SPACE_SHARED, ptx_further_address(w, in, 2u + in->vector, lane),
-                        room_of(&copy.tile.tensor), TILE_ALIGNMENT, &from);
+                        span_of(&copy.tile.tensor), TILE_ALIGNMENT, &from);
     for (unsigned i = 0; i < in->vector && status == PTX_OK; i++)
         if (copy.tile.at[i] < 0)
             return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
@@ -193,7 +196,7 @@ static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     if (status != PTX_OK)
         return status;
     copy.from = from;
-    return start_outgoing(w, in, &copy);
+    return enqueue_store(w, in, &copy);
 }
 
 PTX_HANDLER(bulk_store) {
@@ -213,17 +216,17 @@ PTX_HANDLER(tensor_store) {
 PTX_HANDLER(bulk_commit) {
     (void)in;
     for (uint32_t left = mask; left; left &= left - 1)
-        w->bulk_groups[__builtin_ctz(left)]++;
+        w->store_groups[__builtin_ctz(left)]++;
     return PTX_OK;
 }
 
-static ptx_status finish_outgoing(ptx_warp *w, const ptx_outgoing *copy) {
-    const ptx_place from = ptx_place_at(w, copy->from);
+static ptx_status complete_store(ptx_warp *w, const ptx_pending_store *copy) {
+    const ptx_shared_address from = ptx_shared_address_at(w, copy->from);
     if (w->block->observer_count)
         ptx_hooks_async(
             w, copy->in,
             &(ptx_async){
-                .lane = copy->lane, .grouped = true, .over = true, .bytes = copy->bytes, .from = from});
+                .lane = copy->lane, .grouped = true, .completed = true, .bytes = copy->bytes, .from = from});
     if (copy->tile.tensor.rank)
         return ptx_tile_store(w, copy->in, copy->lane, &copy->tile, copy->from, from.offset);
     memcpy(copy->to, copy->from, copy->bytes);
@@ -233,15 +236,15 @@ static ptx_status finish_outgoing(ptx_warp *w, const ptx_outgoing *copy) {
 /* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
 PTX_HANDLER(bulk_wait) {
     const u64 keep = (u64)in->imm;
-    size_t kept = 0;
+    size_t remaining = 0;
     ptx_status status = PTX_OK;
-    for (size_t k = 0; k < w->outgoing_count && status == PTX_OK; k++) {
-        const ptx_outgoing copy = w->outgoing[k];
-        if (!(mask >> copy.lane & 1) || copy.group + keep >= w->bulk_groups[copy.lane])
-            w->outgoing[kept++] = copy;
+    for (size_t k = 0; k < w->pending_store_count && status == PTX_OK; k++) {
+        const ptx_pending_store copy = w->pending_stores[k];
+        if (!(mask >> copy.lane & 1) || copy.group + keep >= w->store_groups[copy.lane])
+            w->pending_stores[remaining++] = copy;
         else
-            status = finish_outgoing(w, &copy);
+            status = complete_store(w, &copy);
     }
-    w->outgoing_count = kept;
+    w->pending_store_count = remaining;
     return status;
 }

@@ -207,11 +207,11 @@ static f64 to_odd(u64 value, bool is_signed) {
 }
 
 /* What a type without room for a value gives: infinity, or its largest number if that is the way to round. */
-static f64 within(f64 value, f64 most, int mode) {
-    if (!isfinite(value) || fabs(value) <= most || mode == FE_TONEAREST)
+static f64 within(f64 value, f64 largest, int mode) {
+    if (!isfinite(value) || fabs(value) <= largest || mode == FE_TONEAREST)
         return value;
     const bool inwards = mode == FE_TOWARDZERO || (mode == FE_UPWARD) == (value < 0);
-    return inwards ? copysign(most, value) : value;
+    return inwards ? copysign(largest, value) : value;
 }
 
 static u64 round_into(f64 value, ptx_type type, int mode) {

@@ -37,7 +37,7 @@ static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsi
     const unsigned halves = rows / 8, of_d = 2 * halves, of_b = k / 4, of_a = of_b * halves;
     factors f;
     f64 d[ROWS][COLUMNS];
-    const ptx_status status = ptx_need_whole_warp(w, in, mask);
+    const ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status != PTX_OK)
         return status;
     for (unsigned i = 0; i < PTX_LANES; i++) {

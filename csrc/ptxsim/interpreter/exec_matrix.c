@@ -16,13 +16,13 @@ static ptx_status locate_rows(ptx_warp *w, const ptx_instr *in, unsigned matrice
                            .mask = PTX_ALL_LANES >> (PTX_LANES - count),
                            .bytes = ROW_BYTES};
     for (unsigned i = 0; i < count; i++) {
-        uint8_t *place;
+        uint8_t *host;
         access->address[i] = ptx_address_of(w, in, i);
         ptx_status status =
-            ptx_locate(w, in, i, PTX_SPACE_SHARED, access->address[i], ROW_BYTES, ROW_BYTES, &place);
+            ptx_locate(w, in, i, PTX_SPACE_SHARED, access->address[i], ROW_BYTES, ROW_BYTES, &host);
         if (status != PTX_OK)
             return status;
-        row[i] = place;
+        row[i] = host;
     }
     return PTX_OK;
 }
@@ -38,7 +38,7 @@ static ptx_status load(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool tra
     const uint8_t *rows[ROWS * MATRICES];
     ptx_access access;
     const unsigned matrices = in->operand_count;
-    ptx_status status = ptx_need_whole_warp(w, in, mask);
+    ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status == PTX_OK)
         status = locate_rows(w, in, matrices, rows, &access);
     if (status != PTX_OK)
@@ -84,7 +84,7 @@ static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, ptx_
     const unsigned of_d = step.half ? 2 : 4, of_b = step.k / ptx_matrix_packed(step.type) / 4;
     u32 a[PTX_CORE_ELEMENTS], b[PTX_CORE_K * PTX_CORE_COLUMNS], d[PTX_CORE_ROWS * PTX_CORE_COLUMNS];
     ptx_core_parts parts_a, parts_b;
-    ptx_status status = ptx_need_whole_warp(w, in, mask);
+    ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status != PTX_OK)
         return status;
     ptx_matrix_gather_a(w, in, of_d, step, a);

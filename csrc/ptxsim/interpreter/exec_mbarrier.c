@@ -8,47 +8,46 @@
 /* ---- operands ---- */
 
 static ptx_status locate_barrier(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address,
-                                 uint8_t **place) {
-    return ptx_locate(w, in, lane, in->space, address, sizeof(u64), sizeof(u64), place);
+                                 uint8_t **host) {
+    return ptx_locate(w, in, lane, in->space, address, sizeof(u64), sizeof(u64), host);
 }
 
 /* ---- mbarrier.* ---- */
 
 /* The host's place of each lane's mbarrier. */
-static ptx_status locate_barriers(ptx_warp *w, const ptx_instr *in, uint32_t mask,
-                                  uint8_t *place[PTX_LANES]) {
+static ptx_status locate_barriers(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint8_t *host[PTX_LANES]) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = locate_barrier(w, in, i, ptx_address_of(w, in, i), &place[i]);
+        status = locate_barrier(w, in, i, ptx_address_of(w, in, i), &host[i]);
     }
     return status;
 }
 
 PTX_HANDLER(mbarrier_init) {
-    uint8_t *place[PTX_LANES];
-    ptx_status status = locate_barriers(w, in, mask, place);
+    uint8_t *host[PTX_LANES];
+    ptx_status status = locate_barriers(w, in, mask, host);
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         u32 count = ptx_number_of(w, in, 0, i);
         u64 bits = ptx_mbarrier_bits(&(ptx_mbarrier){.expected = count, .pending = count});
-        if (count < 1 || count > PTX_MOST_ARRIVALS)
+        if (count < 1 || count > PTX_MAX_ARRIVALS)
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "an mbarrier for %u arrivals; it counts 1 to %d",
-                             count, PTX_MOST_ARRIVALS);
-        memcpy(place[i], &bits, sizeof bits);
+                             count, PTX_MAX_ARRIVALS);
+        memcpy(host[i], &bits, sizeof bits);
     }
     return status;
 }
 
 PTX_HANDLER(mbarrier_inval) {
-    uint8_t *place[PTX_LANES];
+    uint8_t *host[PTX_LANES];
     ptx_mbarrier ignored;
-    ptx_status status = locate_barriers(w, in, mask, place);
+    ptx_status status = locate_barriers(w, in, mask, host);
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = ptx_mbarrier_read(w, in, i, place[i], &ignored);
+        status = ptx_mbarrier_read(w, in, i, host[i], &ignored);
         if (status == PTX_OK)
-            memset(place[i], PTX_POISON, sizeof(u64));
+            memset(host[i], PTX_POISON, sizeof(u64));
     }
     return status;
 }
@@ -56,12 +55,12 @@ PTX_HANDLER(mbarrier_inval) {
 /* Operations that give the state before them to operand 0, if they give one. */
 #define MBARRIER_UPDATE(name, gives_state, ...)                                                              \
     PTX_HANDLER(mbarrier_##name) {                                                                           \
-        uint8_t *place[PTX_LANES];                                                                           \
-        ptx_status status = locate_barriers(w, in, mask, place);                                             \
+        uint8_t *host[PTX_LANES];                                                                            \
+        ptx_status status = locate_barriers(w, in, mask, host);                                              \
         for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {                             \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
             u64 before = 0;                                                                                  \
-            status = ptx_mbarrier_update(w, in, i, place[i], (ptx_change){__VA_ARGS__}, &before);            \
+            status = ptx_mbarrier_update(w, in, i, host[i], (ptx_change){__VA_ARGS__}, &before);             \
             if (gives_state)                                                                                 \
                 ((ptx_u64 *)ptx_lanes(w, in, 0))[i] = before;                                                \
         }                                                                                                    \
@@ -82,52 +81,52 @@ MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, i), .drops = arri
 MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = ptx_number_of(w, in, 1, i))
 
 /* Tells observers of the lanes that go on, those at one mbarrier together. */
-static void tell_waited(const ptx_warp *w, uint8_t *const place[PTX_LANES], uint32_t over) {
-    while (over) {
-        const uint8_t *at = place[__builtin_ctz(over)];
+static void notify_waited(const ptx_warp *w, uint8_t *const host[PTX_LANES], uint32_t phase_over) {
+    while (phase_over) {
+        const uint8_t *at = host[__builtin_ctz(phase_over)];
         uint32_t together = 0;
-        for (uint32_t left = over; left; left &= left - 1)
-            if (place[__builtin_ctz(left)] == at)
+        for (uint32_t left = phase_over; left; left &= left - 1)
+            if (host[__builtin_ctz(left)] == at)
                 together |= left & -left;
-        ptx_hooks_mbarrier_wait(w, ptx_place_at(w, at), together);
-        over &= ~together;
+        ptx_hooks_mbarrier_wait(w, ptx_shared_address_at(w, at), together);
+        phase_over &= ~together;
     }
 }
 
 /* The phase that a state or a parity stands for is over when another one is under way. */
 static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool parity) {
-    uint8_t *place[PTX_LANES];
-    uint32_t over = 0;
+    uint8_t *host[PTX_LANES];
+    uint32_t phase_over = 0;
     u64 seen = 0;
     unsigned last = 0;
-    ptx_mbarrier b, late = {0};
-    ptx_status status = locate_barriers(w, in, mask, place);
+    ptx_mbarrier b, incomplete = {0};
+    ptx_status status = locate_barriers(w, in, mask, host);
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
         u64 state =
             parity ? (u64)ptx_number_of(w, in, 1, i) << 62 : ((const ptx_u64 *)ptx_lanes(w, in, 1))[i];
-        status = ptx_mbarrier_read(w, in, i, place[i], &b);
-        over |= (uint32_t)(b.phase != (state >> 62 & 1)) << i;
-        seen = (seen ^ (uintptr_t)place[i] ^ ptx_mbarrier_bits(&b) << 1) * 0x9e3779b97f4a7c15u;
-        if (!(over >> i & 1)) {
-            late = b;
+        status = ptx_mbarrier_read(w, in, i, host[i], &b);
+        phase_over |= (uint32_t)(b.phase != (state >> 62 & 1)) << i;
+        seen = (seen ^ (uintptr_t)host[i] ^ ptx_mbarrier_bits(&b) << 1) * 0x9e3779b97f4a7c15u;
+        if (!(phase_over >> i & 1)) {
+            incomplete = b;
             last = i;
         }
     }
     if (status != PTX_OK)
         return status;
-    ptx_set_predicate(w, in, 0, mask, over);
+    ptx_set_predicate(w, in, 0, mask, phase_over);
     if (w->block->observer_count)
-        tell_waited(w, place, over);
-    if (over == mask)
+        notify_waited(w, host, phase_over);
+    if (phase_over == mask)
         return PTX_OK;
-    status = ptx_poll_watch(w, in, mask, seen);
-    if (status == PTX_OK || status == PTX_PAUSED)
+    status = ptx_poll_check(w, in, mask, seen);
+    if (status == PTX_OK || status == PTX_YIELD)
         return status;
     return ptx_fault(w, in, (int)last, PTX_ERR_BARRIER,
                      "deadlock: the mbarrier waits for %u of %u arrivals and for %d bytes that nobody left "
                      "will bring",
-                     late.pending, late.expected, late.bytes);
+                     incomplete.pending, incomplete.expected, incomplete.bytes);
 }
 
 PTX_HANDLER(mbarrier_wait) {
@@ -141,7 +140,7 @@ PTX_HANDLER(mbarrier_wait_parity) {
 PTX_HANDLER(mbarrier_pending_count) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u64 *state = ptx_lanes(w, in, 1);
-    PTX_STORE_LANES(u32, d, state[i] >> 20 & PTX_MOST_ARRIVALS)
+    PTX_STORE_LANES(u32, d, state[i] >> 20 & PTX_MAX_ARRIVALS)
     return PTX_OK;
 }
 
@@ -150,9 +149,9 @@ PTX_HANDLER(mbarrier_pending_count) {
 /* A bulk copy into shared memory takes its time, however short the way: what it will overwrite is gone at
    once, and what it brings is there when it reports to the mbarrier, which is when the warps have all had
    their turns. So a kernel that does not wait for it reads poison. */
-static ptx_status start_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned from_space) {
+static ptx_status issue_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned from_space) {
     u32 bytes = ptx_number_of(w, in, 2, lane);
-    ptx_copy copy = {.warp = w, .in = in, .lane = lane, .bytes = bytes};
+    ptx_bulk_copy copy = {.warp = w, .in = in, .lane = lane, .bytes = bytes};
     uint8_t *from = NULL;
     if (bytes % 16)
         return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
@@ -168,32 +167,32 @@ static ptx_status start_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, un
         return ptx_fault(w, in, (int)lane, PTX_ERR_ADDRESS,
                          "the mbarrier of a bulk copy is in another block than the copy's destination");
     copy.from = from;
-    if (!ptx_copies_add(w->block->cluster, &copy))
+    if (!ptx_bulk_copies_add(w->block->cluster, &copy))
         return ptx_fault(w, in, (int)lane, PTX_ERR_MEMORY, "out of memory for a bulk copy");
     if (w->block->observer_count)
         ptx_hooks_async(w, in,
                         &(ptx_async){.lane = lane,
                                      .bytes = bytes,
-                                     .to = ptx_place_at(w, copy.to),
-                                     .from = ptx_place_at(w, from),
-                                     .barrier = ptx_place_at(w, copy.barrier)});
+                                     .to = ptx_shared_address_at(w, copy.to),
+                                     .from = ptx_shared_address_at(w, from),
+                                     .barrier = ptx_shared_address_at(w, copy.barrier)});
     memset(copy.to, PTX_POISON, bytes);
     return PTX_OK;
 }
 
-static ptx_status start_copies(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned from_space) {
+static ptx_status issue_copies(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned from_space) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = start_copy(w, in, (unsigned)__builtin_ctz(left), from_space);
+        status = issue_copy(w, in, (unsigned)__builtin_ctz(left), from_space);
     return status;
 }
 
 PTX_HANDLER(bulk_load) {
-    return start_copies(w, in, mask, PTX_SPACE_GLOBAL);
+    return issue_copies(w, in, mask, PTX_SPACE_GLOBAL);
 }
 
 PTX_HANDLER(bulk_send) {
-    return start_copies(w, in, mask, PTX_SPACE_SHARED);
+    return issue_copies(w, in, mask, PTX_SPACE_SHARED);
 }
 
 /* Prefetching changes nothing, but must stay within the allocation. */
@@ -236,8 +235,8 @@ PTX_HANDLER(bulk_prefetch) {
                 ptx_hooks_async(w, in,                                                                       \
                                 &(ptx_async){.lane = i,                                                      \
                                              .bytes = size,                                                  \
-                                             .to = ptx_place_at(w, to),                                      \
-                                             .barrier = ptx_place_at(w, barrier)});                          \
+                                             .to = ptx_shared_address_at(w, to),                             \
+                                             .barrier = ptx_shared_address_at(w, barrier)});                 \
             for (unsigned e = 0; e < in->vector && status == PTX_OK; e++)                                    \
                 memcpy(to + e * sizeof(T), (ptx_##T *)ptx_lanes(w, in, e) + i, sizeof(T));                   \
             if (status == PTX_OK)                                                                            \

@@ -6,25 +6,25 @@
 
 /* ---- waiting for memory to change ---- */
 
-static inline u64 mix(u64 sum, u64 value) {
+static inline u64 mix_digest(u64 sum, u64 value) {
     return (sum ^ value) * 0x9e3779b97f4a7c15u;
 }
 
 /* A load that other threads' stores may concern: the same bytes from the same places as the last time mean
    that it waits for one of them. */
-static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const ptx_places *at,
-                        unsigned size) {
+static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, const ptx_lane_pointers *at,
+                             unsigned size) {
     u64 seen = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
-        const uint8_t *place = ptx_place_of(at, (unsigned)__builtin_ctz(left), size);
-        seen = mix(seen, (uintptr_t)place);
+        const uint8_t *place = ptx_lane_pointer(at, (unsigned)__builtin_ctz(left), size);
+        seen = mix_digest(seen, (uintptr_t)place);
         for (unsigned done = 0; done < size; done += 8) {
             u64 bytes = 0;
             memcpy(&bytes, place + done, size - done < 8 ? size - done : 8);
-            seen = mix(seen, bytes);
+            seen = mix_digest(seen, bytes);
         }
     }
-    return ptx_poll_watch(w, in, mask, seen);
+    return ptx_poll_check(w, in, mask, seen);
 }
 
 /* ---- loads ---- */
@@ -60,11 +60,12 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
         }                                                                                                    \
     }                                                                                                        \
     /* One element of a vector, from places that are not packed. */                                          \
-    static inline void load_lanes_##name(ptx_##T *d, uint32_t mask, const ptx_places *at, size_t offset) {   \
-        if (at->same) {                                                                                      \
+    static inline void load_lanes_##name(ptx_##T *d, uint32_t mask, const ptx_lane_pointers *at,             \
+                                         size_t offset) {                                                    \
+        if (at->uniform) {                                                                                   \
             T value = load_##name(at->lane[0] + offset);                                                     \
             PTX_STORE_LANES(T, d, value)                                                                     \
-        } else if (at->same_rows) {                                                                          \
+        } else if (at->uniform_rows) {                                                                       \
             for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                        \
                 T value = load_##name(at->lane[row] + offset);                                               \
                 for (unsigned i = 0; i < PTX_ROW; i++)                                                       \
@@ -77,14 +78,14 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
             PTX_STORE_EACH_LANE(T, d, load_##name(at->lane[i] + offset))                                     \
         }                                                                                                    \
     }                                                                                                        \
-    static inline void load_rows_##name(ptx_##T *d, const ptx_places *at) {                                  \
+    static inline void load_rows_##name(ptx_##T *d, const ptx_lane_pointers *at) {                           \
         for (unsigned row = 0; row < PTX_LANES; row += PTX_ROW) {                                            \
             PTX_IVDEP for (unsigned i = 0; i < PTX_ROW; i++) d[row + i] =                                    \
                 load_##name(at->lane[row] + i * sizeof(M));                                                  \
         }                                                                                                    \
     }                                                                                                        \
     PTX_CLONES PTX_HANDLER(ld_##name) {                                                                      \
-        ptx_places at;                                                                                       \
+        ptx_lane_pointers at;                                                                                \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
         if (status != PTX_OK)                                                                                \
@@ -96,7 +97,7 @@ static ptx_status watch(ptx_warp *w, const ptx_instr *in, uint32_t mask, const p
         else                                                                                                 \
             for (unsigned e = 0; e < in->vector; e++)                                                        \
                 load_lanes_##name(ptx_lanes(w, in, e), mask, &at, e * sizeof(M));                            \
-        return in->strong ? watch(w, in, mask, &at, size) : PTX_OK;                                          \
+        return in->strong ? check_spin(w, in, mask, &at, size) : PTX_OK;                                     \
     }
 
 LOAD(u8, uint8_t, u32)
@@ -122,7 +123,7 @@ LOAD(s32_wide, int32_t, u64)
         memcpy(to, &low, sizeof low);                                                                        \
     }                                                                                                        \
     PTX_CLONES PTX_HANDLER(st_##name) {                                                                      \
-        ptx_places at;                                                                                       \
+        ptx_lane_pointers at;                                                                                \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
         if (status != PTX_OK)                                                                                \
@@ -136,7 +137,7 @@ LOAD(s32_wide, int32_t, u64)
             } else if (at.packed) {                                                                          \
                 for (unsigned i = 0; i < PTX_LANES; i++)                                                     \
                     store_##name(at.lane[0] + (size_t)i * size + offset, s[i]);                              \
-            } else if (at.same) {                                                                            \
+            } else if (at.uniform) {                                                                         \
                 store_##name(at.lane[0] + offset, s[31 - __builtin_clz(mask)]);                              \
             } else {                                                                                         \
                 for (uint32_t left = mask; left; left &= left - 1) {                                         \
@@ -162,7 +163,7 @@ STORE(b32_wide, uint32_t, u64)
    as a failing compare-and-swap, may be waiting for others. */
 #define ATOMIC_HANDLER(prefix, name, M, T, returns, first)                                                   \
     PTX_HANDLER(prefix##_##name) {                                                                           \
-        ptx_places at;                                                                                       \
+        ptx_lane_pointers at;                                                                                \
         ptx_status status = ptx_locate_lanes(w, in, mask, sizeof(M), &at);                                   \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
@@ -173,17 +174,17 @@ STORE(b32_wide, uint32_t, u64)
         bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            uint8_t *place = ptx_place_of(&at, i, sizeof(M));                                                \
+            uint8_t *place = ptx_lane_pointer(&at, i, sizeof(M));                                            \
             M old, fresh;                                                                                    \
             memcpy(&old, place, sizeof old);                                                                 \
             fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
             memcpy(place, &fresh, sizeof fresh);                                                             \
-            seen = mix(mix(mix(seen, (uintptr_t)place), old), b[i]);                                         \
+            seen = mix_digest(mix_digest(mix_digest(seen, (uintptr_t)place), old), b[i]);                    \
             changed = changed || fresh != old;                                                               \
             if (returns)                                                                                     \
                 d[i] = old;                                                                                  \
         }                                                                                                    \
-        return changed ? PTX_OK : ptx_poll_watch(w, in, mask, seen);                                         \
+        return changed ? PTX_OK : ptx_poll_check(w, in, mask, seen);                                         \
     }
 
 #define ATOM_OF(name, M, T, value)                                                                           \

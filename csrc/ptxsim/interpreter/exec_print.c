@@ -48,7 +48,7 @@ static ptx_status read_param(ptx_warp *w, const ptx_instr *in, unsigned operand,
 }
 
 /* Reads a string up to its NUL, or `most` characters, into memory that the caller frees. */
-static ptx_status read_string(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, size_t most,
+static ptx_status read_string(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, size_t max_length,
                               char **out) {
     char *text = NULL;
     size_t length = 0, capacity = 0;
@@ -57,7 +57,7 @@ static ptx_status read_string(ptx_warp *w, const ptx_instr *in, unsigned lane, u
         uint8_t *from = NULL;
         if (!ptx_reserve(&text, &capacity, length, 1))
             status = ptx_fault(w, in, (int)lane, PTX_ERR_MEMORY, "out of memory for a string");
-        else if (length < most)
+        else if (length < max_length)
             status = ptx_locate(w, in, lane, PTX_SPACE_GENERIC, address + length, 1, 1, &from);
         if (status == PTX_OK)
             text[length] = from ? (char)*from : '\0';
@@ -87,24 +87,24 @@ static ptx_status read_argument(printing *p, unsigned bytes, u64 *value) {
 
 /* ---- conversion specifications ---- */
 
-static bool take(const char **at, char c) {
+static bool accept(const char **at, char c) {
     const bool there = **at == c;
     *at += there;
     return there;
 }
 
-static int take_number(const char **at) {
+static int parse_number(const char **at) {
     int number = 0;
     for (; **at >= '0' && **at <= '9'; ++*at)
         number = number < MAX_FIELD ? number * 10 + (**at - '0') : MAX_FIELD;
     return number < MAX_FIELD ? number : MAX_FIELD;
 }
 
-static unsigned take_size(const char **at) {
-    if (take(at, 'h'))
-        return take(at, 'h') ? 1 : 2;
-    if (take(at, 'l')) {
-        (void)take(at, 'l');
+static unsigned parse_size(const char **at) {
+    if (accept(at, 'h'))
+        return accept(at, 'h') ? 1 : 2;
+    if (accept(at, 'l')) {
+        (void)accept(at, 'l');
         return 8;
     }
     return 4;
@@ -118,11 +118,11 @@ static conversion parse_conversion(const char *text) {
     for (; *at && strchr("-+ #0", *at); at++)
         if (!strchr(c.flags, *at))
             c.flags[flags++] = *at;
-    c.width = take(&at, '*') ? INT_MIN : take_number(&at);
-    if (take(&at, '.'))
-        c.precision = take(&at, '*') ? INT_MIN : take_number(&at);
+    c.width = accept(&at, '*') ? INT_MIN : parse_number(&at);
+    if (accept(&at, '.'))
+        c.precision = accept(&at, '*') ? INT_MIN : parse_number(&at);
     c.stars = (c.width == INT_MIN ? 1u : 0u) + (c.precision == INT_MIN ? 1u : 0u);
-    c.bytes = take_size(&at);
+    c.bytes = parse_size(&at);
     if (*at && strchr("diouxXcsfFeEgGaAp%", *at))
         c.type = *at++;
     c.length = (size_t)(at - text);
@@ -141,7 +141,7 @@ static ptx_status read_star(printing *p, int *number) {
 
 /* ---- output ---- */
 
-static ptx_status put(const printing *p, const char *text, size_t length) {
+static ptx_status print_text(const printing *p, const char *text, size_t length) {
     return ptx_output_append(p->w, p->in, p->lane, text, length);
 }
 
@@ -181,7 +181,7 @@ static ptx_status print_value(const printing *p, const conversion *c, u64 value,
                              "out of memory for the text that is printed");
         write_conversion(text, (size_t)length + 1, c, value, string);
     }
-    ptx_status status = length > 0 ? put(p, text, (size_t)length) : PTX_OK;
+    ptx_status status = length > 0 ? print_text(p, text, (size_t)length) : PTX_OK;
     if (text != brief)
         free(text);
     return status;
@@ -189,9 +189,9 @@ static ptx_status print_value(const printing *p, const conversion *c, u64 value,
 
 static ptx_status print_conversion(printing *p, conversion *c) {
     if (c->type == '%' && c->length == 2)
-        return put(p, "%", 1);
+        return print_text(p, "%", 1);
     if (!c->type || c->type == '%' || p->count + c->stars + 1 > MAX_ARGUMENTS)
-        return put(p, c->text, c->length);
+        return print_text(p, c->text, c->length);
     u64 value = 0;
     char *string = NULL;
     ptx_status status = read_star(p, &c->width);
@@ -215,7 +215,7 @@ static ptx_status print_format(printing *p, const char *format) {
     while (*format && status == PTX_OK) {
         const size_t plain = strcspn(format, "%");
         if (plain) {
-            status = put(p, format, plain);
+            status = print_text(p, format, plain);
             format += plain;
             continue;
         }

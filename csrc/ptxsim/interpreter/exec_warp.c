@@ -4,11 +4,11 @@
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 
-ptx_status ptx_need_whole_warp(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
+ptx_status ptx_require_whole_warp(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     if (mask == PTX_ALL_LANES)
         return PTX_OK;
-    if (!w->alone && w->live & ~mask)
-        return PTX_APART;
+    if (!w->no_more_lanes && w->live & ~mask)
+        return PTX_DIVERGED_RETRY;
     return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
                      "all lanes of the warp must execute it together: lanes 0x%08x are here, 0x%08x are not",
                      mask, ~mask);
@@ -23,8 +23,8 @@ static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "the lane is not in its own membermask 0x%08x",
                              members[i]);
         uint32_t missing = members[i] & w->live & ~mask;
-        if (missing && !w->alone)
-            return PTX_APART;
+        if (missing && !w->no_more_lanes)
+            return PTX_DIVERGED_RETRY;
         if (missing)
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER,
                              "the membermask 0x%08x names lanes that are elsewhere (0x%08x)", members[i],
@@ -34,7 +34,8 @@ static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
 }
 
 /* The frequent case first: everybody is here and is named by everybody. */
-static inline ptx_status members_here(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
+static inline ptx_status check_all_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
+                                           unsigned operand) {
     const ptx_u32 *members = ptx_lanes(w, in, operand);
     uint32_t common = mask;
     for (unsigned i = 0; i < PTX_LANES; i++)
@@ -95,7 +96,7 @@ static inline void exchange_all(ptx_warp *w, const ptx_instr *in, shuffle mode) 
 /* A lane whose source is not here reads something undefined in PTX: poison, so that it shows. */
 static inline __attribute__((always_inline)) ptx_status exchange(ptx_warp *w, const ptx_instr *in,
                                                                  uint32_t mask, shuffle mode) {
-    ptx_status status = members_here(w, in, mask, 5);
+    ptx_status status = check_all_members(w, in, mask, 5);
     if (status != PTX_OK)
         return status;
     if (mask == PTX_ALL_LANES) {
@@ -144,7 +145,7 @@ static inline uint32_t votes(const ptx_warp *w, const ptx_instr *in, uint32_t ma
 }
 
 PTX_HANDLER(vote_ballot) {
-    ptx_status status = members_here(w, in, mask, 2);
+    ptx_status status = check_all_members(w, in, mask, 2);
     if (status != PTX_OK)
         return status;
     uint32_t yes = votes(w, in, mask);
@@ -157,7 +158,7 @@ PTX_HANDLER(vote_ballot) {
 /* Stores a predicate from an expression of the yes-votes y and the voters v of each lane's membermask. */
 #define VOTE(name, value)                                                                                    \
     PTX_HANDLER(vote_##name) {                                                                               \
-        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        ptx_status status = check_all_members(w, in, mask, 2);                                               \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
         uint32_t yes = votes(w, in, mask), outcome = 0;                                                      \
@@ -177,12 +178,12 @@ VOTE(all, y == v)
 VOTE(uni, y == 0 || y == v)
 
 PTX_HANDLER(bar_warp_sync) {
-    return members_here(w, in, mask, 0);
+    return check_all_members(w, in, mask, 0);
 }
 
 /* The lowest lane of each membermask leads. */
 PTX_HANDLER(elect) {
-    ptx_status status = members_here(w, in, mask, 2);
+    ptx_status status = check_all_members(w, in, mask, 2);
     if (status != PTX_OK)
         return status;
     ptx_u32 *d = ptx_lanes(w, in, 0);
@@ -207,7 +208,7 @@ PTX_HANDLER(activemask) {
 /* ---- redux ---- */
 
 /* The lanes of `left` that name the same members as the first of them: mostly all. */
-static uint32_t alike(const ptx_u32 *members, uint32_t left) {
+static uint32_t same_members(const ptx_u32 *members, uint32_t left) {
     const uint32_t of = members[__builtin_ctz(left)];
     uint32_t same = 0;
     for (unsigned i = 0; i < PTX_LANES; ++i)
@@ -218,7 +219,7 @@ static uint32_t alike(const ptx_u32 *members, uint32_t left) {
 /* Combines the sources of each lane's membermask with an expression of x and y. */
 #define REDUX(name, T, value)                                                                                \
     PTX_HANDLER(redux_##name) {                                                                              \
-        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        ptx_status status = check_all_members(w, in, mask, 2);                                               \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
@@ -226,7 +227,7 @@ static uint32_t alike(const ptx_u32 *members, uint32_t left) {
         const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
         T result[PTX_LANES] = {0};                                                                           \
         for (uint32_t left = mask, same; left; left &= ~same) {                                              \
-            same = alike(members, left);                                                                     \
+            same = same_members(members, left);                                                              \
             uint32_t rest = members[__builtin_ctz(left)] & mask;                                             \
             T x = a[__builtin_ctz(rest)];                                                                    \
             while (rest &= rest - 1) {                                                                       \
@@ -254,7 +255,7 @@ REDUX(xor, u32, x ^ y)
 /* Which lanes of each membermask have the same value, or whether they all have. */
 #define MATCH(bits)                                                                                          \
     PTX_HANDLER(match_any_b##bits) {                                                                         \
-        ptx_status status = members_here(w, in, mask, 2);                                                    \
+        ptx_status status = check_all_members(w, in, mask, 2);                                               \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
@@ -271,7 +272,7 @@ REDUX(xor, u32, x ^ y)
         return PTX_OK;                                                                                       \
     }                                                                                                        \
     PTX_HANDLER(match_all_b##bits) {                                                                         \
-        ptx_status status = members_here(w, in, mask, 3);                                                    \
+        ptx_status status = check_all_members(w, in, mask, 3);                                               \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
@@ -298,26 +299,26 @@ MATCH(64)
 
 /* Nobody runs short of registers here. That all warps of a warpgroup ask for the same is seen when they end.
  */
-static ptx_status ask_registers(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool more) {
-    enum { LEAST = 24, MOST = 256, UNIT = 8 };
+static ptx_status set_max_registers(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool more) {
+    enum { MIN_REGISTERS = 24, MAX_REGISTERS = 256, REGISTER_STEP = 8 };
     if (mask != w->live)
-        return w->alone ? ptx_fault(w, in, -1, PTX_ERR_BARRIER,
-                                    "lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere", mask,
-                                    w->live & ~mask)
-                        : PTX_APART;
-    if (in->imm < LEAST || in->imm > MOST || in->imm % UNIT)
+        return w->no_more_lanes ? ptx_fault(w, in, -1, PTX_ERR_BARRIER,
+                                            "lanes 0x%08x are here, lanes 0x%08x of the warp are elsewhere",
+                                            mask, w->live & ~mask)
+                                : PTX_DIVERGED_RETRY;
+    if (in->imm < MIN_REGISTERS || in->imm > MAX_REGISTERS || in->imm % REGISTER_STEP)
         return ptx_fault(w, in, -1, PTX_ERR_ARGUMENT,
                          "setmaxnreg with %lld registers; a multiple of %d from %d to %d", (long long)in->imm,
-                         UNIT, LEAST, MOST);
-    w->registers_asked = (w->registers_asked + (u64)in->imm * 2 + more) * 0x9e3779b97f4a7c15u;
-    w->registers_in = in;
+                         REGISTER_STEP, MIN_REGISTERS, MAX_REGISTERS);
+    w->warpgroup_digest = (w->warpgroup_digest + (u64)in->imm * 2 + more) * 0x9e3779b97f4a7c15u;
+    w->warpgroup_last = in;
     return PTX_OK;
 }
 
 PTX_HANDLER(setmaxnreg_inc) {
-    return ask_registers(w, in, mask, true);
+    return set_max_registers(w, in, mask, true);
 }
 
 PTX_HANDLER(setmaxnreg_dec) {
-    return ask_registers(w, in, mask, false);
+    return set_max_registers(w, in, mask, false);
 }

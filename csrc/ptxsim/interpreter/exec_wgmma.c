@@ -9,91 +9,92 @@
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 #include "interpreter/matrix.h"
-#include "interpreter/products.h"
+#include "interpreter/wgmma_state.h"
 #include "reserve.h"
 
-enum { UNIT = PTX_LANES * 4, WARPGROUP = 4, CHUNK = 16, N = PTX_CORE_COLUMNS };
+enum { REGISTER_BYTES = PTX_LANES * 4, WARPGROUP = 4, CHUNK = 16, N = PTX_CORE_COLUMNS };
 
 /* What the warps of a warpgroup have executed must be the same, which is looked at when they end. */
-static ptx_status begin(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
-    ptx_status status = ptx_need_whole_warp(w, in, mask);
+static ptx_status begin_wgmma(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
+    ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status != PTX_OK)
         return status;
     if (w->index / WARPGROUP * WARPGROUP + WARPGROUP > w->worker->warp_count)
         return ptx_fault(w, in, -1, PTX_ERR_BARRIER, "the block has not all four warps of this warpgroup");
-    w->registers_asked = (w->registers_asked + (u64)(in - w->worker->kernel->code)) * 0x9e3779b97f4a7c15u;
-    w->registers_in = in;
-    if (w->products)
+    w->warpgroup_digest = (w->warpgroup_digest + (u64)(in - w->worker->kernel->code)) * 0x9e3779b97f4a7c15u;
+    w->warpgroup_last = in;
+    if (w->wgmma)
         return PTX_OK;
-    const size_t units = w->worker->kernel->register_bytes / UNIT;
-    ptx_products *p = calloc(1, sizeof *p);
+    const size_t count = w->worker->kernel->register_bytes / REGISTER_BYTES;
+    ptx_wgmma_state *p = calloc(1, sizeof *p);
     if (p) {
-        p->units = calloc(units, sizeof *p->units);
-        p->sums = malloc(units * UNIT);
+        p->registers = calloc(count, sizeof *p->registers);
+        p->accumulators = malloc(count * REGISTER_BYTES);
     }
-    w->products = p;
-    if (p && p->units && p->sums)
+    w->wgmma = p;
+    if (p && p->registers && p->accumulators)
         return PTX_OK;
-    ptx_products_free(w);
+    ptx_wgmma_free(w);
     return ptx_fault(w, in, -1, PTX_ERR_MEMORY, "out of memory for products");
 }
 
 PTX_HANDLER(wgmma_fence) {
-    ptx_status status = begin(w, in, mask);
+    ptx_status status = begin_wgmma(w, in, mask);
     if (status != PTX_OK)
         return status;
-    ptx_products *p = w->products;
+    ptx_wgmma_state *p = w->wgmma;
     p->fenced = true;
-    for (size_t i = 0; p->watched && i < w->worker->kernel->register_bytes / UNIT; i++)
-        p->units[i].touched = false;
+    for (size_t i = 0; p->active && i < w->worker->kernel->register_bytes / REGISTER_BYTES; i++)
+        p->registers[i].accessed = false;
     return PTX_OK;
 }
 
 PTX_HANDLER(wgmma_commit) {
-    ptx_status status = begin(w, in, mask);
+    ptx_status status = begin_wgmma(w, in, mask);
     if (status == PTX_OK)
-        w->products->groups++;
+        w->wgmma->committed_groups++;
     return status;
 }
 
-static void land(ptx_warp *w, uint32_t unit) {
-    ptx_product_unit *u = &w->products->units[unit];
-    memcpy(w->registers + (size_t)unit * UNIT, w->products->sums + (size_t)unit * UNIT, UNIT);
-    u->summing = 0;
-    u->landed = true;
-    w->products->pending--;
+static void write_back(ptx_warp *w, uint32_t index) {
+    ptx_wgmma_register *reg = &w->wgmma->registers[index];
+    memcpy(w->registers + (size_t)index * REGISTER_BYTES,
+           w->wgmma->accumulators + (size_t)index * REGISTER_BYTES, REGISTER_BYTES);
+    reg->accumulating = 0;
+    reg->completed_sum = true;
+    w->wgmma->pending--;
 }
 
-static void tell(const ptx_warp *w, const ptx_product_span *span, bool over) {
-    const ptx_async read = {.grouped = true,
-                            .over = over,
-                            .bytes = span->bytes,
-                            .from = {.block = w->block, .offset = span->offset}};
-    ptx_hooks_async(w, span->in, &read);
+static void notify_read(const ptx_warp *w, const ptx_wgmma_read *read, bool completed) {
+    const ptx_async event = {.grouped = true,
+                             .completed = completed,
+                             .bytes = read->bytes,
+                             .from = {.block = w->block, .offset = read->offset}};
+    ptx_hooks_async(w, read->in, &event);
 }
 
 PTX_HANDLER(wgmma_wait) {
-    ptx_status status = begin(w, in, mask);
+    ptx_status status = begin_wgmma(w, in, mask);
     if (status != PTX_OK)
         return status;
-    ptx_products *p = w->products;
-    const u32 last = p->groups > (u64)in->imm ? p->groups - (u32)in->imm : 0;
-    for (uint32_t i = 0; p->watched && i < w->worker->kernel->register_bytes / UNIT; i++) {
-        ptx_product_unit *u = &p->units[i];
-        if (u->summing && u->summing <= last)
-            land(w, i);
-        if (u->lent <= last)
-            u->lent = 0;
+    ptx_wgmma_state *p = w->wgmma;
+    const u32 last = p->committed_groups > (u64)in->imm ? p->committed_groups - (u32)in->imm : 0;
+    for (uint32_t i = 0; p->active && i < w->worker->kernel->register_bytes / REGISTER_BYTES; i++) {
+        ptx_wgmma_register *reg = &p->registers[i];
+        if (reg->accumulating && reg->accumulating <= last)
+            write_back(w, i);
+        if (reg->reading_a <= last)
+            reg->reading_a = 0;
     }
-    size_t kept = 0;
-    for (size_t i = 0; i < p->span_count; i++) {
-        const ptx_product_span span = p->spans[i];
-        if (span.group > last)
-            p->spans[kept++] = span;
+    size_t remaining = 0;
+    for (size_t i = 0; i < p->read_count; i++) {
+        const ptx_wgmma_read read = p->reads[i];
+        if (read.group > last)
+            p->reads[remaining++] = read;
         else if (w->block->observer_count)
-            tell(w, &span, true);
+            notify_read(w, &read, true);
     }
-    p->span_count = kept;
+    p->read_count = remaining;
     /* All lanes are here, and what the products have read or taken from them has been read. */
     if (w->block->observer_count)
         ptx_hooks_warp_sync(w);
@@ -144,13 +145,13 @@ typedef struct reader {
 
 static ptx_status read_chunk(reader *r, u32 at, u32 *elements, unsigned stride) {
     const unsigned bytes = 4 / ptx_matrix_packed(r->step.type), count = CHUNK / bytes;
-    uint8_t *place;
-    ptx_status status = ptx_locate(r->w, r->in, 0, PTX_SPACE_SHARED, at, CHUNK, CHUNK, &place);
+    uint8_t *host;
+    ptx_status status = ptx_locate(r->w, r->in, 0, PTX_SPACE_SHARED, at, CHUNK, CHUNK, &host);
     if (status != PTX_OK)
         return status;
     for (unsigned i = 0; i < count; i++) {
         u32 bits = 0;
-        memcpy(&bits, place + i * bytes, bytes);
+        memcpy(&bits, host + i * bytes, bytes);
         elements[i * stride] = bits;
     }
     r->lowest = at < r->lowest ? at : r->lowest;
@@ -171,15 +172,15 @@ static ptx_status read_matrix(reader *r, const matrix *m, u32 first, unsigned ro
 }
 
 /* What has been read is not to change before it has been waited for. */
-static ptx_status note_read(reader *r) {
-    ptx_products *p = r->w->products;
+static ptx_status record_read(reader *r) {
+    ptx_wgmma_state *p = r->w->wgmma;
     if (r->lowest >= r->end || !r->w->block->observer_count)
         return PTX_OK;
-    if (!ptx_reserve(&p->spans, &p->span_capacity, p->span_count, sizeof *p->spans))
+    if (!ptx_reserve(&p->reads, &p->read_capacity, p->read_count, sizeof *p->reads))
         return ptx_fault(r->w, r->in, -1, PTX_ERR_MEMORY, "out of memory for products");
-    p->spans[p->span_count] = (ptx_product_span){
-        .group = p->groups + 1, .in = r->in, .offset = r->lowest, .bytes = r->end - r->lowest};
-    tell(r->w, &p->spans[p->span_count++], false);
+    p->reads[p->read_count] = (ptx_wgmma_read){
+        .group = p->committed_groups + 1, .in = r->in, .offset = r->lowest, .bytes = r->end - r->lowest};
+    notify_read(r->w, &p->reads[p->read_count++], false);
     r->lowest = UINT32_MAX;
     r->end = 0;
     return PTX_OK;
@@ -188,14 +189,14 @@ static ptx_status note_read(reader *r) {
 /* ---- products ---- */
 
 /* Where the operands begin: D as it is written and as it is read, A, B, and whether there is an addend. */
-typedef struct places {
-    unsigned sums, a, b, keep;
+typedef struct operand_layout {
+    unsigned accumulators, a, b, keep;
     bool a_in_memory, minus_a, minus_b, a_transposed, b_transposed;
-} places;
+} operand_layout;
 
-static places places_of(const ptx_instr *in, ptx_core_step step) {
-    places at = {.sums = in->vector * (step.half ? 2u : 4u)};
-    at.a = 2 * at.sums;
+static operand_layout operand_layout_of(const ptx_instr *in, ptx_core_step step) {
+    operand_layout at = {.accumulators = in->vector * (step.half ? 2u : 4u)};
+    at.a = 2 * at.accumulators;
     at.keep = in->operand_count - 1;
     at.b = at.keep - 1;
     at.a_in_memory = at.b == at.a + 1;
@@ -214,69 +215,69 @@ static places places_of(const ptx_instr *in, ptx_core_step step) {
     return at;
 }
 
-static ptx_status check_registers(ptx_warp *w, const ptx_instr *in, const places *at) {
-    const ptx_products *p = w->products;
+static ptx_status check_registers(ptx_warp *w, const ptx_instr *in, const operand_layout *at) {
+    const ptx_wgmma_state *p = w->wgmma;
     const ptx_kernel *kernel = w->worker->kernel;
     if (!p->fenced)
         return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
                          "a wgmma.fence must come before the first wgmma.mma_async");
-    for (unsigned i = 0; i < at->sums; i++) {
-        const ptx_product_unit *u = &p->units[in->op[i] / UNIT];
-        if (u->touched)
+    for (unsigned i = 0; i < at->accumulators; i++) {
+        const ptx_wgmma_register *reg = &p->registers[in->op[i] / REGISTER_BYTES];
+        if (reg->accessed)
             return ptx_fault(
                 w, in, -1, PTX_ERR_BARRIER,
                 "registers of the sum have been read or written since the product at PTX line %u, and "
                 "there was no wgmma.fence since",
-                kernel->source[u->in - kernel->code].line);
-        if (u->lent)
+                kernel->source[reg->in - kernel->code].line);
+        if (reg->reading_a)
             return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
                              "the wgmma.mma_async at PTX line %u still takes A from a register of the sum",
-                             kernel->source[u->in - kernel->code].line);
+                             kernel->source[reg->in - kernel->code].line);
     }
     for (unsigned i = at->a; i < at->b && !at->a_in_memory; i++)
-        if (ptx_role_of(in, i) == PTX_ROLE_READ && p->units[in->op[i] / UNIT].summing)
+        if (ptx_role_of(in, i) == PTX_ROLE_READ && p->registers[in->op[i] / REGISTER_BYTES].accumulating)
             return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
                              "a register of A is one that a wgmma.mma_async still sums into");
     return PTX_OK;
 }
 
 /* The registers of D get what they are to hold; those of products under way give it. */
-static void bring_sums(ptx_warp *w, const ptx_instr *in, const places *at) {
-    for (unsigned i = 0; i < at->sums; i++)
-        if (w->products->units[in->op[i] / UNIT].summing)
-            land(w, in->op[i] / UNIT);
+static void write_back_accumulators(ptx_warp *w, const ptx_instr *in, const operand_layout *at) {
+    for (unsigned i = 0; i < at->accumulators; i++)
+        if (w->wgmma->registers[in->op[i] / REGISTER_BYTES].accumulating)
+            write_back(w, in->op[i] / REGISTER_BYTES);
 }
 
-static void begin_sums(ptx_warp *w, const ptx_instr *in, const places *at) {
-    ptx_products *p = w->products;
-    for (unsigned i = 0; i < at->sums; i++) {
-        const uint32_t unit = in->op[i] / UNIT;
-        memcpy(p->sums + (size_t)unit * UNIT, w->registers + in->op[i], UNIT);
-        memset(w->registers + in->op[i], PTX_POISON, UNIT);
-        p->units[unit] = (ptx_product_unit){.summing = p->groups + 1, .in = in};
+static void start_accumulators(ptx_warp *w, const ptx_instr *in, const operand_layout *at) {
+    ptx_wgmma_state *p = w->wgmma;
+    for (unsigned i = 0; i < at->accumulators; i++) {
+        const uint32_t index = in->op[i] / REGISTER_BYTES;
+        memcpy(p->accumulators + (size_t)index * REGISTER_BYTES, w->registers + in->op[i], REGISTER_BYTES);
+        memset(w->registers + in->op[i], PTX_POISON, REGISTER_BYTES);
+        p->registers[index] = (ptx_wgmma_register){.accumulating = p->committed_groups + 1, .in = in};
         p->pending++;
     }
     for (unsigned i = at->a; i < at->b && !at->a_in_memory; i++) {
         if (ptx_role_of(in, i) != PTX_ROLE_READ) /* a constant */
             continue;
-        p->units[in->op[i] / UNIT].lent = p->groups + 1;
-        p->units[in->op[i] / UNIT].in = in;
+        p->registers[in->op[i] / REGISTER_BYTES].reading_a = p->committed_groups + 1;
+        p->registers[in->op[i] / REGISTER_BYTES].in = in;
     }
-    p->watched = true;
+    p->active = true;
 }
 
 static u64 descriptor(const ptx_warp *w, const ptx_instr *in, unsigned operand) {
     return ((const ptx_u64 *)ptx_lanes(w, in, operand))[0];
 }
 
-static ptx_status read_a(reader *r, const places *at, ptx_core_parts *parts) {
+static ptx_status read_a(reader *r, const operand_layout *at, ptx_core_parts *parts) {
     u32 bits[PTX_CORE_ELEMENTS];
     const u32 first = r->w->index % WARPGROUP * PTX_CORE_ROWS;
     if (at->a_in_memory) {
         const matrix m = matrix_of(descriptor(r->w, r->in, at->a), at->a_transposed);
         ptx_status status = read_matrix(r, &m, first, PTX_CORE_ROWS, bits, r->step.k, 1);
         if (status == PTX_OK)
-            status = note_read(r);
+            status = record_read(r);
         if (status != PTX_OK)
             return status;
     } else {
@@ -286,7 +287,7 @@ static ptx_status read_a(reader *r, const places *at, ptx_core_parts *parts) {
     return PTX_OK;
 }
 
-static ptx_status multiply_all(reader *r, const places *at) {
+static ptx_status multiply_tiles(reader *r, const operand_layout *at) {
     ptx_warp *w = r->w;
     const ptx_instr *in = r->in;
     ptx_core_parts a, b;
@@ -305,21 +306,21 @@ static ptx_status multiply_all(reader *r, const places *at) {
         ptx_core_multiply(r->step, PTX_CORE_ROWS, &a, &b, d);
         ptx_matrix_scatter_d(w, in, first, r->step.half, d);
     }
-    return status == PTX_OK ? note_read(r) : status;
+    return status == PTX_OK ? record_read(r) : status;
 }
 
 static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, ptx_core_step step) {
-    const places at = places_of(in, step);
+    const operand_layout at = operand_layout_of(in, step);
     reader r = {.w = w, .in = in, .step = step, .lowest = UINT32_MAX};
-    ptx_status status = begin(w, in, mask);
+    ptx_status status = begin_wgmma(w, in, mask);
     if (status == PTX_OK)
         status = check_registers(w, in, &at);
     if (status != PTX_OK)
         return status;
-    bring_sums(w, in, &at);
-    status = multiply_all(&r, &at);
+    write_back_accumulators(w, in, &at);
+    status = multiply_tiles(&r, &at);
     if (status == PTX_OK)
-        begin_sums(w, in, &at);
+        start_accumulators(w, in, &at);
     return status;
 }
 

@@ -8,8 +8,8 @@
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 #include "interpreter/lanes.h"
-#include "interpreter/products.h"
 #include "interpreter/splits.h"
+#include "interpreter/wgmma_state.h"
 
 /* ---- divergence ---- */
 
@@ -18,7 +18,7 @@ static bool pop(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[--warp->depth];
         warp->pc = top->pc;
-        warp->meeting = top->meeting;
+        warp->reconvergence_pc = top->reconvergence_pc;
         warp->active = top->mask & warp->live;
         if (warp->active)
             return true;
@@ -26,25 +26,26 @@ static bool pop(ptx_warp *warp) {
     return false;
 }
 
-static void push(ptx_warp *warp, uint32_t pc, uint32_t meeting, uint32_t mask) {
-    warp->stack[warp->depth++] = (ptx_stack_entry){.pc = pc, .meeting = meeting, .mask = mask};
+static void push(ptx_warp *warp, uint32_t pc, uint32_t reconvergence_pc, uint32_t mask) {
+    warp->stack[warp->depth++] =
+        (ptx_stack_entry){.pc = pc, .reconvergence_pc = reconvergence_pc, .mask = mask};
 }
 
 /* Some lanes branch and some don't. All meet again at the branch's meeting point, where the entry below goes
    on with them; if that is where they were to meet anyway, an entry for it exists. A side that comes to a
    collective instruction waits for the other if that one comes to none: its lanes may be about to exit. */
 static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
-    uint32_t target = in->op[0], meeting = in->op[1], next = warp->pc + 1;
-    if (meeting != warp->meeting && meeting != PTX_NO_PC)
-        push(warp, meeting, warp->meeting, warp->active);
+    uint32_t target = in->op[0], reconvergence_pc = in->op[1], next = warp->pc + 1;
+    if (reconvergence_pc != warp->reconvergence_pc && reconvergence_pc != PTX_NO_PC)
+        push(warp, reconvergence_pc, warp->reconvergence_pc, warp->active);
     uint32_t stay = warp->active & ~taken;
     bool target_first = in->next_syncs && !in->target_syncs;
-    uint32_t later = target_first ? next : target, later_mask = target_first ? stay : taken;
-    if (later != meeting)
-        push(warp, later, meeting, later_mask);
+    uint32_t pushed = target_first ? next : target, pushed_mask = target_first ? stay : taken;
+    if (pushed != reconvergence_pc)
+        push(warp, pushed, reconvergence_pc, pushed_mask);
     warp->pc = target_first ? target : next;
     warp->active = target_first ? taken : stay;
-    warp->meeting = meeting;
+    warp->reconvergence_pc = reconvergence_pc;
 }
 
 /* Lanes may have come to one place by ways that the stack keeps apart: two copies of a branch, say, that the
@@ -52,25 +53,26 @@ static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
    first, until they come to it too. */
 
 /* Where all that would meet the active lanes later are among them, they need not meet. */
-static void skip_meetings(ptx_warp *warp) {
+static void drop_redundant_entries(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[warp->depth - 1];
         uint32_t lanes = top->mask & warp->live;
         if (lanes && lanes != warp->active)
             return;
         if (lanes)
-            warp->meeting = top->meeting;
+            warp->reconvergence_pc = top->reconvergence_pc;
         warp->depth--;
     }
 }
 
-static bool is_beside(const ptx_warp *warp, const ptx_stack_entry *entry) {
-    return entry->meeting == warp->meeting && !(entry->mask & warp->active);
+static bool is_sibling(const ptx_warp *warp, const ptx_stack_entry *entry) {
+    return entry->reconvergence_pc == warp->reconvergence_pc && !(entry->mask & warp->active);
 }
 
-static void trade_places(ptx_warp *warp, ptx_stack_entry *entry, bool held) {
+static void swap_with_entry(ptx_warp *warp, ptx_stack_entry *entry, bool blocked) {
     const ptx_stack_entry other = *entry;
-    *entry = (ptx_stack_entry){.pc = warp->pc, .meeting = warp->meeting, .mask = warp->active, .held = held};
+    *entry = (ptx_stack_entry){
+        .pc = warp->pc, .reconvergence_pc = warp->reconvergence_pc, .mask = warp->active, .blocked = blocked};
     warp->pc = other.pc;
     warp->active = other.mask & warp->live;
 }
@@ -78,49 +80,49 @@ static void trade_places(ptx_warp *warp, ptx_stack_entry *entry, bool held) {
 /* Joins the active lanes with others that are at the same instruction, or lets others go on; false when there
    are none that could. */
 static bool regroup(ptx_warp *warp) {
-    skip_meetings(warp);
-    ptx_stack_entry *free_one = NULL;
-    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);) {
+    drop_redundant_entries(warp);
+    ptx_stack_entry *candidate = NULL;
+    for (uint32_t k = warp->depth; k-- > 0 && is_sibling(warp, &warp->stack[k]);) {
         ptx_stack_entry *entry = &warp->stack[k];
         if (entry->pc == warp->pc) {
             warp->active |= entry->mask & warp->live;
             memmove(entry, entry + 1, (--warp->depth - k) * sizeof *entry);
             return true;
         }
-        if (!free_one && !entry->held && (entry->mask & warp->live))
-            free_one = entry;
+        if (!candidate && !entry->blocked && (entry->mask & warp->live))
+            candidate = entry;
     }
-    if (free_one)
-        trade_places(warp, free_one, true);
-    return free_one != NULL;
+    if (candidate)
+        swap_with_entry(warp, candidate, true);
+    return candidate != NULL;
 }
 
 /* A warp that waits for memory may wait for its own lanes. */
-static void let_others_go_on(ptx_warp *warp) {
+static void yield_to_siblings(ptx_warp *warp) {
     ptx_splits_rotate(warp);
-    for (uint32_t k = warp->depth; k-- > 0 && is_beside(warp, &warp->stack[k]);)
-        if (!warp->stack[k].held && (warp->stack[k].mask & warp->live)) {
-            trade_places(warp, &warp->stack[k], false);
+    for (uint32_t k = warp->depth; k-- > 0 && is_sibling(warp, &warp->stack[k]);)
+        if (!warp->stack[k].blocked && (warp->stack[k].mask & warp->live)) {
+            swap_with_entry(warp, &warp->stack[k], false);
             return;
         }
 }
 
 /* ---- barriers ---- */
 
-static bool votes_at(const ptx_instr *in) {
+static bool is_reduction(const ptx_instr *in) {
     return in->opcode == PTX_OP_bar_red_popc || in->opcode == PTX_OP_bar_red_and ||
            in->opcode == PTX_OP_bar_red_or;
 }
 
 /* What a barrier that counts or combines gives to the threads of a warp that it lets go on. */
-static void give_votes(ptx_warp *warp, const ptx_votes *votes) {
+static void write_reduction(ptx_warp *warp, const ptx_votes *votes) {
     const ptx_instr *in = &warp->worker->kernel->code[warp->pc - 1];
     const uint32_t mask = warp->active;
     if (in->opcode == PTX_OP_bar_red_popc) {
         ptx_u32 *d = ptx_lanes(warp, in, 0);
         for (uint32_t left = mask; left; left &= left - 1)
             d[__builtin_ctz(left)] = votes->yes;
-    } else if (votes_at(in)) {
+    } else if (is_reduction(in)) {
         const bool any = in->opcode == PTX_OP_bar_red_or;
         const bool outcome = any ? votes->yes > 0 : votes->yes == votes->threads;
         ptx_set_predicate(warp, in, 0, mask, outcome ? PTX_ALL_LANES : 0);
@@ -135,13 +137,13 @@ static void release(ptx_block *block, uint32_t barrier) {
             continue;
         warp->state = PTX_WARP_READY;
         released |= 1u << i;
-        give_votes(warp, &block->votes[barrier]);
+        write_reduction(warp, &block->votes[barrier]);
     }
     block->waiting[barrier] = 0;
     block->votes[barrier] = (ptx_votes){0};
     if (block->observer_count && released)
         ptx_hooks_barrier(block, released);
-    block->passed[barrier] = 0;
+    block->barrier_arrivals[barrier] = 0;
 }
 
 static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t expected) {
@@ -151,15 +153,16 @@ static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t exp
 }
 
 /* Arrives at a barrier, for as many threads as given, and goes on. */
-static ptx_status pass(ptx_warp *warp, const ptx_instr *in, uint32_t barrier, uint32_t threads) {
+static ptx_status arrive_without_waiting(ptx_warp *warp, const ptx_instr *in, uint32_t barrier,
+                                         uint32_t threads) {
     ptx_block *block = warp->block;
     if (threads == 0)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "who arrives at a barrier without waiting says for how many threads it is");
-    if (block->passed[barrier] >> warp->index & 1)
+    if (block->barrier_arrivals[barrier] >> warp->index & 1)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "the warp arrived at barrier %u before, and the barrier is not complete", barrier);
-    block->passed[barrier] |= 1u << warp->index;
+    block->barrier_arrivals[barrier] |= 1u << warp->index;
     if (block->observer_count)
         ptx_hooks_barrier_arrive(warp, barrier);
     release_if_complete(block, barrier, threads / PTX_LANES);
@@ -168,7 +171,7 @@ static ptx_status pass(ptx_warp *warp, const ptx_instr *in, uint32_t barrier, ui
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     const unsigned lane = (unsigned)__builtin_ctz(mask);
-    const bool votes = votes_at(in); /* result, barrier, perhaps threads, predicate */
+    const bool votes = is_reduction(in); /* result, barrier, perhaps threads, predicate */
     const bool all = votes && in->operand_count == 3;
     const uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, votes))[lane];
     const uint32_t threads = all ? 0 : ((const ptx_u32 *)ptx_lanes(warp, in, votes + 1u))[lane];
@@ -180,7 +183,7 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
                          "the thread count %u of the barrier is no multiple of %d", threads, PTX_LANES);
     warp->block->waiting[barrier]++;
     if (in->opcode == PTX_OP_barrier_arrive)
-        return pass(warp, in, barrier, threads);
+        return arrive_without_waiting(warp, in, barrier, threads);
     warp->state = PTX_WARP_WAITING;
     warp->barrier = barrier;
     warp->expected = threads / PTX_LANES;
@@ -195,7 +198,7 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 }
 
 /* The warps of a warpgroup, once all have ended: they must have asked for registers together. */
-static ptx_status check_registers(const ptx_warp *ended) {
+static ptx_status check_warpgroup(const ptx_warp *ended) {
     enum { WARPGROUP = 4 };
     ptx_warp *warps = ended->block->warps;
     const unsigned first = ended->index / WARPGROUP * WARPGROUP, count = ended->worker->warp_count;
@@ -204,28 +207,29 @@ static ptx_status check_registers(const ptx_warp *ended) {
         if (warps[i].state != PTX_WARP_DONE)
             return PTX_OK;
     for (unsigned i = first; i < end; i++)
-        if (warps[i].registers_asked != warps[first].registers_asked)
-            return ptx_fault(
-                &warps[i], warps[i].registers_in ? warps[i].registers_in : warps[first].registers_in, -1,
-                PTX_ERR_BARRIER, "the warps of a warpgroup do not all execute this, or not with one number");
+        if (warps[i].warpgroup_digest != warps[first].warpgroup_digest)
+            return ptx_fault(&warps[i],
+                             warps[i].warpgroup_last ? warps[i].warpgroup_last : warps[first].warpgroup_last,
+                             -1, PTX_ERR_BARRIER,
+                             "the warps of a warpgroup do not all execute this, or not with one number");
     return PTX_OK;
 }
 
 /* A warp that is done no longer counts, which may complete a barrier that waits for all. */
-static ptx_status finish(ptx_warp *warp) {
+static ptx_status end_warp(ptx_warp *warp) {
     ptx_block *block = warp->block;
     warp->state = PTX_WARP_DONE;
-    if (warp->outgoing_count)
-        return ptx_fault(warp, warp->outgoing->in, (int)warp->outgoing->lane, PTX_ERR_BARRIER,
+    if (warp->pending_store_count)
+        return ptx_fault(warp, warp->pending_stores->in, (int)warp->pending_stores->lane, PTX_ERR_BARRIER,
                          "the warp ends while this copy out of shared memory is under way: nobody waited for "
                          "its group");
-    if (ptx_products_end(warp) != PTX_OK || check_registers(warp) != PTX_OK)
+    if (ptx_wgmma_end(warp) != PTX_OK || check_warpgroup(warp) != PTX_OK)
         return PTX_ERR_BARRIER;
     if (--block->live_warps == 0) {
         block->cluster->live_blocks--;
         if (block->observer_count)
             ptx_hooks_block(block, false);
-        return ptx_copies_check(block);
+        return ptx_bulk_copies_check(block);
     }
     for (unsigned i = 0; i < warp->worker->warp_count; i++) {
         const ptx_warp *other = &block->warps[i];
@@ -252,19 +256,19 @@ static void complete_cluster_barrier(ptx_cluster *cluster) {
         if (cluster->blocks[b]->live_warps && cluster->blocks[b]->observer_count)
             ptx_hooks_cluster_barrier(cluster->blocks[b]);
     FOR_EACH_WARP(cluster, warp) {
-        warp->passing |= warp->arrived;
-        warp->arrived = 0;
+        warp->cluster_released |= warp->cluster_arrived;
+        warp->cluster_arrived = 0;
         if (warp->state == PTX_WARP_AT_CLUSTER)
             warp->state = PTX_WARP_READY;
     }
 }
 
 static ptx_status arrive_at_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    uint32_t again = mask & (warp->arrived | warp->passing);
+    uint32_t again = mask & (warp->cluster_arrived | warp->cluster_released);
     if (again)
         return ptx_fault(warp, in, __builtin_ctz(again), PTX_ERR_BARRIER,
                          "the thread arrived at the cluster's barrier before and has not waited since");
-    warp->arrived |= mask;
+    warp->cluster_arrived |= mask;
     warp->block->cluster->arrived_threads += (uint32_t)__builtin_popcount(mask);
     warp->pc++;
     complete_cluster_barrier(warp->block->cluster);
@@ -273,15 +277,15 @@ static ptx_status arrive_at_cluster(ptx_warp *warp, const ptx_instr *in, uint32_
 
 /* Where the barrier is not complete the warp stays at the instruction, which runs again when it is. */
 static ptx_status wait_for_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    uint32_t absent = mask & ~(warp->arrived | warp->passing);
+    uint32_t absent = mask & ~(warp->cluster_arrived | warp->cluster_released);
     if (absent)
         return ptx_fault(warp, in, __builtin_ctz(absent), PTX_ERR_BARRIER,
                          "the thread waits at the cluster's barrier without having arrived");
-    if (mask & ~warp->passing) {
+    if (mask & ~warp->cluster_released) {
         warp->state = PTX_WARP_AT_CLUSTER;
         return PTX_OK;
     }
-    warp->passing &= ~mask;
+    warp->cluster_released &= ~mask;
     warp->pc++;
     return PTX_OK;
 }
@@ -324,25 +328,25 @@ ptx_status ptx_deadlock(ptx_cluster *cluster) {
 /* ---- one warp ---- */
 
 /* Lanes leave the kernel; goes on with those that are left. */
-static ptx_status leave(ptx_warp *warp, uint32_t mask) {
+static ptx_status exit_lanes(ptx_warp *warp, uint32_t mask) {
     ptx_status status = PTX_OK;
     ptx_cluster *cluster = warp->block->cluster;
     warp->live &= ~mask;
     warp->active &= ~mask;
     cluster->live_threads -= (uint32_t)__builtin_popcount(mask);
-    cluster->arrived_threads -= (uint32_t)__builtin_popcount(mask & warp->arrived);
-    warp->arrived &= ~mask;
+    cluster->arrived_threads -= (uint32_t)__builtin_popcount(mask & warp->cluster_arrived);
+    warp->cluster_arrived &= ~mask;
     ptx_splits_release(warp);
     if (warp->active)
         warp->pc++;
     else if (!pop(warp) && !ptx_splits_take(warp))
-        status = finish(warp);
+        status = end_warp(warp);
     complete_cluster_barrier(cluster);
     return status;
 }
 
 /* A barrier that lanes have come to; those of the warp that are elsewhere are waited for if need be. */
-static ptx_status meet_at_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+static ptx_status reach_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     bool together = in->kind == PTX_BARRIER || in->aligned;
     if (mask == 0) {
         warp->pc++;
@@ -376,13 +380,13 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
         return PTX_OK;
     case PTX_EXIT:
         if (mask)
-            return leave(warp, mask);
+            return exit_lanes(warp, mask);
         warp->pc++;
         return PTX_OK;
     case PTX_BARRIER:
     case PTX_CLUSTER_ARRIVE:
     case PTX_CLUSTER_WAIT:
-        return meet_at_barrier(warp, in, mask);
+        return reach_barrier(warp, in, mask);
     default:
         warp->pc++;
         return mask ? ptx_fault(warp, in, __builtin_ctz(mask), PTX_ERR_TRAP, "the kernel executed a trap")
@@ -391,27 +395,27 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 }
 
 /* For an instruction that misses lanes: PTX_OK when others go on first, and it is executed again later. */
-static ptx_status bring_together(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
+static ptx_status gather_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     if (mask == warp->active && (regroup(warp) || ptx_splits_gather(warp, true)))
         return PTX_OK;
-    warp->alone = true;
+    warp->no_more_lanes = true;
     return ptx_handlers[in->opcode](warp, in, mask);
 }
 
 /* For a warp that waits for memory in vain: lanes that wait at reconvergence points may be those that would
    change it. */
-static ptx_status wake_waiting(ptx_warp *warp, const ptx_instr *in) {
+static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     ptx_worker *worker = warp->worker;
-    if (worker->patience == PTX_GIVES_UP)
+    if (worker->stall_action == PTX_STALL_DEADLOCK)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "deadlock: the warp waits for memory to change that no block left will write to");
     if (!ptx_splits_divide(warp)) {
-        let_others_go_on(warp);
+        yield_to_siblings(warp);
         return PTX_OK;
     }
     warp->stalled = false;
-    warp->moved = true;
-    worker->patience = PTX_WAITS;
+    warp->progressed = true;
+    worker->stall_action = PTX_STALL_WAIT;
     return PTX_OK;
 }
 
@@ -426,31 +430,32 @@ static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t c
 }
 
 /* These look at their registers themselves. */
-static inline bool is_product(const ptx_instr *in) {
+static inline bool is_wgmma(const ptx_instr *in) {
     return in->opcode >= PTX_OP_wgmma_fence && in->opcode <= PTX_OP_wgmma_half;
 }
 
 /* Compiled with and without observers, and for kernels whose products are watched. */
 static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed,
-                                                                    bool watched) {
+                                                                    bool checks_wgmma) {
     const ptx_instr *code = warp->worker->kernel->code;
     const uint32_t *predicates = warp->predicates;
     ptx_status status = PTX_OK;
-    const uint32_t quantum = warp->left ? warp->left : PTX_QUANTUM;
+    const uint32_t quantum = warp->quantum_left ? warp->quantum_left : PTX_QUANTUM;
     uint32_t left = quantum;
     warp->stalled = false;
-    warp->moved = warp->moved && warp->left;
-    warp->left = 0;
+    warp->progressed = warp->progressed && warp->quantum_left;
+    warp->quantum_left = 0;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
         /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
            point */
-        uint32_t pc = warp->pc, meeting = warp->meeting, active = warp->active;
+        uint32_t pc = warp->pc, reconvergence_pc = warp->reconvergence_pc, active = warp->active;
         const ptx_instr *in = &code[pc];
         uint32_t mask = 0;
         bool at_control = false;
-        while (left && pc != meeting) {
-            if (!observed && !watched && in->plain) {
-                const uint32_t end = meeting > pc && meeting - pc < left ? meeting : pc + left;
+        while (left && pc != reconvergence_pc) {
+            if (!observed && !checks_wgmma && in->plain) {
+                const uint32_t end =
+                    reconvergence_pc > pc && reconvergence_pc - pc < left ? reconvergence_pc : pc + left;
                 const uint32_t done = run_plain(warp, in, end - pc, &status);
                 in += done, pc += done, left -= done;
                 if (status != PTX_OK) {
@@ -461,15 +466,15 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
                     continue;
             }
             mask = active & (predicates[in->guard] ^ in->guard_flip);
-            if (in->ordered && mask && !warp->block->cluster->in_turn) {
-                status = PTX_EARLY;
+            if (in->needs_ticket && mask && !warp->block->cluster->has_ticket) {
+                status = PTX_AWAIT_TICKET;
                 break;
             }
             left--;
             if (observed)
                 ptx_hooks_issue(warp, in, mask);
-            if (watched && mask && warp->products && warp->products->watched && !is_product(in) &&
-                (status = ptx_products_check(warp, in)) != PTX_OK)
+            if (checks_wgmma && mask && warp->wgmma && warp->wgmma->active && !is_wgmma(in) &&
+                (status = ptx_wgmma_check(warp, in)) != PTX_OK)
                 break;
             if (in->kind == PTX_BRANCH && (mask == active || mask == 0)) {
                 pc = mask ? in->op[0] : pc + 1;
@@ -485,20 +490,20 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
         warp->pc = pc;
         if (at_control)
             status = control(warp, in, mask);
-        else if (pc == meeting)
+        else if (pc == reconvergence_pc)
             pop(warp);
-        if (status == PTX_PAUSED || status == PTX_STUCK) {
+        if (status == PTX_YIELD || status == PTX_NO_PROGRESS) {
             warp->pc++;
-            if (status == PTX_PAUSED)
-                let_others_go_on(warp);
-            status = status == PTX_PAUSED ? PTX_OK : wake_waiting(warp, in);
+            if (status == PTX_YIELD)
+                yield_to_siblings(warp);
+            status = status == PTX_YIELD ? PTX_OK : split_waiting_lanes(warp, in);
             break;
         }
-        if (status == PTX_APART)
-            status = bring_together(warp, in, mask);
+        if (status == PTX_DIVERGED_RETRY)
+            status = gather_lanes(warp, in, mask);
     }
-    if (status == PTX_EARLY)
-        warp->left = left;
+    if (status == PTX_AWAIT_TICKET)
+        warp->quantum_left = left;
     warp->worker->steps += quantum - left;
     return status;
 }
@@ -511,12 +516,12 @@ static ptx_status run_observed_warp(ptx_warp *warp) {
     return run_warp_as(warp, true, true);
 }
 
-static ptx_status run_watched_warp(ptx_warp *warp) {
+static ptx_status run_wgmma_warp(ptx_warp *warp) {
     return run_warp_as(warp, false, true);
 }
 
 ptx_status ptx_warp_run(ptx_warp *warp) {
-    if (!warp->block->observer_count && warp->worker->kernel->products)
-        return run_watched_warp(warp);
+    if (!warp->block->observer_count && warp->worker->kernel->uses_wgmma)
+        return run_wgmma_warp(warp);
     return warp->block->observer_count ? run_observed_warp(warp) : run_warp(warp);
 }

@@ -4,16 +4,16 @@
 #include "interpreter/lanes.h"
 
 /* Calls one hook of every observer that has it. */
-#define TELL(block, hook, ...)                                                                               \
+#define NOTIFY(block, hook, ...)                                                                             \
     for (unsigned o = 0; o < (block)->observer_count; o++)                                                   \
         if ((block)->observers[o].hooks->hook)                                                               \
     (block)->observers[o].hooks->hook((block)->observers[o].state, __VA_ARGS__)
 
 ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error) {
     const ptx_launch_config *config = block->worker->run->config;
-    if (config->observer_count > PTX_OBSERVERS)
+    if (config->observer_count > PTX_MAX_OBSERVERS)
         return ptx_fail(error, PTX_ERR_ARGUMENT, "%zu observers; a launch takes up to %d",
-                        config->observer_count, PTX_OBSERVERS);
+                        config->observer_count, PTX_MAX_OBSERVERS);
     for (size_t i = 0; i < config->observer_count; i++) {
         ptx_observer *observer = config->observers[i];
         void *state = observer->hooks->attach(observer, block->worker);
@@ -35,70 +35,70 @@ void ptx_hooks_detach(ptx_block *block) {
 
 void ptx_hooks_block(const ptx_block *block, bool begins) {
     if (begins) {
-        TELL(block, block_begin, block);
+        NOTIFY(block, block_begin, block);
     } else {
-        TELL(block, block_end, block);
+        NOTIFY(block, block_end, block);
     }
 }
 
 void ptx_hooks_access(const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    TELL(warp->block, access, warp, in, access);
+    NOTIFY(warp->block, access, warp, in, access);
 }
 
 void ptx_hooks_warp_sync(const ptx_warp *warp) {
-    TELL(warp->block, warp_sync, warp, PTX_ALL_LANES);
+    NOTIFY(warp->block, warp_sync, warp, PTX_ALL_LANES);
 }
 
 void ptx_hooks_barrier(const ptx_block *block, uint32_t mask) {
-    TELL(block, barrier, block, mask);
+    NOTIFY(block, barrier, block, mask);
 }
 
 void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier) {
-    TELL(warp->block, barrier_arrive, warp, barrier);
+    NOTIFY(warp->block, barrier_arrive, warp, barrier);
 }
 
 void ptx_hooks_absent_source(const ptx_warp *warp, const ptx_instr *in, unsigned lane, unsigned source) {
-    TELL(warp->block, absent_source, warp, in, lane, source);
+    NOTIFY(warp->block, absent_source, warp, in, lane, source);
 }
 
 void ptx_hooks_cluster_barrier(const ptx_block *block) {
-    TELL(block, cluster_barrier, block);
+    NOTIFY(block, cluster_barrier, block);
 }
 
 void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
-    TELL(warp->block, async, warp, in, copy);
+    NOTIFY(warp->block, async, warp, in, copy);
 }
 
 void ptx_hooks_async_fence(const ptx_warp *warp, uint32_t mask) {
-    TELL(warp->block, async_fence, warp, mask);
+    NOTIFY(warp->block, async_fence, warp, mask);
 }
 
-void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival) {
-    TELL(warp->block, mbarrier, warp, arrival);
+void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_mbarrier_event *arrival) {
+    NOTIFY(warp->block, mbarrier, warp, arrival);
 }
 
-void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask) {
-    TELL(warp->block, mbarrier_wait, warp, at, mask);
+void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_shared_address at, uint32_t mask) {
+    NOTIFY(warp->block, mbarrier_wait, warp, at, mask);
 }
 
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
-    TELL(warp->block, fault, warp, in, status);
+    NOTIFY(warp->block, fault, warp, in, status);
 }
 
-static void tell_access(const ptx_warp *warp, const ptx_instr *in, ptx_access *access, ptx_space space,
-                        uint32_t mask) {
+static void notify_access(const ptx_warp *warp, const ptx_instr *in, ptx_access *access, ptx_space space,
+                          uint32_t mask) {
     if (!mask)
         return;
     access->space = space;
     access->mask = mask;
-    TELL(warp->block, access, warp, in, access);
+    NOTIFY(warp->block, access, warp, in, access);
 }
 
 static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     ptx_access access;
     access.effect = (ptx_effect)in->effect;
     access.bytes = ptx_type_bytes(in->type) * in->vector;
-    access.packed = access.landed = false;
+    access.packed = access.async_completion = false;
     if (in->address == PTX_ADDRESS_UNIFORM) {
         const ptx_u64 *a = ptx_base_lanes(warp, in);
         for (unsigned i = 0; i < PTX_LANES; i++)
@@ -109,24 +109,24 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     if (in->space == PTX_SPACE_LOCAL)
         return;
     if (in->space != PTX_SPACE_GENERIC && in->space != PTX_SPACE_CLUSTER) {
-        tell_access(warp, in, &access, (ptx_space)in->space, mask);
+        notify_access(warp, in, &access, (ptx_space)in->space, mask);
         return;
     }
     u64 window = in->space == PTX_SPACE_GENERIC ? PTX_SHARED_WINDOW : 0;
-    uint32_t own = 0, others = 0, private = 0;
+    uint32_t own_block = 0, other_blocks = 0, private = 0;
     for (unsigned i = 0; i < PTX_LANES; i++) {
         u64 offset = access.address[i] - window;
-        own |= (uint32_t)(offset < PTX_SHARED_PART) << i;
+        own_block |= (uint32_t)(offset < PTX_SHARED_PART) << i;
         private |= (uint32_t)(window &&
                               access.address[i] - PTX_LOCAL_WINDOW < PTX_VARIABLES_WINDOW - PTX_LOCAL_WINDOW)
                    << i;
-        others |= (uint32_t)(offset >= PTX_SHARED_PART && offset < PTX_SHARED_WINDOW_BYTES) << i;
+        other_blocks |= (uint32_t)(offset >= PTX_SHARED_PART && offset < PTX_SHARED_WINDOW_BYTES) << i;
     }
-    tell_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~own & ~others & ~private);
+    notify_access(warp, in, &access, PTX_SPACE_GLOBAL, mask & ~own_block & ~other_blocks & ~private);
     for (unsigned i = 0; i < PTX_LANES; i++)
         access.address[i] -= window;
-    tell_access(warp, in, &access, PTX_SPACE_SHARED, mask & own);
-    tell_access(warp, in, &access, PTX_SPACE_CLUSTER, mask & others);
+    notify_access(warp, in, &access, PTX_SPACE_SHARED, mask & own_block);
+    notify_access(warp, in, &access, PTX_SPACE_CLUSTER, mask & other_blocks);
 }
 
 /* Lanes may name different members; each group is told once. */
@@ -134,14 +134,14 @@ static void observe_warp_sync(const ptx_warp *warp, const ptx_instr *in, uint32_
     const ptx_u32 *members = ptx_lanes(warp, in, 0);
     while (mask) {
         uint32_t group = members[__builtin_ctz(mask)];
-        TELL(warp->block, warp_sync, warp, group);
+        NOTIFY(warp->block, warp_sync, warp, group);
         mask &= mask - 1;
         mask &= ~group;
     }
 }
 
 void ptx_hooks_issue(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    TELL(warp->block, issue, warp, in, mask);
+    NOTIFY(warp->block, issue, warp, in, mask);
     if (!mask || in->effect == PTX_EFFECT_NONE)
         return;
     if (in->effect == PTX_EFFECT_WARP_SYNC)

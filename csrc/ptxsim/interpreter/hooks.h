@@ -14,35 +14,36 @@ typedef struct ptx_access {
     uint32_t mask;     /* never empty */
     unsigned bytes;    /* a lane, the elements of a vector together */
     bool packed;       /* lane i's address is address[0] + i * bytes, in every lane */
-    bool landed;       /* the end of a copy that `async` told of when it began, see ptx_async */
+    bool async_completion; /* the end of a copy that `async` told of when it began, see ptx_async */
     uint64_t address[PTX_LANES];
 } ptx_access;
 
 /* A place in the shared memory of a block of the cluster. */
-typedef struct ptx_place {
+typedef struct ptx_shared_address {
     const ptx_block *block; /* NULL: none */
     uint64_t offset;
-} ptx_place;
+} ptx_shared_address;
 
 /* A copy by the hardware, or a store that reports to an mbarrier: when it is done nobody knows but those who
    wait there, or, where it is one of a group, the thread that began it and waits for the group. */
 typedef struct ptx_async {
     unsigned lane;
     bool grouped; /* its end is told of: of one into shared memory as an access, else by `over` */
-    bool over;
-    bool again; /* what this instruction copied has gone to another block before, and goes to this one, too */
+    bool completed;
+    bool multicast_repeat; /* what this instruction copied has gone to another block before, and goes to this
+                              one, too */
     uint64_t bytes;
-    ptx_place to, from, barrier; /* without block where that is not shared memory */
+    ptx_shared_address to, from, barrier; /* without block where that is not shared memory */
 } ptx_async;
 
 /* What happens to an mbarrier. */
-typedef struct ptx_arrival {
+typedef struct ptx_mbarrier_event {
     unsigned lane;
-    ptx_place at;
-    bool arrives;   /* the lane, else only bytes are counted */
-    bool completes; /* bytes have come */
-    bool ends;      /* the phase */
-} ptx_arrival;
+    ptx_shared_address at;
+    bool arrives;      /* the lane, else only bytes are counted */
+    bool completes_tx; /* bytes have come */
+    bool ends_phase;   /* the phase */
+} ptx_mbarrier_event;
 
 typedef struct ptx_hooks {
     /* The state for one place; NULL when memory ran out. The rest may be NULL where nothing is wanted.
@@ -70,9 +71,9 @@ typedef struct ptx_hooks {
     void (*async)(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
     /* fence.proxy.async of shared memory: copies by the hardware see what these lanes have written. */
     void (*async_fence)(void *state, const ptx_warp *warp, uint32_t mask);
-    void (*mbarrier)(void *state, const ptx_warp *warp, const ptx_arrival *arrival);
+    void (*mbarrier)(void *state, const ptx_warp *warp, const ptx_mbarrier_event *arrival);
     /* The lanes of `mask` have seen that a phase is over. */
-    void (*mbarrier_wait)(void *state, const ptx_warp *warp, ptx_place at, uint32_t mask);
+    void (*mbarrier_wait)(void *state, const ptx_warp *warp, ptx_shared_address at, uint32_t mask);
     /* The launch is about to fail at this instruction. */
     void (*fault)(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 } ptx_hooks;
@@ -95,8 +96,8 @@ void ptx_hooks_barrier_arrive(const ptx_warp *warp, uint32_t barrier);
 void ptx_hooks_cluster_barrier(const ptx_block *block);
 void ptx_hooks_async(const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy);
 void ptx_hooks_async_fence(const ptx_warp *warp, uint32_t mask);
-void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_arrival *arrival);
-void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_place at, uint32_t mask);
+void ptx_hooks_mbarrier(const ptx_warp *warp, const ptx_mbarrier_event *arrival);
+void ptx_hooks_mbarrier_wait(const ptx_warp *warp, ptx_shared_address at, uint32_t mask);
 void ptx_hooks_fault(const ptx_warp *warp, const ptx_instr *in, ptx_status status);
 
 #endif

@@ -8,7 +8,7 @@
 #include "interpreter/output.h"
 #include "interpreter/run.h"
 #include "interpreter/schedule.h"
-#include "interpreter/turns.h"
+#include "interpreter/tickets.h"
 
 enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
@@ -83,14 +83,14 @@ static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
         run->cluster_blocks *= run->cluster[i];
         run->cluster_count *= run->clusters[i];
     }
-    uint32_t most = kernel->max_cluster ? kernel->max_cluster : PTX_MAX_CLUSTER;
-    if (run->cluster_blocks > most || run->cluster_blocks > PTX_MAX_CLUSTER)
+    uint32_t max_blocks = kernel->max_cluster ? kernel->max_cluster : PTX_MAX_CLUSTER;
+    if (run->cluster_blocks > max_blocks || run->cluster_blocks > PTX_MAX_CLUSTER)
         return refuse(kernel, error, "a cluster of %u blocks; the most is %u", run->cluster_blocks,
-                      most < PTX_MAX_CLUSTER ? most : PTX_MAX_CLUSTER);
+                      max_blocks < PTX_MAX_CLUSTER ? max_blocks : PTX_MAX_CLUSTER);
     return PTX_OK;
 }
 
-static ptx_status place_shared(ptx_run *run, ptx_error *error) {
+static ptx_status layout_shared(ptx_run *run, ptx_error *error) {
     size_t align = run->kernel->dynamic_align, dynamic = run->config->dynamic_shared_bytes;
     run->dynamic_base = (run->kernel->shared_bytes + align - 1) / align * align;
     run->shared_bytes = dynamic ? run->dynamic_base + dynamic : run->kernel->shared_bytes;
@@ -123,7 +123,7 @@ static bool start_helper(pthread_t *thread, ptx_worker *worker) {
 }
 
 /* Waits for the helpers and goes on asking whether to stop. */
-static void wait_for_helpers(ptx_run *run, uint64_t *polled) {
+static void wait_for_helpers(ptx_run *run, uint64_t *last_poll) {
     pthread_mutex_lock(&run->lock);
     while (run->running) {
         struct timespec until;
@@ -135,29 +135,30 @@ static void wait_for_helpers(ptx_run *run, uint64_t *polled) {
         }
         pthread_cond_timedwait(&run->finished, &run->lock, &until);
         pthread_mutex_unlock(&run->lock);
-        ptx_run_interrupted(run, polled);
+        ptx_run_interrupted(run, last_poll);
         pthread_mutex_lock(&run->lock);
     }
     pthread_mutex_unlock(&run->lock);
 }
 
 static unsigned thread_count(const ptx_run *run) {
-    unsigned threads = run->config->threads < PTX_HOST_THREADS ? run->config->threads : PTX_HOST_THREADS;
+    unsigned threads =
+        run->config->threads < PTX_MAX_HOST_THREADS ? run->config->threads : PTX_MAX_HOST_THREADS;
     threads = threads < 1 ? 1 : threads;
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 
 /* With fewer threads than hoped for the grid still gets done. */
 static ptx_status run_grid(ptx_run *run, ptx_error *error) {
-    ptx_worker *workers[PTX_HOST_THREADS] = {0};
-    pthread_t threads[PTX_HOST_THREADS];
+    ptx_worker *workers[PTX_MAX_HOST_THREADS] = {0};
+    pthread_t threads[PTX_MAX_HOST_THREADS];
     unsigned started = 1, wanted = thread_count(run);
-    run->ordered = wanted > 1 && (run->kernel->global_atomics || run->kernel->watches_global);
-    if (run->ordered && !ptx_turns_open(run, wanted))
-        run->ordered = false, wanted = 1;
+    run->uses_tickets = wanted > 1 && (run->kernel->global_atomics || run->kernel->strong_global_loads);
+    if (run->uses_tickets && !ptx_tickets_open(run, wanted))
+        run->uses_tickets = false, wanted = 1;
     ptx_status status = ptx_worker_open(run, true, &workers[0], error);
     if (status != PTX_OK) {
-        ptx_turns_close(run, NULL);
+        ptx_tickets_close(run, NULL);
         ptx_worker_close(workers[0]);
         return status;
     }
@@ -176,11 +177,11 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
         started++;
     }
     ptx_worker_run(workers[0]);
-    wait_for_helpers(run, &workers[0]->polled);
+    wait_for_helpers(run, &workers[0]->last_poll);
     for (unsigned i = 1; i < started && !run->forked; i++)
         pthread_join(threads[i], NULL);
-    ptx_turns_close(run, workers[0]);
-    for (unsigned i = 0; i < PTX_HOST_THREADS && !run->forked; i++)
+    ptx_tickets_close(run, workers[0]);
+    for (unsigned i = 0; i < PTX_MAX_HOST_THREADS && !run->forked; i++)
         ptx_worker_close(workers[i]);
     if (run->status != PTX_OK && error)
         *error = run->error;
@@ -215,7 +216,7 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
     if (status == PTX_OK)
         status = divide_grid(&run, error);
     if (status == PTX_OK)
-        status = place_shared(&run, error);
+        status = layout_shared(&run, error);
     if (status != PTX_OK)
         return status;
     run.block_threads = config->block[0] * config->block[1] * config->block[2];
@@ -231,7 +232,7 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
             status = ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the text that is printed");
         ptx_view_close(memory, &run.view);
     }
-    pthread_cond_destroy(&run.turns.moved);
+    pthread_cond_destroy(&run.tickets.changed);
     pthread_cond_destroy(&run.finished);
     pthread_mutex_destroy(&run.lock);
     if (stats)

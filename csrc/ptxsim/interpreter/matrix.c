@@ -22,7 +22,7 @@ void ptx_matrix_gather_a(const ptx_warp *w, const ptx_instr *in, unsigned first,
 }
 
 /* Where the first of a register's elements, or of two, is. */
-static inline unsigned place_of(unsigned lane, unsigned half_of_rows) {
+static inline unsigned element_index(unsigned lane, unsigned half_of_rows) {
     return (lane / LANES_OF_ROW + half_of_rows * HALF_OF_ROWS) * N + lane % LANES_OF_ROW * 2;
 }
 
@@ -31,10 +31,10 @@ void ptx_matrix_gather_c(const ptx_warp *w, const ptx_instr *in, unsigned first,
         const ptx_u32 *lanes = ptx_lanes(w, in, first + r);
         for (unsigned i = 0; i < PTX_LANES; i++)
             if (half) {
-                bits[place_of(i, r)] = lanes[i] & 0xffff;
-                bits[place_of(i, r) + 1] = lanes[i] >> 16;
+                bits[element_index(i, r)] = lanes[i] & 0xffff;
+                bits[element_index(i, r) + 1] = lanes[i] >> 16;
             } else {
-                bits[place_of(i, r / 2) + r % 2] = lanes[i];
+                bits[element_index(i, r / 2) + r % 2] = lanes[i];
             }
     }
 }
@@ -43,7 +43,7 @@ void ptx_matrix_scatter_d(ptx_warp *w, const ptx_instr *in, unsigned first, bool
     for (unsigned r = 0; r < (half ? 2 : 4); r++) {
         ptx_u32 *lanes = ptx_lanes(w, in, first + r);
         for (unsigned i = 0; i < PTX_LANES; i++)
-            lanes[i] = half ? bits[place_of(i, r)] | bits[place_of(i, r) + 1] << 16
-                            : bits[place_of(i, r / 2) + r % 2];
+            lanes[i] = half ? bits[element_index(i, r)] | bits[element_index(i, r) + 1] << 16
+                            : bits[element_index(i, r / 2) + r % 2];
     }
 }

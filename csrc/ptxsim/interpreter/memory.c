@@ -9,7 +9,7 @@
 #include "ir.h"
 #include "reserve.h"
 
-enum { ALIGNMENT = 256, GUARD = 1 << 20, REMEMBERED = 32 };
+enum { ALIGNMENT = 256, GUARD = 1 << 20, MAX_FREED = 32 };
 #define FIRST_ADDRESS 0x700000000000ull
 
 typedef struct freed_range {
@@ -24,7 +24,7 @@ struct ptx_memory {
     size_t count, capacity;
     uint64_t next;
     size_t used, limit;
-    freed_range freed[REMEMBERED];
+    freed_range freed[MAX_FREED];
     size_t freed_count;
 };
 
@@ -43,7 +43,7 @@ ptx_status ptx_memory_create(size_t limit_bytes, ptx_memory **out, ptx_error *er
     return PTX_OK;
 }
 
-static void drop(ptx_allocation *allocation) {
+static void unref(ptx_allocation *allocation) {
     if (--allocation->references == 0) {
         free(allocation->host);
         free(allocation);
@@ -54,7 +54,7 @@ void ptx_memory_destroy(ptx_memory *memory) {
     if (!memory)
         return;
     for (size_t i = 0; i < memory->count; i++)
-        drop(memory->items[i]);
+        unref(memory->items[i]);
     free(memory->items);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
@@ -89,17 +89,17 @@ static ptx_allocation *new_allocation(size_t bytes) {
 }
 
 /* Reserves the bytes before they are filled, so that the limit holds with many threads. */
-static bool reserve(ptx_memory *memory, size_t bytes, size_t *left) {
+static bool reserve(ptx_memory *memory, size_t bytes, size_t *available) {
     pthread_mutex_lock(&memory->lock);
-    *left = memory->limit ? memory->limit - memory->used : SIZE_MAX - memory->used;
-    bool fits = bytes <= *left;
+    *available = memory->limit ? memory->limit - memory->used : SIZE_MAX - memory->used;
+    bool fits = bytes <= *available;
     if (fits)
         memory->used += bytes;
     pthread_mutex_unlock(&memory->lock);
     return fits;
 }
 
-static void give_back(ptx_memory *memory, size_t bytes) {
+static void unreserve(ptx_memory *memory, size_t bytes) {
     pthread_mutex_lock(&memory->lock);
     memory->used -= bytes;
     pthread_mutex_unlock(&memory->lock);
@@ -107,14 +107,14 @@ static void give_back(ptx_memory *memory, size_t bytes) {
 
 ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address, ptx_error *error) {
     *address = 0;
-    size_t left;
-    if (!reserve(memory, bytes, &left))
+    size_t available;
+    if (!reserve(memory, bytes, &available))
         return ptx_fail(error, PTX_ERR_MEMORY,
-                        "out of simulated device memory: %zu bytes asked for, %zu of %zu left", bytes, left,
-                        memory->limit);
+                        "out of simulated device memory: %zu bytes asked for, %zu of %zu left", bytes,
+                        available, memory->limit);
     ptx_allocation *allocation = new_allocation(bytes);
     if (!allocation) {
-        give_back(memory, bytes);
+        unreserve(memory, bytes);
         return ptx_fail(error, PTX_ERR_MEMORY, "out of host memory for a simulated allocation of %zu bytes",
                         bytes);
     }
@@ -126,7 +126,7 @@ ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address,
         status = ptx_fail(error, PTX_ERR_MEMORY, "out of host memory for a simulated allocation of %zu bytes",
                           bytes);
         memory->used -= bytes;
-        drop(allocation);
+        unref(allocation);
     } else {
         allocation->address = memory->next;
         memory->next += span;
@@ -165,17 +165,17 @@ ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *erro
             (memory->count - index - 1) * sizeof *memory->items);
     memory->count--;
     memory->used -= allocation->bytes;
-    memory->freed[memory->freed_count++ % REMEMBERED] =
+    memory->freed[memory->freed_count++ % MAX_FREED] =
         (freed_range){.address = allocation->address, .bytes = allocation->bytes};
-    drop(allocation);
+    unref(allocation);
     pthread_mutex_unlock(&memory->lock);
     return PTX_OK;
 }
 
 /* The allocation that holds the whole range, which is about to be written or read; kept alive until it is
    dropped under the lock. */
-static ptx_status hold(ptx_memory *memory, uint64_t address, size_t bytes, bool writing, ptx_allocation **out,
-                       ptx_error *error) {
+static ptx_status acquire(ptx_memory *memory, uint64_t address, size_t bytes, bool writing,
+                          ptx_allocation **out, ptx_error *error) {
     pthread_mutex_lock(&memory->lock);
     size_t index = find_index(memory->items, memory->count, address);
     ptx_allocation *found = index < memory->count ? memory->items[index] : NULL;
@@ -201,7 +201,7 @@ static ptx_status hold(ptx_memory *memory, uint64_t address, size_t bytes, bool 
 
 static void release(ptx_memory *memory, ptx_allocation *allocation) {
     pthread_mutex_lock(&memory->lock);
-    drop(allocation);
+    unref(allocation);
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -210,7 +210,7 @@ ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, s
     ptx_allocation *allocation;
     if (bytes == 0)
         return PTX_OK;
-    ptx_status status = hold(memory, to, bytes, true, &allocation, error);
+    ptx_status status = acquire(memory, to, bytes, true, &allocation, error);
     if (status != PTX_OK)
         return status;
     memcpy(allocation->host + (to - allocation->address), from, bytes);
@@ -222,7 +222,7 @@ ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t b
     ptx_allocation *allocation;
     if (bytes == 0)
         return PTX_OK;
-    ptx_status status = hold(memory, from, bytes, false, &allocation, error);
+    ptx_status status = acquire(memory, from, bytes, false, &allocation, error);
     if (status != PTX_OK)
         return status;
     memcpy(to, allocation->host + (from - allocation->address), bytes);
@@ -230,8 +230,8 @@ ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t b
     return PTX_OK;
 }
 
-void ptx_memory_hold(ptx_memory *memory, bool taken) {
-    if (taken)
+void ptx_memory_lock(ptx_memory *memory, bool locked) {
+    if (locked)
         pthread_mutex_lock(&memory->lock);
     else
         pthread_mutex_unlock(&memory->lock);
@@ -259,7 +259,7 @@ ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error) {
 void ptx_view_close(ptx_memory *memory, ptx_view *view) {
     pthread_mutex_lock(&memory->lock);
     for (size_t i = 0; i < view->count; i++)
-        drop(view->items[i]);
+        unref(view->items[i]);
     pthread_mutex_unlock(&memory->lock);
     free(view->items);
     *view = (ptx_view){0};
@@ -329,7 +329,7 @@ void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t addr
         return;
     }
     pthread_mutex_lock(&memory->lock);
-    size_t known = memory->freed_count < REMEMBERED ? memory->freed_count : REMEMBERED;
+    size_t known = memory->freed_count < MAX_FREED ? memory->freed_count : MAX_FREED;
     bool was_freed = false;
     for (size_t i = 0; i < known && !was_freed; i++) {
         const freed_range *range = &memory->freed[i];

@@ -1,6 +1,6 @@
 #include "interpreter/poll.h"
 
-ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
+ptx_status ptx_poll_check(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
     unsigned i = 0;
     while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
         i++;
@@ -8,9 +8,9 @@ ptx_status ptx_poll_watch(ptx_warp *warp, const ptx_instr *in, uint32_t mask, ui
     ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
     if (!known || poll->seen != seen) {
         *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
-        warp->moved = true;
+        warp->progressed = true;
         return PTX_OK;
     }
-    warp->stalled = !warp->moved;
-    return warp->stalled && warp->worker->patience != PTX_WAITS ? PTX_STUCK : PTX_PAUSED;
+    warp->stalled = !warp->progressed;
+    return warp->stalled && warp->worker->stall_action != PTX_STALL_WAIT ? PTX_NO_PROGRESS : PTX_YIELD;
 }

@@ -19,7 +19,7 @@ void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error) {
         atomic_store(&run->failed_cluster, cluster);
     if (whole)
         atomic_store(&run->stop, true);
-    pthread_cond_broadcast(&run->turns.moved); /* those who wait may have to give up */
+    pthread_cond_broadcast(&run->tickets.changed); /* those who wait may have to give up */
     pthread_mutex_unlock(&run->lock);
 }
 
@@ -35,12 +35,12 @@ bool ptx_run_open_locks(ptx_run *run) {
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     bool finished = pthread_cond_init(&run->finished, &attributes) == 0;
-    bool moved = finished && pthread_cond_init(&run->turns.moved, &attributes) == 0;
+    bool changed = finished && pthread_cond_init(&run->tickets.changed, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
-    if (moved && pthread_mutex_init(&run->lock, NULL) == 0)
+    if (changed && pthread_mutex_init(&run->lock, NULL) == 0)
         return true;
-    if (moved)
-        pthread_cond_destroy(&run->turns.moved);
+    if (changed)
+        pthread_cond_destroy(&run->tickets.changed);
     if (finished)
         pthread_cond_destroy(&run->finished);
     return false;
@@ -56,14 +56,14 @@ static void forget_helpers(ptx_run *run) {
     (void)ptx_run_open_locks(run);
 }
 
-bool ptx_run_interrupted(ptx_run *run, uint64_t *polled) {
+bool ptx_run_interrupted(ptx_run *run, uint64_t *last_poll) {
     const ptx_launch_config *config = run->config;
     if (!config->interrupted)
         return false;
     uint64_t time = ptx_now();
-    if (time - *polled < POLL_NANOSECONDS)
+    if (time - *last_poll < POLL_NANOSECONDS)
         return false;
-    *polled = time;
+    *last_poll = time;
     const pid_t process = getpid();
     const bool stop = config->interrupted(config->interrupted_arg), forked = getpid() != process;
     if (forked)

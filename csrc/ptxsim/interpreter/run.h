@@ -12,7 +12,7 @@ bool ptx_run_open_locks(ptx_run *run);
 void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error);
 
 /* Asks the caller's callback whether to stop, at most every 10 ms; records it in the run. */
-bool ptx_run_interrupted(ptx_run *run, uint64_t *polled);
+bool ptx_run_interrupted(ptx_run *run, uint64_t *last_poll);
 
 /* A clock's nanoseconds. */
 uint64_t ptx_now(void);

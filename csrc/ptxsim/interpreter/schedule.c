@@ -10,17 +10,17 @@
 #include "interpreter/hooks.h"
 #include "interpreter/lanes.h"
 #include "interpreter/output.h"
-#include "interpreter/products.h"
 #include "interpreter/run.h"
-#include "interpreter/turns.h"
+#include "interpreter/tickets.h"
+#include "interpreter/wgmma_state.h"
 
 enum {
-    MAX_RESIDENT = 2112, /* blocks at once: 16 on each of the 132 multiprocessors of an H200 */
-    PATIENCE = 4,        /* turns without change before another cluster is started */
+    MAX_RESIDENT = 2112,          /* blocks at once: 16 on each of the 132 multiprocessors of an H200 */
+    IDLE_SWEEPS_BEFORE_START = 4, /* turns without change before another cluster is started */
     /* Every so many turns without change the registers of the warps that wait are compared with what they
        were the time before. A multiple of 2, 3 and 4, so that it does not matter how many places a loop looks
        at. */
-    COMPARE_TURNS = 24,
+    COMPARE_SWEEPS = 24,
     MAX_POLLS =
         1 << 26 /* looks without change that are a deadlock even if registers, such as a count, change */
 };
@@ -40,7 +40,7 @@ static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
     }
     if (worker->caller) { /* whose callback is at home in its own environment */
         ptx_environment_leave(&worker->environment);
-        ptx_run_interrupted(run, &worker->polled);
+        ptx_run_interrupted(run, &worker->last_poll);
         ptx_environment_enter(&worker->environment);
     }
     return !atomic_load_explicit(&run->stop, memory_order_relaxed) &&
@@ -154,24 +154,24 @@ static void fill_constants(ptx_warp *warp) {
 
 static void start_warp(ptx_warp *warp, unsigned block_threads) {
     unsigned first = warp->index * PTX_LANES;
-    unsigned left = block_threads - first;
+    unsigned rest = block_threads - first;
     const ptx_kernel *kernel = warp->worker->kernel;
     warp->pc = 0;
-    warp->meeting = PTX_NO_PC;
-    warp->active = warp->live = left < PTX_LANES ? (1u << left) - 1 : PTX_ALL_LANES;
+    warp->reconvergence_pc = PTX_NO_PC;
+    warp->active = warp->live = rest < PTX_LANES ? (1u << rest) - 1 : PTX_ALL_LANES;
     warp->state = PTX_WARP_READY;
-    warp->arrived = warp->passing = 0;
-    warp->alone = false;
-    ptx_products_reset(warp);
-    warp->registers_asked = 0;
-    warp->registers_in = NULL;
+    warp->cluster_arrived = warp->cluster_released = 0;
+    warp->no_more_lanes = false;
+    ptx_wgmma_reset(warp);
+    warp->warpgroup_digest = 0;
+    warp->warpgroup_last = NULL;
     warp->clock = 0;
-    warp->late_count = warp->outgoing_count = 0;
-    memset(warp->groups, 0, sizeof warp->groups);
-    memset(warp->bulk_groups, 0, sizeof warp->bulk_groups);
+    warp->pending_copy_count = warp->pending_store_count = 0;
+    memset(warp->copy_groups, 0, sizeof warp->copy_groups);
+    memset(warp->store_groups, 0, sizeof warp->store_groups);
     warp->depth = 0;
     warp->split_count = 0;
-    warp->left = 0;
+    warp->quantum_left = 0;
     memset(warp->polls, 0, sizeof warp->polls);
     warp->digest = 0;
     memset(warp->registers, PTX_POISON, kernel->poisoned_bytes);
@@ -188,7 +188,7 @@ static void start_block(ptx_worker *worker, ptx_block *block) {
     block->live_warps = worker->warp_count;
     memset(block->waiting, 0, sizeof block->waiting);
     memset(block->votes, 0, sizeof block->votes);
-    memset(block->passed, 0, sizeof block->passed);
+    memset(block->barrier_arrivals, 0, sizeof block->barrier_arrivals);
     memset(block->shared.host, PTX_POISON, block->shared.bytes);
     if (block->local.bytes)
         memset(block->local.host, PTX_POISON, block->local.bytes);
@@ -198,12 +198,12 @@ static void start_block(ptx_worker *worker, ptx_block *block) {
         ptx_hooks_block(block, true);
 }
 
-static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t index, bool in_turn) {
+static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t index, bool has_ticket) {
     const ptx_run *run = worker->run;
     const uint32_t *size = run->cluster, *count = run->clusters;
     cluster->index = index;
-    cluster->in_turn = in_turn;
-    cluster->turns = 0;
+    cluster->has_ticket = has_ticket;
+    cluster->sweeps_ahead = 0;
     cluster->block = cluster->warp = 0;
     /* The last one first: blocks have no order, and a kernel that relies on one, such as a pass that writes
        in place what other blocks have yet to read, shall be wrong here too. Atomics keep the order of the
@@ -213,7 +213,7 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
     cluster->live_blocks = run->cluster_blocks;
     cluster->live_threads = run->cluster_blocks * run->block_threads;
     cluster->arrived_threads = 0;
-    cluster->copy_count = 0;
+    cluster->bulk_copy_count = 0;
     for (uint32_t rank = 0; rank < run->cluster_blocks; rank++) {
         ptx_block *block = cluster->blocks[rank];
         block->index[0] = (uint32_t)(index % count[0]) * size[0] + rank % size[0];
@@ -226,13 +226,13 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
 /* ---- turns ---- */
 
 /* What one turn of the clusters under way came to. */
-typedef struct turn_state {
+typedef struct sweep_state {
     bool progress, stopped;
-    bool early;     /* a cluster came to an access before it is its turn */
-    uint64_t polls; /* warps that found nothing changed */
-    bool compare;   /* whether their registers are looked at, and found to have changed */
+    bool awaits_ticket; /* a cluster came to an access before it is its turn */
+    uint64_t polls;     /* warps that found nothing changed */
+    bool compare;       /* whether their registers are looked at, and found to have changed */
     bool changed;
-} turn_state;
+} sweep_state;
 
 /* A digest of all that a warp's next steps depend on, memory apart. */
 static uint64_t digest(const ptx_warp *warp) {
@@ -248,18 +248,18 @@ static uint64_t digest(const ptx_warp *warp) {
     return sum;
 }
 
-static void account(ptx_warp *warp, turn_state *turn) {
-    turn->polls += warp->stalled;
-    turn->progress = turn->progress || !warp->stalled;
-    if (!warp->stalled || !turn->compare)
+static void account_warp(ptx_warp *warp, sweep_state *sweep) {
+    sweep->polls += warp->stalled;
+    sweep->progress = sweep->progress || !warp->stalled;
+    if (!warp->stalled || !sweep->compare)
         return;
     uint64_t now_seen = digest(warp);
-    turn->changed = turn->changed || warp->digest != now_seen;
+    sweep->changed = sweep->changed || warp->digest != now_seen;
     warp->digest = now_seen;
 }
 
 /* A quantum for each warp of the cluster that can use it, from the one on that came early to an access. */
-static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, turn_state *turn) {
+static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_state *sweep) {
     bool ready = false;
     for (; cluster->block < worker->run->cluster_blocks; cluster->block++, cluster->warp = 0) {
         ptx_block *block = cluster->blocks[cluster->block];
@@ -271,46 +271,46 @@ static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, turn_sta
             ptx_status status = ptx_warp_run(warp);
             if (status != PTX_OK)
                 return status;
-            account(warp, turn);
+            account_warp(warp, sweep);
             if (worker->steps >= PTX_QUANTUM && !checkpoint(worker, cluster)) {
-                turn->stopped = true;
+                sweep->stopped = true;
                 return PTX_OK;
             }
         }
     }
     cluster->block = cluster->warp = 0;
-    if (cluster->copy_count) {
-        turn->progress = true;
-        return ptx_copies_finish(cluster);
+    if (cluster->bulk_copy_count) {
+        sweep->progress = true;
+        return ptx_bulk_copies_complete(cluster);
     }
     return ready ? PTX_OK : ptx_deadlock(cluster);
 }
 
 /* The same, but for turns that a cluster has had ahead of those it runs among now. */
-static ptx_status give_turn(ptx_worker *worker, ptx_cluster *cluster, turn_state *turn) {
-    if (!cluster->in_turn || !cluster->turns) {
-        ptx_status status = run_cluster(worker, cluster, turn);
-        cluster->turns += !cluster->in_turn && status == PTX_OK;
+static ptx_status sweep_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_state *sweep) {
+    if (!cluster->has_ticket || !cluster->sweeps_ahead) {
+        ptx_status status = run_cluster(worker, cluster, sweep);
+        cluster->sweeps_ahead += !cluster->has_ticket && status == PTX_OK;
         return status;
     }
-    cluster->turns--;
-    turn->progress = true;
+    cluster->sweeps_ahead--;
+    sweep->progress = true;
     return PTX_OK;
 }
 
 /* A turn for every cluster under way; those that are done become idle. */
-static void run_turn(ptx_worker *worker, turn_state *turn) {
+static void run_sweep(ptx_worker *worker, sweep_state *sweep) {
     ptx_cluster **link = &worker->running;
-    while (*link && !turn->stopped) {
+    while (*link && !sweep->stopped) {
         ptx_cluster *cluster = *link;
-        ptx_status status = give_turn(worker, cluster, turn);
-        if (status == PTX_EARLY) {
-            turn->early = turn->progress = true;
+        ptx_status status = sweep_cluster(worker, cluster, sweep);
+        if (status == PTX_AWAIT_TICKET) {
+            sweep->awaits_ticket = sweep->progress = true;
             return;
         }
         if (status != PTX_OK) {
             ptx_run_fail(worker->run, cluster->index, &worker->error);
-            turn->stopped = true;
+            sweep->stopped = true;
         }
         if (cluster->live_blocks) {
             link = &cluster->next;
@@ -322,7 +322,7 @@ static void run_turn(ptx_worker *worker, turn_state *turn) {
         cluster->next = worker->idle;
         worker->idle = cluster;
         worker->resident -= worker->run->cluster_blocks;
-        turn->progress = true;
+        sweep->progress = true;
     }
 }
 
@@ -338,7 +338,7 @@ static void link_cluster(ptx_worker *worker, ptx_cluster *cluster) {
     worker->resident += worker->run->cluster_blocks;
 }
 
-static ptx_status begin_cluster(ptx_worker *worker, uint64_t index, bool in_turn) {
+static ptx_status begin_cluster(ptx_worker *worker, uint64_t index, bool has_ticket) {
     if (!worker->idle) {
         ptx_status status = open_cluster(worker, &worker->error);
         if (status != PTX_OK)
@@ -346,54 +346,54 @@ static ptx_status begin_cluster(ptx_worker *worker, uint64_t index, bool in_turn
     }
     ptx_cluster *cluster = worker->idle;
     worker->idle = cluster->next;
-    start_cluster(worker, cluster, index, in_turn);
+    start_cluster(worker, cluster, index, has_ticket);
     link_cluster(worker, cluster);
     return PTX_OK;
 }
 
 /* Goes on in its turn with a cluster that another worker may have begun. */
-static void go_on_with(ptx_worker *worker, ptx_cluster *cluster) {
+static void resume_cluster(ptx_worker *worker, ptx_cluster *cluster) {
     for (unsigned b = 0; b < worker->run->cluster_blocks; b++) {
         ptx_block *block = cluster->blocks[b];
         block->worker = worker;
         for (unsigned i = 0; i < worker->warp_count; i++)
             block->warps[i].worker = worker;
     }
-    cluster->in_turn = true;
+    cluster->has_ticket = true;
     link_cluster(worker, cluster);
 }
 
 /* Takes the next cluster of the grid, if there is one. */
-static ptx_status take_cluster(ptx_worker *worker, ptx_taken *taken) {
+static ptx_status draw_cluster(ptx_worker *worker, ptx_ticket_result *result) {
     ptx_run *run = worker->run;
     uint64_t index = 0;
-    ptx_cluster *begun = NULL;
-    bool in_turn = true;
-    if (!run->ordered) {
+    ptx_cluster *resumed = NULL;
+    bool has_ticket = true;
+    if (!run->uses_tickets) {
         index = atomic_fetch_add(&run->next_cluster, 1);
         bool more = index < run->cluster_count && index <= atomic_load(&run->failed_cluster);
-        *taken = more ? PTX_TAKEN_INDEX : PTX_TAKEN_NONE;
+        *result = more ? PTX_TICKET_START : PTX_TICKET_NONE;
     } else if (worker->running) {
-        *taken = ptx_turns_adopt(worker, &index, &begun);
+        *result = ptx_tickets_adopt(worker, &index, &resumed);
     } else {
-        *taken = ptx_turns_take(worker, &index, &in_turn);
+        *result = ptx_tickets_draw(worker, &index, &has_ticket);
     }
-    if (*taken == PTX_TAKEN_BEGUN)
-        go_on_with(worker, begun);
-    return *taken == PTX_TAKEN_INDEX ? begin_cluster(worker, index, in_turn) : PTX_OK;
+    if (*result == PTX_TICKET_RESUME)
+        resume_cluster(worker, resumed);
+    return *result == PTX_TICKET_START ? begin_cluster(worker, index, has_ticket) : PTX_OK;
 }
 
 /* Where all clusters under way wait for others, further ones may be what they wait for: as many again are
    started, as far as a device would have room for them. */
-static ptx_status take_clusters(ptx_worker *worker, ptx_taken *last) {
+static ptx_status draw_clusters(ptx_worker *worker, ptx_ticket_result *last) {
     const ptx_run *run = worker->run;
     unsigned wanted = worker->resident ? worker->resident : 1;
     ptx_status status = PTX_OK;
-    for (unsigned taken = 0; taken < wanted && status == PTX_OK; taken += run->cluster_blocks) {
+    for (unsigned drawn = 0; drawn < wanted && status == PTX_OK; drawn += run->cluster_blocks) {
         if (worker->resident && worker->resident + run->cluster_blocks > MAX_RESIDENT)
             break;
-        status = take_cluster(worker, last);
-        if (*last == PTX_TAKEN_NONE || *last == PTX_TAKEN_FAILED)
+        status = draw_cluster(worker, last);
+        if (*last == PTX_TICKET_NONE || *last == PTX_TICKET_FAILED)
             break;
     }
     return status;
@@ -401,64 +401,64 @@ static ptx_status take_clusters(ptx_worker *worker, ptx_taken *last) {
 
 /* A cluster that runs ahead and can't go on by itself waits for its turn, with others that do, if that has
    not come yet. */
-static void reach_turn(ptx_worker *worker) {
+static void claim_ticket(ptx_worker *worker) {
     ptx_cluster *cluster = worker->running;
     worker->running = NULL;
     worker->resident = 0;
-    if (!ptx_turns_reach(worker, cluster))
+    if (!ptx_tickets_claim(worker, cluster))
         return;
-    cluster->turns = 0;
-    go_on_with(worker, cluster);
+    cluster->sweeps_ahead = 0;
+    resume_cluster(worker, cluster);
 }
 
-static void pass_turn(ptx_worker *worker, const ptx_cluster *ended) {
-    ptx_cluster *next = ptx_turns_end(worker, ended);
+static void release_ticket(ptx_worker *worker, const ptx_cluster *ended) {
+    ptx_cluster *next = ptx_tickets_release(worker, ended);
     if (!next)
         return;
-    next->turns = 0;
-    go_on_with(worker, next);
+    next->sweeps_ahead = 0;
+    resume_cluster(worker, next);
 }
 
-static ptx_patience next_patience(ptx_patience now, const turn_state *turn, uint64_t polls) {
-    if (turn->progress)
-        return PTX_WAITS;
-    if (now != PTX_WAITS)
-        return PTX_GIVES_UP;
-    const bool in_vain = polls > 0 && ((turn->compare && !turn->changed) || polls > MAX_POLLS);
-    return in_vain ? PTX_DIVIDES : PTX_WAITS;
+static ptx_stall_action next_stall_action(ptx_stall_action now, const sweep_state *sweep, uint64_t polls) {
+    if (sweep->progress)
+        return PTX_STALL_WAIT;
+    if (now != PTX_STALL_WAIT)
+        return PTX_STALL_DEADLOCK;
+    const bool stalled = polls > 0 && ((sweep->compare && !sweep->changed) || polls > MAX_POLLS);
+    return stalled ? PTX_STALL_SPLIT : PTX_STALL_WAIT;
 }
 
 void ptx_worker_run(ptx_worker *worker) {
     ptx_run *run = worker->run;
-    uint64_t idle_turns = 0, polls = 0;
-    bool others_may_help = run->kernel->global_atomics || run->kernel->watches_global;
-    ptx_taken last = PTX_TAKEN_INDEX;
-    turn_state turn = {0};
+    uint64_t idle_sweeps = 0, polls = 0;
+    bool blocks_communicate = run->kernel->global_atomics || run->kernel->strong_global_loads;
+    ptx_ticket_result last = PTX_TICKET_START;
+    sweep_state sweep = {0};
     ptx_environment_enter(&worker->environment);
-    while (!turn.stopped && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
-        const bool stuck = idle_turns == PATIENCE && others_may_help;
-        if (worker->running && !worker->running->in_turn && (turn.early || stuck))
-            reach_turn(worker);
+    while (!sweep.stopped && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
+        const bool stuck = idle_sweeps == IDLE_SWEEPS_BEFORE_START && blocks_communicate;
+        if (worker->running && !worker->running->has_ticket && (sweep.awaits_ticket || stuck))
+            claim_ticket(worker);
         if (!worker->running || stuck) {
             const unsigned before = worker->resident;
-            ptx_status status = take_clusters(worker, &last);
+            ptx_status status = draw_clusters(worker, &last);
             if (status != PTX_OK) {
                 ptx_run_fail(run, UINT64_MAX, &worker->error);
                 break;
             }
-            if (worker->resident > before || last == PTX_TAKEN_ENDED)
-                idle_turns = 0;
+            if (worker->resident > before || last == PTX_TICKET_DONE)
+                idle_sweeps = 0;
         }
-        if (!worker->running || last == PTX_TAKEN_FAILED)
+        if (!worker->running || last == PTX_TICKET_FAILED)
             break;
-        turn = (turn_state){.compare = idle_turns && idle_turns % COMPARE_TURNS == 0};
+        sweep = (sweep_state){.compare = idle_sweeps && idle_sweeps % COMPARE_SWEEPS == 0};
         const ptx_cluster *first = worker->running;
-        run_turn(worker, &turn);
-        if (run->ordered && !worker->running && !turn.stopped)
-            pass_turn(worker, first);
-        idle_turns = turn.progress ? 0 : idle_turns + 1;
-        polls = turn.progress ? 0 : polls + turn.polls;
-        worker->patience = next_patience(worker->patience, &turn, polls);
+        run_sweep(worker, &sweep);
+        if (run->uses_tickets && !worker->running && !sweep.stopped)
+            release_ticket(worker, first);
+        idle_sweeps = sweep.progress ? 0 : idle_sweeps + 1;
+        polls = sweep.progress ? 0 : polls + sweep.polls;
+        worker->stall_action = next_stall_action(worker->stall_action, &sweep, polls);
     }
     (void)checkpoint(worker, NULL);
     ptx_environment_leave(&worker->environment);
@@ -478,10 +478,10 @@ static void close_block(ptx_block *block) {
     free(block->shared.host);
     free(block->local.host);
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
-        free(block->warps[i].late);
-        free(block->warps[i].outgoing);
+        free(block->warps[i].pending_copies);
+        free(block->warps[i].pending_stores);
         free(block->warps[i].splits);
-        ptx_products_free(&block->warps[i]);
+        ptx_wgmma_free(&block->warps[i]);
     }
     free(block->registers);
     free(block->predicates);
@@ -493,7 +493,7 @@ static void close_clusters(ptx_cluster *cluster) {
         ptx_cluster *next = cluster->next;
         for (unsigned b = 0; b < PTX_MAX_CLUSTER; b++)
             close_block(cluster->blocks[b]);
-        free(cluster->copies);
+        free(cluster->bulk_copies);
         free(cluster);
         cluster = next;
     }
@@ -574,7 +574,7 @@ ptx_status ptx_worker_open(ptx_run *run, bool caller, ptx_worker **out, ptx_erro
     worker->kernel = kernel;
     worker->view = &run->view;
     worker->caller = caller;
-    worker->polled = ptx_now();
+    worker->last_poll = ptx_now();
     worker->warp_count = (run->block_threads + PTX_LANES - 1) / PTX_LANES;
     worker->params = (ptx_window){.bytes = kernel->param_bytes, .host = allocate(kernel->param_bytes)};
     if (!worker->params.host)

@@ -3,46 +3,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ptx_split running(const ptx_warp *warp) {
-    ptx_split split = {
-        .pc = warp->pc, .meeting = warp->meeting, .active = warp->active, .depth = warp->depth};
+static ptx_split current_split(const ptx_warp *warp) {
+    ptx_split split = {.pc = warp->pc,
+                       .reconvergence_pc = warp->reconvergence_pc,
+                       .active = warp->active,
+                       .depth = warp->depth};
     memcpy(split.stack, warp->stack, warp->depth * sizeof *warp->stack);
     return split;
 }
 
-static void run(ptx_warp *warp, const ptx_split *split) {
+static void load_split(ptx_warp *warp, const ptx_split *split) {
     warp->pc = split->pc;
-    warp->meeting = split->meeting;
+    warp->reconvergence_pc = split->reconvergence_pc;
     warp->active = split->active;
     warp->depth = split->depth;
     memcpy(warp->stack, split->stack, split->depth * sizeof *split->stack);
 }
 
-static void put(ptx_warp *warp, const ptx_split *split) {
+static void append_split(ptx_warp *warp, const ptx_split *split) {
     warp->splits[warp->split_count++] = *split;
 }
 
-static ptx_split take(ptx_warp *warp, uint32_t i) {
+static ptx_split remove_split(ptx_warp *warp, uint32_t i) {
     const ptx_split split = warp->splits[i];
     memmove(&warp->splits[i], &warp->splits[i + 1], (--warp->split_count - i) * sizeof split);
     return split;
 }
 
 /* There are no more splits than lanes. */
-static bool has_room(ptx_warp *warp) {
+static bool has_capacity(ptx_warp *warp) {
     if (warp->splits == NULL)
         warp->splits = calloc(PTX_LANES, sizeof *warp->splits);
     return warp->splits != NULL;
 }
 
 /* Cuts the lanes off that wait at the innermost entry of the stack where some do. */
-static bool cut_waiting(ptx_split *from, uint32_t live, ptx_split *out) {
+static bool split_waiting(ptx_split *from, uint32_t live, ptx_split *out) {
     uint32_t elsewhere = from->active;
     for (uint32_t k = from->depth; k-- > 0; elsewhere |= from->stack[k].mask) {
         const uint32_t lanes = from->stack[k].mask & live & ~elsewhere;
         if (lanes == 0)
             continue;
-        *out = (ptx_split){.pc = from->stack[k].pc, .meeting = PTX_NO_PC, .active = lanes};
+        *out = (ptx_split){.pc = from->stack[k].pc, .reconvergence_pc = PTX_NO_PC, .active = lanes};
         for (uint32_t j = 0; j < from->depth; j++)
             from->stack[j].mask &= ~lanes;
         return true;
@@ -51,53 +53,53 @@ static bool cut_waiting(ptx_split *from, uint32_t live, ptx_split *out) {
 }
 
 bool ptx_splits_divide(ptx_warp *warp) {
-    ptx_split cut, current = running(warp);
-    bool found = cut_waiting(&current, warp->live, &cut);
+    ptx_split split, current = current_split(warp);
+    bool found = split_waiting(&current, warp->live, &split);
     for (uint32_t i = 0; !found && i < warp->split_count; i++)
-        found = cut_waiting(&warp->splits[i], warp->live, &cut);
-    if (!found || !has_room(warp))
+        found = split_waiting(&warp->splits[i], warp->live, &split);
+    if (!found || !has_capacity(warp))
         return false;
-    put(warp, &current);
-    run(warp, &cut);
+    append_split(warp, &current);
+    load_split(warp, &split);
     return true;
 }
 
 /* The first split that does not wait for other lanes; split_count if there is none. */
-static uint32_t first_free(const ptx_warp *warp) {
+static uint32_t first_unblocked(const ptx_warp *warp) {
     uint32_t i = 0;
-    while (i < warp->split_count && warp->splits[i].held)
+    while (i < warp->split_count && warp->splits[i].blocked)
         i++;
     return i;
 }
 
 void ptx_splits_rotate(ptx_warp *warp) {
-    const uint32_t i = first_free(warp);
+    const uint32_t i = first_unblocked(warp);
     if (i == warp->split_count)
         return;
-    const ptx_split next = take(warp, i), current = running(warp);
-    put(warp, &current);
-    run(warp, &next);
+    const ptx_split next = remove_split(warp, i), current = current_split(warp);
+    append_split(warp, &current);
+    load_split(warp, &next);
 }
 
 void ptx_splits_release(ptx_warp *warp) {
     for (uint32_t i = 0; i < warp->split_count; i++)
-        warp->splits[i].held = false;
+        warp->splits[i].blocked = false;
 }
 
 bool ptx_splits_take(ptx_warp *warp) {
     if (warp->split_count == 0)
         return false;
-    const ptx_split next = take(warp, 0);
-    run(warp, &next);
+    const ptx_split next = remove_split(warp, 0);
+    load_split(warp, &next);
     return true;
 }
 
 /* Joins another split, which is at the same instruction. Its own waiting lanes become splits; the others
    reconverge where the lanes do that they join. */
-static void join(ptx_warp *warp, uint32_t i) {
-    ptx_split other = take(warp, i), cut;
-    while (cut_waiting(&other, warp->live, &cut))
-        put(warp, &cut);
+static void merge(ptx_warp *warp, uint32_t i) {
+    ptx_split other = remove_split(warp, i), split;
+    while (split_waiting(&other, warp->live, &split))
+        append_split(warp, &split);
     for (uint32_t j = 0; j < warp->depth; j++)
         if ((warp->stack[j].mask & warp->active) == warp->active)
             warp->stack[j].mask |= other.active;
@@ -106,23 +108,23 @@ static void join(ptx_warp *warp, uint32_t i) {
 
 bool ptx_splits_gather(ptx_warp *warp, bool divide) {
     for (uint32_t i = 0; i < warp->split_count; i++)
-        if (warp->splits[i].pc == warp->pc && warp->splits[i].held) {
-            join(warp, i);
+        if (warp->splits[i].pc == warp->pc && warp->splits[i].blocked) {
+            merge(warp, i);
             ptx_splits_release(warp);
             return true;
         }
-    const uint32_t i = first_free(warp);
+    const uint32_t i = first_unblocked(warp);
     if (i < warp->split_count) {
-        const ptx_split next = take(warp, i);
-        ptx_split current = running(warp);
-        current.held = true;
-        put(warp, &current);
-        run(warp, &next);
+        const ptx_split next = remove_split(warp, i);
+        ptx_split current = current_split(warp);
+        current.blocked = true;
+        append_split(warp, &current);
+        load_split(warp, &next);
         return true;
     }
     if (!divide || !ptx_splits_divide(warp))
         return false;
     for (uint32_t j = 0; j < warp->split_count; j++)
-        warp->splits[j].held = true; /* the running one is new, and the only one that can go on */
+        warp->splits[j].blocked = true; /* the running one is new, and the only one that can go on */
     return true;
 }

@@ -4,7 +4,7 @@
 #include "diagnostic.h"
 #include "interpreter/address.h"
 
-enum { PIECE = 16, MOST_BOX = 256, MOST_STEP = 8, MOST_ROW = MOST_BOX * 8 };
+enum { PIECE = 16, MAX_BOX = 256, MAX_STEP = 8, MAX_ROW_BYTES = MAX_BOX * 8 };
 
 /* ---- maps ---- */
 
@@ -39,13 +39,13 @@ static ptx_status check_dimension(const ptx_tensor *t, unsigned i, ptx_error *er
             error, PTX_ERR_ARGUMENT,
             "a tensor map: %llu bytes from one to the next along dimension %u; a multiple of 16 below 2^40",
             (unsigned long long)t->strides[i - 1], i);
-    if (t->box[i] < 1 || t->box[i] > MOST_BOX)
+    if (t->box[i] < 1 || t->box[i] > MAX_BOX)
         return ptx_fail(error, PTX_ERR_ARGUMENT,
                         "a tensor map: a box of %u elements along dimension %u; 1 to %d", t->box[i], i,
-                        MOST_BOX);
-    if (t->steps[i] < 1 || t->steps[i] > MOST_STEP)
+                        MAX_BOX);
+    if (t->steps[i] < 1 || t->steps[i] > MAX_STEP)
         return ptx_fail(error, PTX_ERR_ARGUMENT, "a tensor map: a step of %u along dimension %u; 1 to %d",
-                        t->steps[i], i, MOST_STEP);
+                        t->steps[i], i, MAX_STEP);
     return PTX_OK;
 }
 
@@ -118,7 +118,7 @@ bool ptx_tensor_map_decode(const void *map, ptx_tensor *t) {
 
 /* ---- tiles ---- */
 
-bool ptx_tile_begins_well(const ptx_tile *tile) {
+bool ptx_tile_is_aligned(const ptx_tile *tile) {
     return (s64)tile->at[0] * element_bytes(tile->tensor.type) % PIECE == 0;
 }
 
@@ -143,7 +143,7 @@ static u32 row_pitch(const ptx_tensor *t) {
     return t->swizzle ? 16u << t->swizzle : row_bytes(t);
 }
 
-uint64_t ptx_tile_room(const ptx_tensor *t) {
+uint64_t ptx_tile_span_bytes(const ptx_tensor *t) {
     return row_count(t) * row_pitch(t);
 }
 
@@ -178,8 +178,8 @@ static tile_row find_row(const ptx_tile *tile, u32 number) {
 }
 
 static ptx_status locate_row(ptx_warp *w, const ptx_instr *in, unsigned lane, const tile_row *row,
-                             uint8_t **place) {
-    return ptx_locate(w, in, lane, PTX_SPACE_GLOBAL, row->address, row->bytes, 1, place);
+                             uint8_t **host) {
+    return ptx_locate(w, in, lane, PTX_SPACE_GLOBAL, row->address, row->bytes, 1, host);
 }
 
 /* Where a piece of a box lies: bits 4 and up of its address are changed by bits 7 and up, as many as the
@@ -219,7 +219,7 @@ ptx_status ptx_tile_load(ptx_warp *w, const ptx_instr *in, unsigned lane, const 
                          uint64_t address) {
     const ptx_tensor *t = &tile->tensor;
     const u32 rows = (u32)row_count(t), bytes = row_bytes(t);
-    uint8_t data[MOST_ROW];
+    uint8_t data[MAX_ROW_BYTES];
     u64 at = address;
     for (u32 r = 0; r < rows; r++, at += row_pitch(t)) {
         const tile_row row = find_row(tile, r);
@@ -244,7 +244,7 @@ ptx_status ptx_tile_store(ptx_warp *w, const ptx_instr *in, unsigned lane, const
                           const uint8_t *from, uint64_t address) {
     const ptx_tensor *t = &tile->tensor;
     const u32 rows = (u32)row_count(t), bytes = row_bytes(t);
-    uint8_t data[MOST_ROW];
+    uint8_t data[MAX_ROW_BYTES];
     u64 at = address;
     for (u32 r = 0; r < rows; r++, at += row_pitch(t)) {
         tile_row row = find_row(tile, r);

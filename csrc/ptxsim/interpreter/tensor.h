@@ -8,12 +8,12 @@
 bool ptx_tensor_map_decode(const void *map, ptx_tensor *tensor);
 
 /* Whether the first row of a tile begins at a multiple of 16 bytes of the tensor's: else an H200 stops. */
-bool ptx_tile_begins_well(const ptx_tile *tile);
+bool ptx_tile_is_aligned(const ptx_tile *tile);
 
 /* The bytes of a box in shared memory, those outside the tensor too. */
 uint64_t ptx_tile_bytes(const ptx_tensor *tensor);
 /* The bytes of shared memory over which they lie. */
-uint64_t ptx_tile_room(const ptx_tensor *tensor);
+uint64_t ptx_tile_span_bytes(const ptx_tensor *tensor);
 
 /* Between global memory and a place in shared memory; `address` is the place's, which decides where the
    swizzle puts each piece. What lies outside the tensor is filled, and never written. */

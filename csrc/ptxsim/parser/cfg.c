@@ -19,17 +19,17 @@ typedef struct edge {
 } edge;
 
 /* Of the block that the walk found as the k-th. */
-typedef struct place {
+typedef struct dfs_node {
     int32_t block;
     int32_t parent, semi, ancestor, best, same, idom; /* all of them places */
     int32_t bucket, next;                             /* whose semi is this one */
-} place;
+} dfs_node;
 
 typedef struct graph {
     ptx_kernel *kernel;
     block *blocks;
     edge *edges;
-    place *places;
+    dfs_node *nodes;
     int32_t *block_of; /* of each instruction */
     int32_t *stack, *cursor;
     int32_t count, edge_count, reached;
@@ -88,16 +88,16 @@ static void find_edges(graph *g) {
 }
 
 /* Numbers all blocks that can reach `root`, depth first, and those before their successors' others. */
-static void walk(graph *g, int32_t root, int32_t parent) {
+static void number_blocks(graph *g, int32_t root, int32_t parent) {
     int32_t depth = 0;
     int32_t next = root;
     for (;;) {
         if (next != NONE) {
-            g->places[g->reached] = (place){.block = next,
-                                            .parent = depth ? g->blocks[g->stack[depth - 1]].order : parent,
-                                            .ancestor = NONE,
-                                            .same = NONE,
-                                            .bucket = NONE};
+            g->nodes[g->reached] = (dfs_node){.block = next,
+                                              .parent = depth ? g->blocks[g->stack[depth - 1]].order : parent,
+                                              .ancestor = NONE,
+                                              .same = NONE,
+                                              .bucket = NONE};
             g->blocks[next].order = g->reached++;
             g->cursor[next] = g->blocks[next].first_in;
             g->stack[depth++] = next;
@@ -115,71 +115,71 @@ static void walk(graph *g, int32_t root, int32_t parent) {
 /* A loop with no way out has no path to the exit: it gets an edge there, from its last block, so that
    lanes inside it still meet again. */
 static void order_blocks(graph *g) {
-    walk(g, g->count, NONE);
+    number_blocks(g, g->count, NONE);
     for (int32_t b = g->count; b-- > 0;)
         if (g->blocks[b].order == NONE) {
             add_edge(g, b, g->count);
-            walk(g, b, 0);
+            number_blocks(g, b, 0);
         }
 }
 
 /* Of a place's ancestors so far the one with the lowest semi; shortens the way to it. */
-static int32_t best_ancestor(graph *g, int32_t v) {
-    place *places = g->places;
+static int32_t evaluate(graph *g, int32_t v) {
+    dfs_node *nodes = g->nodes;
     int32_t depth = 0;
-    while (places[v].ancestor != NONE && places[places[v].ancestor].ancestor != NONE) {
+    while (nodes[v].ancestor != NONE && nodes[nodes[v].ancestor].ancestor != NONE) {
         g->stack[depth++] = v;
-        v = places[v].ancestor;
+        v = nodes[v].ancestor;
     }
     while (depth) {
         const int32_t up = v;
         v = g->stack[--depth];
-        if (places[places[up].best].semi < places[places[v].best].semi)
-            places[v].best = places[up].best;
-        places[v].ancestor = places[up].ancestor;
+        if (nodes[nodes[up].best].semi < nodes[nodes[v].best].semi)
+            nodes[v].best = nodes[up].best;
+        nodes[v].ancestor = nodes[up].ancestor;
     }
-    return places[v].best;
+    return nodes[v].best;
 }
 
 /* What waited for its semi, a place whose subtree is done. */
-static void settle_bucket(graph *g, int32_t p) {
-    place *places = g->places;
-    for (int32_t v = places[p].bucket; v != NONE; v = places[v].next) {
-        const int32_t y = best_ancestor(g, v);
-        if (places[y].semi == places[v].semi)
-            places[v].idom = p;
+static void process_bucket(graph *g, int32_t p) {
+    dfs_node *nodes = g->nodes;
+    for (int32_t v = nodes[p].bucket; v != NONE; v = nodes[v].next) {
+        const int32_t y = evaluate(g, v);
+        if (nodes[y].semi == nodes[v].semi)
+            nodes[v].idom = p;
         else
-            places[v].same = y;
+            nodes[v].same = y;
     }
-    places[p].bucket = NONE;
+    nodes[p].bucket = NONE;
 }
 
 /* Lengauer and Tarjan's dominators, with the path compression alone, on the graph turned round. */
 static void find_ipdoms(graph *g) {
-    place *places = g->places;
+    dfs_node *nodes = g->nodes;
     for (int32_t n = g->reached; n-- > 1;) {
-        const int32_t p = places[n].parent;
+        const int32_t p = nodes[n].parent;
         int32_t semi = p;
-        for (int32_t e = g->blocks[places[n].block].first_out; e != NONE; e = g->edges[e].next_out) {
+        for (int32_t e = g->blocks[nodes[n].block].first_out; e != NONE; e = g->edges[e].next_out) {
             const int32_t v = g->blocks[g->edges[e].to].order;
-            const int32_t other = v <= n ? v : places[best_ancestor(g, v)].semi;
+            const int32_t other = v <= n ? v : nodes[evaluate(g, v)].semi;
             semi = other < semi ? other : semi;
         }
-        places[n].semi = semi;
-        places[n].next = places[semi].bucket;
-        places[semi].bucket = n;
-        places[n].ancestor = p;
-        places[n].best = n;
-        settle_bucket(g, p);
+        nodes[n].semi = semi;
+        nodes[n].next = nodes[semi].bucket;
+        nodes[semi].bucket = n;
+        nodes[n].ancestor = p;
+        nodes[n].best = n;
+        process_bucket(g, p);
     }
     for (int32_t n = 1; n < g->reached; n++) {
-        if (places[n].same != NONE)
-            places[n].idom = places[places[n].same].idom;
-        g->blocks[places[n].block].ipdom = places[places[n].idom].block;
+        if (nodes[n].same != NONE)
+            nodes[n].idom = nodes[nodes[n].same].idom;
+        g->blocks[nodes[n].block].ipdom = nodes[nodes[n].idom].block;
     }
 }
 
-static void spread_syncs(graph *g) {
+static void propagate_syncs(graph *g) {
     int32_t depth = 0;
     for (int32_t b = 0; b < g->count; b++)
         if (g->blocks[b].syncs)
@@ -200,8 +200,8 @@ static void mark_branches(graph *g) {
         ptx_instr *last = &g->kernel->code[g->blocks[b].end - 1];
         if (last->kind != PTX_BRANCH)
             continue;
-        const int32_t meeting = g->blocks[b].ipdom;
-        last->op[1] = meeting == g->count ? PTX_NO_PC : g->blocks[meeting].begin;
+        const int32_t reconvergence_pc = g->blocks[b].ipdom;
+        last->op[1] = reconvergence_pc == g->count ? PTX_NO_PC : g->blocks[reconvergence_pc].begin;
         last->target_syncs = g->blocks[g->block_of[last->op[0]]].syncs;
         last->next_syncs = !unconditional(last) && g->blocks[b + 1].syncs;
     }
@@ -212,22 +212,22 @@ bool ptx_cfg_build(ptx_kernel *kernel) {
     graph g = {.kernel = kernel};
     g.blocks = calloc(n + 1, sizeof *g.blocks);
     g.edges = calloc(3 * n + 1, sizeof *g.edges);
-    g.places = calloc(n + 1, sizeof *g.places);
+    g.nodes = calloc(n + 1, sizeof *g.nodes);
     g.block_of = calloc(n, sizeof *g.block_of);
     g.stack = calloc(n + 1, sizeof *g.stack);
     g.cursor = calloc(n + 1, sizeof *g.cursor);
-    const bool good = g.blocks && g.edges && g.places && g.block_of && g.stack && g.cursor;
+    const bool good = g.blocks && g.edges && g.nodes && g.block_of && g.stack && g.cursor;
     if (good) {
         find_blocks(&g);
         find_edges(&g);
         order_blocks(&g);
         find_ipdoms(&g);
-        spread_syncs(&g);
+        propagate_syncs(&g);
         mark_branches(&g);
     }
     free(g.blocks);
     free(g.edges);
-    free(g.places);
+    free(g.nodes);
     free(g.block_of);
     free(g.stack);
     free(g.cursor);

@@ -16,14 +16,14 @@ static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
         d->may_sink = *letter == '_';
         letter += d->may_sink;
         bool present = d->next_operand < p->operand_count;
-        if (!present || ptx_leaves_out(d, *letter)) {
-            fits = ptx_take_absent(d, *letter++);
+        if (!present || ptx_omits(d, *letter)) {
+            fits = ptx_match_absent(d, *letter++);
         } else if (*letter == '{') {
             letter++;
-            fits = ptx_take_braces(d, &letter);
+            fits = ptx_match_braces(d, &letter);
         } else {
             bool vector = memory && *letter != 'm' && d->parts.vector > 1;
-            fits = ptx_take_operand(d, *letter++, &p->operands[d->next_operand++], vector);
+            fits = ptx_match_operand(d, *letter++, &p->operands[d->next_operand++], vector);
         }
         if (fits != PTX_FITS)
             return fits;
@@ -97,14 +97,14 @@ static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_toke
     bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
     if (is_own(parts) || !(atomic || ((load || store) && parts->strong)))
         return;
-    in->ordered = true;
+    in->needs_ticket = true;
     kernel->global_atomics = kernel->global_atomics || atomic;
-    kernel->watches_global = kernel->watches_global || load;
+    kernel->strong_global_loads = kernel->strong_global_loads || load;
 }
 
 bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     const ptx_token *name = &statement->opcode;
-    const ptx_opcode_known *known = ptx_opcode_meet(&p->opcodes, name->start, name->length);
+    const ptx_opcode_cached *known = ptx_opcode_lookup(&p->opcodes, name->start, name->length);
     ptx_decoding first = {.p = p, .statement = statement, .parts = known->parts};
     first.in.vector = (uint8_t)first.parts.vector;
     first.in.space = (uint8_t)first.parts.space;
@@ -119,7 +119,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.relu = first.parts.relu;
     first.in.aligned = first.parts.aligned;
     first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
-    if (!reserve_slots(p) || !ptx_take_guard(&first))
+    if (!reserve_slots(p) || !ptx_match_guard(&first))
         return false;
     ptx_decoding closest = first;
     bool any = false;
@@ -135,9 +135,9 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.kind = (uint8_t)traits.kind;
             d.in.collective = traits.collective;
             p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
-            p->kernel->products |= row->opcode == PTX_OP_wgmma_fence;
+            p->kernel->uses_wgmma |= row->opcode == PTX_OP_wgmma_fence;
             note_global_access(p->kernel, &d.in, name, &d.parts);
-            d.in.plain = d.in.kind == PTX_RUN && !d.in.ordered && d.in.guard == PTX_PRED_TRUE;
+            d.in.plain = d.in.kind == PTX_RUN && !d.in.needs_ticket && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
         }
         if (!any || d.next_operand > closest.next_operand)

@@ -308,12 +308,12 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
     return parts;
 }
 
-const ptx_opcode_known *ptx_opcode_meet(ptx_opcode_index *index, const char *name, size_t length) {
-    ptx_opcode_known *known = &index->known[hash(name, length)];
+const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *name, size_t length) {
+    ptx_opcode_cached *known = &index->known[hash(name, length)];
     if (!known->name || known->length != length || memcmp(known->name, name, length) != 0)
-        *known = (ptx_opcode_known){.name = name,
-                                    .length = length,
-                                    .parts = ptx_opcode_split(name, length),
-                                    .row = ptx_opcode_find(index, name, length, NULL)};
+        *known = (ptx_opcode_cached){.name = name,
+                                     .length = length,
+                                     .parts = ptx_opcode_split(name, length),
+                                     .row = ptx_opcode_find(index, name, length, NULL)};
     return known;
 }

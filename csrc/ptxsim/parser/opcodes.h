@@ -35,12 +35,12 @@ typedef struct ptx_opcode_parts {
 } ptx_opcode_parts;
 
 /* An opcode that was met before, where it stands in the text, and the first row that matches it. */
-typedef struct ptx_opcode_known {
+typedef struct ptx_opcode_cached {
     const char *name;
     size_t length;
     ptx_opcode_parts parts;
     const ptx_opcode_row *row;
-} ptx_opcode_known;
+} ptx_opcode_cached;
 
 enum { PTX_OPCODE_BUCKETS = 256 };
 
@@ -48,14 +48,14 @@ enum { PTX_OPCODE_BUCKETS = 256 };
 typedef struct ptx_opcode_index {
     uint16_t first[PTX_OPCODE_BUCKETS]; /* row + 1 */
     uint16_t *next;
-    ptx_opcode_known known[PTX_OPCODE_BUCKETS];
+    ptx_opcode_cached known[PTX_OPCODE_BUCKETS];
 } ptx_opcode_index;
 
 bool ptx_opcode_index_init(ptx_opcode_index *index);
 void ptx_opcode_index_free(ptx_opcode_index *index);
 
 /* What is known of an opcode in the text, which has few of them many times. */
-const ptx_opcode_known *ptx_opcode_meet(ptx_opcode_index *index, const char *name, size_t length);
+const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *name, size_t length);
 
 /* The next row after `previous` (NULL: the first) whose pattern matches the opcode; NULL if there is none. */
 const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,

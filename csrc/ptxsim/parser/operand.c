@@ -214,7 +214,7 @@ static const char *letter_wants(char letter) {
 }
 
 /* `_`, which throws a result away. */
-static ptx_fit take_sink(ptx_decoding *d, char letter) {
+static ptx_fit match_sink(ptx_decoding *d, char letter) {
     bool wide = letter == 'L';
     uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
     uint32_t slot = 0;
@@ -227,11 +227,11 @@ static ptx_fit take_sink(ptx_decoding *d, char letter) {
     return PTX_FITS;
 }
 
-static ptx_fit take_destination(ptx_decoding *d, char letter, const ptx_token *name, ptx_operand_kind kind) {
+static ptx_fit match_destination(ptx_decoding *d, char letter, const ptx_token *name, ptx_operand_kind kind) {
     if (kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, name, letter_wants(letter));
     if (ptx_token_is(name, "_"))
-        return d->may_sink ? take_sink(d, letter)
+        return d->may_sink ? match_sink(d, letter)
                            : ptx_misfit(d, name, "'_' cannot take this instruction's result");
     uint32_t number, op;
     ptx_registers *r = find_register(d->p, name, &number);
@@ -277,7 +277,7 @@ static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t 
     return true;
 }
 
-static ptx_fit take_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t value, unsigned bytes) {
+static ptx_fit match_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t value, unsigned bytes) {
     uint32_t op;
     if (!constant_slot(d->p, kind, value, bytes, &op))
         return PTX_FAILED;
@@ -285,8 +285,8 @@ static ptx_fit take_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t v
     return PTX_FITS;
 }
 
-static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *name,
-                                 unsigned constant_bytes) {
+static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token *name,
+                                  unsigned constant_bytes) {
     uint32_t number, op;
     uint64_t which;
     ptx_registers *r = find_register(d->p, name, &number);
@@ -301,16 +301,16 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
     if (ptx_find_special(name, &which)) {
         if (!width_fits(d, letter, 4))
             return ptx_misfit(d, name, letter_wants(letter));
-        return take_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
+        return match_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
     }
     unsigned shift;
     if (ptx_find_clock(name, &shift))
         return ptx_misfit(d, name, "a clock can only be moved to a register");
     /* The multiprocessor: blocks are told of one alone. */
     if (ptx_token_is(name, "%smid") || ptx_token_is(name, "%nsmid"))
-        return take_constant(d, PTX_CONSTANT_VALUE, name->length == 6, 4);
+        return match_constant(d, PTX_CONSTANT_VALUE, name->length == 6, 4);
     if (ptx_token_is(name, "WARP_SZ"))
-        return take_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
+        return match_constant(d, PTX_CONSTANT_VALUE, PTX_LANES, constant_bytes);
     ptx_symbol *symbol = ptx_find_symbol(d->p, name);
     if (!symbol)
         return unknown_name(d, name);
@@ -318,27 +318,27 @@ static ptx_fit take_named_source(ptx_decoding *d, char letter, const ptx_token *
     if (fits != PTX_FITS)
         return fits;
     /* Of a shared variable or of a parameter: addresses in their own spaces, not generic ones. */
-    return take_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
-                         symbol->offset, constant_bytes);
+    return match_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
+                          symbol->offset, constant_bytes);
 }
 
-static ptx_fit take_source(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
-                           uint64_t value) {
+static ptx_fit match_source(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                            uint64_t value) {
     unsigned bytes = letter == 'l' ? 8 : 4;
     if (letter == 'x' && ptx_type_bytes(d->parts.type) == 8)
         bytes = 8;
     if (kind == PTX_OPERAND_NAME)
-        return take_named_source(d, letter, token, bytes);
+        return match_named_source(d, letter, token, bytes);
     uint64_t bits;
     if (kind == PTX_OPERAND_ADDRESS || kind == PTX_OPERAND_VECTOR)
         return ptx_misfit(d, token, letter_wants(letter));
     if (!literal_bits(d, kind, value, bytes, &bits))
         return ptx_misfit(d, token, "this kind of constant does not go with the type");
-    return take_constant(d, PTX_CONSTANT_VALUE, bits, bytes);
+    return match_constant(d, PTX_CONSTANT_VALUE, bits, bytes);
 }
 
-static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operand_kind kind, uint64_t value,
-                              bool written) {
+static ptx_fit match_predicate(ptx_decoding *d, const ptx_token *name, ptx_operand_kind kind, uint64_t value,
+                               bool written) {
     if (kind == PTX_OPERAND_NAME && !written && ptx_token_is(name, "%is_explicit_cluster")) {
         set_op(d, PTX_PRED_EXPLICIT_CLUSTER, false);
         return PTX_FITS;
@@ -367,16 +367,16 @@ static ptx_fit take_predicate(ptx_decoding *d, const ptx_token *name, ptx_operan
     return PTX_FITS;
 }
 
-static ptx_fit take_second_predicate(ptx_decoding *d, const ptx_operand *operand) {
+static ptx_fit match_second_predicate(ptx_decoding *d, const ptx_operand *operand) {
     d->may_sink = true;
     if (operand->has_second)
-        return take_predicate(d, &operand->second, PTX_OPERAND_NAME, 0, true);
+        return match_predicate(d, &operand->second, PTX_OPERAND_NAME, 0, true);
     set_op(d, PTX_PRED_SINK, false);
     return PTX_FITS;
 }
 
 /* An address that is the same in every lane: a variable or a number. */
-static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
+static ptx_fit match_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
     ptx_symbol *symbol = NULL;
     if (!operand->absolute) {
         symbol = ptx_find_symbol(d->p, &operand->token);
@@ -403,13 +403,13 @@ static ptx_fit take_uniform_address(ptx_decoding *d, const ptx_operand *operand)
                : PTX_FAILED;
 }
 
-static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
+static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
         return ptx_misfit(d, &operand->token, letter_wants('m'));
     uint32_t number;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
     if (!r)
-        return take_uniform_address(d, operand);
+        return match_uniform_address(d, operand);
     unsigned bytes = ptx_type_bytes(r->type);
     bool shared = d->parts.space == PTX_SPACE_SHARED || d->parts.space == PTX_SPACE_CLUSTER;
     if (bytes != 8 && !(bytes == 4 && shared))
@@ -420,27 +420,27 @@ static ptx_fit take_address(ptx_decoding *d, const ptx_operand *operand) {
 }
 
 /* A second address: its base and its offset, an operand each. */
-static ptx_fit take_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
+static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
         return ptx_misfit(d, &operand->token, letter_wants(coordinates ? 'c' : 'a'));
     uint32_t number, op;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
     ptx_fit fits = PTX_FITS;
     if (!r && operand->absolute)
-        fits = take_constant(d, PTX_CONSTANT_VALUE, 0, 8);
+        fits = match_constant(d, PTX_CONSTANT_VALUE, 0, 8);
     else if (!r)
-        fits = take_named_source(d, 'l', &operand->token, 8);
+        fits = match_named_source(d, 'l', &operand->token, 8);
     else if (r->type == PTX_TYPE_PRED || ptx_type_bytes(r->type) < 4)
         return ptx_misfit(d, &operand->token, "expected a 32- or 64-bit register as the address");
     else if (register_slot(d->p, r, number, &op))
         set_register(d, op, ptx_type_bytes(r->type) == 8, false);
     else
         return PTX_FAILED;
-    return fits == PTX_FITS ? take_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
+    return fits == PTX_FITS ? match_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
 }
 
 /* Both halves of a 128-bit register. */
-static ptx_fit take_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
+static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
     uint32_t number, op;
     if (operand->kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, &operand->token, letter_wants(letter));
@@ -465,7 +465,7 @@ static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
     return good ? PTX_FITS : ptx_misfit(d, &operand->token, letter_wants('z'));
 }
 
-static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
+static ptx_fit match_label(ptx_decoding *d, const ptx_operand *operand) {
     ptx_parser *p = d->p;
     if (operand->kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, &operand->token, letter_wants('b'));
@@ -482,7 +482,7 @@ static ptx_fit take_label(ptx_decoding *d, const ptx_operand *operand) {
     return PTX_FITS;
 }
 
-static ptx_fit take_clock(ptx_decoding *d, const ptx_operand *operand) {
+static ptx_fit match_clock(ptx_decoding *d, const ptx_operand *operand) {
     unsigned shift = 0;
     if (operand->kind != PTX_OPERAND_NAME || !ptx_find_clock(&operand->token, &shift))
         return ptx_misfit(d, &operand->token, "expected a register or constant of the type's width");
@@ -490,39 +490,39 @@ static ptx_fit take_clock(ptx_decoding *d, const ptx_operand *operand) {
     return PTX_FITS;
 }
 
-static ptx_fit take_scalar(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
-                           uint64_t value) {
+static ptx_fit match_scalar(ptx_decoding *d, char letter, const ptx_token *token, ptx_operand_kind kind,
+                            uint64_t value) {
     bool written = letter >= 'A' && letter <= 'Z';
-    return written ? take_destination(d, letter, token, kind) : take_source(d, letter, token, kind, value);
+    return written ? match_destination(d, letter, token, kind) : match_source(d, letter, token, kind, value);
 }
 
 /* A tensor's map and where in it: a further address, and its coordinates. */
-static ptx_fit take_coordinates(ptx_decoding *d, const ptx_operand *operand) {
-    ptx_fit fits = take_further_address(d, operand, d->parts.rank);
+static ptx_fit match_coordinates(ptx_decoding *d, const ptx_operand *operand) {
+    ptx_fit fits = match_further_address(d, operand, d->parts.rank);
     d->in.vector = d->parts.rank;
     for (unsigned i = 0; i < operand->element_count && fits == PTX_FITS; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i];
-        fits = take_scalar(d, 'w', &e->token, e->kind, e->value);
+        fits = match_scalar(d, 'w', &e->token, e->kind, e->value);
     }
     return fits;
 }
 
 /* The vector of a .v2/.v4 access: the same letter for each element. */
-static ptx_fit take_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
+static ptx_fit match_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
         return ptx_misfit(d, &operand->token,
                           "expected a vector of as many elements as the instruction says");
     d->may_sink = true;
     for (unsigned i = 0; i < operand->element_count; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i];
-        ptx_fit fits = take_scalar(d, letter, &e->token, e->kind, e->value);
+        ptx_fit fits = match_scalar(d, letter, &e->token, e->kind, e->value);
         if (fits != PTX_FITS)
             return fits;
     }
     return PTX_FITS;
 }
 
-ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector) {
+ptx_fit ptx_match_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector) {
     if (operand->negated && letter != 'n' && letter != '~')
         return ptx_misfit(d, &operand->token, "'!' is not allowed here");
     if (operand->has_second && letter != 'Q' && letter != 'S')
@@ -532,32 +532,32 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
     case 'P':
     case 'Q':
         d->may_sink = d->may_sink || letter == 'Q';
-        fits = take_predicate(d, &operand->token, operand->kind, operand->value, true);
-        return fits == PTX_FITS && letter == 'Q' ? take_second_predicate(d, operand) : fits;
+        fits = match_predicate(d, &operand->token, operand->kind, operand->value, true);
+        return fits == PTX_FITS && letter == 'Q' ? match_second_predicate(d, operand) : fits;
     case 'p':
-        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+        return match_predicate(d, &operand->token, operand->kind, operand->value, false);
     case 'n':
     case '~':
         d->in.flip = operand->negated;
-        return take_predicate(d, &operand->token, operand->kind, operand->value, false);
+        return match_predicate(d, &operand->token, operand->kind, operand->value, false);
     case 'S':
-        fits = take_destination(d, 'W', &operand->token, operand->kind);
-        return fits == PTX_FITS ? take_second_predicate(d, operand) : fits;
+        fits = match_destination(d, 'W', &operand->token, operand->kind);
+        return fits == PTX_FITS ? match_second_predicate(d, operand) : fits;
     case 'm':
-        return take_address(d, operand);
+        return match_address(d, operand);
     case 'a':
-        return take_further_address(d, operand, 0);
+        return match_further_address(d, operand, 0);
     case 'c':
-        return take_coordinates(d, operand);
+        return match_coordinates(d, operand);
     case 'D':
     case 'd':
-        return take_128(d, letter, operand);
+        return match_128(d, letter, operand);
     case 'z':
         return skip_policy(d, operand);
     case 'b':
-        return take_label(d, operand);
+        return match_label(d, operand);
     case 't':
-        return take_clock(d, operand);
+        return match_clock(d, operand);
     case 'i':
         d->in.imm = (int64_t)operand->value;
         return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
@@ -572,18 +572,18 @@ ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operan
     default:
         break;
     }
-    return vector ? take_elements(d, letter, operand)
-                  : take_scalar(d, letter, &operand->token, operand->kind, operand->value);
+    return vector ? match_elements(d, letter, operand)
+                  : match_scalar(d, letter, &operand->token, operand->kind, operand->value);
 }
 
-bool ptx_leaves_out(const ptx_decoding *d, char letter) {
+bool ptx_omits(const ptx_decoding *d, char letter) {
     return (letter == '~' && d->parts.combine == PTX_COMBINE_NONE) || (letter == 'z' && !d->parts.cache_hint);
 }
 
-ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
+ptx_fit ptx_match_absent(ptx_decoding *d, char letter) {
     if (letter == 'k')
-        return take_constant(d, PTX_CONSTANT_VALUE, 0, 4);
-    if (!ptx_leaves_out(d, letter))
+        return match_constant(d, PTX_CONSTANT_VALUE, 0, 4);
+    if (!ptx_omits(d, letter))
         return ptx_misfit(d, &d->statement->opcode, "an operand is missing");
     if (letter == '~')
         set_op(d, PTX_PRED_TRUE, false);
@@ -591,12 +591,12 @@ ptx_fit ptx_take_absent(ptx_decoding *d, char letter) {
 }
 
 /* Sums: as many as the shape has, which are written and, behind them, read. */
-static ptx_fit take_sums(ptx_decoding *d, const ptx_operand *operand, unsigned wanted) {
+static ptx_fit match_sums(ptx_decoding *d, const ptx_operand *operand, unsigned wanted) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector of as many registers as the shape has sums");
     for (unsigned i = 0; i < 2 * wanted; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i % wanted];
-        ptx_fit fits = take_destination(d, 'W', &e->token, e->kind);
+        ptx_fit fits = match_destination(d, 'W', &e->token, e->kind);
         if (fits != PTX_FITS)
             return fits;
         d->p->slots[d->in.operand_count - 1].role = i < wanted ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
@@ -604,20 +604,20 @@ static ptx_fit take_sums(ptx_decoding *d, const ptx_operand *operand, unsigned w
     return PTX_FITS;
 }
 
-ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
+ptx_fit ptx_match_braces(ptx_decoding *d, const char **letters) {
     const ptx_operand *operand = &d->p->operands[d->next_operand++];
     size_t wanted = strcspn(*letters, "}");
     if (wanted == 3 && (*letters)[2] == '*') {
         const unsigned each = (unsigned)((*letters)[1] - '0');
         *letters += wanted + 1;
-        return take_sums(d, operand, each * d->parts.vector);
+        return match_sums(d, operand, each * d->parts.vector);
     }
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector or another kind of operand");
     d->may_sink = true;
     for (size_t i = 0; i < wanted; i++) {
         const ptx_element *e = &d->p->elements[operand->first_element + i];
-        ptx_fit fits = take_scalar(d, (*letters)[i], &e->token, e->kind, e->value);
+        ptx_fit fits = match_scalar(d, (*letters)[i], &e->token, e->kind, e->value);
         if (fits != PTX_FITS)
             return fits;
     }
@@ -625,7 +625,7 @@ ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters) {
     return PTX_FITS;
 }
 
-bool ptx_take_guard(ptx_decoding *d) {
+bool ptx_match_guard(ptx_decoding *d) {
     d->in.guard = PTX_PRED_TRUE;
     if (!d->statement->guarded)
         return true;

@@ -21,14 +21,14 @@ typedef struct ptx_decoding {
 /* Records where and why the row does not fit. */
 ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason);
 /* The operand for one letter, which may stand for several slots. */
-ptx_fit ptx_take_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector);
+ptx_fit ptx_match_operand(ptx_decoding *d, char letter, const ptx_operand *operand, bool vector);
 /* Whether the opcode leaves the letter's operand out. */
-bool ptx_leaves_out(const ptx_decoding *d, char letter);
+bool ptx_omits(const ptx_decoding *d, char letter);
 /* An operand that is not there. */
-ptx_fit ptx_take_absent(ptx_decoding *d, char letter);
+ptx_fit ptx_match_absent(ptx_decoding *d, char letter);
 /* The letters up to the closing brace against a vector; *letters is left behind the brace. */
-ptx_fit ptx_take_braces(ptx_decoding *d, const char **letters);
+ptx_fit ptx_match_braces(ptx_decoding *d, const char **letters);
 /* The predicate in front of the instruction. */
-bool ptx_take_guard(ptx_decoding *d);
+bool ptx_match_guard(ptx_decoding *d);
 
 #endif

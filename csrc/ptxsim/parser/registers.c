@@ -6,34 +6,35 @@
 /* A slot of 32 bits a lane is a unit, and the name of a register is its first unit before it is moved. Sets
    of registers are rows of words. */
 enum { UNIT = PTX_LANES * 4, NONE = UINT32_MAX };
-#define MOST_WORK ((size_t)1 << 24)
+#define MAX_WORK ((size_t)1 << 24)
 
-typedef struct stretch {
+typedef struct basic_block {
     uint32_t begin, end; /* instructions [begin, end) */
     uint32_t successor[2];
-} stretch;
+} basic_block;
 
 /* Where a register is alive, at most: from its first to its last instruction. */
-typedef struct life {
+typedef struct live_interval {
     uint32_t first, last;
     uint32_t next; /* of those that begin, or end, at one place */
     uint32_t unit; /* that it gets */
     bool wide;
-} life;
+} live_interval;
 
-typedef struct sharing {
+typedef struct allocation {
     ptx_kernel *kernel;
     uint32_t units, words, count;
-    stretch *stretches;
-    uint32_t *stretch_of;                /* of each instruction that begins one */
-    uint64_t *needed, *written, *coming; /* a row for each stretch: read before written; alive at its end */
-    life *lives;
-    uint32_t *places; /* by instruction: the first life that begins there, then the first that ends */
-} sharing;
+    basic_block *blocks;
+    uint32_t *block_of; /* of each instruction that begins one */
+    uint64_t *live_in, *defined,
+        *live_out; /* a row for each stretch: read before written; alive at its end */
+    live_interval *intervals;
+    uint32_t *boundaries; /* by instruction: the first life that begins there, then the first that ends */
+} allocation;
 
 /* ---- stretches without branches ---- */
 
-static bool ends_stretch(const ptx_instr *in) {
+static bool ends_block(const ptx_instr *in) {
     return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
 }
 
@@ -41,27 +42,27 @@ static bool unconditional(const ptx_instr *in) {
     return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
 }
 
-static void find_stretches(sharing *s) {
+static void find_blocks(allocation *s) {
     const ptx_instr *code = s->kernel->code;
     const uint32_t n = (uint32_t)s->kernel->count;
-    memset(s->stretch_of, 0, n * sizeof *s->stretch_of);
+    memset(s->block_of, 0, n * sizeof *s->block_of);
     for (uint32_t pc = 0; pc < n; pc++) {
         if (code[pc].kind == PTX_BRANCH)
-            s->stretch_of[code[pc].op[0]] = 1;
-        if (pc == 0 || ends_stretch(&code[pc - 1]))
-            s->stretch_of[pc] = 1;
+            s->block_of[code[pc].op[0]] = 1;
+        if (pc == 0 || ends_block(&code[pc - 1]))
+            s->block_of[pc] = 1;
     }
     for (uint32_t pc = 0; pc < n; pc++) {
-        if (s->stretch_of[pc])
-            s->stretches[s->count++].begin = pc;
-        s->stretch_of[pc] = s->count - 1;
-        s->stretches[s->count - 1].end = pc + 1;
+        if (s->block_of[pc])
+            s->blocks[s->count++].begin = pc;
+        s->block_of[pc] = s->count - 1;
+        s->blocks[s->count - 1].end = pc + 1;
     }
     for (uint32_t i = 0; i < s->count; i++) {
-        stretch *at = &s->stretches[i];
+        basic_block *at = &s->blocks[i];
         const ptx_instr *last = &code[at->end - 1];
-        const bool goes_on = at->end < n && (!ends_stretch(last) || !unconditional(last));
-        at->successor[0] = last->kind == PTX_BRANCH ? s->stretch_of[last->op[0]] : NONE;
+        const bool goes_on = at->end < n && (!ends_block(last) || !unconditional(last));
+        at->successor[0] = last->kind == PTX_BRANCH ? s->block_of[last->op[0]] : NONE;
         at->successor[1] = goes_on ? i + 1 : NONE;
     }
 }
@@ -88,93 +89,93 @@ static bool writes(const ptx_instr *in, uint32_t k) {
 }
 
 /* Lanes that a guard keeps away keep the old value, so that it is needed. */
-static void look_through(sharing *s, const stretch *at, uint64_t *needed, uint64_t *written) {
+static void scan_block(allocation *s, const basic_block *at, uint64_t *live_in, uint64_t *defined) {
     for (const ptx_instr *in = s->kernel->code + at->begin; in < s->kernel->code + at->end; in++) {
         for (unsigned writing = 0; writing < 2; writing++)
             for (uint32_t k = 0; k <= in->operand_count; k++) {
                 const uint32_t r = register_at(in, k);
                 if (r == NONE || writes(in, k) != writing)
                     continue;
-                s->lives[r].wide =
+                s->intervals[r].wide =
                     k == in->operand_count ? in->address == PTX_ADDRESS_64 : ptx_is_wide(in, k);
-                if (!has(written, r) && (!writing || !unconditional(in)))
-                    add(needed, r);
+                if (!has(defined, r) && (!writing || !unconditional(in)))
+                    add(live_in, r);
                 if (writing)
-                    add(written, r);
+                    add(defined, r);
             }
     }
 }
 
 /* From the last stretch to the first until nothing changes; false if that takes too long. */
-static bool spread(sharing *s) {
+static bool solve_liveness(allocation *s) {
     size_t work = 0;
     for (bool changed = true; changed;) {
         changed = false;
         work += (size_t)s->count * s->words;
-        if (work > MOST_WORK)
+        if (work > MAX_WORK)
             return false;
         for (uint32_t i = s->count; i-- > 0;) {
             const size_t row = (size_t)i * s->words;
             for (unsigned k = 0; k < 2; k++) {
-                const uint32_t next = s->stretches[i].successor[k];
+                const uint32_t next = s->blocks[i].successor[k];
                 for (uint32_t w = 0; next != NONE && w < s->words; w++)
-                    s->coming[row + w] |= s->needed[(size_t)next * s->words + w];
+                    s->live_out[row + w] |= s->live_in[(size_t)next * s->words + w];
             }
             for (uint32_t w = 0; w < s->words; w++) {
-                const uint64_t before = s->needed[row + w];
-                s->needed[row + w] |= s->coming[row + w] & ~s->written[row + w];
-                changed = changed || s->needed[row + w] != before;
+                const uint64_t before = s->live_in[row + w];
+                s->live_in[row + w] |= s->live_out[row + w] & ~s->defined[row + w];
+                changed = changed || s->live_in[row + w] != before;
             }
         }
     }
     return true;
 }
 
-static void extend(life *l, uint32_t pc) {
+static void extend(live_interval *l, uint32_t pc) {
     l->first = pc < l->first ? pc : l->first;
     l->last = pc > l->last || l->last == NONE ? pc : l->last;
 }
 
-static void find_lives(sharing *s) {
+static void build_intervals(allocation *s) {
     for (uint32_t r = 0; r < s->units; r++)
-        s->lives[r].first = s->lives[r].last = s->lives[r].unit = NONE;
+        s->intervals[r].first = s->intervals[r].last = s->intervals[r].unit = NONE;
     for (uint32_t i = 0; i < s->count; i++) {
-        const stretch *at = &s->stretches[i];
+        const basic_block *at = &s->blocks[i];
         const size_t row = (size_t)i * s->words;
         for (uint32_t w = 0; w < s->words; w++) {
-            for (uint64_t left = s->needed[row + w]; left; left &= left - 1)
-                extend(&s->lives[64 * w + (uint32_t)__builtin_ctzll(left)], at->begin);
-            for (uint64_t left = s->coming[row + w]; left; left &= left - 1)
-                extend(&s->lives[64 * w + (uint32_t)__builtin_ctzll(left)], at->end - 1);
+            for (uint64_t left = s->live_in[row + w]; left; left &= left - 1)
+                extend(&s->intervals[64 * w + (uint32_t)__builtin_ctzll(left)], at->begin);
+            for (uint64_t left = s->live_out[row + w]; left; left &= left - 1)
+                extend(&s->intervals[64 * w + (uint32_t)__builtin_ctzll(left)], at->end - 1);
         }
         for (uint32_t pc = at->begin; pc < at->end; pc++)
             for (uint32_t k = 0; k <= s->kernel->code[pc].operand_count; k++) {
                 const uint32_t r = register_at(&s->kernel->code[pc], k);
                 if (r != NONE)
-                    extend(&s->lives[r], pc);
+                    extend(&s->intervals[r], pc);
             }
     }
 }
 
 /* ---- slots ---- */
 
-static void chain(sharing *s, uint32_t *first, uint32_t r) {
-    s->lives[r].next = *first;
+static void push_interval(allocation *s, uint32_t *first, uint32_t r) {
+    s->intervals[r].next = *first;
     *first = r;
 }
 
 /* One pass over the code: a slot is free again after the last instruction of its register. A chain of free
    ones for either width goes through their lives. */
-static void hand_out(sharing *s) {
+static void assign_slots(allocation *s) {
     const uint32_t n = (uint32_t)s->kernel->count;
-    uint32_t next_unit = 0, free_slot[2] = {NONE, NONE}, *begins = s->places, *ends = s->places + n;
-    memset(s->places, 0xff, 2 * (size_t)n * sizeof *s->places);
+    uint32_t next_unit = 0, free_slot[2] = {NONE, NONE}, *begins = s->boundaries, *ends = s->boundaries + n;
+    memset(s->boundaries, 0xff, 2 * (size_t)n * sizeof *s->boundaries);
     for (uint32_t r = 0; r < s->units; r++) {
-        life *l = &s->lives[r];
+        live_interval *l = &s->intervals[r];
         if (l->first == NONE)
             continue;
-        if (!has(s->needed, r)) {
-            chain(s, &begins[l->first], r);
+        if (!has(s->live_in, r)) {
+            push_interval(s, &begins[l->first], r);
             continue;
         }
         l->unit = next_unit;
@@ -183,72 +184,72 @@ static void hand_out(sharing *s) {
     s->kernel->poisoned_bytes = next_unit * UNIT;
     for (uint32_t pc = 0; pc < n; pc++) {
         for (uint32_t r = begins[pc], next; r != NONE; r = next) {
-            life *l = &s->lives[r];
+            live_interval *l = &s->intervals[r];
             uint32_t *slot = &free_slot[l->wide];
             next = l->next;
             if (*slot == NONE) {
                 l->unit = next_unit;
                 next_unit += 1u + l->wide;
             } else {
-                l->unit = s->lives[*slot].unit;
-                *slot = s->lives[*slot].next;
+                l->unit = s->intervals[*slot].unit;
+                *slot = s->intervals[*slot].next;
             }
-            chain(s, &ends[l->last], r);
+            push_interval(s, &ends[l->last], r);
         }
         for (uint32_t r = ends[pc], next; r != NONE; r = next) {
-            next = s->lives[r].next;
-            chain(s, &free_slot[s->lives[r].wide], r);
+            next = s->intervals[r].next;
+            push_interval(s, &free_slot[s->intervals[r].wide], r);
         }
     }
     s->kernel->register_bytes = next_unit * UNIT;
 }
 
-static void rename_operands(sharing *s) {
+static void rename_operands(allocation *s) {
     for (size_t pc = 0; pc < s->kernel->count; pc++) {
         ptx_instr *in = &s->kernel->code[pc];
         for (uint32_t k = 0; k <= in->operand_count; k++) {
             const uint32_t r = register_at(in, k);
             uint32_t *op = k < in->operand_count ? &in->op[k] : &in->base;
             if (r != NONE)
-                *op = s->lives[r].unit * UNIT;
+                *op = s->intervals[r].unit * UNIT;
         }
     }
 }
 
-void ptx_share_registers(ptx_kernel *kernel) {
+void ptx_allocate_registers(ptx_kernel *kernel) {
     const size_t n = kernel->count;
-    sharing s = {.kernel = kernel, .units = kernel->register_bytes / UNIT};
+    allocation s = {.kernel = kernel, .units = kernel->register_bytes / UNIT};
     s.words = s.units / 64 + 1;
     kernel->poisoned_bytes = kernel->register_bytes;
-    if (kernel->products) /* they use registers beyond their last instruction */
+    if (kernel->uses_wgmma) /* they use registers beyond their last instruction */
         return;
-    s.stretches = calloc(n, sizeof *s.stretches);
-    s.stretch_of = calloc(n, sizeof *s.stretch_of);
-    s.lives = calloc(s.units + 1, sizeof *s.lives);
-    s.places = calloc(2 * n, sizeof *s.places);
-    bool good = s.stretches && s.stretch_of && s.lives && s.places;
+    s.blocks = calloc(n, sizeof *s.blocks);
+    s.block_of = calloc(n, sizeof *s.block_of);
+    s.intervals = calloc(s.units + 1, sizeof *s.intervals);
+    s.boundaries = calloc(2 * n, sizeof *s.boundaries);
+    bool good = s.blocks && s.block_of && s.intervals && s.boundaries;
     if (good)
-        find_stretches(&s);
-    const size_t row = s.words * sizeof *s.needed, rows = s.count;
-    good = good && rows * s.words <= MOST_WORK / 8;
+        find_blocks(&s);
+    const size_t row = s.words * sizeof *s.live_in, rows = s.count;
+    good = good && rows * s.words <= MAX_WORK / 8;
     if (good) {
-        s.needed = calloc(rows, row);
-        s.written = calloc(rows, row);
-        s.coming = calloc(rows, row);
-        good = s.needed && s.written && s.coming;
+        s.live_in = calloc(rows, row);
+        s.defined = calloc(rows, row);
+        s.live_out = calloc(rows, row);
+        good = s.live_in && s.defined && s.live_out;
     }
     for (uint32_t i = 0; i < s.count && good; i++)
-        look_through(&s, &s.stretches[i], s.needed + (size_t)i * s.words, s.written + (size_t)i * s.words);
-    if (good && spread(&s)) {
-        find_lives(&s);
-        hand_out(&s);
+        scan_block(&s, &s.blocks[i], s.live_in + (size_t)i * s.words, s.defined + (size_t)i * s.words);
+    if (good && solve_liveness(&s)) {
+        build_intervals(&s);
+        assign_slots(&s);
         rename_operands(&s);
     }
-    free(s.stretches);
-    free(s.stretch_of);
-    free(s.lives);
-    free(s.places);
-    free(s.needed);
-    free(s.written);
-    free(s.coming);
+    free(s.blocks);
+    free(s.block_of);
+    free(s.intervals);
+    free(s.boundaries);
+    free(s.live_in);
+    free(s.defined);
+    free(s.live_out);
 }

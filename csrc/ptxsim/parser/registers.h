@@ -8,6 +8,6 @@
    smaller, so that it stays in the first cache, and need not be filled before each block: only registers that
    may be read before they are written are, and have a slot for themselves. Without memory, or for code that
    takes too long to look through, all stays as it is. To be called once branches have their targets. */
-void ptx_share_registers(ptx_kernel *kernel);
+void ptx_allocate_registers(ptx_kernel *kernel);
 
 #endif

@@ -263,7 +263,7 @@ static ptx_token named_like(const ptx_token *at, const char *text) {
 }
 
 /* A branch behind the body, under the statement's guard. */
-static bool leave_function(ptx_parser *p, const ptx_statement *statement) {
+static bool branch_to_return(ptx_parser *p, const ptx_statement *statement) {
     ptx_statement branch = *statement;
     const ptx_operand target = {.kind = PTX_OPERAND_NAME,
                                 .token = named_like(&statement->opcode, return_label)};
@@ -293,8 +293,8 @@ static bool parse_actuals(ptx_parser *p) {
     return ptx_expect(p, ")", "after what the call gives");
 }
 
-static bool take_in(ptx_parser *p, const ptx_function *function, const ptx_statement *call,
-                    size_t first_actual) {
+static bool inline_function(ptx_parser *p, const ptx_function *function, const ptx_statement *call,
+                            size_t first_actual) {
     const ptx_lexer lexer = p->lexer;
     const ptx_token token = p->token, ahead = p->ahead;
     const uint32_t outer = p->scope;
@@ -305,7 +305,7 @@ static bool take_in(ptx_parser *p, const ptx_function *function, const ptx_state
         ptx_statement around = *call;
         around.guard_negated = !call->guard_negated;
         p->operand_count = 0;
-        if (!leave_function(p, &around))
+        if (!branch_to_return(p, &around))
             return false;
     }
     const uint32_t scope = p->scope;
@@ -386,7 +386,7 @@ static bool parse_call(ptx_parser *p, const ptx_statement *statement) {
                                MAX_CALL_DEPTH);
     if (++p->calls > MAX_CALLS || p->kernel->count > MAX_INLINED)
         return ptx_unsupported(p, &name, "the kernel is too large with the functions that it calls");
-    if (!take_in(p, function, statement, first_actual))
+    if (!inline_function(p, function, statement, first_actual))
         return false;
     p->actual_count = first_actual;
     return true;
@@ -432,7 +432,7 @@ static bool parse_instruction(ptx_parser *p) {
     if (!parse_operands(p))
         return false;
     const bool returns = p->call_depth && is_named(&statement.opcode, "ret");
-    return (returns ? leave_function(p, &statement) : ptx_decode(p, &statement)) &&
+    return (returns ? branch_to_return(p, &statement) : ptx_decode(p, &statement)) &&
            ptx_expect(p, ";", "after the instruction");
 }
 
@@ -532,7 +532,7 @@ bool ptx_parse_body(ptx_parser *p) {
     p->scope = 0;
     if (!open_scope(p, 0) || !parse_statement_list(p, 0) || !append_exit(p) || !resolve_labels(p))
         return false;
-    ptx_share_registers(p->kernel);
+    ptx_allocate_registers(p->kernel);
     join_areas(p->kernel);
     return true;
 }

@@ -210,5 +210,5 @@ int main(void) {
     test_errors();
     test_deadlocks();
     test_budget();
-    return finish_checks("test_turns");
+    return finish_checks("test_tickets");
 }
