@@ -25,7 +25,7 @@ ROOMS = {
         "device",
         "program",
         "rungs",
-        "feed",
+        "executor",
         ("reduce", "matmul", "conv", "scan", "order"),
         ("exact", "segments"),
         "states",
@@ -76,7 +76,7 @@ DOORS = {
     ],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
-    "feed": ["feed.h", "later.h"],
+    "executor": ["executor.h", "async_result.h"],
     "reduce": [
         "reduce.h",
         "ladder/ladder.h",

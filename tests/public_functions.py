@@ -16,7 +16,7 @@ except ImportError:
     dask = None
 try:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # flox uses what NumPy 2.5 deprecates, and some tests run with -W error
+        warnings.simplefilter("ignore")  # of NumPy 2.5 about flox; some tests run with -W error
         import gpureduce.flox as flox
 except ImportError:
     flox = None

@@ -13,7 +13,7 @@ typedef struct gr_limits {
 } gr_limits;
 
 /* The reference device, an H200: 132 multiprocessors with 2048 resident threads each, filled once. */
-static const gr_limits gr_reference_limits = {
+static const gr_limits gr_reference_device = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
 
 enum { GR_MAX_GRID = 2147483647 }; /* blocks along x */

@@ -37,9 +37,9 @@ gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, con
                         const void *params, size_t bytes, const gr_conv_operands *operands,
                         gr_program *program) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
-    gr_program_place(program, offsetof(gr_conv_params, x), operands->x);
-    gr_program_place(program, offsetof(gr_conv_params, w), operands->w);
-    gr_program_place(program, offsetof(gr_conv_params, out), operands->out);
+    gr_program_relocate(program, offsetof(gr_conv_params, x), operands->x);
+    gr_program_relocate(program, offsetof(gr_conv_params, w), operands->w);
+    gr_program_relocate(program, offsetof(gr_conv_params, out), operands->out);
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, form);

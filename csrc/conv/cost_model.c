@@ -99,7 +99,7 @@ static double time_of_tensor_cores(const gr_conv *self, const gr_conv_variant *v
     const double pixels = (double)self->batch * round_up(self->height.out * self->width.out, 512);
     const double blocks = (double)self->groups * pixels / 512 * round_up(self->filters, 64) / 64;
     const double idle =
-        blocks < gr_reference_limits.multiprocessors ? gr_reference_limits.multiprocessors / blocks : 1;
+        blocks < gr_reference_device.multiprocessors ? gr_reference_device.multiprocessors / blocks : 1;
     const double time = (double)self->groups * pixels * filters * taps / rate * idle;
     if (gr_conv_is_c12_3x3(self))
         return 0.4 * time;

@@ -125,10 +125,10 @@ gr_status gr_conv_cudnn(const gr_conv *self, const gr_conv_variant *variant, con
                              .conv = *self,
                              .workspace_buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, MIN_BYTES)};
     gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_place(program, offsetof(cudnn_call, x), operands->x);
-    gr_program_place(program, offsetof(cudnn_call, w), operands->w);
-    gr_program_place(program, offsetof(cudnn_call, out), operands->out);
-    gr_program_place(program, offsetof(cudnn_call, workspace), call.workspace_buffer);
+    gr_program_relocate(program, offsetof(cudnn_call, x), operands->x);
+    gr_program_relocate(program, offsetof(cudnn_call, w), operands->w);
+    gr_program_relocate(program, offsetof(cudnn_call, out), operands->out);
+    gr_program_relocate(program, offsetof(cudnn_call, workspace), call.workspace_buffer);
     return GR_OK;
 }
 

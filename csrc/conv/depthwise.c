@@ -76,9 +76,9 @@ gr_status gr_conv_depthwise(const gr_conv *self, const gr_conv_operands *operand
                              gr_ceil_div(self->width.out, each.columns) * self->groups * self->filters /
                              each.filters;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_conv_params, x), operands->x);
-    gr_program_place(program, offsetof(gr_conv_params, w), operands->w);
-    gr_program_place(program, offsetof(gr_conv_params, out), operands->out);
+    gr_program_relocate(program, offsetof(gr_conv_params, x), operands->x);
+    gr_program_relocate(program, offsetof(gr_conv_params, w), operands->w);
+    gr_program_relocate(program, offsetof(gr_conv_params, out), operands->out);
     step->kernel.owner = "conv";
     GR_KERNEL_NAME(step->kernel.file, "conv_depthwise");
     GR_KERNEL_NAME(step->kernel.entry, "conv_depthwise_", gr_dtypes[self->dtype].name, each.form);

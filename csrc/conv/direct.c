@@ -66,7 +66,7 @@ gr_status gr_conv_direct(const gr_conv *self, const gr_conv_variant *variant, co
     const uint64_t channel_vec4s = gr_ceil_div(self->channels, 4);
     const uint64_t taps = self->height.kernel * self->width.kernel;
     const uint64_t each = (params.rows * params.columns + taps * FILTERS) * VEC4_BYTES; /* bytes of a quad */
-    if (params.rows * params.columns > info->can.shared_per_block || each > info->can.shared_per_block) {
+    if (params.rows * params.columns > info->caps.shared_per_block || each > info->caps.shared_per_block) {
         gr_status status = gr_conv_find("c2", &variant, error);
         return status == GR_OK ? gr_conv_implicit_gemm(self, variant, info, operands, program, error)
                                : status;
@@ -108,7 +108,7 @@ gr_status gr_conv_direct_rows(const gr_conv *self, const gr_conv_variant *varian
         .filters = FILTERS,
     };
     gr_step *step = gr_conv_launch(self, variant, form(self), &params, sizeof params, operands, program);
-    step->overlap = true;
+    step->pdl = true;
     return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, COLUMNS),
                             gr_ceil_div(self->height.out, ROWS), self->batch * self->groups, variant->threads,
                             error);

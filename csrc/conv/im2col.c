@@ -83,8 +83,8 @@ static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layo
     if (*to == from)
         *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_conv_params, x), from);
-    gr_program_place(program, offsetof(gr_conv_params, out), *to);
+    gr_program_relocate(program, offsetof(gr_conv_params, x), from);
+    gr_program_relocate(program, offsetof(gr_conv_params, out), *to);
     step->kernel.owner = "c1";
     GR_KERNEL_NAME(step->kernel.file, "c1_columns");
     GR_KERNEL_NAME(step->kernel.entry, nhwc ? "c1_nhwc" : "c1_nchw", form);

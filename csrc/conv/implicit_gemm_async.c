@@ -37,7 +37,7 @@ static double wave(const shape *of, uint64_t blocks) {
 static double time_of(const gr_conv *self, const shape *of) {
     const double cycles_per_us = 1755, lanes = 128;
     const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
-    const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_limits.multiprocessors);
+    const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_device.multiprocessors);
     const double waves = (double)(blocks / of->blocks_per_sm) * wave(of, of->blocks_per_sm) +
                          wave(of, blocks % of->blocks_per_sm);
     return waves * of->pixels * of->filters * (double)(taps + 16) / (lanes * cycles_per_us);

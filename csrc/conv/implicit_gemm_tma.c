@@ -189,8 +189,8 @@ gr_status gr_conv_implicit_gemm_tma(const gr_conv *self, const gr_conv_variant *
     gr_program_map(program, offsetof(gr_conv_tma_params, w), at.w, &w);
     step->shared_bytes = shared_bytes_of(&boxes);
     step->cluster[0] = boxes.slices;
-    step->overlap = step->one_param = true;
-    const uint64_t max_blocks = (uint64_t)gr_reference_limits.multiprocessors * boxes.blocks_per_sm;
+    step->pdl = step->one_param = true;
+    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * boxes.blocks_per_sm;
     const uint64_t blocks = boxes.persistent ? max_blocks : boxes.blocks * boxes.slices;
     return gr_conv_set_grid(step, blocks, 1, 1, variant->threads, error);
 }

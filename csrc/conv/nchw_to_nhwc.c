@@ -83,15 +83,15 @@ gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *opera
     gr_status status = GR_OK;
     if (of_x || of_w) {
         gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-        gr_program_place(program, offsetof(gr_conv_transpose_params, x.from), from.x);
-        gr_program_place(program, offsetof(gr_conv_transpose_params, x.to), operands->x);
-        gr_program_place(program, offsetof(gr_conv_transpose_params, w.from), from.w);
-        gr_program_place(program, offsetof(gr_conv_transpose_params, w.to), operands->w);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.from), from.x);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.to), operands->x);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, w.from), from.w);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, w.to), operands->w);
         step->kernel.owner = "c8";
         GR_KERNEL_NAME(step->kernel.file, "c8_taps");
         GR_KERNEL_NAME(step->kernel.entry, item == 2 ? "c8_turn_b2" : "c8_turn_b4");
         step->shared_bytes = RUN_BYTES;
-        step->overlap = true;
+        step->pdl = true;
         status = gr_conv_set_grid(step, (uint64_t)params.x.blocks + params.w.blocks, 1, 1,
                                   GR_CONV_TRANSPOSE_THREADS, error);
     }

@@ -14,7 +14,7 @@
 #include "conv/small_c.h"
 #include "conv/tensor_cores.h"
 #include "conv/winograd.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 
 /* How a rung is laid out. */
 typedef struct algorithm {
@@ -153,7 +153,7 @@ gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *
     if (status == GR_OK && is_library(self->variant))
         status = gr_cudnn_complete(device, program, error);
     if (status == GR_OK)
-        status = gr_feed_program(device, program, binding, interrupt, error);
+        status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

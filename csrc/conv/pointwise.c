@@ -35,9 +35,9 @@ gr_status gr_conv_pointwise(const gr_conv *self, const gr_conv_operands *operand
     const bool nhwc = self->layout == GR_CONV_NHWC, few = self->filters <= FEW;
     const uint64_t pixels = self->height.out * self->width.out;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_conv_params, x), operands->x);
-    gr_program_place(program, offsetof(gr_conv_params, w), operands->w);
-    gr_program_place(program, offsetof(gr_conv_params, out), operands->out);
+    gr_program_relocate(program, offsetof(gr_conv_params, x), operands->x);
+    gr_program_relocate(program, offsetof(gr_conv_params, w), operands->w);
+    gr_program_relocate(program, offsetof(gr_conv_params, out), operands->out);
     step->kernel.owner = "conv";
     GR_KERNEL_NAME(step->kernel.file, "conv_narrow");
     GR_KERNEL_NAME(step->kernel.entry, "conv_narrow_", gr_dtypes[self->dtype].name, nhwc ? "_nhwc" : "_nchw",

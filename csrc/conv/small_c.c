@@ -64,7 +64,7 @@ static uint64_t choose_tile(const gr_conv *self, gr_conv_small_c_params *params)
     params->pitch = pitch_of(self);
     params->m16_tiles = choose_m16_tiles(self->width.out);
     params->tiles_x = gr_ceil_div(self->width.out, params->m16_tiles * M16);
-    const uint64_t several = SEVERAL * BLOCKS * gr_reference_limits.multiprocessors;
+    const uint64_t several = SEVERAL * BLOCKS * gr_reference_device.multiprocessors;
     for (uint64_t rows = MAX_ROWS;; rows /= 2) {
         const uint64_t bytes = set_rows(self, rows, params);
         if (rows == 1 || (bytes <= TWO_BLOCKS_BYTES && (rows <= MIN_ROWS || params->tiles >= several)))
@@ -95,7 +95,7 @@ bool gr_conv_small_c_supports(const gr_conv *self) {
 /* How many blocks share the tiles of a part of the filters. */
 static uint64_t blocks_of(const gr_conv *self, const gr_conv_small_c_params *params) {
     const uint64_t filter_tiles = gr_ceil_div(self->filters, filters_of_block(self));
-    const uint64_t max_blocks = gr_ceil_div(gr_reference_limits.multiprocessors * BLOCKS, filter_tiles);
+    const uint64_t max_blocks = gr_ceil_div(gr_reference_device.multiprocessors * BLOCKS, filter_tiles);
     return params->tiles < max_blocks ? params->tiles : max_blocks;
 }
 
@@ -137,7 +137,7 @@ gr_status gr_conv_small_c(const gr_conv *self, const gr_conv_variant *variant, c
     gr_step *step = gr_conv_launch(self, variant, filters == FILTERS_64 ? "_64" : "_32", &params,
                                    sizeof params, operands, program);
     step->shared_bytes = (uint32_t)bytes;
-    step->overlap = true;
+    step->pdl = true;
     return gr_conv_set_grid(step, blocks_of(self, &params), gr_ceil_div(self->filters, filters), 1,
                             variant->threads, error);
 }

@@ -117,7 +117,7 @@ static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant,
     else
         step->shared_bytes =
             (uint32_t)(of->terms * vec16s * plane + TILE * VEC16 + chunks * of->terms * C12_FILTERS * VEC16);
-    step->overlap = true;
+    step->pdl = true;
     return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, C12_COLUMNS),
                             gr_ceil_div(self->height.out, C12_ROWS), self->batch, THREADS, error);
 }
@@ -129,14 +129,14 @@ gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *varia
     const uint64_t length = VEC16 / gr_dtypes[self->dtype].item_bytes,
                    all = gr_ceil_div(self->channels, length);
     const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
-    const uint64_t good = of->terms == 2 ? info->can.shared_per_block : TWO_BLOCKS_BYTES;
+    const uint64_t good = of->terms == 2 ? info->caps.shared_per_block : TWO_BLOCKS_BYTES;
     gr_conv_mma_params params = {.conv = gr_conv_make_params(self),
                                  .channels_last = self->layout == GR_CONV_NHWC,
                                  .filter_tiles = gr_ceil_div(self->filters, of->filters)};
     choose_block(self, of, &params);
     if (uses_c12_kernel(self, of, &params))
         return append_c12(self, variant, of, operands, program, error);
-    const uint64_t most = info->can.shared_per_block; /* more pixels than bytes cannot be there */
+    const uint64_t most = info->caps.shared_per_block; /* more pixels than bytes cannot be there */
     if (params.rows > most || params.columns > most || self->height.kernel * self->width.kernel > most ||
         set_vec16s(self, of, 1, &params) > most)
         return gr_conv_im2col(self, variant, info, operands, program, error);
@@ -150,7 +150,7 @@ gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *varia
     snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
     gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, operands, program);
     step->shared_bytes = (uint32_t)bytes;
-    step->overlap = true;
+    step->pdl = true;
     return gr_conv_set_grid(
         step, params.filter_tiles * self->groups * params.blocks_x * params.blocks_y * self->batch, 1, 1,
         variant->threads, error);

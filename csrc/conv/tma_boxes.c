@@ -105,7 +105,7 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
     const uint64_t boxes =
         it->box_per_tap ? taps : (uint64_t)boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
     const bool alone =
-        it->blocks_per_sm == 1 || it->blocks * it->slices <= gr_reference_limits.multiprocessors;
+        it->blocks_per_sm == 1 || it->blocks * it->slices <= gr_reference_device.multiprocessors;
     const uint64_t capacity = (alone ? ALL : HALF) - (GR_CONV_MAX_TAPS + 2 * MAX_STAGES) * ENTRY -
                               (it->persistent ? GR_CONV_OUTPUT_STAGING_BYTES : 0);
     const uint64_t turns = it->persistent
@@ -158,7 +158,7 @@ static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
 
 /* About how many microseconds it takes, in as many turns as a multiprocessor has blocks. */
 static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
-    const double processors = gr_reference_limits.multiprocessors;
+    const double processors = gr_reference_device.multiprocessors;
     const double each = (double)(it->blocks * it->slices) / processors, turns = ceil(each);
     const double cycles = cycles_of(self, it) / CYCLES_PER_US;
     double time = cycles + BLOCK + BLOCK_ALONE;
@@ -186,10 +186,10 @@ static void consider(const gr_conv *self, const shape *of, gr_conv_tma_tiling *i
     if (!set_box(self, of, it))
         return;
     for (it->slices = 1; it->slices <= MAX_SLICES && it->slices <= k_chunks_of(self); it->slices *= 2) {
-        if (it->slices > 1 && it->blocks * it->slices > gr_reference_limits.multiprocessors)
+        if (it->slices > 1 && it->blocks * it->slices > gr_reference_device.multiprocessors)
             return;
         const int modes =
-            it->blocks > (uint64_t)gr_reference_limits.multiprocessors * it->blocks_per_sm ? 2 : 1;
+            it->blocks > (uint64_t)gr_reference_device.multiprocessors * it->blocks_per_sm ? 2 : 1;
         for (int persistent = 0; persistent < modes; ++persistent) {
             it->persistent = persistent == 1;
             if (!divide_shared_memory(self, it))

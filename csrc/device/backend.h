@@ -13,11 +13,11 @@ typedef uint64_t gr_devptr;
 typedef enum gr_device_kind { GR_DEVICE_CUDA, GR_DEVICE_SIM } gr_device_kind;
 
 /* What decides which kernels a device runs, and how they may be launched. */
-typedef struct gr_abilities {
+typedef struct gr_device_caps {
     uint32_t capability; /* 90 for 9.0: of the kernels' builds, which ones can be loaded; nothing else */
     uint32_t shared_per_block; /* bytes of shared memory that a block may be granted */
     bool clusters;             /* blocks may be launched in clusters */
-} gr_abilities;
+} gr_device_caps;
 
 /* From this compute capability on, kernels are built with bulk copies, and with launches that overlap. */
 enum { GR_HOPPER = 90 };
@@ -31,7 +31,7 @@ typedef struct gr_device_info {
     uint32_t threads_per_multiprocessor;
     uint64_t memory_bytes;            /* total device memory */
     uint64_t memory_bytes_per_second; /* peak, by its clock and the width of its bus; 0 on the simulator */
-    gr_abilities can;
+    gr_device_caps caps;
     int driver_version; /* CUDA driver version, 13000 for 13.0; 0 on the simulator */
 } gr_device_info;
 
@@ -50,14 +50,14 @@ enum { GR_LEGACY_HANDLE = 1 };     /* what the driver and others also call the l
 enum { GR_PER_THREAD_HANDLE = 2 }; /* the default stream of a thread */
 
 /* A stream as it stands when work is put into it. */
-typedef struct gr_order {
+typedef struct gr_stream_state {
     gr_stream stream;
     uint64_t id;      /* of the stream: unlike its handle it is never given out again; 0 for the legacy one */
     uint64_t capture; /* number of the graph that is captured from it, 0 for none */
     uint64_t graph;   /* that graph, as the driver has it */
-    bool barred; /* the legacy one, while a stream is captured that waits for it: to use it now would spoil
-                    that capture */
-} gr_order;
+    bool capture_would_invalidate; /* the legacy one, while a stream is captured that waits for it: to use it
+                    now would spoil that capture */
+} gr_stream_state;
 
 /* Opaque to the callers: a CUmodule / CUfunction, or a ptx_module / ptx_kernel. */
 typedef struct gr_module gr_module;
@@ -79,11 +79,12 @@ typedef struct gr_launch {
     uint32_t cluster[3];        /* blocks of a cluster, likewise; all 0 or 1: no clusters */
     uint32_t shared_bytes;      /* dynamic shared memory */
     gr_stream stream;
-    bool overlap;       /* may start while the kernel before it ends; it waits by itself where it has to */
+    bool pdl;           /* may start while the kernel before it ends; it waits by itself where it has to */
     const void *params; /* laid out as PTX does: each parameter at its natural alignment */
     size_t param_bytes;
-    size_t alone_at; /* where among them a uint32_t becomes 1 if the launch does not overlap; 0: nowhere */
-    bool one_param;  /* they are one, whose alignment may be greater than 16 bytes */
+    size_t serialized_offset; /* where among them a uint32_t becomes 1 if the launch does not overlap; 0:
+                                 nowhere */
+    bool one_param;           /* they are one, whose alignment may be greater than 16 bytes */
 } gr_launch;
 
 /* What was left out counts as 1; not along x of a grid or block, which has to be given. */
@@ -143,22 +144,23 @@ typedef struct gr_stream_ops {
     bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
 
     /* How a stream stands. GR_ERR_DEVICE where it takes no work at all. */
-    gr_status (*look)(gr_backend *self, gr_stream stream, gr_order *out, gr_error *error);
+    gr_status (*get_state)(gr_backend *self, gr_stream stream, gr_stream_state *out, gr_error *error);
     /* Memory that is there, and goes, in the order of a stream's work; what is gone may be there again at
        once. Nothing of it waits. */
-    gr_status (*take)(gr_backend *self, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error);
-    void (*drop)(gr_backend *self, gr_stream stream, gr_devptr address); /* address 0 is allowed */
+    gr_status (*alloc_async)(gr_backend *self, gr_stream stream, size_t bytes, gr_devptr *out,
+                             gr_error *error);
+    void (*free_async)(gr_backend *self, gr_stream stream, gr_devptr address); /* address 0 is allowed */
     /* Has the graph that is being captured call `forget(arg)`, from any thread and only once, when neither it
        nor anything made of it will run again. `forget` must not call the driver. */
-    gr_status (*retain)(gr_backend *self, const gr_order *order, void (*forget)(void *arg), void *arg,
-                        gr_error *error);
+    gr_status (*retain_in_graph)(gr_backend *self, const gr_stream_state *stream_state,
+                                 void (*forget)(void *arg), void *arg, gr_error *error);
     gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);
     void (*stream_close)(gr_backend *self, gr_stream stream);
     gr_status (*event_open)(gr_backend *self, gr_event *out, gr_error *error);
     void (*event_close)(gr_backend *self, gr_event event);
     gr_status (*record)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
     /* What comes next in the stream waits for the event. */
-    gr_status (*follow)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
+    gr_status (*wait_event)(gr_backend *self, gr_stream stream, gr_event event, gr_error *error);
     /* Whether what was recorded is done; with `wait` it returns when it is. */
     gr_status (*event_done)(gr_backend *self, gr_event event, bool wait, bool *done, gr_error *error);
 } gr_stream_ops;
@@ -167,8 +169,8 @@ struct gr_backend {
     gr_device_info info;
     const char *image_suffix; /* ".fatbin" or ".ptx.gz": which file of a rung `load` takes */
     const gr_stream_ops *streams;
-    bool guards;   /* sees every access outside an allocation */
-    gr_stream own; /* a stream in which nothing waits for the work of others */
+    bool detects_out_of_bounds; /* sees every access outside an allocation */
+    gr_stream own;              /* a stream in which nothing waits for the work of others */
 
     void (*close)(gr_backend *self);
     gr_status (*alloc)(gr_backend *self, size_t bytes, gr_devptr *out, gr_error *error);

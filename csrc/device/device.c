@@ -9,16 +9,16 @@ void gr_device_close(gr_device *device) {
     if (device == NULL)
         return;
     if (device->backend != NULL) {
-        gr_store_close(&device->store);
+        gr_allocator_close(&device->allocator);
         gr_kernels_unload(&device->kernels);
         device->backend->close(device->backend);
     }
-    pthread_mutex_destroy(&device->store.shelf.lock);
+    pthread_mutex_destroy(&device->allocator.free_list.lock);
     pthread_mutex_destroy(&device->kernels.lock);
     free(device);
 }
 
-int gr_device_place(gr_device_kind kind, long index) {
+int gr_device_slot(gr_device_kind kind, long index) {
     const bool cuda = kind == GR_DEVICE_CUDA; /* any other is the simulator */
     if (index < 0 || index >= (cuda ? GR_MAX_CUDA_DEVICES : GR_MAX_SIM_DEVICES))
         return -1;
@@ -30,12 +30,12 @@ gr_status gr_device_open(gr_device_kind kind, int index, const char *image_folde
     gr_device *device = calloc(1, sizeof *device);
     if (device == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open a device");
-    gr_shelf_init(&device->store.shelf);
+    gr_free_list_init(&device->allocator.free_list);
     gr_kernels_init(&device->kernels, image_folder);
     gr_status status = kind == GR_DEVICE_CUDA ? gr_backend_cuda_open(index, &device->backend, error)
                                               : gr_backend_sim_open(&device->backend, error);
     if (status == GR_OK)
-        status = gr_store_open(&device->store, device->backend, error);
+        status = gr_allocator_open(&device->allocator, device->backend, error);
     if (status != GR_OK) {
         gr_device_close(device);
         return status;
@@ -72,14 +72,14 @@ void gr_registry_trim(gr_registry *registry) {
     pthread_mutex_unlock(&registry->lock);
     for (int i = 0; i < GR_DEVICES; ++i)
         if (devices[i] != NULL)
-            gr_store_clear(&devices[i]->store);
+            gr_allocator_clear(&devices[i]->allocator);
 }
 
 static void device_hold(gr_device *device, bool taken) {
     if (device == NULL)
         return;
     gr_backend *backend = device->backend;
-    pthread_mutex_t *const locks[] = {&device->kernels.lock, &device->store.shelf.lock};
+    pthread_mutex_t *const locks[] = {&device->kernels.lock, &device->allocator.free_list.lock};
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i)
         (taken ? pthread_mutex_lock : pthread_mutex_unlock)(locks[i]);
     if (backend->hold != NULL)
@@ -104,7 +104,7 @@ gr_status gr_registry_device(gr_registry *registry, gr_device_kind kind, long in
         return gr_fail(error, GR_ERR_DEVICE,
                        "the device registry is not open; import gpureduce, not its core");
     const bool cuda = kind == GR_DEVICE_CUDA;
-    const int place = gr_device_place(kind, index);
+    const int place = gr_device_slot(kind, index);
     if (place < 0)
         return gr_fail(error, GR_ERR_DEVICE, "%s:%ld: no such device; indices go from 0 to %d",
                        cuda ? "cuda" : "sim", index, (cuda ? GR_MAX_CUDA_DEVICES : GR_MAX_SIM_DEVICES) - 1);
@@ -127,9 +127,9 @@ void gr_device_detach(gr_device *device) {
         device->backend->detach(device->backend);
 }
 
-gr_status gr_stream_look(gr_device *device, gr_stream stream, gr_order *out, gr_error *error) {
-    const gr_status status = device->backend->streams->look(device->backend, stream, out, error);
-    if (status == GR_OK && out->barred)
+gr_status gr_stream_get_state(gr_device *device, gr_stream stream, gr_stream_state *out, gr_error *error) {
+    const gr_status status = device->backend->streams->get_state(device->backend, stream, out, error);
+    if (status == GR_OK && out->capture_would_invalidate)
         return gr_fail(error, GR_ERR_DEVICE,
                        "the default stream cannot be used now: a stream that waits for it is being captured "
                        "into a graph; make the call in that stream, or capture from a non-blocking one");
@@ -137,69 +137,73 @@ gr_status gr_stream_look(gr_device *device, gr_stream stream, gr_order *out, gr_
 }
 
 typedef struct event {
-    gr_kept kept;
+    gr_cached kept;
     gr_event event;
 } event;
 
-static gr_status event_open(gr_backend *backend, gr_kept *self, gr_error *error) {
+static gr_status event_open(gr_backend *backend, gr_cached *self, gr_error *error) {
     return backend->streams->event_open(backend, &((event *)self)->event, error);
 }
 
-static void event_close(gr_backend *backend, gr_kept *self) {
+static void event_close(gr_backend *backend, gr_cached *self) {
     backend->streams->event_close(backend, ((event *)self)->event);
 }
 
-static const gr_kept_kind events = {.name = "an event",
-                                    .size = sizeof(event),
-                                    .most = 16,
-                                    .of_process = true,
-                                    .open = event_open,
-                                    .close = event_close};
+static const gr_cached_kind events = {.name = "an event",
+                                      .size = sizeof(event),
+                                      .most = 16,
+                                      .not_fork_safe = true,
+                                      .open = event_open,
+                                      .close = event_close};
 
-gr_status gr_stream_order(gr_device *device, gr_stream from, gr_stream to, gr_error *error) {
+gr_status gr_stream_wait_for(gr_device *device, gr_stream from, gr_stream to, gr_error *error) {
     gr_backend *backend = device->backend;
     const gr_stream_ops *streams = backend->streams;
-    const gr_order any = {.stream = 0};
-    gr_order before, after = {.stream = to};
+    const gr_stream_state any = {.stream = 0};
+    gr_stream_state before, after = {.stream = to};
     if (from == to)
         return GR_OK;
-    gr_status status = streams->look(backend, from, &before, error);
+    gr_status status = streams->get_state(backend, from, &before, error);
     if (status == GR_OK)
-        status = streams->look(backend, to, &after, error);
-    if (status != GR_OK || before.id == after.id || before.capture != after.capture || before.barred ||
-        after.barred)
+        status = streams->get_state(backend, to, &after, error);
+    if (status != GR_OK || before.id == after.id || before.capture != after.capture ||
+        before.capture_would_invalidate || after.capture_would_invalidate)
         return status;
-    gr_kept *kept = NULL;
-    status = gr_shelf_take(&device->store.shelf, &events, 0, &any, &kept, error);
+    gr_cached *kept = NULL;
+    status = gr_free_list_acquire(&device->allocator.free_list, &events, 0, &any, &kept, error);
     if (status != GR_OK)
         return status;
     status = streams->record(backend, from, ((event *)kept)->event, error);
     if (status == GR_OK)
-        status = streams->follow(backend, to, ((event *)kept)->event, error);
-    gr_shelf_give(&device->store.shelf, kept, status == GR_OK);
+        status = streams->wait_event(backend, to, ((event *)kept)->event, error);
+    gr_free_list_release(&device->allocator.free_list, kept, status == GR_OK);
     return status;
 }
 
 gr_status gr_stream_check(gr_device *device, gr_stream stream, gr_error *error) {
-    gr_order order;
-    const gr_status status = gr_stream_look(device, stream, &order, error);
-    if (status == GR_OK && order.capture != 0)
+    gr_stream_state stream_state;
+    const gr_status status = gr_stream_get_state(device, stream, &stream_state, error);
+    if (status == GR_OK && stream_state.capture != 0)
         return gr_fail(error, GR_ERR_VALUE,
                        "stream: what is captured into a graph is there when the graph has run, not for the "
                        "host while it is captured");
     return status;
 }
 
-gr_status gr_block_new(gr_device *device, gr_stream stream, size_t bytes, gr_block **out, gr_error *error) {
-    gr_order order;
-    const gr_status status = gr_stream_look(device, stream, &order, error);
-    return status == GR_OK ? gr_block_take(device->store.blocks, &order, bytes, out, error) : status;
+gr_status gr_allocation_new(gr_device *device, gr_stream stream, size_t bytes, gr_allocation **out,
+                            gr_error *error) {
+    gr_stream_state stream_state;
+    const gr_status status = gr_stream_get_state(device, stream, &stream_state, error);
+    return status == GR_OK
+               ? gr_allocation_acquire(device->allocator.allocations, &stream_state, bytes, out, error)
+               : status;
 }
 
-gr_status gr_block_move(gr_device *device, gr_block *block, gr_error *error) {
+gr_status gr_allocation_move(gr_device *device, gr_allocation *block, gr_error *error) {
     gr_backend *backend = device->backend;
-    if (block->order.capture != 0) /* whose end the graph orders */
+    if (block->stream_state.capture != 0) /* whose end the graph orders */
         return GR_OK;
-    const gr_status status = gr_stream_order(device, block->order.stream, backend->own, error);
-    return status == GR_OK ? backend->streams->look(backend, backend->own, &block->order, error) : status;
+    const gr_status status = gr_stream_wait_for(device, block->stream_state.stream, backend->own, error);
+    return status == GR_OK ? backend->streams->get_state(backend, backend->own, &block->stream_state, error)
+                           : status;
 }

@@ -5,7 +5,7 @@
 
 #include "exact/params.h"
 #include "exact/state.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "program/program.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
@@ -31,7 +31,7 @@ bool gr_exact_takes(gr_op op, gr_dtype dtype);
 /* The states of a result of it: their size, and how many there are, one for each part of a number. */
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts);
 
-void gr_exact_plan(const gr_exact *exact, const gr_abilities *can, gr_program *program);
+void gr_exact_plan(const gr_exact *exact, const gr_device_caps *caps, gr_program *program);
 
 /* Nothing is done where there are no results. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,

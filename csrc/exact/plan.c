@@ -122,7 +122,7 @@ static uint32_t blocks_of(const gr_exact *self, const gr_exact_params *params, u
     if (self->blocks > 0)
         return self->blocks;
     const uint64_t wanted =
-        gr_ceil_div((uint64_t)gr_reference_limits.multiprocessors * resident, params->results);
+        gr_ceil_div((uint64_t)gr_reference_device.multiprocessors * resident, params->results);
     const uint64_t worth = gr_ceil_div(params->count, (uint64_t)threads * THREAD_ELEMENTS);
     const uint64_t blocks = wanted < worth ? wanted : worth;
     return blocks < 1 ? 1 : (uint32_t)blocks;
@@ -172,9 +172,9 @@ typedef struct shape {
    4.79 by 256 of 256, 4.04 by 128 of 512. */
 static void share_out(const gr_exact *self, const gr_exact_params *params, uint64_t vectors, uint32_t turns,
                       shape *as) {
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * WINDOW_RESIDENT;
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * WINDOW_RESIDENT;
     const bool alone = self->blocks == 0 && (vectors <= (uint64_t)GR_EXACT_WINDOW_THREADS * turns ||
-                                             params->results >= gr_reference_limits.multiprocessors);
+                                             params->results >= gr_reference_device.multiprocessors);
     uint32_t threads = FEW_THREADS;
     while (threads < GR_EXACT_WINDOW_THREADS &&
            vectors > (uint64_t)threads * turns * (alone ? 1 : FEW_BLOCKS))
@@ -216,9 +216,9 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
 
 /* By threads that have bins. */
 static void shape_bins(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
-                       const gr_abilities *can, shape *as) {
+                       const gr_device_caps *caps, shape *as) {
     const uint64_t vector = params->flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
-    const uint32_t room = (can->shared_per_block - by->words * 8) / by->bytes; /* threads */
+    const uint32_t room = (caps->shared_per_block - by->words * 8) / by->bytes; /* threads */
     const bool each = as->each = takes_each(self, params, by);
     as->threads = threads_of(
         each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
@@ -231,13 +231,13 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     as->way = each && self->op == GR_OP_dot ? "_dot" : "";
 }
 
-void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *program) {
+void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program *program) {
     const kind *of = &kinds[self->dtype];
     const bins *by = bins_of(self->op, of, self->dtype);
     gr_exact_params params = params_of(self, of, by);
     shape as = {.way = ""};
     if (!shape_window(self, &params, of, by, &as))
-        shape_bins(self, &params, of, by, can, &as);
+        shape_bins(self, &params, of, by, caps, &as);
     params.share = as.share;
 
     gr_program_begin(program);
@@ -251,31 +251,32 @@ void gr_exact_plan(const gr_exact *self, const gr_abilities *can, gr_program *pr
     step->grid[1] = as.blocks;
     step->block[0] = as.threads;
     step->shared_bytes = as.shared_bytes;
-    const bool hopper = can->capability >= GR_HOPPER;
-    step->overlap = hopper;
+    const bool hopper = caps->capability >= GR_HOPPER;
+    step->pdl = hopper;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "exact_", as.what, hopper ? "" : "_75");
     GR_KERNEL_NAME(step->kernel.entry, "exact_", as.what, as.way, "_", of->name);
-    gr_program_place(program, offsetof(gr_exact_params, in), in);
+    gr_program_relocate(program, offsetof(gr_exact_params, in), in);
     if (self->layout->has_second)
-        gr_program_place(program, offsetof(gr_exact_params, second), second);
-    gr_program_place(program, offsetof(gr_exact_params, out), out);
+        gr_program_relocate(program, offsetof(gr_exact_params, second), second);
+    gr_program_relocate(program, offsetof(gr_exact_params, out), out);
     if (as.blocks > 1)
-        gr_program_place(program, offsetof(gr_exact_params, states),
-                         gr_program_buffer(program, GR_BUFFER_CLEAN,
-                                           (size_t)params.results * (by->words * 8 + as.slot_bytes)));
+        gr_program_relocate(program, offsetof(gr_exact_params, states),
+                            gr_program_buffer(program, GR_BUFFER_ZEROED,
+                                              (size_t)params.results * (by->words * 8 + as.slot_bytes)));
 }
 
 /* ---- the run ---- */
 
 /* Of elements side by side in memory of the host one result, by kernels that read them there. */
-static bool reads_host(const gr_exact *self, const gr_flow *flow) {
+static bool reads_host(const gr_exact *self, const gr_chunked_reduction *reduction) {
     const gr_dims *along = &self->plan->launches[0].params.along;
     const bool pair = self->layout->pair;
-    const int64_t item = (int64_t)flow->item_bytes;
+    const int64_t item = (int64_t)reduction->item_bytes;
     return self->plan->results == 1 && !self->states && (pair || !self->layout->has_second) &&
-           flow->count * flow->item_bytes <= GR_EXACT_DIRECT_BYTES && along->extent[1] == 1 &&
-           (flow->count <= 1 || (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
+           reduction->count * reduction->item_bytes <= GR_EXACT_DIRECT_BYTES && along->extent[1] == 1 &&
+           (reduction->count <= 1 ||
+            (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
 }
 
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
@@ -287,16 +288,16 @@ gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_bindin
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_exact_plan(exact, &device->backend->info.can, program);
-    const gr_flow flow = {.inputs = exact->layout->pair && !exact->squares ? 2 : 1,
-                          .item_bytes = of->item_bytes * of->components,
-                          .count = plan->launches[0].params.count};
-    const size_t result_bytes = exact->states ? sizeof(int64_t) : flow.item_bytes;
+    gr_exact_plan(exact, &device->backend->info.caps, program);
+    const gr_chunked_reduction reduction = {.inputs = exact->layout->pair && !exact->squares ? 2 : 1,
+                                            .item_bytes = of->item_bytes * of->components,
+                                            .count = plan->launches[0].params.count};
+    const size_t result_bytes = exact->states ? sizeof(int64_t) : reduction.item_bytes;
     const bool direct =
-        binding->inputs[0].host != NULL && binding->host_out != NULL && reads_host(exact, &flow);
-    const gr_status status = direct
-                                 ? gr_feed_whole(device, &flow, program, binding, interrupt, error)
-                                 : gr_feed_results(device, program, binding, result_bytes, interrupt, error);
+        binding->inputs[0].host != NULL && binding->host_out != NULL && reads_host(exact, &reduction);
+    const gr_status status =
+        direct ? gr_execute_whole(device, &reduction, program, binding, interrupt, error)
+               : gr_execute_small_results(device, program, binding, result_bytes, interrupt, error);
     free(program);
     return status;
 }

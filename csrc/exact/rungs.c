@@ -41,7 +41,7 @@ enum {
 
 static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *program) {
     const gr_exact_rung_params params = {.count = count};
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * BLOCKS_EACH;
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * BLOCKS_EACH;
     const uint64_t worth = gr_ceil_div(count, (uint64_t)GR_EXACT_THREADS * THREAD_ELEMENTS);
     const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < most ? worth : most);
     gr_program_begin(program);
@@ -53,14 +53,14 @@ static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *pr
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_sum_f32");
-    gr_program_place(program, offsetof(gr_exact_rung_params, in), gr_program_input(program, 0));
-    gr_program_place(program, offsetof(gr_exact_rung_params, out),
-                     gr_program_buffer(program, GR_BUFFER_OUTPUT, sizeof(float)));
-    gr_program_place(program, offsetof(gr_exact_rung_params, state),
-                     gr_program_buffer(program, GR_BUFFER_CLEAN, GR_EXACT_NARROW_WORDS * 8));
+    gr_program_relocate(program, offsetof(gr_exact_rung_params, in), gr_program_input(program, 0));
+    gr_program_relocate(program, offsetof(gr_exact_rung_params, out),
+                        gr_program_buffer(program, GR_BUFFER_OUTPUT, sizeof(float)));
+    gr_program_relocate(program, offsetof(gr_exact_rung_params, state),
+                        gr_program_buffer(program, GR_BUFFER_ZEROED, GR_EXACT_NARROW_WORDS * 8));
     if (!variant->has_state)
-        gr_program_place(program, offsetof(gr_exact_rung_params, sums),
-                         gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)blocks * PAIR_BYTES));
+        gr_program_relocate(program, offsetof(gr_exact_rung_params, sums),
+                            gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)blocks * PAIR_BYTES));
 }
 
 gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, uint64_t count,

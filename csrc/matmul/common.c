@@ -46,8 +46,8 @@ static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t
     params->column_tiles = gr_ceil_div(params->columns, tile_columns);
     params->matrices = gr_matmul_stack_count(params->stack);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
-    gr_program_place(program, offsetof(gr_matmul_pack_params, from), from);
-    gr_program_place(program, offsetof(gr_matmul_pack_params, to), to);
+    gr_program_relocate(program, offsetof(gr_matmul_pack_params, from), from);
+    gr_program_relocate(program, offsetof(gr_matmul_pack_params, to), to);
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_pack");
     GR_KERNEL_NAME(step->kernel.entry, "matmul_pack_", bytes);
@@ -99,11 +99,11 @@ gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *v
                                                          gr_dtypes[part].item_bytes,
                                                 .slices = slices};
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_add_slices_params, from), from);
-    gr_program_place(program, offsetof(gr_matmul_add_slices_params, to), to);
+    gr_program_relocate(program, offsetof(gr_matmul_add_slices_params, from), from);
+    gr_program_relocate(program, offsetof(gr_matmul_add_slices_params, to), to);
     gr_matmul_name_kernel(variant, part, "", &step->kernel);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_sum_", gr_dtypes[part].name);
-    step->overlap = true;
+    step->pdl = true;
     return gr_matmul_set_grid(step, gr_ceil_div(params.count, GR_MATMUL_ADD_SLICES_TILE), 1,
                               GR_MATMUL_THREADS, error);
 }

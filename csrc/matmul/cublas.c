@@ -105,10 +105,10 @@ gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operan
         return status;
     const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
     gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_place(program, offsetof(cublas_call, a), from.a);
-    gr_program_place(program, offsetof(cublas_call, b), from.b);
-    gr_program_place(program, offsetof(cublas_call, c), from.c);
-    gr_program_place(program, offsetof(cublas_call, workspace), workspace);
+    gr_program_relocate(program, offsetof(cublas_call, a), from.a);
+    gr_program_relocate(program, offsetof(cublas_call, b), from.b);
+    gr_program_relocate(program, offsetof(cublas_call, c), from.c);
+    gr_program_relocate(program, offsetof(cublas_call, workspace), workspace);
     return GR_OK;
 }
 

@@ -55,7 +55,7 @@ static lines orient(const gr_matmul *self) {
    that take columns three. 1 x 8192 x 8192 takes 63 us with three, 65 with four, 71 with five, of cuBLAS 66
    (float32, H200). */
 static uint64_t wanted_blocks(bool rows) {
-    return (uint64_t)gr_reference_limits.multiprocessors * (rows ? 5 : 3);
+    return (uint64_t)gr_reference_device.multiprocessors * (rows ? 5 : 3);
 }
 
 /* Divides the products of a result so that `blocks` become enough. */
@@ -100,18 +100,18 @@ gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_
     const uint64_t tiles = gr_ceil_div(params.results, each);
     split_k(&params, tiles * params.pairs, matrix.rows);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_gemv_params, matrix), of_matrix);
-    gr_program_place(program, offsetof(gr_matmul_gemv_params, vector), of_vector);
-    gr_program_place(program, offsetof(gr_matmul_gemv_params, out), operands->c);
+    gr_program_relocate(program, offsetof(gr_matmul_gemv_params, matrix), of_matrix);
+    gr_program_relocate(program, offsetof(gr_matmul_gemv_params, vector), of_vector);
+    gr_program_relocate(program, offsetof(gr_matmul_gemv_params, out), operands->c);
     if (params.slices > 1) {
         const size_t wide_bytes = item_bytes > sizeof(float) ? item_bytes : sizeof(float);
         const uint32_t sums =
             gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                               (size_t)(params.pairs * params.slices * params.results) * wide_bytes);
         const uint32_t tickets =
-            gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)(params.pairs * tiles) * sizeof(uint32_t));
-        gr_program_place(program, offsetof(gr_matmul_gemv_params, sums), sums);
-        gr_program_place(program, offsetof(gr_matmul_gemv_params, tickets), tickets);
+            gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)(params.pairs * tiles) * sizeof(uint32_t));
+        gr_program_relocate(program, offsetof(gr_matmul_gemv_params, sums), sums);
+        gr_program_relocate(program, offsetof(gr_matmul_gemv_params, tickets), tickets);
     }
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_vector");

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "matmul/common.h"
 #include "matmul/cublas.h"
 #include "matmul/gemv.h"
@@ -29,15 +29,15 @@ gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info
     if (status != GR_OK)
         return status;
     if (gr_matmul_is_arch_specific(variant) && info->kind == GR_DEVICE_CUDA &&
-        info->can.capability != rung->capability)
+        info->caps.capability != rung->capability)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s is for compute capability %u.%u alone; %s has %d.%d",
                        rung->name, (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10),
                        info->name, info->capability_major, info->capability_minor);
-    if (variant->shared > info->can.shared_per_block)
+    if (variant->shared > info->caps.shared_per_block)
         return gr_fail(error, GR_ERR_VALUE,
                        "variant: a block of %s takes %u bytes of shared memory; one of %s may have %u",
                        rung->name, (unsigned)variant->shared, info->name,
-                       (unsigned)info->can.shared_per_block);
+                       (unsigned)info->caps.shared_per_block);
     return GR_OK;
 }
 
@@ -138,9 +138,9 @@ static gr_status multiply(const gr_matmul *self, const operand *of_a, const oper
         params.b_stack[d] = b->stack[d];
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_place(program, offsetof(gr_matmul_params, a), of_a->buffer);
-    gr_program_place(program, offsetof(gr_matmul_params, b), of_b->buffer);
-    gr_program_place(program, offsetof(gr_matmul_params, c), c);
+    gr_program_relocate(program, offsetof(gr_matmul_params, a), of_a->buffer);
+    gr_program_relocate(program, offsetof(gr_matmul_params, b), of_b->buffer);
+    gr_program_relocate(program, offsetof(gr_matmul_params, c), c);
     step->shared_bytes = variant != NULL ? variant->shared : 0;
     char form[24] = "";
     const char *how =
@@ -253,7 +253,7 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
     if (status == GR_OK && is_library(self->variant))
         status = gr_cublas_complete(device, program, error);
     if (status == GR_OK)
-        status = gr_feed_program(device, program, binding, interrupt, error);
+        status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

@@ -94,14 +94,14 @@ static gr_status launch_split(const char *entry, const gr_matmul_split_params *p
                               const tile_source *to, uint32_t maxima, uint64_t blocks, gr_program *program,
                               gr_error *error) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
-    gr_program_place(program, offsetof(gr_matmul_split_params, from), from);
-    gr_program_place(program, offsetof(gr_matmul_split_params, hi_lo), to->buffer);
-    gr_program_place(program, offsetof(gr_matmul_split_params, scales), to->scales);
-    gr_program_place(program, offsetof(gr_matmul_split_params, maxima), maxima);
+    gr_program_relocate(program, offsetof(gr_matmul_split_params, from), from);
+    gr_program_relocate(program, offsetof(gr_matmul_split_params, hi_lo), to->buffer);
+    gr_program_relocate(program, offsetof(gr_matmul_split_params, scales), to->scales);
+    gr_program_relocate(program, offsetof(gr_matmul_split_params, maxima), maxima);
     step->kernel.owner = "t4";
     GR_KERNEL_NAME(step->kernel.file, "t4_halves");
     GR_KERNEL_NAME(step->kernel.entry, entry);
-    step->overlap = true;
+    step->pdl = true;
     return gr_matmul_set_grid(step, blocks, params->matrices, GR_MATMUL_THREADS, error);
 }
 
@@ -159,7 +159,7 @@ typedef struct choice {
 static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns, uint32_t slices) {
     return gr_ceil_div(slices * gr_matmul_stack_count(self->stack) * gr_ceil_div(self->m, rows) *
                            gr_ceil_div(self->n, columns),
-                       gr_reference_limits.multiprocessors);
+                       gr_reference_device.multiprocessors);
 }
 
 /* In percent of the time that the rung's tile takes. A sum of slices takes as long as a SUM of products along
@@ -239,10 +239,10 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const 
     gr_step *step =
         gr_program_step(program, GR_STEP_LAUNCH, &params, is_split ? sizeof params : sizeof params.maps);
     step->shared_bytes = variant->shared;
-    gr_program_place(program, offsetof(gr_matmul_f16x3_params, maps.product.c), operands->c);
+    gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, maps.product.c), operands->c);
     if (is_split) {
-        gr_program_place(program, offsetof(gr_matmul_f16x3_params, a_scales), from_a.scales);
-        gr_program_place(program, offsetof(gr_matmul_f16x3_params, b_scales), from_b.scales);
+        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, a_scales), from_a.scales);
+        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, b_scales), from_b.scales);
     }
     const gr_tensor map_c = tensor_of(self->m, self->n, (int64_t)self->n, pairs, self->m * self->n,
                                       variant->c_box, item_bytes, type);
@@ -253,11 +253,11 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const 
     gr_matmul_name_kernel(variant, self->dtype, "", &step->kernel);
     GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * n_tiles;
-    const uint64_t max_clusters = gr_reference_limits.multiprocessors / variant->cluster;
+    const uint64_t max_clusters = gr_reference_device.multiprocessors / variant->cluster;
     if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > max_clusters)
         clusters = max_clusters;
     step->cluster[0] = variant->cluster;
-    step->overlap = step->one_param = true;
+    step->pdl = step->one_param = true;
     return gr_matmul_set_grid(step, clusters * variant->cluster, pairs, variant->threads, error);
 }
 

@@ -100,7 +100,7 @@ gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_
         for (division by = {1, 1}; by.cluster <= max_cluster; by.cluster *= 2) {
             for (by.slices = 1; by.slices <= slices; by.slices *= 2) {
                 const uint64_t blocks =
-                    gr_ceil_div(tiles * by.cluster * by.slices, gr_reference_limits.multiprocessors);
+                    gr_ceil_div(tiles * by.cluster * by.slices, gr_reference_device.multiprocessors);
                 if (!is_sensible(of, blocks, steps, by))
                     break;
                 const double time = duration(of, blocks, steps, by);

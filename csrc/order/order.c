@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 
 enum {
     HELD = 31744,  /* bytes of a line that a block holds */
@@ -15,7 +15,7 @@ enum {
     WHOLE_FEWER = 32,
     WAVES = 4,             /* of blocks that are there at once */
     MANY_LINES = 2,        /* of a multiprocessor: a block takes a line then, whatever its length */
-    MOST_CLEAN = 64 << 10, /* bytes that are kept for the next call */
+    MAX_ZEROED = 64 << 10, /* bytes that are kept for the next call */
     MOST_DOWN = 65535,     /* blocks along y */
 };
 
@@ -67,13 +67,13 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 /* Blocks that are there at once. */
 static uint64_t blocks(void) {
-    return (uint64_t)gr_reference_limits.multiprocessors * GR_ORDER_BLOCKS;
+    return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS;
 }
 
 /* The buffers that launches are told of: 0, which is that of the elements, where there is none. */
-typedef struct rooms {
+typedef struct workspace {
     uint32_t in, ranks, out, indices, states, bins, tickets, counts;
-} rooms;
+} workspace;
 
 /* Buffers of elements, and of their indices. */
 typedef struct places {
@@ -85,16 +85,16 @@ typedef struct planned {
     gr_program *program;
     gr_order_params params;
     kind kind;
-    rooms at;
+    workspace at;
     bool top;
 } planned;
 
 static gr_step *launch(planned *self, const char *file, const char *kernel, const gr_order_params *params) {
     gr_program *program = self->program;
-    const rooms *at = &self->at;
+    const workspace *at = &self->at;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
-    step->overlap = true;
+    step->pdl = true;
     step->kernel.owner = self->top ? "topk" : "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_", file);
     GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
@@ -107,10 +107,10 @@ static gr_step *launch(planned *self, const char *file, const char *kernel, cons
         {offsetof(gr_order_params, bins), at->bins},       {offsetof(gr_order_params, tickets), at->tickets},
         {offsetof(gr_order_params, counts), at->counts},
     };
-    gr_program_place(program, offsetof(gr_order_params, in), at->in);
+    gr_program_relocate(program, offsetof(gr_order_params, in), at->in);
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; ++i)
         if (pointers[i].buffer != 0)
-            gr_program_place(program, pointers[i].offset, pointers[i].buffer);
+            gr_program_relocate(program, pointers[i].offset, pointers[i].buffer);
     return step;
 }
 
@@ -156,12 +156,12 @@ static void make_rooms(planned *self, uint32_t bits) {
     static const unsigned char zero = 0;
     const gr_order_params *params = &self->params;
     gr_program *program = self->program;
-    rooms *at = &self->at;
+    workspace *at = &self->at;
     const size_t chunks = (size_t)(params->lines * gr_ceil_div(params->rank_count, params->chunk));
     const size_t bytes = (chunks * params->chunk << bits) * sizeof(uint64_t),
                  tickets = chunks * 2 * sizeof(uint32_t);
-    const bool kept = bytes + tickets <= MOST_CLEAN;
-    const gr_buffer_kind memory = kept ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY;
+    const bool kept = bytes + tickets <= MAX_ZEROED;
+    const gr_buffer_kind memory = kept ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY;
     const uint32_t cleared[] = {
         at->bins = gr_program_buffer(program, memory, bytes),
         at->tickets = gr_program_buffer(program, memory, tickets),
@@ -169,7 +169,7 @@ static void make_rooms(planned *self, uint32_t bits) {
     at->states = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                    (size_t)(params->lines * params->rank_count) * sizeof(gr_order_state));
     for (size_t i = 0; !kept && i < sizeof cleared / sizeof cleared[0]; ++i)
-        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = cleared[i];
+        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = cleared[i];
 }
 
 /* A launch for each digit, several blocks a line. */
@@ -212,7 +212,7 @@ static void plan_gather(planned *self) {
 
 /* By a warp or a block each, in place, in which few elements change places. */
 static void plan_network(planned *self, places at) {
-    self->at = (rooms){.out = at.elements, .indices = at.indices};
+    self->at = (workspace){.out = at.elements, .indices = at.indices};
     uint32_t threads = 32;
     while (threads * (GR_ORDER_NETWORK / GR_ORDER_THREADS) < self->params.k && threads < GR_ORDER_THREADS)
         threads *= 2;
@@ -226,15 +226,15 @@ static gr_step *launch_sort(planned *self, const char *kernel, const gr_order_so
     gr_program *program = self->program;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
-    step->overlap = true;
+    step->pdl = true;
     step->kernel.owner = "topk";
     GR_KERNEL_NAME(step->kernel.file, "order_sort");
     GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
-    gr_program_place(program, offsetof(gr_order_sorting, in), from.elements);
+    gr_program_relocate(program, offsetof(gr_order_sorting, in), from.elements);
     if (from.indices != 0)
-        gr_program_place(program, offsetof(gr_order_sorting, places), from.indices);
-    gr_program_place(program, offsetof(gr_order_sorting, out), to.elements);
-    gr_program_place(program, offsetof(gr_order_sorting, indices), to.indices);
+        gr_program_relocate(program, offsetof(gr_order_sorting, places), from.indices);
+    gr_program_relocate(program, offsetof(gr_order_sorting, out), to.elements);
+    gr_program_relocate(program, offsetof(gr_order_sorting, indices), to.indices);
     return step;
 }
 
@@ -264,8 +264,8 @@ static void plan_moves(planned *self, gr_order_sorting params, uint32_t digits, 
         params.shift = i * 8;
         for (size_t j = 0; j < sizeof kernels / sizeof kernels[0]; ++j) {
             gr_step *step = launch_sort(self, kernels[j], &params, from, next);
-            gr_program_place(program, offsetof(gr_order_sorting, counts), counts);
-            gr_program_place(program, offsetof(gr_order_sorting, sums), sums);
+            gr_program_relocate(program, offsetof(gr_order_sorting, counts), counts);
+            gr_program_relocate(program, offsetof(gr_order_sorting, sums), sums);
             const bool adds = j == 1;
             const uint64_t all =
                 adds ? gr_ceil_div(rows, GR_ORDER_THREADS / 32) : params.lines * params.tiles;
@@ -313,7 +313,7 @@ static void plan_valids(planned *self) {
     gr_order_params *params = &self->params;
     cut(params);
     params->flags |= GR_ORDER_VALID;
-    gr_program_step(self->program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = self->at.out;
+    gr_program_step(self->program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = self->at.out;
     gr_step *step = launch(self, "top", "gather", params);
     step->grid[0] = (uint32_t)params->parts;
     step->grid[1] = (uint32_t)least(params->lines, MOST_DOWN);
@@ -321,7 +321,7 @@ static void plan_valids(planned *self) {
 
 static bool is_in_rows(const gr_ordering *self) {
     return self->length * gr_dtypes[self->dtype].item_bytes <= HELD ||
-           self->lines >= (uint64_t)gr_reference_limits.multiprocessors * MANY_LINES;
+           self->lines >= (uint64_t)gr_reference_device.multiprocessors * MANY_LINES;
 }
 
 static void plan_firsts(planned *self, size_t item) {
@@ -358,7 +358,7 @@ static void plan_firsts(planned *self, size_t item) {
     } else {
         self->at.out = 0;
         plan_digits(self, (uint32_t)item);
-        self->at = (rooms){.states = self->at.states, .out = found.elements, .indices = found.indices};
+        self->at = (workspace){.states = self->at.states, .out = found.elements, .indices = found.indices};
         plan_gather(self);
     }
     if (of->sorted)
@@ -375,12 +375,12 @@ static void plan_ends(planned *self, uint32_t out) {
     gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &ends, sizeof ends);
     step->grid[0] = (uint32_t)least(gr_ceil_div(ends.lines * ends.results, GR_ORDER_THREADS), GR_MAX_GRID);
     step->block[0] = GR_ORDER_THREADS;
-    step->overlap = true;
+    step->pdl = true;
     step->kernel.owner = "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_between");
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
-    gr_program_place(self->program, offsetof(gr_order_ends, in), self->at.out);
-    gr_program_place(self->program, offsetof(gr_order_ends, out), out);
+    gr_program_relocate(self->program, offsetof(gr_order_ends, in), self->at.out);
+    gr_program_relocate(self->program, offsetof(gr_order_ends, out), out);
 }
 
 static void plan_select(planned *self, size_t item) {
@@ -458,7 +458,7 @@ gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_bind
     if (program == NULL)
         return GR_ERR_MEMORY;
     gr_order_plan(self, program);
-    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

@@ -17,13 +17,13 @@ gr_program *gr_program_new(gr_error *error) {
 }
 
 void gr_program_begin(gr_program *program) {
-    program->buffer_count = program->step_count = program->place_count = 0;
+    program->buffer_count = program->step_count = program->relocation_count = 0;
     program->map_count = program->param_bytes = 0;
     program->full = false;
 }
 
 static uint32_t add_buffer(gr_program *program, gr_buffer buffer) {
-    if (program->buffer_count == GR_MOST_BUFFERS) {
+    if (program->buffer_count == GR_MAX_BUFFERS) {
         program->full = true;
         return 0;
     }
@@ -40,7 +40,7 @@ uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t byte
 }
 
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes) {
-    if (program->step_count == GR_MOST_STEPS || bytes > GR_PARAM_ROOM - program->param_bytes) {
+    if (program->step_count == GR_MAX_STEPS || bytes > GR_PARAM_CAPACITY - program->param_bytes) {
         program->full = true; /* the caller goes on with a step that will not run */
         program->step_count = program->param_bytes = 0;
     }
@@ -51,17 +51,18 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
     return step;
 }
 
-void gr_program_place(gr_program *program, size_t offset, uint32_t buffer) {
-    if (program->place_count == GR_MOST_PLACES) {
+void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer) {
+    if (program->relocation_count == GR_MAX_RELOCATIONS) {
         program->full = true;
         return;
     }
     const gr_step *last = &program->steps[program->step_count - 1];
-    program->places[program->place_count++] = (gr_place){.offset = last->params + offset, .buffer = buffer};
+    program->relocations[program->relocation_count++] =
+        (gr_relocation){.offset = last->params + offset, .buffer = buffer};
 }
 
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor) {
-    if (program->map_count == GR_MOST_MAPS) {
+    if (program->map_count == GR_MAX_MAPS) {
         program->full = true;
         return;
     }
@@ -93,20 +94,21 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
 }
 
 /* All buffers of a kind in one piece of memory; each on its own where the backend then sees who leaves it. */
-static gr_status take(gr_device *device, const gr_order *order, const gr_program *program,
-                      gr_buffer_kind kind, gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
-    const bool apart = device->backend->guards;
+static gr_status take(gr_device *device, const gr_stream_state *stream_state, const gr_program *program,
+                      gr_buffer_kind kind, gr_devptr *addresses, gr_workspace *workspace, gr_error *error) {
+    const bool apart = device->backend->detects_out_of_bounds;
     const size_t all = gr_program_pack(program, kind, 0, addresses);
     for (size_t i = 0; i < program->buffer_count; ++i) {
         const gr_buffer *buffer = &program->buffers[i];
         if (buffer->kind != kind)
             continue;
-        gr_memory *memory = &rooms->held[rooms->count];
-        const gr_status status = gr_memory_take(&device->store, order, apart ? buffer->bytes : all,
-                                                kind == GR_BUFFER_CLEAN, memory, error);
+        gr_memory *memory = &workspace->held[workspace->count];
+        const gr_status status =
+            gr_memory_alloc(&device->allocator, stream_state, apart ? buffer->bytes : all,
+                            kind == GR_BUFFER_ZEROED, memory, error);
         if (status != GR_OK)
             return status;
-        ++rooms->count;
+        ++workspace->count;
         addresses[i] = memory->address;
         if (!apart) {
             gr_program_pack(program, kind, memory->address, addresses);
@@ -116,17 +118,18 @@ static gr_status take(gr_device *device, const gr_order *order, const gr_program
     return GR_OK;
 }
 
-gr_status gr_rooms_take(gr_device *device, const gr_order *order, const gr_program *program, bool output,
-                        gr_devptr *addresses, gr_rooms *rooms, gr_error *error) {
-    static const gr_buffer_kind kinds[] = {GR_BUFFER_CLEAN, GR_BUFFER_TEMPORARY, GR_BUFFER_OUTPUT};
+gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_state,
+                             const gr_program *program, bool output, gr_devptr *addresses,
+                             gr_workspace *workspace, gr_error *error) {
+    static const gr_buffer_kind kinds[] = {GR_BUFFER_ZEROED, GR_BUFFER_TEMPORARY, GR_BUFFER_OUTPUT};
     gr_status status = GR_OK;
-    rooms->count = 0;
+    workspace->count = 0;
     for (size_t i = 0; status == GR_OK && i < (output ? 3 : 2); ++i)
-        status = take(device, order, program, kinds[i], addresses, rooms, error);
+        status = take(device, stream_state, program, kinds[i], addresses, workspace, error);
     return status;
 }
 
-void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable) {
-    while (rooms->count > 0)
-        gr_memory_give(&device->store, &rooms->held[--rooms->count], usable);
+void gr_workspace_free(gr_device *device, gr_workspace *workspace, bool usable) {
+    while (workspace->count > 0)
+        gr_memory_free(&device->allocator, &workspace->held[--workspace->count], usable);
 }

@@ -7,19 +7,19 @@
 #include "device/device.h"
 
 enum {
-    GR_MOST_INPUTS = 8,
-    GR_MOST_BUFFERS = 16,
-    GR_MOST_STEPS = 36,
-    GR_MOST_PLACES = 208,
-    GR_MOST_MAPS = 4,
-    GR_PARAM_ROOM = 6144, /* bytes, for the parameters of all steps: two of a reduction of eight inputs */
+    GR_MAX_PROGRAM_INPUTS = 8,
+    GR_MAX_BUFFERS = 16,
+    GR_MAX_STEPS = 36,
+    GR_MAX_RELOCATIONS = 208,
+    GR_MAX_MAPS = 4,
+    GR_PARAM_CAPACITY = 6144, /* bytes, for the parameters of all steps: two of a reduction of eight inputs */
 };
 
 typedef enum gr_buffer_kind {
     GR_BUFFER_INPUT,     /* the caller's, which `number` counts */
     GR_BUFFER_OUTPUT,    /* of the results: the caller's, or for the host */
     GR_BUFFER_TEMPORARY, /* for the time of the program */
-    GR_BUFFER_CLEAN,     /* the same, but zero before and after it */
+    GR_BUFFER_ZEROED,    /* the same, but zero before and after it */
 } gr_buffer_kind;
 
 typedef struct gr_buffer {
@@ -29,10 +29,10 @@ typedef struct gr_buffer {
 } gr_buffer;
 
 typedef enum gr_step_kind {
-    GR_STEP_LAUNCH,  /* a kernel */
-    GR_STEP_FILL,    /* a few bytes, its parameters, go to the start of a buffer */
-    GR_STEP_PAINT,   /* every byte of a buffer becomes its one parameter */
-    GR_STEP_LIBRARY, /* a library launches by itself; its parameters begin with a gr_library_call */
+    GR_STEP_LAUNCH,        /* a kernel */
+    GR_STEP_MEMCPY_INLINE, /* a few bytes, its parameters, go to the start of a buffer */
+    GR_STEP_MEMSET,        /* every byte of a buffer becomes its one parameter */
+    GR_STEP_LIBRARY,       /* a library launches by itself; its parameters begin with a gr_library_call */
 } gr_step_kind;
 
 typedef struct gr_step {
@@ -42,16 +42,16 @@ typedef struct gr_step {
     gr_kernel *found;    /* takes the place of `kernel` where it is no kernel of the package */
     uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */
     uint32_t shared_bytes;
-    bool overlap, one_param; /* as in gr_launch */
-    size_t alone_at;
+    bool pdl, one_param; /* as in gr_launch */
+    size_t serialized_offset;
     size_t params, param_bytes;
 } gr_step;
 
 /* Where in the parameters the address of a buffer goes. */
-typedef struct gr_place {
+typedef struct gr_relocation {
     size_t offset;
     uint32_t buffer;
-} gr_place;
+} gr_relocation;
 
 /* Where in the parameters a tensor map goes. The tensor's address counts from the start of a buffer. */
 typedef struct gr_map {
@@ -61,13 +61,13 @@ typedef struct gr_map {
 } gr_map;
 
 typedef struct gr_program {
-    size_t buffer_count, step_count, place_count, map_count, param_bytes;
+    size_t buffer_count, step_count, relocation_count, map_count, param_bytes;
     bool full; /* something did not fit: running it fails */
-    gr_buffer buffers[GR_MOST_BUFFERS];
-    gr_step steps[GR_MOST_STEPS];
-    gr_place places[GR_MOST_PLACES];
-    gr_map maps[GR_MOST_MAPS];
-    _Alignas(16) char params[GR_PARAM_ROOM];
+    gr_buffer buffers[GR_MAX_BUFFERS];
+    gr_step steps[GR_MAX_STEPS];
+    gr_relocation relocations[GR_MAX_RELOCATIONS];
+    gr_map maps[GR_MAX_MAPS];
+    _Alignas(16) char params[GR_PARAM_CAPACITY];
 } gr_program;
 
 /* On the heap, as a thread's stack may be small. Freed by free(); NULL with the error recorded. */
@@ -79,7 +79,7 @@ void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
-void gr_program_place(gr_program *program, size_t offset, uint32_t buffer);
+void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
 
 /* Gives the buffers of one kind addresses one behind the other, from `base` on; returns the bytes they take.
@@ -90,18 +90,19 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
                      gr_devptr *addresses);
 
 /* Memory for what a program itself needs, and for its output if `output`; writes to addresses[buffer]. */
-typedef struct gr_rooms {
+typedef struct gr_workspace {
     size_t count;
-    gr_memory held[GR_MOST_BUFFERS];
-} gr_rooms;
+    gr_memory held[GR_MAX_BUFFERS];
+} gr_workspace;
 
-gr_status gr_rooms_take(gr_device *device, const gr_order *order, const gr_program *program, bool output,
-                        gr_devptr *addresses, gr_rooms *rooms, gr_error *error);
-void gr_rooms_give(gr_device *device, gr_rooms *rooms, bool usable);
+gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_state,
+                             const gr_program *program, bool output, gr_devptr *addresses,
+                             gr_workspace *workspace, gr_error *error);
+void gr_workspace_free(gr_device *device, gr_workspace *workspace, bool usable);
 
 /* Writes one launch a step, whose parameters are put into `params`, program->param_bytes of them. */
-gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
-                             gr_stream stream, gr_launch *launches, char *params, gr_error *error);
+gr_status gr_program_instantiate(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                                 gr_stream stream, gr_launch *launches, char *params, gr_error *error);
 
 /* Puts all steps into a stream, every buffer having its address. */
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
@@ -109,7 +110,7 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
 
 /* What a program works on. */
 typedef struct gr_binding {
-    gr_source inputs[GR_MOST_INPUTS];
+    gr_source inputs[GR_MAX_PROGRAM_INPUTS];
     void *host_out; /* room for the results in host memory; NULL: they go to device_out */
     size_t out_bytes;
     gr_devptr device_out;
@@ -119,7 +120,8 @@ typedef struct gr_binding {
 /* Where the work of a binding is done: in its stream or, where something lies in host memory, which another
    library may just be copying to, in the legacy default stream behind it. GR_ERR_VALUE for a stream that is
    being captured, if the host has to wait. */
-gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_order *out, gr_error *error);
+gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_stream_state *out,
+                            gr_error *error);
 
 /* Copies what lies in host memory to the device, runs the program, and brings back what the host is to have.
    It returns when the work is in the stream, and waits only where something lies in host memory. */

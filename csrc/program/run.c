@@ -2,13 +2,13 @@
 
 #include "program/program.h"
 
-gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const gr_devptr *addresses,
-                             gr_stream stream, gr_launch *launches, char *params, gr_error *error) {
+gr_status gr_program_instantiate(gr_device *device, const gr_program *program, const gr_devptr *addresses,
+                                 gr_stream stream, gr_launch *launches, char *params, gr_error *error) {
     if (program->full)
         return gr_fail(error, GR_ERR_VALUE, "the plan needs more steps than a program has room for");
     memcpy(params, program->params, program->param_bytes);
-    for (size_t i = 0; i < program->place_count; ++i) {
-        const gr_place *place = &program->places[i];
+    for (size_t i = 0; i < program->relocation_count; ++i) {
+        const gr_relocation *place = &program->relocations[i];
         memcpy(params + place->offset, &addresses[place->buffer], sizeof addresses[0]);
     }
     for (size_t i = 0; i < program->map_count; ++i) {
@@ -38,11 +38,11 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
             .cluster = {step->cluster[0], step->cluster[1], step->cluster[2]},
             .shared_bytes = step->shared_bytes,
             .stream = stream,
-            .overlap = step->overlap,
+            .pdl = step->pdl,
             .params = own,
             .param_bytes = step->param_bytes,
             .one_param = step->one_param,
-            .alone_at = step->alone_at,
+            .serialized_offset = step->serialized_offset,
         };
     }
     return GR_OK;
@@ -52,7 +52,7 @@ gr_status gr_program_lay_out(gr_device *device, const gr_program *program, const
 static gr_status put(gr_backend *backend, const gr_program *program, const gr_step *step,
                      const gr_devptr *addresses, gr_stream stream, const void *params, gr_error *error) {
     const gr_devptr address = addresses[step->buffer];
-    return step->kind == GR_STEP_FILL
+    return step->kind == GR_STEP_MEMCPY_INLINE
                ? backend->upload(backend, stream, address, params, step->param_bytes, error)
                : backend->fill(backend, stream, address, *(const unsigned char *)params,
                                program->buffers[step->buffer].bytes, error);
@@ -61,9 +61,9 @@ static gr_status put(gr_backend *backend, const gr_program *program, const gr_st
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                              gr_stream stream, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
-    gr_launch launches[GR_MOST_STEPS];
-    _Alignas(64) char params[GR_PARAM_ROOM];
-    gr_status status = gr_program_lay_out(device, program, addresses, stream, launches, params, error);
+    gr_launch launches[GR_MAX_STEPS];
+    _Alignas(64) char params[GR_PARAM_CAPACITY];
+    gr_status status = gr_program_instantiate(device, program, addresses, stream, launches, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
         const bool launched = step->kind == GR_STEP_LAUNCH || step->kind == GR_STEP_LIBRARY;
@@ -75,14 +75,15 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
 
 static bool reads_host(const gr_binding *binding) {
     bool found = false;
-    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
+    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
         found = found || binding->inputs[i].host != NULL;
     return found;
 }
 
-gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_order *out, gr_error *error) {
+gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_stream_state *out,
+                            gr_error *error) {
     const bool from_host = reads_host(binding);
-    const gr_status status = gr_stream_look(device, binding->stream, out, error);
+    const gr_status status = gr_stream_get_state(device, binding->stream, out, error);
     if (status != GR_OK)
         return status;
     if (out->capture != 0 && from_host)
@@ -96,8 +97,8 @@ gr_status gr_binding_order(gr_device *device, const gr_binding *binding, gr_orde
             "out= on the device");
     if (!from_host || out->stream == 0)
         return GR_OK;
-    const gr_status ordered = gr_stream_order(device, out->stream, 0, error);
-    return ordered == GR_OK ? gr_stream_look(device, 0, out, error) : ordered;
+    const gr_status ordered = gr_stream_wait_for(device, out->stream, 0, error);
+    return ordered == GR_OK ? gr_stream_get_state(device, 0, out, error) : ordered;
 }
 
 /* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
@@ -108,7 +109,7 @@ static gr_status bring(gr_device *device, gr_stream stream, const gr_source *sou
     *first = source->origin;
     if (source->host == NULL)
         return GR_OK;
-    gr_status status = gr_store_alloc(&device->store, stream, source->bytes, owned, error);
+    gr_status status = gr_allocator_alloc(&device->allocator, stream, source->bytes, owned, error);
     if (status == GR_OK && source->bytes > 0)
         status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
     *first += *owned;
@@ -128,12 +129,13 @@ static gr_status finish(gr_backend *backend, const gr_program *program, const gr
     return status;
 }
 
-static gr_status run_in(gr_device *device, const gr_order *order, const gr_program *program,
+static gr_status run_in(gr_device *device, const gr_stream_state *stream_state, const gr_program *program,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
-    const gr_stream stream = order->stream;
-    gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0}, owned[GR_MOST_INPUTS] = {0};
-    gr_rooms rooms = {.count = 0};
+    const gr_stream stream = stream_state->stream;
+    gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0},
+              owned[GR_MAX_PROGRAM_INPUTS] = {0};
+    gr_workspace workspace = {.count = 0};
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
         const uint32_t number = program->buffers[i].number;
@@ -142,26 +144,27 @@ static gr_status run_in(gr_device *device, const gr_order *order, const gr_progr
     }
     gr_program_bind(program, inputs, binding->device_out, addresses);
     if (status == GR_OK)
-        status = gr_rooms_take(device, order, program, binding->host_out != NULL, addresses, &rooms, error);
+        status = gr_workspace_alloc(device, stream_state, program, binding->host_out != NULL, addresses,
+                                    &workspace, error);
     if (status == GR_OK)
         status = gr_program_enqueue(device, program, addresses, stream, interrupt, error);
     if (status == GR_OK)
         status = finish(backend, program, binding, addresses, stream, error);
-    for (size_t i = 0; i < GR_MOST_INPUTS; ++i)
-        backend->streams->drop(backend, stream, owned[i]);
-    gr_rooms_give(device, &rooms, status == GR_OK);
+    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
+        backend->streams->free_async(backend, stream, owned[i]);
+    gr_workspace_free(device, &workspace, status == GR_OK);
     return status;
 }
 
 gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
                          const gr_interrupt *interrupt, gr_error *error) {
-    gr_order order;
+    gr_stream_state stream_state;
     gr_status status = gr_device_attach(device, error);
     if (status != GR_OK)
         return status;
-    status = gr_binding_order(device, binding, &order, error);
+    status = gr_binding_stream(device, binding, &stream_state, error);
     if (status == GR_OK)
-        status = run_in(device, &order, program, binding, interrupt, error);
+        status = run_in(device, &stream_state, program, binding, interrupt, error);
     gr_device_detach(device);
     return status;
 }

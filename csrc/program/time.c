@@ -5,26 +5,26 @@
 
 /* Lays out the program on one set of buffers, and drops its fills and what is not timed. */
 static gr_status lay_out_set(gr_device *device, const gr_program *program, const gr_timing *timing,
-                             size_t set, const gr_devptr *rooms, gr_launch *launches, char *params,
+                             size_t set, const gr_devptr *workspace, gr_launch *launches, char *params,
                              size_t *count, gr_error *error) {
-    const size_t most = timing->launches > 0 ? timing->launches : GR_MOST_STEPS;
-    gr_devptr inputs[GR_MOST_INPUTS] = {0}, addresses[GR_MOST_BUFFERS];
-    gr_launch all[GR_MOST_STEPS];
-    memcpy(addresses, rooms, sizeof addresses);
+    const size_t most = timing->launches > 0 ? timing->launches : GR_MAX_STEPS;
+    gr_devptr inputs[GR_MAX_PROGRAM_INPUTS] = {0}, addresses[GR_MAX_BUFFERS];
+    gr_launch all[GR_MAX_STEPS];
+    memcpy(addresses, workspace, sizeof addresses);
     for (size_t i = 0; i < sizeof timing->inputs / sizeof timing->inputs[0]; ++i)
         inputs[i] = timing->inputs[i] != NULL ? timing->inputs[i][set] : 0;
     gr_program_bind(program, inputs, timing->outs != NULL ? timing->outs[set] : 0, addresses);
     *count = 0;
-    const gr_status status = gr_program_lay_out(device, program, addresses, 0, all, params, error);
+    const gr_status status = gr_program_instantiate(device, program, addresses, 0, all, params, error);
     for (size_t i = 0; status == GR_OK && i < program->step_count && *count < most; ++i)
-        if (program->steps[i].kind != GR_STEP_FILL && program->steps[i].kind != GR_STEP_PAINT)
+        if (program->steps[i].kind != GR_STEP_MEMCPY_INLINE && program->steps[i].kind != GR_STEP_MEMSET)
             launches[(*count)++] = all[i];
     return status;
 }
 
 /* Lays out `rounds` turns over all sets of buffers as one list of launches, and times it. */
 static gr_status time_rounds(gr_device *device, const gr_program *program, const gr_timing *timing,
-                             const gr_devptr *rooms, double *microseconds, gr_error *error) {
+                             const gr_devptr *workspace, double *microseconds, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t runs = timing->buffers * timing->rounds;
     size_t each = program->step_count, total = 0;
@@ -34,7 +34,7 @@ static gr_status time_rounds(gr_device *device, const gr_program *program, const
     if (launches == NULL || params == NULL)
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", runs * each);
     for (size_t i = 0; status == GR_OK && i < runs; ++i, total += each)
-        status = lay_out_set(device, program, timing, i % timing->buffers, rooms, &launches[total],
+        status = lay_out_set(device, program, timing, i % timing->buffers, workspace, &launches[total],
                              &params[i * program->param_bytes], &each, error);
     /* A library loads its kernels at their first launch, which must not be while a graph is captured. */
     if (status == GR_OK && launches[0].library != NULL)
@@ -57,15 +57,16 @@ gr_status gr_program_clock(const gr_device *device, gr_error *error) {
 
 gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
                           double *microseconds, gr_error *error) {
-    gr_devptr addresses[GR_MOST_BUFFERS] = {0};
-    gr_rooms rooms = {.count = 0};
-    const gr_order order = {.stream = 0};
+    gr_devptr addresses[GR_MAX_BUFFERS] = {0};
+    gr_workspace workspace = {.count = 0};
+    const gr_stream_state stream_state = {.stream = 0};
     gr_status status = gr_program_clock(device, error);
     if (status == GR_OK)
-        status = gr_rooms_take(device, &order, program, timing->outs == NULL, addresses, &rooms, error);
+        status = gr_workspace_alloc(device, &stream_state, program, timing->outs == NULL, addresses,
+                                    &workspace, error);
     if (status == GR_OK)
         status = time_rounds(device, program, timing, addresses, microseconds, error);
-    gr_rooms_give(device, &rooms, status == GR_OK);
+    gr_workspace_free(device, &workspace, status == GR_OK);
     return status;
 }
 
@@ -82,7 +83,7 @@ gr_status gr_program_time_copies(gr_device *device, const gr_program *program, c
     gr_status status = gr_program_clock(device, error);
     for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
         status = backend->alloc(backend, bytes, &inputs[i], error);
-        for (unsigned k = 0; status == GR_ERR_MEMORY && gr_store_reclaim(&device->store, k); ++k)
+        for (unsigned k = 0; status == GR_ERR_MEMORY && gr_allocator_reclaim(&device->allocator, k); ++k)
             status = backend->alloc(backend, bytes, &inputs[i], error);
         if (status == GR_OK && bytes > 0)
             status = backend->upload(backend, 0, inputs[i], data, bytes, error);

@@ -49,7 +49,7 @@ int py_find_op(PyObject *name, gr_op *out) {
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
-    const int at = gr_device_place(kind, index);
+    const int at = gr_device_slot(kind, index);
     _Atomic(gr_device *) *place = &state->opened[at < 0 ? 0 : at];
     *out = at < 0 ? NULL : atomic_load_explicit(place, memory_order_acquire);
     if (*out != NULL)

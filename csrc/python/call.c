@@ -131,7 +131,7 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 static bool has_flat(const py_call *self) {
     const gr_device *device = self->job.device;
     return !gr_ops[self->reduction.op].is_shared || device == NULL ||
-           device->backend->info.can.capability >= GR_HOPPER;
+           device->backend->info.caps.capability >= GR_HOPPER;
 }
 
 /* `kept`: the order of the kept axes, or NULL where they have it already. */
@@ -163,7 +163,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
 
 static bool make_plan(py_call *self, const size_t *kept, gr_error *error) {
     fill_layout(self, kept);
-    return gr_general_plan_make(&self->reduction.layout, &gr_reference_limits, &self->reduction.plan,
+    return gr_general_plan_make(&self->reduction.layout, &gr_reference_device, &self->reduction.plan,
                                 error) == GR_OK;
 }
 

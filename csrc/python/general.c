@@ -205,24 +205,24 @@ static int take_addresses(py_state *state, PyObject *views, const char *name, co
 }
 
 /* The program of a call that has results. */
-static void plan_call(const py_call *now, const gr_abilities *can, gr_program *program) {
+static void plan_call(const py_call *now, const gr_device_caps *caps, gr_program *program) {
     if (now->exact) {
         const gr_exact exact = py_call_exact(now);
-        gr_exact_plan(&exact, can, program);
+        gr_exact_plan(&exact, caps, program);
     } else {
-        gr_reduction_plan(&now->reduction, can, program);
+        gr_reduction_plan(&now->reduction, caps, program);
     }
 }
 
 static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
-    const gr_abilities *can = &now->job.device->backend->info.can;
+    const gr_device_caps *caps = &now->job.device->backend->info.caps;
     py_work work;
     if (gr_program_clock(now->job.device, &work.error) != GR_OK)
         return py_raise(state, &work.error);
     if (reduction->plan.results == 0)
         return PyErr_Format(PyExc_ValueError, "a: there are no results to time");
-    if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, can))
+    if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, caps))
         return PyErr_Format(PyExc_ValueError, "shape: not for this device or operator");
     gr_program *program = gr_program_new(&work.error);
     double *times = calloc(timing->repeats, sizeof *times);
@@ -231,7 +231,7 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
         PyErr_NoMemory();
         goto cleanup;
     }
-    plan_call(now, can, program);
+    plan_call(now, caps, program);
     py_begin(&work);
     const gr_status status = gr_program_time(now->job.device, program, timing, times, &work.error);
     if (py_end(state, &work, status) == 0)

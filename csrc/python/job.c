@@ -193,8 +193,8 @@ static gr_status order_others(const py_job *self, bool after, gr_error *error) {
         const py_operand *operand = i < PY_JOB_INPUTS ? &self->inputs[i] : &self->place;
         const gr_stream theirs = operand->stream;
         if (operand->placed && theirs != self->stream)
-            status = gr_stream_order(self->device, after ? self->stream : theirs,
-                                     after ? theirs : self->stream, error);
+            status = gr_stream_wait_for(self->device, after ? self->stream : theirs,
+                                        after ? theirs : self->stream, error);
     }
     return status;
 }

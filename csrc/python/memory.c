@@ -1,6 +1,6 @@
 #include "python/methods.h"
 
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/intake/operand.h"
@@ -76,7 +76,7 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     if (bytes > 0)
         status = gr_stream_check(device, stream, &work.error);
     if (bytes > 0 && status == GR_OK)
-        status = to_device ? gr_feed_copy(device, &source, address, stream, &work.interrupt, &work.error)
+        status = to_device ? gr_upload(device, &source, address, stream, &work.interrupt, &work.error)
                            : backend->download(backend, stream, data, address, bytes, &work.error);
     const int failed = py_end(state, &work, status);
     Py_DECREF(pin);
@@ -115,7 +115,7 @@ PyObject *py_stream_order(PyObject *module, PyObject *args) {
         return NULL;
     py_work work;
     py_begin(&work);
-    const gr_status status = gr_stream_order(device, from, to, &work.error);
+    const gr_status status = gr_stream_wait_for(device, from, to, &work.error);
     return py_end(state, &work, status) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -140,12 +140,12 @@ PyObject *py_stream_captured(PyObject *module, PyObject *args) {
     PyObject *kind, *index, *given;
     gr_device *device;
     gr_stream stream;
-    gr_order order;
+    gr_stream_state order;
     gr_error error;
     if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
         take_stream(state, kind, index, given, &device, &stream) < 0)
         return NULL;
-    const gr_status status = device->backend->streams->look(device->backend, stream, &order, &error);
+    const gr_status status = device->backend->streams->get_state(device->backend, stream, &order, &error);
     return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);
 }
 

@@ -64,8 +64,8 @@ void py_pending_drain(py_state *state) {
 /* Marks the place in the stream; false where that is being captured, and its graph the caller's to feed. */
 static gr_status mark(gr_device *device, gr_stream stream, gr_event *event, bool *marked, gr_error *error) {
     gr_backend *backend = device->backend;
-    gr_order order;
-    gr_status status = backend->streams->look(backend, stream, &order, error);
+    gr_stream_state order;
+    gr_status status = backend->streams->get_state(backend, stream, &order, error);
     *marked = false;
     if (status != GR_OK || order.capture != 0)
         return status;

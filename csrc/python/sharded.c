@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed/later.h"
+#include "executor/async_result.h"
 #include "python/call.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -19,7 +19,7 @@ static const gr_exact_format formats[GR_DTYPE_COUNT] = {
 
 typedef struct part {
     py_call call;
-    gr_later later; /* its result, if */
+    gr_async_result later; /* its result, if */
     bool is_launched;
 } part;
 
@@ -164,11 +164,11 @@ static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
         return GR_ERR_MEMORY;
     if (self->call.exact) {
         const gr_exact exact = py_call_exact(&self->call);
-        gr_exact_plan(&exact, &device->backend->info.can, program);
+        gr_exact_plan(&exact, &device->backend->info.caps, program);
     } else {
-        gr_reduction_plan(&self->call.reduction, &device->backend->info.can, program);
+        gr_reduction_plan(&self->call.reduction, &device->backend->info.caps, program);
     }
-    const gr_status status = gr_later_begin(device, program, binding, interrupt, &self->later, error);
+    const gr_status status = gr_async_result_begin(device, program, binding, interrupt, &self->later, error);
     free(program);
     self->is_launched = status == GR_OK;
     return status;
@@ -192,7 +192,7 @@ static gr_status launch_all(parts *self, py_work *work) {
 static gr_status collect(const parts *self, const way *one, size_t number, part *made, gr_error *error) {
     int64_t words[MOST_STATES * GR_EXACT_WIDEST_WORDS];
     void *out = self->states ? (void *)words : (char *)one->out + number * one->bytes;
-    const gr_status status = gr_later_collect(&made->later, out, error);
+    const gr_status status = gr_async_result_wait(&made->later, out, error);
     if (status != GR_OK || !self->states || gr_exact_states_merge(one->out, words, one->each, one->size))
         return status;
     return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
@@ -253,7 +253,7 @@ PyObject *py_exact_sharded(PyObject *module, PyObject *args) {
     one->op = self.others != NULL ? GR_OP_dot : GR_OP_sum;
     one->out = total;
     int taken = begin(&self, 1);
-    if (taken > 0 && one->bytes > GR_LATER_BYTES)
+    if (taken > 0 && one->bytes > GR_ASYNC_RESULT_BYTES)
         taken = 0;
     if (taken == 0) {
         result = Py_NewRef(Py_NotImplemented);
@@ -305,7 +305,7 @@ static PyObject *all_ways(parts *self, PyObject *ops) {
     if (taken > 0)
         taken = begin(self, ways);
     for (size_t w = 0; taken > 0 && w < ways; ++w)
-        if (self->way[w].bytes > GR_LATER_BYTES)
+        if (self->way[w].bytes > GR_ASYNC_RESULT_BYTES)
             taken = 0;
     if (taken >= 0)
         result = taken > 0 ? make_all(self) : Py_NewRef(Py_NotImplemented);

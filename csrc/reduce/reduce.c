@@ -28,7 +28,7 @@ static uint32_t finish_flags(const gr_reduction *self) {
     return (root ? GR_FINISH_ROOT : 0u) | (skips ? GR_FINISH_SKIP_NAN : 0u);
 }
 
-static void plan_part(const void *request, const gr_abilities *can, const gr_part *part,
+static void plan_part(const void *request, const gr_device_caps *caps, const gr_chunk_range *part,
                       gr_program *program) {
     const gr_reduction *self = request;
     const gr_flat_work work = {
@@ -41,21 +41,21 @@ static void plan_part(const void *request, const gr_abilities *can, const gr_par
         .parameter = parameter_of(self),
         .finish_flags = finish_flags(self),
     };
-    const bool whole = part->count == part->total, hopper = can->capability >= GR_HOPPER;
+    const bool whole = part->count == part->total, hopper = caps->capability >= GR_HOPPER;
     const bool heavy = self->op == GR_OP_logsumexp; /* the ring has too few threads to compute so much */
     const gr_flat_shape *shape = self->shape != NULL
                                      ? self->shape
-                                     : gr_flat_best(part->count * work.item_bytes, work.pair || heavy, can);
+                                     : gr_flat_best(part->count * work.item_bytes, work.pair || heavy, caps);
     gr_program_begin(program);
     gr_step *step = gr_flat_append(&work, shape, program);
-    step->overlap = hopper && whole; /* a part follows a copy, not a kernel */
+    step->pdl = hopper && whole; /* a part follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, hopper ? "" : "_75");
     GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].kernels, "_",
                    gr_dtypes[self->dtype].name);
 }
 
-static void plan_general(const gr_reduction *self, const gr_abilities *can, gr_program *program) {
+static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
     gr_program_begin(program);
     gr_general_ends ends = {
@@ -77,7 +77,7 @@ static void plan_general(const gr_reduction *self, const gr_abilities *can, gr_p
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
         gr_general_params params;
         gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
-        step->overlap = can->capability >= GR_HOPPER;
+        step->pdl = caps->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
@@ -85,12 +85,12 @@ static void plan_general(const gr_reduction *self, const gr_abilities *can, gr_p
     }
 }
 
-void gr_reduction_plan(const gr_reduction *reduction, const gr_abilities *can, gr_program *program) {
+void gr_reduction_plan(const gr_reduction *reduction, const gr_device_caps *caps, gr_program *program) {
     const uint64_t count = reduction->plan.reduced_count;
     if (reduction->plan.single_pass)
-        plan_part(reduction, can, &(gr_part){.count = count, .total = count}, program);
+        plan_part(reduction, caps, &(gr_chunk_range){.count = count, .total = count}, program);
     else
-        plan_general(reduction, can, program);
+        plan_general(reduction, caps, program);
 }
 
 gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,
@@ -98,20 +98,20 @@ gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, con
     if (reduction->plan.results == 0)
         return GR_OK;
     if (reduction->plan.single_pass) {
-        const gr_flow flow = {.inputs = reduction->layout.pair ? 2 : 1,
-                              .item_bytes = reduction->layout.item_bytes,
-                              .count = reduction->plan.reduced_count,
-                              .plan = plan_part,
-                              .request = reduction};
-        return gr_feed(device, &flow, binding, progress, interrupt, error);
+        const gr_chunked_reduction chunked = {.inputs = reduction->layout.pair ? 2 : 1,
+                                              .item_bytes = reduction->layout.item_bytes,
+                                              .count = reduction->plan.reduced_count,
+                                              .plan = plan_part,
+                                              .request = reduction};
+        return gr_execute_reduction(device, &chunked, binding, progress, interrupt, error);
     }
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    plan_general(reduction, &device->backend->info.can, program);
+    plan_general(reduction, &device->backend->info.caps, program);
     const gr_dtype made = gr_op_result(reduction->op, reduction->dtype);
     const gr_status status =
-        gr_feed_results(device, program, binding, gr_dtypes[made].item_bytes, interrupt, error);
+        gr_execute_small_results(device, program, binding, gr_dtypes[made].item_bytes, interrupt, error);
     free(program);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef GR_REDUCE_REDUCE_H
 #define GR_REDUCE_REDUCE_H
 
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "reduce/flat/plan.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
@@ -22,7 +22,7 @@ typedef struct gr_reduction {
 size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* of one result */
 
 /* The program of a plan that has results. */
-void gr_reduction_plan(const gr_reduction *reduction, const gr_abilities *can, gr_program *program);
+void gr_reduction_plan(const gr_reduction *reduction, const gr_device_caps *caps, gr_program *program);
 
 /* Runs it in the way that is best. Nothing is done where there are no results. */
 gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "scan/params.h"
 
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
@@ -170,19 +170,19 @@ static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, ui
     const uint32_t out = add_results(self, program);
     uint32_t slots = 0;
     if (blocks > 1)
-        slots = gr_program_buffer(program, GR_BUFFER_CLEAN,
+        slots = gr_program_buffer(program, GR_BUFFER_ZEROED,
                                   (size_t)(self->lines * (blocks * (blocks - 1) / 2) * of->node_bytes));
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(self->lines * blocks);
     step->block[0] = threads;
-    step->overlap = true;
+    step->pdl = true;
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "brief_", kernels[self->op], "_", name_of(self, of));
-    gr_program_place(program, offsetof(gr_brief_params, in), in);
-    gr_program_place(program, offsetof(gr_brief_params, out), out);
+    gr_program_relocate(program, offsetof(gr_brief_params, in), in);
+    gr_program_relocate(program, offsetof(gr_brief_params, out), out);
     if (blocks > 1)
-        gr_program_place(program, offsetof(gr_brief_params, slots), slots);
+        gr_program_relocate(program, offsetof(gr_brief_params, slots), slots);
 }
 
 /* What blocks that scan long lines have of shared memory: a ring of tiles, and in each a State for each
@@ -194,8 +194,8 @@ static uint32_t line_shared_bytes(const kind *of) {
 /* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
    a device has what these need. */
 static bool is_long(const gr_scan *self, const kind *of, const gr_scan_params *params,
-                    const gr_abilities *can) {
-    return can->capability >= GR_HOPPER && can->shared_per_block >= line_shared_bytes(of) &&
+                    const gr_device_caps *caps) {
+    return caps->capability >= GR_HOPPER && caps->shared_per_block >= line_shared_bytes(of) &&
            params->chain_tiles > 1 && is_straight(self, params);
 }
 
@@ -204,7 +204,7 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const size_t item = gr_dtypes[result].item_bytes;
     const uint64_t line_tiles = gr_ceil_div(self->length, GR_LINE_TILE_BYTES / item);
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * of->line_blocks;
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * of->line_blocks;
     gr_line_params params = {
         .length = self->length,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
@@ -219,42 +219,42 @@ static void plan_lines(const gr_scan *self, const kind *of, gr_program *program)
     const bool few = node_bytes <= GR_SCAN_CLEAN_BYTES; /* then nothing has to make them zero */
     params.clears = few;
     const uint32_t nodes =
-        gr_program_buffer(program, few ? GR_BUFFER_CLEAN : GR_BUFFER_TEMPORARY, node_bytes);
+        gr_program_buffer(program, few ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY, node_bytes);
     if (!few)
-        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
+        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
     step->block[0] = GR_LINE_BLOCK_THREADS;
-    step->overlap = few;
+    step->pdl = few;
     step->shared_bytes = line_shared_bytes(of);
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", name_of(self, of));
-    gr_program_place(program, offsetof(gr_line_params, in), in);
-    gr_program_place(program, offsetof(gr_line_params, out), out);
-    gr_program_place(program, offsetof(gr_line_params, nodes), nodes);
+    gr_program_relocate(program, offsetof(gr_line_params, in), in);
+    gr_program_relocate(program, offsetof(gr_line_params, out), out);
+    gr_program_relocate(program, offsetof(gr_line_params, nodes), nodes);
 }
 
-void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *program) {
+void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program) {
     static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
     const gr_scan_params params = params_of(self, &of);
     uint64_t blocks = 0;
     const uint32_t threads =
-        can->capability >= GR_HOPPER && is_straight(self, &params) ? brief_threads(self, &of, &blocks) : 0;
+        caps->capability >= GR_HOPPER && is_straight(self, &params) ? brief_threads(self, &of, &blocks) : 0;
     if (threads > 0) {
         gr_program_begin(program);
         plan_brief(self, &of, threads, blocks, program);
         return;
     }
-    if (is_long(self, &of, &params, can)) {
+    if (is_long(self, &of, &params, caps)) {
         gr_program_begin(program);
         plan_lines(self, &of, program);
         return;
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_SCAN_BLOCKS;
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS;
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = add_results(self, program);
@@ -264,7 +264,7 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
                                   GR_NODE_HEAD +
                                       ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
                                           of.node_bytes);
-        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = nodes;
+        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < most ? tiles : most);
@@ -272,10 +272,10 @@ void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *prog
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "scan_", kernels[self->op], "_", of.name);
-    gr_program_place(program, offsetof(gr_scan_params, in), in);
-    gr_program_place(program, offsetof(gr_scan_params, out), out);
+    gr_program_relocate(program, offsetof(gr_scan_params, in), in);
+    gr_program_relocate(program, offsetof(gr_scan_params, out), out);
     if (params.chain_tiles > 1)
-        gr_program_place(program, offsetof(gr_scan_params, nodes), nodes);
+        gr_program_relocate(program, offsetof(gr_scan_params, nodes), nodes);
 }
 
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
@@ -283,8 +283,8 @@ gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_scan_plan(self, &device->backend->info.can, program);
-    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    gr_scan_plan(self, &device->backend->info.caps, program);
+    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

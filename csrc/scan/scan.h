@@ -22,7 +22,7 @@ extern const char *const gr_scan_names[GR_SCAN_OPS]; /* of the operators, as the
 uint64_t gr_chain_nodes(uint64_t tiles);
 
 /* Of elements that are there, for a device that can so much. */
-void gr_scan_plan(const gr_scan *self, const gr_abilities *can, gr_program *program);
+void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program);
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error);
 

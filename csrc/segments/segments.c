@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "scan/scan.h"
 #include "segments/params.h"
 #include "segments/spread/params.h"
@@ -14,7 +14,7 @@ enum { ENOUGH = 4 }; /* tiles for each block that is there at once; where there 
 
 /* Blocks that are there at once. */
 static uint64_t blocks(void) {
-    return (uint64_t)gr_reference_limits.multiprocessors * GR_SEGMENT_BLOCKS;
+    return (uint64_t)gr_reference_device.multiprocessors * GR_SEGMENT_BLOCKS;
 }
 
 /* What values elements are held in, which kernels are for. */
@@ -117,23 +117,23 @@ static gr_segment_params params_of(const gr_segments *self, held by) {
 }
 
 /* The buffers beside those of the caller, for chains of several tiles. */
-typedef struct rooms {
+typedef struct workspace {
     uint32_t nodes, starts;
-} rooms;
+} workspace;
 
-static void place_all(gr_program *program, const uint32_t ends[3], const rooms *at) {
-    gr_program_place(program, offsetof(gr_segment_params, in), ends[0]);
-    gr_program_place(program, offsetof(gr_segment_params, offsets), ends[1]);
-    gr_program_place(program, offsetof(gr_segment_params, out), ends[2]);
+static void place_all(gr_program *program, const uint32_t ends[3], const workspace *at) {
+    gr_program_relocate(program, offsetof(gr_segment_params, in), ends[0]);
+    gr_program_relocate(program, offsetof(gr_segment_params, offsets), ends[1]);
+    gr_program_relocate(program, offsetof(gr_segment_params, out), ends[2]);
     if (at != NULL) {
-        gr_program_place(program, offsetof(gr_segment_params, nodes), at->nodes);
-        gr_program_place(program, offsetof(gr_segment_params, starts), at->starts);
+        gr_program_relocate(program, offsetof(gr_segment_params, nodes), at->nodes);
+        gr_program_relocate(program, offsetof(gr_segment_params, starts), at->starts);
     }
 }
 
 /* From squares about the means, which are in a buffer, to variances. */
 static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
-                        uint32_t offsets, const gr_abilities *can, gr_program *program) {
+                        uint32_t offsets, const gr_device_caps *caps, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     gr_spread_params params = {
         .rows = of->rows,
@@ -151,13 +151,13 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SPREAD_THREADS);
     step->block[0] = GR_SPREAD_THREADS;
-    step->overlap = can->capability >= GR_HOPPER;
+    step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_var");
     GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
-    gr_program_place(program, offsetof(gr_spread_params, squares), squares);
-    gr_program_place(program, offsetof(gr_spread_params, out), out);
-    gr_program_place(program, offsetof(gr_spread_params, offsets), offsets);
+    gr_program_relocate(program, offsetof(gr_spread_params, squares), squares);
+    gr_program_relocate(program, offsetof(gr_spread_params, out), out);
+    gr_program_relocate(program, offsetof(gr_spread_params, offsets), offsets);
 }
 
 /* What elements are loaded as by kernels of streams. */
@@ -206,7 +206,7 @@ static bool streams(const gr_segments *self, held by) {
 static gr_stream_params stream_of(const gr_segments *self) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     const bool few = self->length / GR_STREAM_FEW >= self->segments;
-    const uint64_t most = (uint64_t)gr_reference_limits.multiprocessors * GR_STREAM_WARPS *
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_STREAM_WARPS *
                           (few ? GR_STREAM_FEW_BLOCKS : GR_STREAM_BLOCKS);
     gr_stream_params params = {
         .rows = self->length,
@@ -233,7 +233,7 @@ static gr_stream_params stream_of(const gr_segments *self) {
     return params;
 }
 
-static void plan_streams(const gr_segments *self, held by, const gr_abilities *can, gr_program *program) {
+static void plan_streams(const gr_segments *self, held by, const gr_device_caps *caps, gr_program *program) {
     const gr_stream_params params = stream_of(self);
     const uint64_t blocks = gr_ceil_div(params.ranges, GR_STREAM_WARPS);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
@@ -241,27 +241,27 @@ static void plan_streams(const gr_segments *self, held by, const gr_abilities *c
                                            (size_t)(self->lines * self->segments) * params.nothing_bytes);
     uint32_t slots = 0;
     if (params.line_ranges > 1)
-        slots = gr_program_buffer(program, GR_BUFFER_CLEAN, (size_t)blocks * GR_STREAM_SLOT_BYTES);
+        slots = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)blocks * GR_STREAM_SLOT_BYTES);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = 32 * GR_STREAM_WARPS;
-    step->overlap = can->capability >= GR_HOPPER;
+    step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "stream_", ways[self->op].file);
     GR_KERNEL_NAME(step->kernel.entry, "stream_", ways[self->op].kernel, "_", held_names[by]);
-    gr_program_place(program, offsetof(gr_stream_params, in), in);
-    gr_program_place(program, offsetof(gr_stream_params, offsets), offsets);
-    gr_program_place(program, offsetof(gr_stream_params, out), out);
+    gr_program_relocate(program, offsetof(gr_stream_params, in), in);
+    gr_program_relocate(program, offsetof(gr_stream_params, offsets), offsets);
+    gr_program_relocate(program, offsetof(gr_stream_params, out), out);
     if (params.line_ranges > 1)
-        gr_program_place(program, offsetof(gr_stream_params, slots), slots);
+        gr_program_relocate(program, offsetof(gr_stream_params, slots), slots);
 }
 
-void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_program *program) {
+void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
     const held by = held_by(self->op, self->dtype);
     const way *as = &ways[self->op];
     if (streams(self, by)) {
         gr_program_begin(program);
-        plan_streams(self, by, can, program);
+        plan_streams(self, by, caps, program);
         return;
     }
     const bool spreads = gr_op_is_variance(self->op);
@@ -276,7 +276,7 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const gr_buffer_kind made = spreads ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
     const uint32_t ends[] = {in, offsets, gr_program_buffer(program, made, results * params.nothing_bytes)};
-    rooms at;
+    workspace at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
         const size_t node_room =
@@ -288,7 +288,7 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
         search->grid[0] = (uint32_t)gr_ceil_div(params.chain_pieces + 1, GR_SEGMENT_THREADS / 32);
         search->block[0] = GR_SEGMENT_THREADS;
-        search->overlap = can->capability >= GR_HOPPER;
+        search->pdl = caps->capability >= GR_HOPPER;
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
         GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
@@ -297,13 +297,13 @@ void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_progr
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < blocks() ? tiles : blocks());
     step->block[0] = GR_SEGMENT_THREADS;
-    step->overlap = can->capability >= GR_HOPPER;
+    step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
     place_all(program, ends, cut ? &at : NULL);
     if (spreads)
-        plan_finish(self, &params, ends[2], offsets, can, program);
+        plan_finish(self, &params, ends[2], offsets, caps, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
@@ -313,8 +313,8 @@ gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_b
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_segments_plan(self, &device->backend->info.can, program);
-    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    gr_segments_plan(self, &device->backend->info.caps, program);
+    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

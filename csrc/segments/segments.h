@@ -22,7 +22,7 @@ typedef struct gr_segments {
 bool gr_segments_take(gr_op op, gr_dtype dtype);
 
 /* Of some results, for a device that can so much. */
-void gr_segments_plan(const gr_segments *self, const gr_abilities *can, gr_program *program);
+void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program);
 
 /* Nothing is done where there are no results. */
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

@@ -89,12 +89,12 @@ gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "begin", &params, sizeof params, program);
     if (whole)
-        gr_program_place(program, offsetof(gr_state_begin_params, low), first);
+        gr_program_relocate(program, offsetof(gr_state_begin_params, low), first);
     if (left->has_high)
-        gr_program_place(program, offsetof(gr_state_begin_params, high), high);
+        gr_program_relocate(program, offsetof(gr_state_begin_params, high), high);
     if (more)
-        gr_program_place(program, offsetof(gr_state_begin_params, more), first);
-    gr_program_place(program, offsetof(gr_state_begin_params, states.mine), out);
+        gr_program_relocate(program, offsetof(gr_state_begin_params, more), first);
+    gr_program_relocate(program, offsetof(gr_state_begin_params, states.mine), out);
     const gr_status status = gr_program_run(device, program, binding, interrupt, error);
     free(program);
     return status;
@@ -109,8 +109,8 @@ gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr
     const uint32_t theirs = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "merge", &self->params, sizeof self->params, program);
-    gr_program_place(program, offsetof(gr_state_params, theirs), theirs);
-    gr_program_place(program, offsetof(gr_state_params, mine), out);
+    gr_program_relocate(program, offsetof(gr_state_params, theirs), theirs);
+    gr_program_relocate(program, offsetof(gr_state_params, mine), out);
     const gr_status status = gr_program_run(device, program, binding, interrupt, error);
     free(program);
     return status;

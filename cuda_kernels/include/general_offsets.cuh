@@ -3,12 +3,12 @@
 
 #include "reduce/general/params.h"
 
-inline __device__ uint64_t quotient(uint64_t n, const gr_divisor &by) {
+inline __device__ uint64_t quotient(uint64_t n, const gr_fast_divmod &by) {
     return __umul64hi(n, by.magic) >> by.shift;
 }
 
 // The same by any number, of which `by` was made.
-inline __device__ uint64_t quotient(uint64_t n, uint64_t d, const gr_divisor &by) {
+inline __device__ uint64_t quotient(uint64_t n, uint64_t d, const gr_fast_divmod &by) {
     return d > 1 ? quotient(n, by) : n;
 }
 
@@ -43,7 +43,7 @@ template <unsigned First = 0> __device__ Offsets offsets(const gr_dims &dims, ui
 }
 
 // The place of a result, in elements.
-inline __device__ int64_t place_of(const gr_places &place, uint64_t index) {
+inline __device__ int64_t place_of(const gr_output_layout &place, uint64_t index) {
     int64_t sum = 0;
     each_digit<0>(place, index, [&](unsigned d, uint64_t at) { sum += int64_t(at) * place.stride[d]; });
     return sum;

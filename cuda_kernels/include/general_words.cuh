@@ -6,7 +6,7 @@
 #include "vector.cuh"
 
 template <class In>
-constexpr unsigned column_width = 16 / sizeof(In) < GR_MOST_COLUMNS ? 16 / sizeof(In) : GR_MOST_COLUMNS;
+constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof(In) : GR_MAX_COLUMNS;
 
 // What the elements that a thread has in flight of one column are combined in before their State is, where
 // that takes fewer instructions than to combine one State after the other:

@@ -34,7 +34,7 @@ typedef struct fake_cuda_launch {
     uint64_t in, out, n;
     unsigned shared_limit; /* what the kernel was allowed then */
     unsigned cluster[3];   /* blocks of one, all 0 when not given */
-    bool overlap;          /* may start before the kernel before it ends */
+    bool pdl;              /* may start before the kernel before it ends */
     bool default_stream;   /* else it came from a graph or another stream */
     bool is_general;       /* a general kernel, with parameters of its own */
     bool is_flat;          /* a flat kernel, with parameters of its own */

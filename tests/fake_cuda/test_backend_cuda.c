@@ -136,7 +136,7 @@ static gr_status run_streams(session *s, const int32_t *data, gr_error *error) {
         status = streams->event_done(b, s->event, false, &done, error);
     CHECK(done || status != GR_OK);
     if (status == GR_OK)
-        status = streams->follow(b, s->kernels, s->event, error);
+        status = streams->wait_event(b, s->kernels, s->event, error);
     gr_launch launch = LAUNCH(s->first, GRID, 256, 1024, mapped, s->partials, N);
     launch.stream = s->kernels;
     if (status == GR_OK)
@@ -306,8 +306,8 @@ static void test_info(void) {
         CHECK(info.capability_major == 9 && info.capability_minor == 0 && info.driver_version == 13000);
         CHECK(info.multiprocessors == 134 && info.threads_per_multiprocessor == 2048);
         CHECK(info.memory_bytes == 123456789 && info.memory_bytes_per_second == 4608000000000);
-        CHECK(info.can.capability == 90 && info.can.shared_per_block == FAKE_CUDA_SHARED_OPTIN);
-        CHECK(info.can.clusters);
+        CHECK(info.caps.capability == 90 && info.caps.shared_per_block == FAKE_CUDA_SHARED_OPTIN);
+        CHECK(info.caps.clusters);
     }
     CHECK(strcmp(b->image_suffix, ".fatbin") == 0);
     gr_backend *second = open_device(2);
@@ -326,7 +326,7 @@ static void test_environment(void) {
     gr_device_info info;
     CHECK_OK(gr_backend_cuda_info(3, &info, error));
     CHECK(info.capability_major == 7 && info.capability_minor == 5 && info.memory_bytes == 4096);
-    CHECK(info.can.capability == 75 && info.can.shared_per_block == 65536 && !info.can.clusters);
+    CHECK(info.caps.capability == 75 && info.caps.shared_per_block == 65536 && !info.caps.clusters);
     CHECK_FAILS(GR_ERR_DEVICE, "reading the device's memory size: CUDA_ERROR_UNKNOWN: fake: unknown error",
                 gr_backend_cuda_info(3, &info, error));
     CHECK_OK(gr_backend_cuda_info(3, &info, error));
@@ -486,7 +486,7 @@ static void test_clusters(void) {
     double microseconds;
     for (int i = 0; i < 5; i++) {
         launch.cluster[0] = sizes[i];
-        launch.overlap = i % 2;
+        launch.pdl = i % 2;
         CHECK_OK(b->launch(b, &launch, NULL, error));
         CHECK(fake->calls("cuFuncSetAttribute") == (sizes[i] > 8));
     }
@@ -496,7 +496,7 @@ static void test_clusters(void) {
     for (int i = 0; i < 7; i++) {
         const uint32_t wanted = sizes[i < 5 ? i : 4];
         CHECK(log[i].cluster[0] == (wanted > 1 ? wanted : 0) && log[i].default_stream == (i < 5));
-        CHECK(log[i].overlap == (i == 1 || i == 3));
+        CHECK(log[i].pdl == (i == 1 || i == 3));
     }
     CHECK_OK(b->download(b, 0, result, out, sizeof result, error));
     for (int i = 0; i < 32; i++)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "device/device.h"
+#include "executor/copy_pool.h"
 #include "fake_cuda.h"
-#include "feed/copy_pool.h"
 #include "reduce/reduce.h"
 
 #define CHECK(condition)                                                                                     \

@@ -77,7 +77,7 @@ static void plan(int kind, gr_devptr origin, gr_reduction *out) {
                                      .has_second = kind == 3,
                                      .packed = true,
                                      .single_pass = true}};
-    CHECK_OK(gr_general_plan_make(&out->layout, &gr_reference_limits, &out->plan, &error));
+    CHECK_OK(gr_general_plan_make(&out->layout, &gr_reference_device, &out->plan, &error));
 }
 
 /* ---- arrays of a stream ---- */
@@ -190,12 +190,12 @@ static void test_blocks(void) {
             for (int turn = 0; turn < 2; turn++) {
                 const arrays *a = &sets[turn];
                 const size_t bytes = (size_t)results_of(kind) * sizeof(int64_t);
-                gr_block *block = NULL;
-                CHECK(gr_block_new(device, (uintptr_t)a->stream, bytes, &block, &error) == GR_OK);
+                gr_allocation *block = NULL;
+                CHECK(gr_allocation_new(device, (uintptr_t)a->stream, bytes, &block, &error) == GR_OK);
                 CHECK(sum(a, kind, block->address, NULL) == GR_OK);
                 CHECK_OK(
                     cuda.download_async(a->seen + kind * MOST_RESULTS, block->address, bytes, a->stream));
-                gr_block_give(block, false);
+                gr_allocation_release(block, false);
             }
         }
         for (int turn = 0; turn < 2; turn++) {
@@ -219,9 +219,11 @@ static void test_orders_between_streams(void) {
         add_up(writer.pinned, 1, expected);
         CHECK_OK(cuda.upload_async(writer.in, writer.pinned, sizeof *writer.pinned, writer.stream));
         const long before = waits();
-        CHECK(gr_stream_order(device, (uintptr_t)writer.stream, (uintptr_t)reader.stream, &error) == GR_OK);
+        CHECK(gr_stream_wait_for(device, (uintptr_t)writer.stream, (uintptr_t)reader.stream, &error) ==
+              GR_OK);
         CHECK(sum(&reader, 1, reader.out[1], NULL) == GR_OK);
-        CHECK(gr_stream_order(device, (uintptr_t)reader.stream, (uintptr_t)writer.stream, &error) == GR_OK);
+        CHECK(gr_stream_wait_for(device, (uintptr_t)reader.stream, (uintptr_t)writer.stream, &error) ==
+              GR_OK);
         CHECK(waits() == before);
         CHECK_OK(cuda.fill(writer.in, 0, sizeof *writer.pinned, writer.stream));
         CHECK_OK(cuda.stream_wait(writer.stream));
@@ -234,7 +236,7 @@ static void test_orders_between_streams(void) {
 static void replay(const arrays *a, int mode) {
     gr_cu_graph graph = NULL;
     gr_cu_graph_exec exec = NULL;
-    gr_block *block = NULL;
+    gr_allocation *block = NULL;
     int64_t none = 0, expected[MOST_RESULTS], *kept = pinned(sizeof expected);
     CHECK_OK(cuda.stream_wait(a->stream));
     CHECK_OK(cuda.capture_begin(a->stream, mode));
@@ -242,10 +244,10 @@ static void replay(const arrays *a, int mode) {
     CHECK(strstr(error.message, "a result for the host cannot be captured"));
     for (int kind = 0; kind < KINDS; kind++)
         CHECK(sum(a, kind, a->out[kind], NULL) == GR_OK);
-    CHECK(gr_block_new(device, (uintptr_t)a->stream, sizeof expected, &block, &error) == GR_OK);
+    CHECK(gr_allocation_new(device, (uintptr_t)a->stream, sizeof expected, &block, &error) == GR_OK);
     CHECK(sum(a, 1, block->address, NULL) == GR_OK);
     CHECK_OK(cuda.download_async(kept, block->address, sizeof expected, a->stream));
-    gr_block_give(block, false); /* nobody has it any more but the graph */
+    gr_allocation_release(block, false); /* nobody has it any more but the graph */
     CHECK_OK(cuda.capture_end(a->stream, &graph));
     CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
     CHECK_OK(cuda.graph_destroy(graph));
@@ -300,7 +302,7 @@ static void test_captures_of_two_streams(void) {
     for (int i = 0; i < 4; i++)
         for (int kind = 0; kind < KINDS; kind++)
             CHECK(sum(sets[i % 2], kind, sets[i % 2]->out[kind], NULL) == GR_OK);
-    CHECK(gr_stream_order(device, (uintptr_t)b.stream, (uintptr_t)a.stream, &error) == GR_OK);
+    CHECK(gr_stream_wait_for(device, (uintptr_t)b.stream, (uintptr_t)a.stream, &error) == GR_OK);
     CHECK_OK(cuda.capture_end(a.stream, &graph));
     CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
     for (unsigned order = 0; order < ORDERS; order++) {
@@ -344,7 +346,7 @@ static void test_overlap_in_a_capture(void) {
         CHECK_OK(cuda.capture_end(a.stream, &graphs[i]));
         CHECK_OK(cuda.stream_wait(b.stream));
         const size_t before = fake->launches(log, 64);
-        CHECK(log[before - 1].overlap && log[before - 1].flat.alone == 0);
+        CHECK(log[before - 1].pdl && log[before - 1].flat.alone == 0);
         CHECK_OK(cuda.graph_instantiate(&exec, graphs[i], 0));
         CHECK_OK(cuda.graph_launch(exec, a.stream));
         CHECK_OK(cuda.stream_wait(a.stream));
@@ -352,7 +354,7 @@ static void test_overlap_in_a_capture(void) {
         size_t flat = 0;
         for (size_t k = before; k < after && k < 64; k++)
             if (log[k].is_flat)
-                CHECK(flat < 5 && log[k].overlap == overlaps[flat] && log[k].flat.alone == !overlaps[flat++]);
+                CHECK(flat < 5 && log[k].pdl == overlaps[flat] && log[k].flat.alone == !overlaps[flat++]);
         CHECK(flat == 5);
         CHECK_OK(cuda.graph_exec_destroy(exec));
         CHECK_OK(cuda.graph_destroy(graphs[i]));
@@ -365,12 +367,12 @@ static void test_blocks_given_back_in_a_capture(void) {
     const long before = fake->live().allocations;
     for (int i = 0; i < 2; i++) {
         gr_cu_graph graph = NULL;
-        gr_block *own = NULL, *legacy = NULL;
-        CHECK(gr_block_new(device, (uintptr_t)sets[i].stream, 64, &own, &error) == GR_OK);
-        CHECK(gr_block_new(device, 0, 64, &legacy, &error) == GR_OK);
+        gr_allocation *own = NULL, *legacy = NULL;
+        CHECK(gr_allocation_new(device, (uintptr_t)sets[i].stream, 64, &own, &error) == GR_OK);
+        CHECK(gr_allocation_new(device, 0, 64, &legacy, &error) == GR_OK);
         CHECK_OK(cuda.capture_begin(sets[i].stream, GR_CU_CAPTURE_GLOBAL));
-        gr_block_give(own, false);
-        gr_block_give(legacy, false);
+        gr_allocation_release(own, false);
+        gr_allocation_release(legacy, false);
         CHECK_OK(cuda.capture_end(sets[i].stream, &graph));
         CHECK_OK(cuda.graph_destroy(graph));
         gr_registry_trim(&registry);
@@ -434,19 +436,19 @@ static gr_status sum_into_place(const arrays *a, int kind) {
 }
 
 static gr_status sum_into_block(const arrays *a, int kind) {
-    gr_block *block = NULL;
+    gr_allocation *block = NULL;
     gr_status status =
-        gr_block_new(device, (uintptr_t)a->stream, sizeof(int64_t[MOST_RESULTS]), &block, &error);
+        gr_allocation_new(device, (uintptr_t)a->stream, sizeof(int64_t[MOST_RESULTS]), &block, &error);
     if (status == GR_OK)
         status = sum(a, kind, block->address, NULL);
     if (block)
-        gr_block_give(block, kind == 1);
+        gr_allocation_release(block, kind == 1);
     return status;
 }
 
 static gr_status follow(const arrays *a, int number) {
     (void)number;
-    return gr_stream_order(device, (uintptr_t)a->stream, 0, &error);
+    return gr_stream_wait_for(device, (uintptr_t)a->stream, 0, &error);
 }
 
 static gr_status give_back(const arrays *a, int number) {

@@ -44,7 +44,7 @@ MUTANTS = (
     ),
     Mutant(
         "chunks that threads bring lie one over the other",
-        "csrc/feed/ring.c",
+        "csrc/executor/staging_ring.c",
         "order_copies",
         "self->binding->device_out + chunk * self->chunk_bytes;",
         "self->binding->device_out;",
@@ -52,9 +52,9 @@ MUTANTS = (
     ),
     Mutant(
         "memory that threads brought to is kept",
-        "csrc/feed/feed.c",
+        "csrc/executor/executor.c",
         "run_brought",
-        "backend->streams->drop(backend, 0, self.owned[i]);",
+        "backend->streams->free_async(backend, 0, self.owned[i]);",
         ";",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
     ),

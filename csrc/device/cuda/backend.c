@@ -150,7 +150,7 @@ static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_e
     const gr_kernel *kernel = launch->kernel;
     if (launch->library || launch->shared_bytes + kernel->static_shared <= DEFAULT_SHARED_BYTES)
         return GR_OK;
-    const uint32_t granted = self->base.info.can.shared_per_block;
+    const uint32_t granted = self->base.info.caps.shared_per_block;
     const uint32_t most = granted > kernel->static_shared ? granted - kernel->static_shared : 0;
     if (launch->shared_bytes > most)
         return gr_fail(error, GR_ERR_DEVICE,
@@ -172,7 +172,7 @@ static gr_status permit_cluster(cuda_backend *self, const gr_launch *launch, gr_
     const uint32_t blocks = cluster_blocks(launch);
     if (launch->library || blocks <= 1)
         return GR_OK;
-    if (!info->can.clusters)
+    if (!info->caps.clusters)
         return gr_fail(error, GR_ERR_DEVICE,
                        "launching %s: cuda:%d, of compute capability %d.%d, has no clusters of blocks",
                        kernel->name, info->index, info->capability_major, info->capability_minor);
@@ -213,7 +213,7 @@ static captured captured_last(const cuda_backend *self, gr_cu_stream stream) {
    more than it gains: behind one of PyTorch's a sum of 2^20 float32 takes 3.23 us in place of 3.78, one of
    2^12 1.79 in place of 2.01 (H200, in a graph). In a graph it is known what comes before. */
 static bool overlaps(cuda_backend *self, const gr_launch *launch, captured before) {
-    return launch->overlap &&
+    return launch->pdl &&
            (before.capture == 0 || (before.last != NULL && before.last == atomic_load(&self->last_node) &&
                                     before.capture == atomic_load(&self->last_capture)));
 }
@@ -227,14 +227,14 @@ static void note_captured(cuda_backend *self, gr_cu_stream stream) {
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
     if (launch->library)
         return launch->library->run(launch->library, stream, error);
-    const captured before = launch->overlap ? captured_last(self, stream) : (captured){0, NULL};
-    const bool overlap = overlaps(self, launch, before);
+    const captured before = launch->pdl ? captured_last(self, stream) : (captured){0, NULL};
+    const bool pdl = overlaps(self, launch, before);
     size_t bytes = launch->param_bytes;
     const void *params = launch->params;
     char told[ALONE_PARAMS];
-    if (launch->alone_at > 0 && !overlap && bytes <= sizeof told) {
+    if (launch->serialized_offset > 0 && !pdl && bytes <= sizeof told) {
         memcpy(told, params, bytes);
-        memcpy(told + launch->alone_at, &(uint32_t){1}, sizeof(uint32_t));
+        memcpy(told + launch->serialized_offset, &(uint32_t){1}, sizeof(uint32_t));
         params = told;
     }
     /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
@@ -245,8 +245,8 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
                    GR_CU_LAUNCH_PARAM_END};
     gr_cu_launch_attribute attributes[2];
     unsigned count = 0;
-    if (overlap)
-        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.overlap = 1};
+    if (pdl)
+        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.pdl = 1};
     const uint32_t *cluster = launch->cluster;
     if (cluster_blocks(launch) > 1)
         attributes[count++] = (gr_cu_launch_attribute){
@@ -481,7 +481,7 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, in
     if (status == GR_OK)
         status = gr_cuda_check(driver, driver->driver_version(&info->driver_version), error,
                                "reading the driver's version");
-    info->can = (gr_abilities){
+    info->caps = (gr_device_caps){
         .capability = (uint32_t)(info->capability_major * 10 + info->capability_minor),
         .shared_per_block = (uint32_t)shared,
         .clusters = clusters != 0,

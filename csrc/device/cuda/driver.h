@@ -93,7 +93,7 @@ typedef struct gr_cu_launch_attribute {
     union {
         char room[64];
         unsigned cluster[3];
-        int overlap;
+        int pdl;
     } value;
 } gr_cu_launch_attribute;
 

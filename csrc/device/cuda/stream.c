@@ -62,10 +62,10 @@ static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_d
 
 /* Asking spoils no capture, of which the driver says so much of the legacy stream that it must not be used.
    The number of that one is ours to choose. */
-static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr_error *error) {
+static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
-    *out = (gr_order){.stream = stream <= GR_LEGACY_HANDLE ? 0 : stream};
+    *out = (gr_stream_state){.stream = stream <= GR_LEGACY_HANDLE ? 0 : stream};
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
@@ -75,7 +75,7 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
     gr_cu_graph graph = NULL;
     gr_cu_result result = driver->capture_info(handle, &capturing, &out->capture, &graph, NULL, NULL);
     if (result == GR_CU_CAPTURE_IMPLICIT) {
-        out->barred = true;
+        out->capture_would_invalidate = true;
         result = GR_CU_SUCCESS;
         capturing = GR_CU_CAPTURE_NONE;
     }
@@ -97,8 +97,8 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_order *out, gr
     return status;
 }
 
-static gr_status cuda_retain(gr_backend *base, const gr_order *order, void (*forget)(void *arg), void *arg,
-                             gr_error *error) {
+static gr_status cuda_retain(gr_backend *base, const gr_stream_state *stream_state, void (*forget)(void *arg),
+                             void *arg, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
     gr_status status = gr_cuda_enter(self, error);
@@ -108,10 +108,10 @@ static gr_status cuda_retain(gr_backend *base, const gr_order *order, void (*for
     status = gr_cuda_check(driver, driver->owner_create(&owner, arg, forget, 1, GR_CU_OWNER_NO_SYNC), error,
                            "making an owner of captured memory on cuda:%d", base->info.index);
     if (status == GR_OK)
-        status = gr_cuda_check(
-            driver,
-            driver->graph_keep((gr_cu_graph)(uintptr_t)order->graph, owner, 1, GR_CU_GRAPH_TAKES_REFERENCES),
-            error, "leaving memory to a graph on cuda:%d", base->info.index);
+        status = gr_cuda_check(driver,
+                               driver->graph_keep((gr_cu_graph)(uintptr_t)stream_state->graph, owner, 1,
+                                                  GR_CU_GRAPH_TAKES_REFERENCES),
+                               error, "leaving memory to a graph on cuda:%d", base->info.index);
     const bool kept = status == GR_OK; /* then that is so, whatever comes after it */
     status = gr_cuda_leave(self, status, error);
     return kept ? GR_OK : status;
@@ -192,10 +192,10 @@ static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bo
 
 const gr_stream_ops gr_cuda_stream_ops = {
     .maps = true,
-    .look = cuda_look,
-    .take = gr_cuda_take,
-    .drop = gr_cuda_drop,
-    .retain = cuda_retain,
+    .get_state = cuda_look,
+    .alloc_async = gr_cuda_take,
+    .free_async = gr_cuda_drop,
+    .retain_in_graph = cuda_retain,
     .host_alloc = cuda_host_alloc,
     .host_free = cuda_host_free,
     .pinned = cuda_pinned,
@@ -204,6 +204,6 @@ const gr_stream_ops gr_cuda_stream_ops = {
     .event_open = cuda_event_open,
     .event_close = cuda_event_close,
     .record = cuda_record,
-    .follow = cuda_follow,
+    .wait_event = cuda_follow,
     .event_done = cuda_event_done,
 };

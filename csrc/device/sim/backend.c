@@ -178,9 +178,9 @@ static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_de
     return false;
 }
 
-static gr_status sim_look(gr_backend *base, gr_stream stream, gr_order *out, gr_error *error) {
+static gr_status sim_look(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
     (void)stream;
-    *out = (gr_order){.stream = 0};
+    *out = (gr_stream_state){.stream = 0};
     return sim_sync(base, error);
 }
 
@@ -194,10 +194,10 @@ static void sim_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
     sim_free(base, address);
 }
 
-static gr_status sim_retain(gr_backend *base, const gr_order *order, void (*forget)(void *arg), void *arg,
-                            gr_error *error) {
+static gr_status sim_retain(gr_backend *base, const gr_stream_state *stream_state, void (*forget)(void *arg),
+                            void *arg, gr_error *error) {
     (void)base;
-    (void)order;
+    (void)stream_state;
     (void)forget;
     (void)arg;
     return gr_fail(error, GR_ERR_DEVICE, "the simulator has no graphs");
@@ -228,10 +228,10 @@ static gr_status sim_event_done(gr_backend *base, gr_event event, bool wait, boo
 
 static const gr_stream_ops sim_stream_ops = {
     .maps = false,
-    .look = sim_look,
-    .take = sim_take,
-    .drop = sim_drop,
-    .retain = sim_retain,
+    .get_state = sim_look,
+    .alloc_async = sim_take,
+    .free_async = sim_drop,
+    .retain_in_graph = sim_retain,
     .host_alloc = sim_host_alloc,
     .host_free = sim_host_free,
     .pinned = sim_pinned,
@@ -240,7 +240,7 @@ static const gr_stream_ops sim_stream_ops = {
     .event_open = sim_begin,
     .event_close = sim_end,
     .record = sim_order,
-    .follow = sim_order,
+    .wait_event = sim_order,
     .event_done = sim_event_done,
 };
 
@@ -251,7 +251,7 @@ static void sim_close(gr_backend *base) {
 
 static const gr_backend sim_operations = {
     .image_suffix = ".ptx.gz",
-    .guards = true,
+    .detects_out_of_bounds = true,
     .streams = &sim_stream_ops,
     .close = sim_close,
     .alloc = sim_alloc,
@@ -289,12 +289,12 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
     self->base.info = (gr_device_info){
         .kind = GR_DEVICE_SIM,
         .name = "PTX simulator",
-        .multiprocessors = gr_reference_limits.multiprocessors,
-        .threads_per_multiprocessor = gr_reference_limits.threads_per_multiprocessor,
+        .multiprocessors = gr_reference_device.multiprocessors,
+        .threads_per_multiprocessor = gr_reference_device.threads_per_multiprocessor,
         .memory_bytes = memory,
-        .can = {.capability = simulated,
-                .shared_per_block = PTX_MAX_SHARED,
-                .clusters = simulated >= GR_HOPPER},
+        .caps = {.capability = simulated,
+                 .shared_per_block = PTX_MAX_SHARED,
+                 .clusters = simulated >= GR_HOPPER},
     };
     *out = &self->base;
     return GR_OK;

@@ -39,7 +39,7 @@ void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool
 gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error) {
     if (!self->loose)
         return GR_OK;
-    const gr_status status = self->block != NULL ? gr_block_move(device, self->block, error) : GR_OK;
+    const gr_status status = self->block != NULL ? gr_allocation_move(device, self->block, error) : GR_OK;
     if (status == GR_OK) {
         self->loose = false;
         self->stream = device->backend->own;
@@ -58,7 +58,7 @@ gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error) 
     const size_t bytes = py_array_bytes(self);
     if (bytes == 0)
         return GR_OK;
-    const gr_status status = gr_block_new(device, self->stream, bytes, &self->block, error);
+    const gr_status status = gr_allocation_new(device, self->stream, bytes, &self->block, error);
     if (status == GR_OK)
         self->pointer = self->block->address;
     return status;
@@ -72,7 +72,7 @@ static void array_dealloc(PyObject *object) {
     /* A forked child has a copy of the object, but the memory is its parent's. */
     if (self->block != NULL && self->process == gr_process()) {
         Py_BEGIN_ALLOW_THREADS; /* the driver may have to wait for a host callback */
-        gr_block_give(self->block, self->shared);
+        gr_allocation_release(self->block, self->shared);
         Py_END_ALLOW_THREADS;
     }
     Py_XDECREF(self->stream_owner);

@@ -16,7 +16,7 @@ typedef struct py_array {
     PyObject *weak_references;
     py_state *state;
     struct py_array *base; /* whose memory a view shows, no view itself; NULL: it has memory of its own */
-    gr_block *block;       /* NULL where there are no elements, and of a view */
+    gr_allocation *block;  /* NULL where there are no elements, and of a view */
     gr_devptr pointer;
     gr_device_kind kind;
     int index;

@@ -68,8 +68,8 @@ static bool append(const char *file, const char *kernel, const char *size, uint6
     GR_KERNEL_NAME(step->kernel.entry, kernel, size);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = threads;
-    gr_program_place(program, at.in, in->buffer);
-    gr_program_place(program, at.out, out->buffer);
+    gr_program_relocate(program, at.in, in->buffer);
+    gr_program_relocate(program, at.out, out->buffer);
     return true;
 }
 
@@ -147,7 +147,7 @@ static bool plan_turned(const dim dims[GR_CONVERT_DIMS], size_t down, size_t ite
 /* ---- runs and single elements ---- */
 
 static void set_dim(gr_copy_params *p, const dim *d) {
-    const gr_divisor by = gr_divisor_of(d->extent);
+    const gr_fast_divmod by = gr_fast_divmod_of(d->extent);
     p->extent[p->dims] = d->extent;
     p->by[p->dims] = by;
     p->magic[p->dims] = (uint32_t)gr_ceil_div(by.magic, UINT64_C(1) << 32);
@@ -193,7 +193,7 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
             set_dim(&params, &dims[d]);
         params.count = out->bytes;
         params.extent[0] *= item;
-        params.by[0] = gr_divisor_of(params.extent[0]);
+        params.by[0] = gr_fast_divmod_of(params.extent[0]);
         each = GR_COPY_EACH * GR_COPY_VECTOR;
     } else {
         const bool inner = along && close > 0;

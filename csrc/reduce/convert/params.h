@@ -25,7 +25,7 @@ typedef struct gr_copy_params {
     uint64_t in, out;
     uint64_t count; /* bytes in runs, else elements without those along `inner` */
     uint64_t extent[GR_CONVERT_DIMS];
-    gr_divisor by[GR_CONVERT_DIMS];
+    gr_fast_divmod by[GR_CONVERT_DIMS];
     uint32_t magic[GR_CONVERT_DIMS], shift[GR_CONVERT_DIMS]; /* the same in 32 bits, of numbers below 2^31 */
     int64_t stride[GR_CONVERT_DIMS], out_stride[GR_CONVERT_DIMS];
     int64_t low, high; /* runs: from `in` to the first byte of all elements, and behind the last */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed/feed.h"
+#include "executor/executor.h"
 
 struct gr_custom {
     gr_device *device;
@@ -51,7 +51,7 @@ static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_ste
 }
 
 static const gr_flat_shape *flat_shape(const gr_custom_request *request) {
-    const gr_abilities plain = {0}; /* there is no ring of these kernels */
+    const gr_device_caps plain = {0}; /* there is no ring of these kernels */
     return gr_flat_best(request->plan.reduced_count * request->item_bytes, false, &plain);
 }
 
@@ -104,7 +104,7 @@ static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
         gr_step *step = gr_general_append(plan, pass, &ends, &params.general, sizeof params, program);
         for (size_t i = 0; i < request->count; ++i)
             if (request->operands[i].is_array)
-                gr_program_place(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);
+                gr_program_relocate(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);
         status = find_kernel(customs[pass], plan->launches[pass].kernel, step, error);
     }
     return status;
@@ -127,7 +127,7 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     gr_status status =
         (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, program, error);
     if (status == GR_OK)
-        status = gr_feed_program(device, program, binding, interrupt, error);
+        status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }
@@ -141,7 +141,7 @@ static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program 
     const uint64_t taken = rung->count_bytes == 0 ? rung->passes[pass + 1].n : results;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_TEMPORARY, taken * rung->item_bytes);
     if (taken > results)
-        gr_program_step(program, GR_STEP_PAINT, &zero, sizeof zero)->buffer = out;
+        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = out;
     return out;
 }
 
@@ -164,8 +164,8 @@ static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, 
         step->grid[0] = pass->blocks;
         step->block[0] = rung->block;
         step->shared_bytes = rung->shared_bytes;
-        gr_program_place(program, 0, in);
-        gr_program_place(program, 8, out);
+        gr_program_relocate(program, 0, in);
+        gr_program_relocate(program, 8, out);
         in = out;
     }
     return status;
@@ -178,7 +178,7 @@ gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung
         return GR_ERR_MEMORY;
     gr_status status = plan_rung(custom, rung, program, error);
     if (status == GR_OK)
-        status = gr_feed_program(custom->device, program, binding, interrupt, error);
+        status = gr_execute_program(custom->device, program, binding, interrupt, error);
     free(program);
     return status;
 }

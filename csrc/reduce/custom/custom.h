@@ -7,7 +7,7 @@
 #include "reduce/flat/plan.h"
 #include "reduce/general/plan.h"
 
-_Static_assert((int)GR_MAX_INPUTS <= (int)GR_MOST_INPUTS, "a program has room for the inputs");
+_Static_assert((int)GR_MAX_INPUTS <= (int)GR_MAX_PROGRAM_INPUTS, "a program has room for the inputs");
 
 /* Some of the kernels <name>_axis, <name>_last and so on, loaded on a device that outlives them. */
 typedef struct gr_custom gr_custom;
@@ -54,7 +54,7 @@ typedef struct gr_custom_rung {
     size_t item_bytes, count_bytes; /* of an element, and of the parameter n: 4, 8, or 0 */
     uint32_t block, shared_bytes;
     size_t count;
-    gr_custom_pass passes[GR_MOST_STEPS];
+    gr_custom_pass passes[GR_MAX_STEPS];
 } gr_custom_rung;
 
 gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,

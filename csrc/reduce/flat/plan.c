@@ -21,15 +21,16 @@ const size_t gr_flat_shape_count = sizeof gr_flat_shapes / sizeof gr_flat_shapes
 
 enum { RING_BYTES = GR_RING_STAGES * GR_RING_STAGE_BYTES };
 
-bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilities *can) {
-    return !shape->is_ring || (!pair && can->capability >= GR_HOPPER && can->shared_per_block >= RING_BYTES);
+bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_device_caps *caps) {
+    return !shape->is_ring ||
+           (!pair && caps->capability >= GR_HOPPER && caps->shared_per_block >= RING_BYTES);
 }
 
-const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities *can) {
+const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_device_caps *caps) {
     const gr_flat_shape *shape = gr_flat_shapes;
     while (shape->up_to_bytes < bytes)
         ++shape;
-    return gr_flat_shape_fits(shape, pair, can) ? shape : shape - 1;
+    return gr_flat_shape_fits(shape, pair, caps) ? shape : shape - 1;
 }
 
 static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
@@ -60,13 +61,13 @@ static uint32_t initial_flag(const void *initial, size_t bytes) {
 }
 
 gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
-    const gr_part *part = &work->part;
+    const gr_chunk_range *part = &work->part;
     const bool few = !shape->is_ring && part->count <= most_few(work);
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
     const size_t slot_bytes = work->large_states ? GR_FLAT_LARGE_SLOT_BYTES : GR_FLAT_SLOT_BYTES;
-    const uint32_t slots = gr_program_buffer(program, GR_BUFFER_CLEAN, GR_FLAT_MOST_BLOCKS * slot_bytes);
+    const uint32_t slots = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_FLAT_MOST_BLOCKS * slot_bytes);
     const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, slot_bytes);
     gr_flat_params params = {
         .count = part->count,
@@ -83,13 +84,13 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     step->grid[0] = few ? 1 : grid_of(work, shape);
     step->block[0] = few ? threads_for_few(part->count) : shape->threads;
     step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
-    step->alone_at = offsetof(gr_flat_params, alone);
-    gr_program_place(program, offsetof(gr_flat_params, in), in);
-    gr_program_place(program, offsetof(gr_flat_params, out), last ? out : state);
-    gr_program_place(program, offsetof(gr_flat_params, slots), slots);
+    step->serialized_offset = offsetof(gr_flat_params, alone);
+    gr_program_relocate(program, offsetof(gr_flat_params, in), in);
+    gr_program_relocate(program, offsetof(gr_flat_params, out), last ? out : state);
+    gr_program_relocate(program, offsetof(gr_flat_params, slots), slots);
     if (!whole)
-        gr_program_place(program, offsetof(gr_flat_params, carry), state);
+        gr_program_relocate(program, offsetof(gr_flat_params, carry), state);
     if (work->pair)
-        gr_program_place(program, offsetof(gr_flat_params, second), second);
+        gr_program_relocate(program, offsetof(gr_flat_params, second), second);
     return step;
 }

@@ -2,7 +2,7 @@
 #ifndef GR_REDUCE_FLAT_PLAN_H
 #define GR_REDUCE_FLAT_PLAN_H
 
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "reduce/flat/params.h"
 
 enum { GR_FLAT_LARGE_SLOT_BYTES = 96 }; /* as large_states.cuh has it */
@@ -19,16 +19,16 @@ extern const gr_flat_shape gr_flat_shapes[];
 extern const size_t gr_flat_shape_count;
 
 /* Whether a device can run the shape. `pair`: of two vectors. */
-bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_abilities *can);
+bool gr_flat_shape_fits(const gr_flat_shape *shape, bool pair, const gr_device_caps *caps);
 /* The shape that is best for so many bytes, of those that the device can run. */
-const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_abilities *can);
+const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_device_caps *caps);
 
 /* What a launch takes in: all elements, or a part of them, after parts that left their State. */
 typedef struct gr_flat_work {
     size_t item_bytes, result_bytes;
     bool pair;
     bool large_states; /* of up to half of GR_FLAT_LARGE_SLOT_BYTES */
-    gr_part part;
+    gr_chunk_range part;
     const void *initial;       /* of the result's dtype, or NULL */
     const uint64_t *parameter; /* in place of the number of elements, or NULL */
     uint32_t finish_flags;     /* of reduce/params.h */

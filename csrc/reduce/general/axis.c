@@ -91,7 +91,7 @@ static uint64_t resident_columns(const gr_layout *layout, const gr_limits *limit
     const uint64_t state = layout->large_states ? 40
                            : layout->in_order   ? 16
                                                 : layout->state_bytes; /* where they are more */
-    const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
+    const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
     const bool larger = state > 8 || state * columns > 32 || layout->item_bytes == 1;
     return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - (state * columns > 64));
 }
@@ -163,7 +163,7 @@ static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) 
 
 /* Elements that a thread of `columns` loads at once. */
 static uint64_t column_vector(const gr_layout *layout) {
-    return least(GR_VECTOR_BYTES / layout->item_bytes, GR_MOST_COLUMNS);
+    return least(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
 }
 
 /* Whether each row of each slot is a vector that one load takes. */
@@ -290,7 +290,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
-    const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MOST_SEGMENT);
+    const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MAX_SEGMENT);
     const uint64_t segments = gr_ceil_div(run, segment);
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
@@ -322,7 +322,7 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint
 
 /* What kernels divide by. */
 static void set_divisors(gr_columns *c) {
-    c->by_period = gr_divisor_of(c->period);
+    c->by_period = gr_fast_divmod_of(c->period);
     c->by_across = (1u << 16) / c->across + 1;
     c->by_down = (1u << 16) / c->down + 1;
 }

@@ -2,11 +2,11 @@
 
 #include <stdbool.h>
 
-/* See gr_divisor. With 2^bits >= d, 2^(63 + bits) / d rounded up is too much by less than 2^bits / d, which
-   no n below 2^63 turns into another quotient. */
-gr_divisor gr_divisor_of(uint64_t d) {
+/* See gr_fast_divmod. With 2^bits >= d, 2^(63 + bits) / d rounded up is too much by less than 2^bits / d,
+   which no n below 2^63 turns into another quotient. */
+gr_fast_divmod gr_fast_divmod_of(uint64_t d) {
     if (d < 2)
-        return (gr_divisor){0, 0};
+        return (gr_fast_divmod){0, 0};
     uint64_t bits = 1;
     while (bits < 63 && UINT64_C(1) << bits < d)
         ++bits;
@@ -16,12 +16,12 @@ gr_divisor gr_divisor_of(uint64_t d) {
         quotient = 2 * quotient + carry;
         rest = carry ? rest - (d - rest) : 2 * rest;
     }
-    return (gr_divisor){.magic = quotient + (rest > 0), .shift = bits - 1};
+    return (gr_fast_divmod){.magic = quotient + (rest > 0), .shift = bits - 1};
 }
 
 void gr_dims_divide(gr_dims *dims) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        dims->by[d] = gr_divisor_of(dims->extent[d]);
+        dims->by[d] = gr_fast_divmod_of(dims->extent[d]);
 }
 
 /* Modulo 2^64: a step may lead beyond all elements, where nobody takes it. */
@@ -35,7 +35,7 @@ static int64_t plus(int64_t a, int64_t b) {
 
 gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
     gr_walk walk = {.step = step,
-                    .by = gr_divisor_of(step),
+                    .by = gr_fast_divmod_of(step),
                     .extent = UINT64_MAX,
                     .within = step,
                     .ahead = times(step, dims->stride[0]),
@@ -55,7 +55,7 @@ gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {
     const uint64_t extent = dims->extent[a];
     const int64_t stride = dims->stride[a], second = dims->second_stride[a];
-    const gr_divisor by = dims->by[a];
+    const gr_fast_divmod by = dims->by[a];
     dims->extent[a] = dims->extent[b];
     dims->stride[a] = dims->stride[b];
     dims->second_stride[a] = dims->second_stride[b];

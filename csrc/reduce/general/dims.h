@@ -7,7 +7,7 @@
 #include "reduce/general/params.h"
 
 /* What a division by `d` becomes; of no use below 2. */
-gr_divisor gr_divisor_of(uint64_t d);
+gr_fast_divmod gr_fast_divmod_of(uint64_t d);
 
 /* Fills in what kernels divide by: after the extents have been set. */
 void gr_dims_divide(gr_dims *dims);

@@ -106,7 +106,7 @@ static bool store(const dims_list *list, gr_dims *dims) {
 }
 
 /* The same for where results go. */
-static bool store_place(const dims_list *list, gr_places *place) {
+static bool store_place(const dims_list *list, gr_output_layout *place) {
     dims_list outs = {.count = list->count};
     gr_dims dims;
     for (size_t i = 0; i < list->count; ++i)
@@ -142,7 +142,7 @@ static void set_repeat(gr_general_params *p, uint64_t repeat) {
         p->repeat_bit *= 2;
 }
 
-static bool in_a_row(const gr_places *place) {
+static bool in_a_row(const gr_output_layout *place) {
     return place->extent[1] == 1 && place->stride[0] == 1;
 }
 
@@ -266,9 +266,9 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     step->grid[0] = planned->grid_x;
     step->grid[1] = planned->grid_y;
     step->block[0] = GR_GENERAL_THREADS;
-    gr_program_place(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
-    gr_program_place(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
+    gr_program_relocate(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
+    gr_program_relocate(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
     if (first && ends->has_second)
-        gr_program_place(program, offsetof(gr_general_params, second), ends->second);
+        gr_program_relocate(program, offsetof(gr_general_params, second), ends->second);
     return step;
 }

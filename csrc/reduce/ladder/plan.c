@@ -114,8 +114,8 @@ static void plan_library(const gr_request *request, uint32_t in, uint32_t out, g
     const gr_cub_call call = {.n = request->n};
     gr_step *step = gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
     name_kernel(request, request->dtype, false, 0, &step->kernel);
-    gr_program_place(program, offsetof(gr_cub_call, in), in);
-    gr_program_place(program, offsetof(gr_cub_call, out), out);
+    gr_program_relocate(program, offsetof(gr_cub_call, in), in);
+    gr_program_relocate(program, offsetof(gr_cub_call, out), out);
 }
 
 /* Appends a pass over n elements, or places of them, of `dtype`. */
@@ -130,13 +130,13 @@ static gr_step *plan_pass(const gr_request *request, uint64_t n, uint32_t grid, 
     step->block[0] = block;
     step->cluster[0] = pass_cluster(variant, grid);
     step->shared_bytes = dynamic_shared(variant, block, partial_bytes);
-    gr_program_place(program, offsetof(gr_ladder_params, in), in);
-    gr_program_place(program, offsetof(gr_ladder_params, out), out);
+    gr_program_relocate(program, offsetof(gr_ladder_params, in), in);
+    gr_program_relocate(program, offsetof(gr_ladder_params, out), out);
     if (single) {
         const uint32_t sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, grid * partial_bytes);
-        const uint32_t ticket = gr_program_buffer(program, GR_BUFFER_CLEAN, sizeof(uint32_t));
-        gr_program_place(program, offsetof(gr_ladder_params, block_sums), sums);
-        gr_program_place(program, offsetof(gr_ladder_params, ticket), ticket);
+        const uint32_t ticket = gr_program_buffer(program, GR_BUFFER_ZEROED, sizeof(uint32_t));
+        gr_program_relocate(program, offsetof(gr_ladder_params, block_sums), sums);
+        gr_program_relocate(program, offsetof(gr_ladder_params, ticket), ticket);
     }
     return step;
 }
@@ -189,7 +189,7 @@ gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_
     }
     if (variant->output == GR_OUTPUT_ATOMIC) {
         const gr_scalar identity = gr_op_identity(request->op, gr_op_partial(request->op, request->dtype));
-        gr_program_step(program, GR_STEP_FILL, &identity, bytes)->buffer = out;
+        gr_program_step(program, GR_STEP_MEMCPY_INLINE, &identity, bytes)->buffer = out;
     }
     return plan_passes(request, limits, (uint32_t)block, in, out, program, error);
 }

@@ -6,7 +6,7 @@
 /* Only more threads than the default can need too much. */
 static gr_status check_shared(const gr_variant *variant, const gr_step *first, const gr_device_info *info,
                               gr_error *error) {
-    const uint32_t granted = info->can.shared_per_block, block = first->block[0];
+    const uint32_t granted = info->caps.shared_per_block, block = first->block[0];
     if (first->shared_bytes <= granted) /* later passes take no more */
         return GR_OK;
     uint32_t most = block;
@@ -37,7 +37,7 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
     /* With an address of 0 it would only be asked again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
-    gr_program_place(program, offsetof(gr_cub_call, temp), temp);
+    gr_program_relocate(program, offsetof(gr_cub_call, temp), temp);
     return GR_OK;
 }
 
@@ -45,18 +45,18 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
 static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
     const gr_variant *variant = request->variant;
     const gr_device_info *info = &device->backend->info;
-    gr_status status = gr_ladder_plan(request, &gr_reference_limits, program, error);
+    gr_status status = gr_ladder_plan(request, &gr_reference_device, program, error);
     if (status == GR_OK)
         status = gr_rung_check(&variant->rung, info, error);
     if (status != GR_OK)
         return status;
-    if (variant->cluster > 1 && !info->can.clusters)
+    if (variant->cluster > 1 && !info->caps.clusters)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s needs clusters of blocks; %s has none",
                        variant->rung.name, info->name);
     if (variant->rung.entry == GR_ENTRY_LIBRARY)
         return complete_library(device, program, error);
     const gr_step *first = program->steps;
-    return check_shared(variant, first->kind == GR_STEP_FILL ? first + 1 : first, info, error);
+    return check_shared(variant, first->kind == GR_STEP_MEMCPY_INLINE ? first + 1 : first, info, error);
 }
 
 gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,

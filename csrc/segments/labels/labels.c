@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "feed/feed.h"
+#include "executor/executor.h"
 #include "segments/labels/params.h"
 
 enum { DIGITS = 1 << GR_LABEL_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_EACH, WORD = 4 };
@@ -16,15 +16,15 @@ bool gr_labels_fit(const gr_labels *self) {
 }
 
 /* One after the other, keys go to and fro between two buffers, and so do rows. */
-typedef struct rooms {
+typedef struct workspace {
     uint32_t labels, out, counts, totals;
     uint32_t keys[2], rows[2];
-} rooms;
+} workspace;
 
-static rooms take_rooms(const gr_labels *self, uint32_t passes, const gr_label_params *params,
-                        gr_program *program) {
+static workspace take_rooms(const gr_labels *self, uint32_t passes, const gr_label_params *params,
+                            gr_program *program) {
     const size_t bytes = (size_t)self->rows * WORD, groups = (size_t)self->groups;
-    rooms at = {.labels = gr_program_input(program, 0)};
+    workspace at = {.labels = gr_program_input(program, 0)};
     at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (groups + 1 + (size_t)self->rows) * 8);
     at.counts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)params->tiles * DIGITS * WORD);
     at.totals = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)DIGITS * WORD);
@@ -46,10 +46,10 @@ static void launch(gr_program *program, const char *name, uint64_t blocks, const
     GR_KERNEL_NAME(step->kernel.entry, "label_", name);
 }
 
-#define PLACE(field, buffer) gr_program_place(program, offsetof(gr_label_params, field), buffer)
+#define PLACE(field, buffer) gr_program_relocate(program, offsetof(gr_label_params, field), buffer)
 
 /* What a pass reads: labels, or what the pass before wrote. */
-static void place_keys(gr_program *program, uint32_t pass, const rooms *at) {
+static void place_keys(gr_program *program, uint32_t pass, const workspace *at) {
     if (pass == 0)
         PLACE(labels, at->labels);
     else
@@ -57,7 +57,7 @@ static void place_keys(gr_program *program, uint32_t pass, const rooms *at) {
 }
 
 static void plan_pass(gr_program *program, gr_label_params *params, uint32_t pass, bool last,
-                      const rooms *at) {
+                      const workspace *at) {
     params->shift = pass * GR_LABEL_BITS;
     launch(program, "count", params->tiles, params);
     place_keys(program, pass, at);
@@ -97,13 +97,13 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
     if (program == NULL)
         return GR_ERR_MEMORY;
     gr_program_begin(program);
-    const rooms at = take_rooms(self, passes, &params, program);
+    const workspace at = take_rooms(self, passes, &params, program);
     for (uint32_t pass = 0; pass < passes && self->rows > 0; ++pass)
         plan_pass(program, &params, pass, pass + 1 == passes, &at);
     launch(program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
-    gr_program_place(program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
-    gr_program_place(program, offsetof(gr_label_params, out), at.out);
-    const gr_status status = gr_feed_program(device, program, binding, interrupt, error);
+    gr_program_relocate(program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
+    gr_program_relocate(program, offsetof(gr_label_params, out), at.out);
+    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
     free(program);
     return status;
 }

@@ -1,4 +1,4 @@
-#include "feed/copy_pool.h"
+#include "executor/copy_pool.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ struct gr_copy_pool {
     gr_copy_job job;
     uint64_t chunks, allowed; /* of the job */
     uint64_t next;            /* piece that nobody has taken, of all chunks */
-    unsigned copied[GR_COPY_MOST_PLACES];
+    unsigned copied[GR_COPY_MAX_STAGES];
     unsigned busy; /* threads that copy */
     bool quit;
     int process; /* that has the threads */
@@ -34,9 +34,9 @@ static void copy_piece(const gr_copy_job *job, uint64_t chunk, unsigned piece) {
     const size_t length = left < job->chunk_bytes ? (size_t)left : job->chunk_bytes;
     const size_t share = (length / PIECES + LINE) / LINE * LINE;
     const size_t from = piece * share, to = from + share < length ? from + share : length;
-    char *place = job->ring + chunk % job->places * job->place_bytes;
+    char *stage = job->ring + chunk % job->stages * job->stage_bytes;
     for (size_t i = 0; from < to && i < job->sources; ++i)
-        memcpy(place + i * job->chunk_bytes + from, job->from[i] + begin + from, to - from);
+        memcpy(stage + i * job->chunk_bytes + from, job->from[i] + begin + from, to - from);
 }
 
 static bool has_work(const gr_copy_pool *pool) {
@@ -52,7 +52,7 @@ static void copy_next(gr_copy_pool *pool) {
     copy_piece(&job, chunk, piece % PIECES);
     pthread_mutex_lock(&pool->lock);
     --pool->busy;
-    if (++pool->copied[chunk % job.places] == PIECES || pool->busy == 0)
+    if (++pool->copied[chunk % job.stages] == PIECES || pool->busy == 0)
         pthread_cond_signal(&pool->progress);
 }
 
@@ -133,7 +133,7 @@ bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds) {
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&pool->lock);
-    unsigned *copied = &pool->copied[chunk % pool->job.places];
+    unsigned *copied = &pool->copied[chunk % pool->job.stages];
     int late = 0;
     while (*copied < PIECES && late == 0) {
         if ((pool->count == 0 || pool->chunks <= SHARED_CHUNKS) && has_work(pool))

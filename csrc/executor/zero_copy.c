@@ -1,10 +1,10 @@
-#include "feed/direct.h"
+#include "executor/zero_copy.h"
 
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-#include "feed/mapped.h"
+#include "executor/mapped.h"
 
 enum {
     ALIGNMENT = 256,
@@ -16,21 +16,22 @@ enum {
 
 /* Of mapped memory: the result, then the elements. It is free again when the result is there, whatever the
    stream. */
-static const gr_kept_kind directs = {.name = "a call",
-                                     .size = sizeof(gr_mapped),
-                                     .most = IDLE_DIRECTS,
-                                     .of_process = true,
-                                     .open = gr_mapped_open,
-                                     .close = gr_mapped_close};
+static const gr_cached_kind directs = {.name = "a call",
+                                       .size = sizeof(gr_mapped),
+                                       .most = IDLE_DIRECTS,
+                                       .not_fork_safe = true,
+                                       .open = gr_mapped_open,
+                                       .close = gr_mapped_close};
 
-bool gr_direct_takes(const gr_device *device, const gr_flow *flow, const gr_binding *binding) {
+bool gr_zero_copy_can_run(const gr_device *device, const gr_chunked_reduction *reduction,
+                          const gr_binding *binding) {
     if (!device->backend->streams->maps || binding->host_out == NULL)
         return false;
     const bool of_host = binding->inputs[0].host != NULL;
-    for (size_t i = 1; i < flow->inputs; ++i)
+    for (size_t i = 1; i < reduction->inputs; ++i)
         if ((binding->inputs[i].host != NULL) != of_host)
             return false;
-    return !of_host || flow->count * flow->item_bytes * flow->inputs <= GR_DIRECT_BYTES;
+    return !of_host || reduction->count * reduction->item_bytes * reduction->inputs <= GR_ZERO_COPY_BYTES;
 }
 
 /* A result has come when none of its words looks as before; a complex number may come in parts. Where a
@@ -49,13 +50,13 @@ static bool written(const volatile void *result, size_t bytes) {
     return true;
 }
 
-void gr_result_expect(void *result, size_t bytes) {
+void gr_result_poison(void *result, size_t bytes) {
     memset(result, UNWRITTEN, bytes);
     atomic_thread_fence(memory_order_release);
 }
 
-gr_status gr_result_await(gr_backend *backend, gr_stream stream, const void *result, size_t bytes,
-                          gr_error *error) {
+gr_status gr_result_spin_wait(gr_backend *backend, gr_stream stream, const void *result, size_t bytes,
+                              gr_error *error) {
     struct timespec began, now;
     clock_gettime(CLOCK_MONOTONIC, &began);
     do {
@@ -72,63 +73,67 @@ gr_status gr_result_await(gr_backend *backend, gr_stream stream, const void *res
 /* Copies what lies in host memory, and runs the kernel. *pinned: another library's copy in the default stream
    may have been writing to that memory; by now, as the kernel comes after it, no longer. Asking for it costs
    nothing while the kernel runs. */
-static gr_status run_once(gr_device *device, const gr_flow *flow, const gr_program *program,
+static gr_status run_once(gr_device *device, const gr_chunked_reduction *reduction, const gr_program *program,
                           const gr_binding *binding, const gr_mapped *self, gr_stream stream,
                           const gr_devptr *addresses, bool *pinned, gr_error *error) {
     gr_backend *backend = device->backend;
-    const size_t bytes = (size_t)flow->count * flow->item_bytes;
+    const size_t bytes = (size_t)reduction->count * reduction->item_bytes;
     char *room = (char *)self->host + ROOM;
-    for (size_t i = 0; i < flow->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+    for (size_t i = 0; i < reduction->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         if (binding->inputs[i].host != NULL)
             memcpy(room, (const char *)binding->inputs[i].host + binding->inputs[i].origin, bytes);
-    gr_result_expect(self->host, GR_RESULT_BYTES);
+    gr_result_poison(self->host, GR_RESULT_BYTES);
     gr_status status = gr_program_enqueue(device, program, addresses, stream, NULL, error);
     *pinned = false;
-    for (size_t i = 0; i < flow->inputs && status == GR_OK; ++i) {
+    for (size_t i = 0; i < reduction->inputs && status == GR_OK; ++i) {
         const gr_source *source = &binding->inputs[i];
         gr_devptr ignored;
         *pinned = *pinned || (source->host != NULL &&
                               backend->streams->pinned(backend, (const char *)source->host + source->origin,
                                                        bytes, &ignored));
     }
-    return status == GR_OK ? gr_result_await(backend, stream, self->host, binding->out_bytes, error) : status;
+    return status == GR_OK ? gr_result_spin_wait(backend, stream, self->host, binding->out_bytes, error)
+                           : status;
 }
 
-static gr_status run_in(gr_device *device, const gr_order *order, const gr_flow *flow,
-                        const gr_program *program, const gr_binding *binding, gr_error *error) {
-    gr_shelf *shelf = &device->store.shelf;
-    const gr_order any = {.stream = 0};
-    const size_t bytes = (size_t)flow->count * flow->item_bytes;
-    gr_devptr addresses[GR_MOST_BUFFERS] = {0}, inputs[GR_MOST_INPUTS] = {0};
-    gr_rooms rooms = {.count = 0};
-    gr_kept *kept = NULL;
-    gr_status status = gr_shelf_take(shelf, &directs, ROOM + GR_DIRECT_BYTES + ALIGNMENT, &any, &kept, error);
+static gr_status run_in(gr_device *device, const gr_stream_state *stream_state,
+                        const gr_chunked_reduction *reduction, const gr_program *program,
+                        const gr_binding *binding, gr_error *error) {
+    gr_free_list *free_list = &device->allocator.free_list;
+    const gr_stream_state any = {.stream = 0};
+    const size_t bytes = (size_t)reduction->count * reduction->item_bytes;
+    gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0};
+    gr_workspace workspace = {.count = 0};
+    gr_cached *cached = NULL;
+    gr_status status = gr_free_list_acquire(free_list, &directs, ROOM + GR_ZERO_COPY_BYTES + ALIGNMENT, &any,
+                                            &cached, error);
     if (status != GR_OK)
         return status;
-    const gr_mapped *self = (const gr_mapped *)kept;
+    const gr_mapped *self = (const gr_mapped *)cached;
     gr_devptr room = self->there + ROOM;
-    for (size_t i = 0; i < flow->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+    for (size_t i = 0; i < reduction->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         inputs[i] = binding->inputs[i].host != NULL ? room : binding->inputs[i].origin;
     gr_program_bind(program, inputs, self->there, addresses);
-    status = gr_rooms_take(device, order, program, false, addresses, &rooms, error);
+    status = gr_workspace_alloc(device, stream_state, program, false, addresses, &workspace, error);
     bool again = true; /* where pinned: rare, and right the second time */
     for (int run = 0; status == GR_OK && again && run < 2; ++run)
-        status = run_once(device, flow, program, binding, self, order->stream, addresses, &again, error);
+        status = run_once(device, reduction, program, binding, self, stream_state->stream, addresses, &again,
+                          error);
     memcpy(binding->host_out, self->host, binding->out_bytes);
-    gr_rooms_give(device, &rooms, status == GR_OK);
-    gr_shelf_give(shelf, kept, status == GR_OK);
+    gr_workspace_free(device, &workspace, status == GR_OK);
+    gr_free_list_release(free_list, cached, status == GR_OK);
     return status;
 }
 
-gr_status gr_direct_run(gr_device *device, const gr_flow *flow, const gr_program *program,
-                        const gr_binding *binding, gr_error *error) {
-    gr_order order;
+gr_status gr_zero_copy_run(gr_device *device, const gr_chunked_reduction *reduction,
+                           const gr_program *program, const gr_binding *binding, gr_error *error) {
+    gr_stream_state stream_state;
     gr_status status = gr_device_attach(device, error);
     if (status != GR_OK)
         return status;
-    status = gr_binding_order(device, binding, &order, error);
+    status = gr_binding_stream(device, binding, &stream_state, error);
     if (status == GR_OK)
-        status = run_in(device, &order, flow, program, binding, error);
+        status = run_in(device, &stream_state, reduction, program, binding, error);
     gr_device_detach(device);
     return status;
 }

@@ -1,6 +1,6 @@
 /* Threads that copy an array, chunk after chunk, into the places of a ring. */
-#ifndef GR_FEED_COPY_POOL_H
-#define GR_FEED_COPY_POOL_H
+#ifndef GR_EXECUTOR_COPY_POOL_H
+#define GR_EXECUTOR_COPY_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-enum { GR_COPY_SOURCES = 2, GR_COPY_MOST_PLACES = 16 };
+enum { GR_COPY_SOURCES = 2, GR_COPY_MAX_STAGES = 16 };
 
 typedef struct gr_copy_pool gr_copy_pool;
 
@@ -19,7 +19,7 @@ typedef struct gr_copy_job {
     uint64_t bytes;     /* of each source */
     size_t chunk_bytes; /* of each source; the last chunk may be shorter */
     char *ring;
-    size_t places, place_bytes;
+    size_t stages, stage_bytes;
 } gr_copy_job;
 
 /* Has as many of the threads as could be started. Without any, who waits for a chunk copies it. */

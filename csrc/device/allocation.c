@@ -1,0 +1,151 @@
+#include "device/allocation.h"
+
+#include <stdlib.h>
+
+#include "device/low_memory.h"
+
+/* So much may wait to be freed, until the next block is taken. */
+enum { MAX_DEFERRED_BYTES = 256 << 20, MAX_DEFERRED = 1024 };
+
+/* A graph's destructor runs in a thread of the driver, perhaps while the process forks: the list of the dead
+   has no lock. */
+struct gr_allocation_list {
+    gr_backend *backend;
+    _Atomic(gr_allocation *) deferred;
+    atomic_size_t deferred_bytes, deferred_count;
+    atomic_size_t references; /* the device, and each block */
+};
+
+gr_status gr_allocation_list_open(gr_backend *backend, gr_allocation_list **out, gr_error *error) {
+    gr_allocation_list *allocations = calloc(1, sizeof *allocations);
+    if (allocations == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for the blocks of a device");
+    allocations->backend = backend;
+    atomic_init(&allocations->references, 1);
+    *out = allocations;
+    return GR_OK;
+}
+
+static void unreference_list(gr_allocation_list *allocations) {
+    if (atomic_fetch_sub(&allocations->references, 1) > 1)
+        return;
+    for (gr_allocation *allocation = atomic_load(&allocations->deferred), *next; allocation != NULL;
+         allocation = next) {
+        next = allocation->next;
+        free(allocation); /* the device, and its memory, went before */
+    }
+    free(allocations);
+}
+
+void gr_allocation_list_close(gr_allocation_list *allocations) {
+    if (allocations == NULL)
+        return;
+    gr_allocation_list_collect(allocations);
+    unreference_list(allocations);
+}
+
+static void defer(gr_allocation_list *allocations, gr_allocation *allocation) {
+    allocation->next = atomic_load(&allocations->deferred);
+    while (!atomic_compare_exchange_weak(&allocations->deferred, &allocation->next, allocation))
+        ;
+}
+
+/* One user of the block is gone; the last one leaves it to the dead. */
+static void release(void *arg) {
+    gr_allocation *allocation = arg;
+    gr_allocation_list *list = allocation->list;
+    if (atomic_fetch_sub(&allocation->references, 1) > 1)
+        return;
+    atomic_fetch_add(&list->deferred_bytes, allocation->bytes);
+    atomic_fetch_add(&list->deferred_count, 1);
+    defer(list, allocation);
+    unreference_list(list);
+}
+
+void gr_allocation_list_collect(gr_allocation_list *allocations) {
+    gr_backend *backend = allocations->backend;
+    gr_error ignored;
+    gr_allocation *allocation =
+        atomic_exchange(&allocations->deferred, NULL); /* first: what dies later is not waited for */
+    const bool idle = allocation != NULL && backend->sync(backend, &ignored) == GR_OK;
+    while (allocation != NULL) {
+        gr_allocation *next = allocation->next;
+        if (idle) {
+            atomic_fetch_sub(&allocations->deferred_bytes, allocation->bytes);
+            atomic_fetch_sub(&allocations->deferred_count, 1);
+            backend->free(backend, allocation->address);
+            free(allocation);
+        } else {
+            defer(allocations, allocation); /* a graph is being captured, say: at another time */
+        }
+        allocation = next;
+    }
+}
+
+/* Memory that is there before the graph runs, and not only once: none of the graph's own. */
+static gr_status alloc_for_graph(gr_allocation_list *allocations, const gr_stream_state *stream_state,
+                                 gr_allocation *allocation, gr_error *error) {
+    gr_backend *backend = allocations->backend;
+    gr_status status =
+        backend->streams->alloc_async(backend, backend->own, allocation->bytes, &allocation->address, error);
+    if (status != GR_OK)
+        return status;
+    atomic_store(&allocation->references, 2);
+    status = backend->wait(backend, backend->own, error);
+    if (status == GR_OK)
+        status = backend->streams->retain_in_graph(backend, stream_state, release, allocation, error);
+    if (status != GR_OK)
+        backend->streams->free_async(backend, backend->own, allocation->address);
+    return status;
+}
+
+static gr_status take(gr_allocation_list *allocations, const gr_stream_state *stream_state,
+                      gr_allocation *allocation, gr_error *error) {
+    gr_backend *backend = allocations->backend;
+    return stream_state->capture != 0
+               ? alloc_for_graph(allocations, stream_state, allocation, error)
+               : backend->streams->alloc_async(backend, stream_state->stream, allocation->bytes,
+                                               &allocation->address, error);
+}
+
+gr_status gr_allocation_acquire(gr_allocation_list *allocations, const gr_stream_state *stream_state,
+                                size_t bytes, gr_allocation **out, gr_error *error) {
+    if (stream_state->capture == 0 && (atomic_load(&allocations->deferred_bytes) > MAX_DEFERRED_BYTES ||
+                                       atomic_load(&allocations->deferred_count) > MAX_DEFERRED))
+        gr_allocation_list_collect(allocations);
+    gr_allocation *allocation = calloc(1, sizeof *allocation);
+    if (allocation == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a block of device memory");
+    *allocation = (gr_allocation){.list = allocations, .bytes = bytes, .stream_state = *stream_state};
+    atomic_init(&allocation->references, 1);
+    gr_status status = take(allocations, stream_state, allocation, error);
+    if (status == GR_ERR_MEMORY && stream_state->capture == 0) {
+        gr_allocation_list_collect(allocations);
+        status = take(allocations, stream_state, allocation, error);
+        if (status == GR_ERR_MEMORY && gr_release_caches(allocations->backend))
+            status = take(allocations, stream_state, allocation, error);
+    }
+    if (status != GR_OK) {
+        free(allocation);
+        return status;
+    }
+    atomic_fetch_add(&allocations->references, 1);
+    *out = allocation;
+    return GR_OK;
+}
+
+void gr_allocation_release(gr_allocation *allocation, bool shared) {
+    gr_allocation_list *list = allocation->list;
+    gr_backend *backend = list->backend;
+    gr_stream_state now;
+    gr_error ignored;
+    if (shared || allocation->stream_state.capture != 0 ||
+        backend->streams->get_state(backend, allocation->stream_state.stream, &now, &ignored) != GR_OK ||
+        now.capture_would_invalidate || now.id != allocation->stream_state.id || now.capture != 0) {
+        release(allocation); /* its stream is no more, or part of a graph */
+        return;
+    }
+    backend->streams->free_async(backend, allocation->stream_state.stream, allocation->address);
+    free(allocation);
+    unreference_list(list);
+}

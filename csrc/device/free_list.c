@@ -1,0 +1,91 @@
+#include "device/free_list.h"
+
+#include <stdlib.h>
+
+#include "device/process.h"
+
+void gr_free_list_init(gr_free_list *free_list) {
+    *free_list = (gr_free_list){.idle = NULL};
+    pthread_mutex_init(&free_list->lock, NULL);
+}
+
+static void close_one(gr_free_list *free_list, gr_cached *self) {
+    if (!self->kind->not_fork_safe || self->process == gr_process())
+        self->kind->close(free_list->backend, self);
+    free(self);
+}
+
+void gr_free_list_clear(gr_free_list *free_list) {
+    pthread_mutex_lock(&free_list->lock);
+    gr_cached *next = free_list->idle;
+    free_list->idle = NULL;
+    pthread_mutex_unlock(&free_list->lock);
+    while (next != NULL) {
+        gr_cached *self = next;
+        next = self->next;
+        close_one(free_list, self);
+    }
+}
+
+static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes, uint64_t stream) {
+    return self->kind == kind && self->bytes == bytes && self->stream_state.id == stream;
+}
+
+static gr_cached *take_idle(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
+                            uint64_t stream) {
+    gr_cached **place = &free_list->idle;
+    pthread_mutex_lock(&free_list->lock);
+    while (*place != NULL && !fits(*place, kind, bytes, stream))
+        place = &(*place)->next;
+    gr_cached *self = *place;
+    if (self != NULL)
+        *place = self->next;
+    pthread_mutex_unlock(&free_list->lock);
+    return self;
+}
+
+gr_status gr_free_list_acquire(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
+                               const gr_stream_state *stream_state, gr_cached **out, gr_error *error) {
+    gr_cached *self;
+    while ((self = take_idle(free_list, kind, bytes, stream_state->id)) != NULL) {
+        if (!kind->not_fork_safe || self->process == gr_process()) {
+            *out = self;
+            return GR_OK;
+        }
+        free(self);
+    }
+    self = calloc(1, kind->size);
+    if (self == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", kind->name);
+    *self = (gr_cached){.kind = kind, .bytes = bytes, .stream_state = *stream_state, .process = gr_process()};
+    const gr_status status = kind->open(free_list->backend, self, error);
+    if (status == GR_OK)
+        *out = self;
+    else
+        close_one(free_list, self);
+    return status;
+}
+
+void gr_free_list_release(gr_free_list *free_list, gr_cached *self, bool usable) {
+    if (self == NULL)
+        return;
+    gr_cached *unwanted = self;
+    if (usable) {
+        size_t idle = 0;
+        pthread_mutex_lock(&free_list->lock);
+        self->next = free_list->idle;
+        free_list->idle = self;
+        gr_cached **place = &free_list->idle, **oldest = place;
+        for (; *place != NULL; place = &(*place)->next)
+            if ((*place)->kind == self->kind) {
+                ++idle;
+                oldest = place;
+            }
+        unwanted = idle > self->kind->most ? *oldest : NULL;
+        if (unwanted != NULL)
+            *oldest = unwanted->next;
+        pthread_mutex_unlock(&free_list->lock);
+    }
+    if (unwanted != NULL)
+        close_one(free_list, unwanted);
+}
