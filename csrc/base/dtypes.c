@@ -1,3 +1,4 @@
+/* The dtype table, and vectorisable tests for infinities and NaNs in contiguous elements. */
 #include "base/dtypes.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The rows of dtypes.def as C data. */
+/* The dtype table: the rows of dtypes.def as C data, a scalar of any dtype, and a test for non-finite
+   elements. */
 #ifndef GR_BASE_DTYPES_H
 #define GR_BASE_DTYPES_H
 
@@ -22,7 +23,7 @@ typedef struct gr_dtype_row {
     const char *numpy_name;
     size_t item_bytes;
     gr_kind kind;
-    gr_dtype sum, mean; /* the dtypes of these results */
+    gr_dtype sum, mean; /* dtypes of the results of sum and mean */
     gr_scope scope;
 } gr_dtype_row;
 
@@ -38,7 +39,7 @@ typedef union gr_scalar {
     unsigned char bytes[16];
 } gr_scalar;
 
-/* Whether none of the elements, side by side, is infinite or NaN. */
+/* Whether none of the contiguous elements is infinite or NaN. */
 bool gr_all_finite(gr_dtype dtype, const void *elements, size_t count);
 
 #endif

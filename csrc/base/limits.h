@@ -1,24 +1,25 @@
-/* The device that grids are made for. */
+/* The reference device, an H200, for which all grids are planned, and limits of launches. Every device gets
+   the same grid, so that results have the same bits on all of them. */
 #ifndef GR_BASE_LIMITS_H
 #define GR_BASE_LIMITS_H
 
 #include <stdint.h>
 
-/* Given as numbers, never read off the device that runs a plan: the order of a floating sum, and so its last
-   bits, depend on them. */
+/* Constants, never queried from the device that runs a plan: the order of a floating-point sum, and so its
+   last bits, depend on them. */
 typedef struct gr_limits {
     uint32_t multiprocessors;
     uint32_t threads_per_multiprocessor;
     uint32_t waves;
 } gr_limits;
 
-/* The reference device, an H200: 132 multiprocessors with 2048 resident threads each, filled once. */
+/* An H200: 132 multiprocessors with 2048 resident threads each, filled once. */
 static const gr_limits gr_reference_device = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
 
-enum { GR_MAX_GRID = 2147483647 }; /* blocks along x */
+enum { GR_MAX_GRID = 2147483647 }; /* max. blocks along x */
 
-/* A size that a caller has set to 0, where 0 itself says that none was set. */
+/* A size that a caller has set to 0; 0 itself stands for the default. */
 #define GR_GIVEN_ZERO INT64_MIN
 
 static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {

@@ -1,4 +1,4 @@
-/* Where the elements of an input lie. */
+/* Where the elements of an input are: in host memory or in device memory. */
 #ifndef GR_BASE_SOURCE_H
 #define GR_BASE_SOURCE_H
 
@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 typedef struct gr_source {
-    const void *host; /* `bytes` of host memory that hold them; NULL: they are on the device */
+    const void *host; /* `bytes` of host memory that hold the elements; NULL: they are on the device */
     size_t bytes;
-    uint64_t origin; /* of the first element: an offset into the host bytes, or a device address */
+    uint64_t origin; /* of the first element: byte offset into `host`, or device address */
 } gr_source;
 
 #endif

@@ -1,3 +1,4 @@
+/* Formats error records, and recognises messages of exhausted file descriptors or memory. */
 #include "base/status.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* Exact sums: the state that holds one, its arithmetic, and what the kernels are told. Read by C and CUDA
- * alike.
+/* Exact sums by superaccumulators (Neal; Collange et al.): the accumulator's format, its arithmetic, and the
+ * parameters of the kernels. Read by C and CUDA.
  *
- * A state is `words` 64-bit integers. The last is a word of flags, the one before it a count, and all before
- * that are digits, the least one first: together they stand for
+ * A state is `words` 64-bit integers: digits, the least significant first, then a count, then flags. Digits
+ * stand for
  *     the sum of digit[i] * 2^(32 i - below).
- * A digit is signed and has room for far more than 32 bits, so that states are added word by word, in any
- * order, as integers: nothing is carried until a sum is wanted, and nothing is rounded before that.
+ * A digit is signed and has far more than 32 bits of capacity (carry-save form), so states are added word by
+ * word, in any order, as integers: carries are propagated, and bits are rounded, only when a result is read.
  * Flags are joined by `or`.
  */
 #ifndef GR_EXACT_PARAMS_H
@@ -15,47 +15,47 @@
 
 #ifdef __CUDACC__
 #define GR_EXACT_SHARED static inline __host__ __device__
-#define GR_EXACT_LOOP _Pragma("unroll 1") /* once a result: not worth the instructions */
+#define GR_EXACT_LOOP _Pragma("unroll 1") /* once per result: not worth the instructions */
 #else
 #include <stdbool.h>
 #define GR_EXACT_SHARED static inline
 #define GR_EXACT_LOOP
 #endif
 
-/* How many words a state has, and how many bits below the point. */
+/* Words of a state, and bits of it below the binary point. */
 typedef struct gr_exact_size {
     uint32_t words, below;
 } gr_exact_size;
 
-/* The sizes there are. Above the point they have 64 bits more than the greatest element needs: no count of
+/* Sizes of states. Above the point they have 64 bits more than the greatest element needs: no number of
    elements overflows. */
 enum {
     GR_EXACT_NARROW_WORDS = 16, /* float32, float16 and bfloat16: 128 bytes */
     GR_EXACT_NARROW_BELOW = 160,
-    GR_EXACT_WIDE_WORDS = 72, /* float64, and products of the others: 576 bytes */
+    GR_EXACT_WIDE_WORDS = 72, /* float64, and products of the other dtypes: 576 bytes */
     GR_EXACT_WIDE_BELOW = 1088,
     GR_EXACT_WIDEST_WORDS = 144, /* products of float64 */
     GR_EXACT_WIDEST_BELOW = 2176,
 };
 
-/* Of the word of flags. Its upper half counts, in the device's memory, the blocks that have joined a state.
+/* Bits of the word of flags. In device memory its upper half counts the blocks that have added to a state.
  */
 enum {
     GR_EXACT_NAN = 1,
     GR_EXACT_INFINITY = 2,
     GR_EXACT_MINUS_INFINITY = 4,
-    GR_EXACT_OTHER = 8,     /* there was something else than -0 */
-    GR_EXACT_OVERFLOW = 16, /* of states merged on a device: the sum was beyond the digits */
+    GR_EXACT_OTHER = 8,     /* an element was not -0 */
+    GR_EXACT_OVERFLOW = 16, /* set by merges on a device: the sum exceeded the digits */
 };
 
-/* A floating-point format of IEEE's kind: bits of a significand with its leading one, and of an exponent. */
+/* An IEEE 754 binary format: bits of the significand with its leading one, and bits of the exponent. */
 typedef struct gr_exact_format {
     uint32_t precision, exponent_bits;
 } gr_exact_format;
 
-/* ---- adding ---- */
+/* ---- accumulation ---- */
 
-/* value * 2^(position - below) in three pieces, for the digits from number position / 32 on. */
+/* value * 2^(position - below) as addends of three digits, from digit position / 32 on. */
 typedef struct gr_exact_pieces {
     int64_t at[3];
 } gr_exact_pieces;
@@ -68,7 +68,7 @@ GR_EXACT_SHARED gr_exact_pieces gr_exact_split(int64_t value, uint32_t position)
     return pieces;
 }
 
-/* What a float64 is made of: value * 2^(position - 1075), or flags alone. */
+/* A decomposed float64: value * 2^(position - 1075), or flags alone. */
 typedef struct gr_exact_parts {
     int64_t value;
     uint32_t position;
@@ -94,13 +94,13 @@ GR_EXACT_SHARED gr_exact_parts gr_exact_take_apart(uint64_t bits) {
     return parts;
 }
 
-/* Adds the bits of a float64; to a narrow state, one that a float32 can hold. */
+/* Adds a float64, given by its bits. A narrow state accepts only values of a float32. */
 GR_EXACT_SHARED void gr_exact_add(int64_t *state, gr_exact_size size, uint64_t bits) {
     const gr_exact_parts parts = gr_exact_take_apart(bits);
     state[size.words - 1] |= parts.flags;
     if (parts.value == 0)
         return;
-    /* A narrow state has no digits for what a float64 may have below; of a float32 that is 0. */
+    /* A narrow state has no digits for the lowest bits of a float64, which are 0 in a float32. */
     int64_t value = parts.value;
     int32_t position = (int32_t)parts.position - 1075 + (int32_t)size.below;
     if (position < 0) {
@@ -112,9 +112,9 @@ GR_EXACT_SHARED void gr_exact_add(int64_t *state, gr_exact_size size, uint64_t b
         state[(uint32_t)position / 32 + i] += pieces.at[i];
 }
 
-/* ---- the result ---- */
+/* ---- rounding ---- */
 
-/* Makes digits of 32 bits, but for the last, which takes the sign. */
+/* Propagates carries: all digits get 32 bits, but for the last, which takes the sign. */
 GR_EXACT_SHARED void gr_exact_carry(int64_t *digit, uint32_t count) {
     int64_t carry = 0;
     GR_EXACT_LOOP
@@ -126,7 +126,8 @@ GR_EXACT_SHARED void gr_exact_carry(int64_t *digit, uint32_t count) {
     digit[count - 1] += carry;
 }
 
-/* The leading 64 bits of a number, bits * 2^exponent, and whether anything follows them. All is 0 of 0. */
+/* The leading 64 bits of a number, bits * 2^exponent, and whether any nonzero bit follows (sticky bit). Zero
+   has zeros. */
 typedef struct gr_exact_head {
     uint64_t bits;
     int32_t exponent;
@@ -141,8 +142,7 @@ GR_EXACT_SHARED bool gr_exact_any(const int64_t *digit, uint32_t count) {
     return false;
 }
 
-/* Of the leading three of `count` carried digits, of which the first is not 0, and whether any follows them.
- */
+/* Of the leading three of `count` carried digits, the first not 0. `more`: a nonzero digit follows. */
 GR_EXACT_SHARED gr_exact_head gr_exact_head_of(uint64_t high, uint64_t middle, uint64_t low, bool more,
                                                uint32_t count, uint32_t below) {
 #ifdef __CUDA_ARCH__
@@ -158,14 +158,15 @@ GR_EXACT_SHARED gr_exact_head gr_exact_head_of(uint64_t high, uint64_t middle, u
     return head;
 }
 
-/* Of carried digits that are not negative, `count` of them up to the last that is not 0. */
+/* Of carried, nonnegative digits, `count` of them up to the last nonzero one. */
 GR_EXACT_SHARED gr_exact_head gr_exact_lead(const int64_t *digit, uint32_t count, uint32_t below) {
     return gr_exact_head_of((uint64_t)digit[count - 1], count > 1 ? (uint64_t)digit[count - 2] : 0,
                             count > 2 ? (uint64_t)digit[count - 3] : 0,
                             count > 3 && gr_exact_any(digit, count - 3), count, below);
 }
 
-/* The first bits of their quotient by what fits in a digit: digit after digit, from the first but 0. */
+/* The leading bits of the quotient by a divisor below 2^32: long division digit by digit, from the first
+   nonzero one. */
 GR_EXACT_SHARED gr_exact_head gr_exact_divide_short(const int64_t *digit, uint32_t count, uint32_t below,
                                                     uint64_t divisor, uint32_t bits, int32_t *at) {
     uint64_t high = 0, middle = 0, low = 0, remainder = 0;
@@ -185,12 +186,12 @@ GR_EXACT_SHARED gr_exact_head gr_exact_divide_short(const int64_t *digit, uint32
     return gr_exact_head_of(high, middle, low, remainder != 0, (uint32_t)*at + found, below);
 }
 
-/* The same by more: bit after bit. In two loops: of one, which took a digit before every 32nd bit, ptxas 13.0
-   (sm_90) made a load of digit[at - 1]. */
+/* The leading bits of the quotient by a larger divisor: long division bit by bit. In two loops: of one,
+   which took a digit before every 32nd bit, ptxas 13.0 (sm_90) made a load of digit[at - 1]. */
 GR_EXACT_SHARED gr_exact_head gr_exact_divide_long(const int64_t *digit, uint32_t count, uint32_t below,
                                                    uint64_t divisor, uint32_t bits, int32_t *at) {
     uint64_t quotient = 0, remainder = 0, word = 0;
-    uint32_t bit = 0; /* of the word, that are still to be taken */
+    uint32_t bit = 0; /* bits of `word` that are not consumed */
     *at = (int32_t)count;
     GR_EXACT_LOOP
     while (quotient >> (bits - 1) == 0) {
@@ -210,8 +211,8 @@ GR_EXACT_SHARED gr_exact_head gr_exact_divide_long(const int64_t *digit, uint32_
     return head;
 }
 
-/* The first `bits` bits of their quotient or more, by long division. Whether any of the first *left digits
-   follows is for the caller to see. */
+/* At least the first `bits` bits of the quotient, by long division. The caller tests whether any of the
+   first *left digits is nonzero. */
 GR_EXACT_SHARED gr_exact_head gr_exact_divide(const int64_t *digit, uint32_t count, uint32_t below,
                                               uint64_t divisor, uint32_t bits, uint32_t *left) {
     int32_t at;
@@ -222,7 +223,7 @@ GR_EXACT_SHARED gr_exact_head gr_exact_divide(const int64_t *digit, uint32_t cou
     return head;
 }
 
-/* Whether to divide is to count the exponent down, as by 1: by how much. */
+/* Whether the divisor is a power of two, so that the exponent alone changes: by how much. */
 GR_EXACT_SHARED bool gr_exact_is_power(uint64_t divisor, int32_t *exponent) {
     *exponent = 0;
     if ((divisor & (divisor - 1)) != 0)
@@ -233,7 +234,7 @@ GR_EXACT_SHARED bool gr_exact_is_power(uint64_t divisor, int32_t *exponent) {
     return true;
 }
 
-/* The bits of the number in a format: rounded once, to nearest, ties to even. */
+/* The bits of the number in a format, rounded to nearest, ties to even. */
 GR_EXACT_SHARED uint64_t gr_exact_round(gr_exact_head head, gr_exact_format format) {
     const int32_t precision = (int32_t)format.precision;
     const int32_t least = 3 - (1 << (format.exponent_bits - 1)) - precision; /* exponent of the last bit */
@@ -254,7 +255,7 @@ GR_EXACT_SHARED uint64_t gr_exact_round(gr_exact_head head, gr_exact_format form
     return bits < infinity ? bits : infinity;
 }
 
-/* Whether flags alone make the result of a quotient, and its bits: infinities, and NaN. */
+/* Whether flags determine the quotient: infinities and NaN. Gives its bits. */
 GR_EXACT_SHARED bool gr_exact_special(uint32_t flags, uint64_t divisor, gr_exact_format format,
                                       uint64_t *bits) {
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
@@ -270,7 +271,7 @@ GR_EXACT_SHARED bool gr_exact_special(uint32_t flags, uint64_t divisor, gr_exact
     return true;
 }
 
-/* The bits of a state divided by `divisor`, up to 2^63. Carries the state. */
+/* The bits of a state divided by `divisor`, which is at most 2^63. Propagates carries in the state. */
 GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uint64_t divisor,
                                          gr_exact_format format) {
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
@@ -305,60 +306,60 @@ GR_EXACT_SHARED uint64_t gr_exact_result(int64_t *state, gr_exact_size size, uin
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }
 
-/* ---- the kernels ---- */
+/* ---- parameters of the kernels ---- */
 
 enum {
-    GR_EXACT_THREADS = 256, /* the most of a block of the narrow kernels */
+    GR_EXACT_THREADS = 256, /* max. per block of the narrow kernels */
     GR_EXACT_NARROW_BINS = 16,
-    GR_EXACT_HALF_THREADS = 512, /* as above, of bfloat16 */
-    GR_EXACT_HALF_BYTES = 192,   /* of a thread's bins of bfloat16 */
-    GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it has to be folded into digits */
-    GR_EXACT_WIDE_THREADS = 224, /* of a block of the wide kernels, whose bins take 1 KB a thread */
+    GR_EXACT_HALF_THREADS = 512, /* the same for bfloat16 */
+    GR_EXACT_HALF_BYTES = 192,   /* bytes of a thread's bins for bfloat16 */
+    GR_EXACT_NARROW_FOLD = 8192, /* additions to a bin before it must be folded into digits */
+    GR_EXACT_WIDE_THREADS = 224, /* per block of the wide kernels, whose bins have 1 KB per thread */
     GR_EXACT_WIDE_BINS = 64,
     GR_EXACT_WIDE_FOLD = 1024,
-    GR_EXACT_WINDOW_THREADS = 512, /* the most of a block of the kernels for few elements */
-    GR_EXACT_WINDOW_ADDS = 128,    /* elements of a thread, and two more at the ends of an array */
-    GR_EXACT_WINDOW_LOADS = 4,     /* of 16 bytes, that it has on their way; and of */
-    GR_EXACT_WINDOW_HALF = 2,      /* bfloat16 */
-    GR_EXACT_WINDOW_PAIRS = 2,     /* two vectors, for each of them */
+    GR_EXACT_WINDOW_THREADS = 512, /* max. per block of the window kernels, for few elements */
+    GR_EXACT_WINDOW_ADDS = 128,    /* elements per thread, and two more at the ends of an array */
+    GR_EXACT_WINDOW_LOADS = 4,     /* 16-byte loads of a thread in flight */
+    GR_EXACT_WINDOW_HALF = 2,      /* the same for bfloat16 */
+    GR_EXACT_WINDOW_PAIRS = 2,     /* the same per vector of a dot product */
     GR_EXACT_WINDOW_HALF_PAIRS = 1,
-    GR_EXACT_SLOT_BYTES = 32,    /* in which a block of them hands its sum over */
-    GR_EXACT_PRODUCT_FIRST = 22, /* of the wide bins, that products of float32 go to */
+    GR_EXACT_SLOT_BYTES = 32,    /* bytes in which a block of the window kernels publishes its sum */
+    GR_EXACT_PRODUCT_FIRST = 22, /* first of the wide bins that products of float32 use */
     GR_EXACT_PRODUCT_BINS = 19,
-    GR_EXACT_PRODUCT_RESIDENT = 3, /* blocks of a multiprocessor */
+    GR_EXACT_PRODUCT_RESIDENT = 3, /* blocks that an SM holds at once (occupancy) */
 };
 
 enum {
-    GR_EXACT_PACKED = 1, /* the elements of a result lie side by side, and all of them count */
-    GR_EXACT_MASKED = 2, /* only elements whose byte at `second` is not 0 count */
-    GR_EXACT_MEAN = 4,   /* the sum is divided by the number of elements that count */
-    GR_EXACT_STATES = 8, /* states are wanted, whose digits may have more bits, and nothing is rounded */
+    GR_EXACT_PACKED = 1, /* The elements of a result are contiguous, and all of them count. */
+    GR_EXACT_MASKED = 2, /* Only elements whose byte at `second` is not 0 count. */
+    GR_EXACT_MEAN = 4,   /* The sum is divided by the number of elements that count. */
+    GR_EXACT_STATES = 8, /* Write states, whose carries need not be propagated, and round nothing. */
 };
 
 typedef struct gr_exact_params {
     uint64_t in;
-    uint64_t second; /* the other vector of a dot product, or a mask; else 0 */
+    uint64_t second; /* address of the second vector of a dot product or of a mask; else 0 */
     uint64_t out;
-    uint64_t states;  /* one a result, all 0 before and after, where several blocks share a result; behind
-                         them slots of all its blocks but one, in the kernels for few elements */
-    uint64_t results; /* with each part of a complex one counted */
-    uint64_t count;   /* of elements of a result; of products, for a part of a complex one */
-    gr_dims keep;     /* where the elements of a result begin */
-    gr_dims along;    /* from there to each of them */
+    uint64_t states;  /* address of one state per result, all 0 before and after, if several blocks share a
+                         result; followed by slots of all its blocks but one, in the window kernels */
+    uint64_t results; /* components (real, imaginary) of results count separately */
+    uint64_t count;   /* elements per result; products, for a component of a complex dot product */
+    gr_dims keep;     /* offset of the first element of each result */
+    gr_dims along;    /* offsets of the elements of a result from its first one */
     uint32_t flags;
-    uint32_t fold;                     /* additions, as above; tests have less */
-    uint32_t components;               /* 2 of complex elements: their parts are summed by themselves */
-    uint32_t share;                    /* of a block, in vectors, in the kernels for few elements */
-    uint8_t initial[GR_INITIAL_BYTES]; /* an element, in parts; it takes part once */
+    uint32_t fold;                     /* additions to a bin between folds; tests set fewer */
+    uint32_t components;               /* 2 for complex elements, whose components are summed separately */
+    uint32_t share;                    /* 16-byte vectors per block, in the window kernels */
+    uint8_t initial[GR_INITIAL_BYTES]; /* an element, by component; it is added once */
 } gr_exact_params;
 
-/* What the rungs of the ladder are told, which sum whole arrays of float32. */
+/* Parameters of the rungs of the ladder, which sum contiguous float32. */
 typedef struct gr_exact_rung_params {
     uint64_t in;
     uint64_t out;
     uint64_t count;
-    uint64_t sums;  /* a sum of each block, with its error */
-    uint64_t state; /* all 0 before and after; of rungs that have no state a ticket */
+    uint64_t sums;  /* address of a sum and its error per block */
+    uint64_t state; /* address of a state, all 0 before and after; rungs without a state use it as a ticket */
 } gr_exact_rung_params;
 
 #endif

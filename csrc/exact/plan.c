@@ -1,3 +1,5 @@
+/* Planner of exact sums: chooses between window kernels (few elements, accumulators in registers) and bins
+   (accumulators by exponent in shared memory), and their threads, blocks and states. */
 #include "exact/exact.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* The ladder of exact sums: the rows of exact/rungs.def as C data, and planning and running one of them. */
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* Adds, merges, checks and rounds superaccumulator states on the host, by the arithmetic that the kernels
+   use. */
 #include "exact/state.h"
 
 #include <string.h>

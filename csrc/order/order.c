@@ -1,3 +1,5 @@
+/* Planner of order statistics: radix select by blocks or across blocks, gather of the first k elements,
+   their sort, and interpolation of quantiles. */
 #include "order/order.h"
 
 #include <stddef.h>

@@ -1,4 +1,6 @@
-/* Order statistics of lines: the elements of given ranks, and the first ones in an order. */
+/* Order statistics of the lines of an array: elements of given ranks (quantiles), the k largest or smallest
+   (topk), and numbers of elements that are not NaN. Radix select on the elements' bits; no line is sorted as
+   a whole unless that is faster. */
 #ifndef GR_ORDER_ORDER_H
 #define GR_ORDER_ORDER_H
 
@@ -8,29 +10,28 @@
 
 typedef enum gr_order_task {
     GR_ORDER_SELECT, /* the elements of each line's ranks */
-    GR_ORDER_FIRSTS, /* the first `k`, and where they stand */
-    GR_ORDER_VALIDS, /* how many of each line are no NaN, in int64 */
+    GR_ORDER_FIRSTS, /* the first `k` elements and their indices */
+    GR_ORDER_VALIDS, /* the number of elements of each line that are not NaN, as int64 */
 } gr_order_task;
 
-/* Of lines of `length` elements that lie side by side, one line behind the other. Input 0 has the elements.
-   Results are in C order: of SELECT lines, ranks; with ends, results, lines. */
+/* Lines have `length` contiguous elements and follow each other. Input 0 is the elements. Results are in C
+   order: of SELECT lines, ranks; with `ends` results, lines. */
 typedef struct gr_ordering {
     gr_order_task task;
-    gr_dtype dtype; /* no complex one */
+    gr_dtype dtype; /* not complex */
     uint64_t lines, length;
-    uint64_t ranks;       /* of a line, which ascend, and are less than `length` */
-    const int64_t *given; /* those of all lines, GR_ORDER_RANKS at most; NULL: input 1 has them, in int64 */
-    bool own;             /* each line has ranks of its own */
-    bool nans;            /* the results of a line that has a NaN are NaN */
-    const gr_order_ends *ends; /* what is made of the elements; NULL: they are the results */
-    uint64_t k;                /* input 1 is where the indices of FIRSTS go, in int64 */
+    uint64_t ranks;            /* ranks per line, ascending and less than `length` */
+    const int64_t *given;      /* ranks of all lines, up to GR_ORDER_RANKS; NULL: input 1 has them as int64 */
+    bool own;                  /* each line has its own ranks */
+    bool nans;                 /* the results of a line with a NaN are NaN */
+    const gr_order_ends *ends; /* interpolation between the selected elements; NULL: they are the results */
+    uint64_t k;                /* elements per line of FIRSTS, whose int64 indices are written to input 1 */
     bool largest, sorted;
 } gr_ordering;
 
-/* Whether there are kernels for a dtype. */
 bool gr_order_takes(gr_dtype dtype);
 
-/* Of some elements and results. */
+/* Plans order statistics of at least one element and one result. */
 void gr_order_plan(const gr_ordering *self, gr_program *program);
 gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);

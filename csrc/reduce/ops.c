@@ -1,3 +1,5 @@
+/* The operator table, and what it implies for an operator and a dtype: accepted dtypes, dtype of the result
+   and of partial results, identity, conversion of the last partial result. */
 #include "reduce/ops.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* The rows of ops.def, more_ops.def and float_ops.def as C data. */
+/* The operator table: the rows of ops.def, more_ops.def and float_ops.def as C data, and functions of an
+   operator and a dtype (the dtype of the result, of a partial result, the identity). */
 #ifndef GR_REDUCE_OPS_H
 #define GR_REDUCE_OPS_H
 
@@ -39,10 +40,10 @@ typedef enum gr_identity_kind {
     GR_IDENTITY_LARGEST,
     GR_IDENTITY_LEAST
 } gr_identity_kind;
-/* What an operator makes of no elements. */
+/* The result of a reduction of no elements. */
 typedef enum gr_empty { GR_EMPTY_VALUE, GR_EMPTY_ZERO, GR_EMPTY_NOTHING } gr_empty;
 typedef enum gr_parameter { GR_PARAMETER_COUNT, GR_PARAMETER_GIVEN } gr_parameter;
-/* Sets of dtypes; ANY is what an operator may take. */
+/* Sets of dtypes. ANY: all that the operator accepts. */
 typedef enum gr_dtype_set {
     GR_DTYPES_ANY,
     GR_DTYPES_FLOATS,
@@ -50,60 +51,61 @@ typedef enum gr_dtype_set {
     GR_DTYPES_COMPLEX,
     GR_DTYPES_NONE
 } gr_dtype_set;
-/* The sets of operators that rungs cover, a column of ops.def each. */
+/* Sets of operators that rungs implement: each is a column of ops.def. */
 typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
 typedef struct gr_op_row {
     const char *name;
-    const char *kernels; /* the operator whose kernels it has */
-    const char *file;    /* and where they are */
-    bool is_shared;      /* a row of float_ops.def */
+    const char *kernels; /* name of the operator whose kernels are used */
+    const char *file;    /* the kernels' file, without prefix and suffix */
+    bool is_shared;      /* the row is from float_ops.def */
     gr_takes takes;
     gr_dtype_set dtypes, packed;
     gr_result result;
     gr_empty empty;
     gr_parameter parameter;
-    bool large_states; /* of up to GR_LARGE_STATE_BYTES */
+    bool large_states; /* States have up to GR_LARGE_STATE_BYTES */
     gr_identity_kind identity;
     bool in_set[GR_SET_COUNT];
 } gr_op_row;
 
 extern const gr_op_row gr_ops[GR_OP_COUNT];
 
-/* Finds an operator by its public name; false if there is none. */
+/* Finds an operator by its public name. Returns false if there is none. */
 bool gr_op_find(const char *name, gr_op *out);
-/* Whether there are kernels for the operator on elements of this dtype. */
+/* Whether the operator has kernels for elements of this dtype. */
 bool gr_op_takes(gr_op op, gr_dtype dtype);
-/* Whether they are for elements side by side, too, and flat ones; those of float_ops.def from 9.0 on. */
+/* Whether the operator also has flat kernels and kernels for contiguous elements; those of float_ops.def
+   need compute capability 9.0. */
 bool gr_op_packed(gr_op op, gr_dtype dtype);
-/* Whether it is `var` or one of its kind. */
+/* Whether the operator is var, std, nanvar or nanstd. */
 static inline bool gr_op_is_variance(gr_op op) {
     return op == GR_OP_var || op == GR_OP_std || op == GR_OP_nanvar || op == GR_OP_nanstd;
 }
-/* Whether positions count, so that elements have to be numbered in C order. */
+/* Whether the result is a position, so that elements are numbered in C order. */
 static inline bool gr_op_in_order(gr_op op) {
     return gr_ops[op].result == GR_RESULT_PLACE;
 }
-/* Whether an element that is there several times counts as one. */
+/* Whether op(x, x) == x, so that multiplicity does not matter. */
 bool gr_op_idempotent(gr_op op);
-/* The bytes of a State, where those of neighbouring results leave registers for fewer blocks of a
-   multiprocessor than are resident otherwise; or 0. Of operators of float_ops.def that have no positions. */
+/* The bytes of a State if the registers for States of neighbouring results lower the occupancy of a kernel;
+   else 0. Only for operators of float_ops.def whose result is not a position. */
 unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype);
-/* The dtype of its result, as NumPy has it. */
+/* The dtype of the result, as in NumPy. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
-/* Of how many numbers of that dtype each result is. */
+/* Numbers of that dtype per result. */
 static inline size_t gr_op_numbers(gr_op op) {
     return gr_ops[op].result == GR_RESULT_SUMS ? 6 : 1;
 }
 
-/* The dtype of what a pass of a rung makes of elements of `dtype`: the elements of the pass after it. Where
-   the result is a PLACE they are pairs of a position and an element of this dtype (place.cuh). */
+/* The dtype of a partial result, which is the element of a rung's next pass. Of an operator whose result is
+   a PLACE, partial results are pairs of a position and an element of this dtype (place.cuh). */
 gr_dtype gr_op_partial(gr_op op, gr_dtype dtype);
-/* The bytes of such a partial result. */
+/* Bytes per partial result. */
 size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype);
-/* The identity of a rung's operator as such a partial result; zeros where ops.def names none. */
+/* The identity of a rung's operator as a partial result; zeros if ops.def names none. */
 gr_scalar gr_op_identity(gr_op op, gr_dtype partial);
-/* Turns the last partial result of a rung into the result of the operator. */
+/* Converts the last partial result of a rung to the result of the operator. */
 void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value);
 
 #endif

@@ -1,3 +1,5 @@
+/* Plans and runs a reduction of `variant="auto"`: fills the parameters of the flat or the general plan from
+   the operator table, names the kernels, and passes the program to the executor. */
 #include "reduce/reduce.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Any operator over any layout, by the general kernels or, to one result from elements side by side, by the
-   flat ones: what `auto` means. */
+/* Reduces any axes of any array by any operator: what `variant="auto"` runs. One result from contiguous
+   elements is for the flat kernels, everything else for the general kernels. */
 #ifndef GR_REDUCE_REDUCE_H
 #define GR_REDUCE_REDUCE_H
 
@@ -8,23 +8,24 @@
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
 
-/* Its inputs are the elements and, when layout.has_second, a mask or the other vector of a dot product. */
+/* A reduction. Its inputs are the elements and, if layout.has_second, a mask or the second vector of a dot
+   product. */
 typedef struct gr_reduction {
     gr_op op;
     gr_dtype dtype;
     gr_layout layout;
-    gr_general_plan plan;       /* of that layout */
+    gr_general_plan plan;       /* made from `layout` */
     const void *initial;        /* an element of the result's dtype, or NULL */
-    uint64_t parameter;         /* of an operator to which one is given */
-    const gr_flat_shape *shape; /* of a flat kernel that is timed, in place of the best one; or NULL */
+    uint64_t parameter;         /* `finish` parameter of an operator whose row says GIVEN */
+    const gr_flat_shape *shape; /* a flat shape to time, instead of the best one; or NULL */
 } gr_reduction;
 
-size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* of one result */
+size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result */
 
-/* The program of a plan that has results. */
+/* The program of a plan that has at least one result. */
 void gr_reduction_plan(const gr_reduction *reduction, const gr_device_caps *caps, gr_program *program);
 
-/* Runs it in the way that is best. Nothing is done where there are no results. */
+/* Runs the reduction by the fastest transport. Does nothing if there are no results. */
 gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,
                            const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error);
 

@@ -1,28 +1,29 @@
-/* What the kernels of scans are told: read by C and CUDA alike, so only plain types of fixed size. */
+/* Parameters of the kernels of prefix sums and products (scans). Read by C and CUDA, so all types are plain
+   and of fixed size. */
 #ifndef GR_SCAN_PARAMS_H
 #define GR_SCAN_PARAMS_H
 
 #include <stdint.h>
 
 enum {
-    GR_SCAN_THREADS = 256, /* of a block */
-    GR_SCAN_EACH = 16,     /* rows that a thread takes at most */
-    GR_SCAN_BLOCKS = 4,    /* of a multiprocessor at once */
-    GR_SCAN_COLUMNS = 32, /* of a tile in a chain of several at most; half of it where States have 16 bytes */
-    GR_NODE_HEAD = 64,    /* bytes before the first node: the ticket */
+    GR_SCAN_THREADS = 256, /* per block */
+    GR_SCAN_EACH = 16,     /* max. rows per thread */
+    GR_SCAN_BLOCKS = 4,    /* blocks that an SM holds at once (occupancy) */
+    GR_SCAN_COLUMNS = 32,  /* max. columns of a tile in a chain of tiles; half for 16-byte States */
+    GR_NODE_HEAD = 64,     /* bytes before the first node, which hold the ticket */
 };
 
 enum {
-    GR_SCAN_CLEAN_BYTES = 72 << 10, /* of clean memory at most: what calls in graphs have */
+    GR_SCAN_CLEAN_BYTES = 72 << 10, /* max. bytes of zero-initialised workspace */
 };
 
 enum {
-    GR_SCAN_LINEAR_IN = 1,  /* the elements of a tile lie side by side */
-    GR_SCAN_LINEAR_OUT = 2, /* so do its results */
-    GR_SCAN_INITIAL = 4,    /* a line of results begins with that of no elements */
+    GR_SCAN_LINEAR_IN = 1,  /* The elements of a tile are contiguous. */
+    GR_SCAN_LINEAR_OUT = 2, /* The results of a tile are contiguous. */
+    GR_SCAN_INITIAL = 4,    /* Each line of results begins with the identity. */
 };
 
-/* What integers narrower than their results are loaded as. */
+/* The dtype that elements are loaded as, if it is an integer narrower than the results. */
 typedef enum gr_scan_kind {
     GR_SCAN_AS_RESULT,
     GR_SCAN_B8,
@@ -34,67 +35,72 @@ typedef enum gr_scan_kind {
     GR_SCAN_U32,
 } gr_scan_kind;
 
-/* Of the kernels for long lines of elements side by side, which compute capability 9.0 has. How many blocks
-   there are at once, and places of a ring, changes no bit. */
+/* Persistent, warp-specialised kernels for long contiguous lines (compute capability 9.0): warps for TMA
+   loads, sums, look-back and output. The number of resident blocks and of pipeline stages changes no bit of
+   a result. */
 enum {
-    GR_LINE_THREADS = 256,                            /* that sum, and as many that finish */
-    GR_LINE_BLOCK_THREADS = 2 * GR_LINE_THREADS + 96, /* three warps more look back, scan and move */
-    GR_LINE_VECTORS =
-        5, /* of 16 bytes that a thread takes: odd, so that eight side by side meet in no bank */
+    GR_LINE_THREADS = 256,                            /* threads that sum, and as many that write results */
+    GR_LINE_BLOCK_THREADS = 2 * GR_LINE_THREADS + 96, /* and 3 warps: look-back, scan of sums, TMA */
+    GR_LINE_VECTORS = 5, /* vectors of 16 bytes per thread: odd, so that eight neighbouring threads access
+                            different banks */
     GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 5,      /* tiles in a block's ring */
-    GR_LINE_BLOCKS = 2,      /* of a multiprocessor at once */
-    GR_LINE_PAIR_STAGES = 9, /* where States have 16 bytes, and two blocks have no room */
+    GR_LINE_STAGES = 5,      /* pipeline stages: tiles of a block in shared memory */
+    GR_LINE_BLOCKS = 2,      /* blocks that an SM holds at once (occupancy) */
+    GR_LINE_PAIR_STAGES = 9, /* the same for States of 16 bytes, of which an SM holds one block */
     GR_LINE_PAIR_BLOCKS = 1,
-    GR_LINE_CHUNK = 128, /* tiles of which a warp scans the sums: some warps full */
+    GR_LINE_CHUNK = 128, /* tiles whose sums one warp scans: a multiple of the warp size */
 };
 
 typedef struct gr_line_params {
     uint64_t in;
     uint64_t out;
-    uint64_t nodes; /* a ticket, and nodes, all zero before: of a line those of tiles, of what is before them,
-                       of chunks */
+    uint64_t nodes; /* address of a ticket and of look-back nodes, all zero before: per line those of tiles,
+                       of their prefixes, of chunks */
     uint64_t length;
-    int64_t line_stride;                    /* of the elements, which it counts */
+    int64_t line_stride;                    /* in elements */
     uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */
-    uint32_t initial;                       /* 1: a line of results begins with that of no elements */
-    uint32_t clears;                        /* 1: nodes and the ticket are zero after, too */
+    uint32_t initial;                       /* 1: each line of results begins with the identity */
+    uint32_t clears; /* 1: the kernel zeroes the nodes and the ticket when it is done */
 } gr_line_params;
 
-/* Of the kernels for lines of elements side by side that few blocks hold; compute capability 9.0, too. */
+/* Single-wave kernels for contiguous lines of a few blocks (compute capability 9.0): all blocks are resident
+   at once, and each reads the sums of all blocks before it. */
 enum {
-    GR_BRIEF_LEAST_THREADS = 128, /* of a block */
-    GR_BRIEF_THREADS = 512,       /* at most */
-    GR_BRIEF_VECTORS = 3,         /* of 16 bytes of results that a thread makes */
-    GR_BRIEF_BLOCKS = 96,         /* of a line at most: a warp's lanes read three nodes each */
-    GR_BRIEF_PAIR_BLOCKS = 64,    /* where States have 16 bytes */
-    GR_BRIEF_GRID = 132,          /* blocks of all lines at most, so that all run at once */
+    GR_BRIEF_LEAST_THREADS = 128, /* min. per block */
+    GR_BRIEF_THREADS = 512,       /* max. per block */
+    GR_BRIEF_VECTORS = 3,         /* 16-byte vectors of results per thread */
+    GR_BRIEF_BLOCKS = 96,         /* max. per line: each lane of a warp reads three nodes */
+    GR_BRIEF_PAIR_BLOCKS = 64,    /* the same for States of 16 bytes */
+    GR_BRIEF_GRID = 132,          /* max. blocks of all lines, so that all are resident at once */
 };
 
 typedef struct gr_brief_params {
     uint64_t in;
     uint64_t out;
-    uint64_t slots; /* zero before and after; of a line a node for each two blocks */
+    uint64_t slots; /* address of one node per pair of blocks of a line, zero before and after */
     uint64_t length;
-    int64_t line_stride; /* of the elements, which it counts */
-    uint32_t blocks;     /* of a line */
-    uint32_t initial;    /* 1: a line of results begins with that of no elements */
+    int64_t line_stride; /* in elements */
+    uint32_t blocks;     /* blocks per line */
+    uint32_t initial;    /* 1: each line of results begins with the identity */
 } gr_brief_params;
 
-/* Lines of `length` rows of `inner` columns each; results are in C order. A tile has `width` columns, and
-   rows of one line or of `tile_lines` whole ones. Tiles that follow one another along a line are a chain. Of
-   a block's threads 2^columns_shift side by side take columns, 2^groups_shift times that share a slot, of
-   `slot` rows, `each` of them each; a slot is part of a line, a line or several. */
+/* Scan by decoupled look-back (Merrill and Garland) along a tree of fixed shape, so that the bits of a
+   result do not depend on timing. Lines have `length` rows of `inner` columns; results are in C order. A
+   tile has `width` columns and either rows of one line or `tile_lines` whole lines. Consecutive tiles of a
+   line are a chain. 2^columns_shift neighbouring threads of a block have different columns; 2^groups_shift
+   groups of them share a slot of `slot` rows, `each` rows per thread. A slot is part of a line, one line or
+   several. */
 typedef struct gr_scan_params {
     uint64_t in;
     uint64_t out;
-    uint64_t nodes; /* a ticket, and a node for each column of each tile, all zero; 0 where chains have one */
+    uint64_t nodes; /* address of a ticket and of one node per column and tile, all zero; 0 if chains have one
+                       tile */
     uint64_t lines, length, inner;
-    int64_t line_stride, along_stride, inner_stride;    /* of the elements, which they count */
-    uint64_t chains, chain_tiles, chain_nodes, stripes; /* stripes: tiles beside one another */
+    int64_t line_stride, along_stride, inner_stride;    /* in elements */
+    uint64_t chains, chain_tiles, chain_nodes, stripes; /* stripes: tiles next to each other in a row */
     uint32_t kind, flags;
     uint32_t width, tile_lines, slot, each;
-    uint32_t again; /* rows of a slot after which another line begins */
+    uint32_t again; /* rows of a slot after which the next line begins */
     uint32_t columns_shift, groups_shift;
 } gr_scan_params;
 

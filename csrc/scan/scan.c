@@ -1,3 +1,5 @@
+/* Planner of scans: picks the single-wave, the persistent or the tiled look-back kernel, and splits lines
+   into tiles and threads. */
 #include "scan/scan.h"
 
 #include <stddef.h>

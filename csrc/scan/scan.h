@@ -1,4 +1,5 @@
-/* Running sums and products along an axis. */
+/* Prefix sums and products along an axis (NumPy's cumulative_sum and cumulative_prod). Chooses among three
+   kernels by layout and device: single-wave, persistent, and decoupled look-back over tiles. */
 #ifndef GR_SCAN_SCAN_H
 #define GR_SCAN_SCAN_H
 
@@ -7,21 +8,22 @@
 
 typedef enum gr_scan_op { GR_SCAN_SUM, GR_SCAN_PROD, GR_SCAN_OPS } gr_scan_op;
 
-/* Of `length` elements in each of lines x inner; results are in C order: lines, rows, inner. */
+/* A scan of `length` elements in each of lines * inner columns. Results are in C order: lines, rows, inner.
+ */
 typedef struct gr_scan {
     gr_scan_op op;
-    gr_dtype dtype; /* of the elements; results have its dtype of sums */
+    gr_dtype dtype; /* dtype of the elements; results have its dtype of sums */
     uint64_t lines, length, inner;
-    int64_t line_stride, along_stride, inner_stride; /* bytes, whole elements */
-    bool initial;                                    /* a row of the results of no elements comes first */
+    int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
+    bool initial;                                    /* a row of the identity precedes the results */
 } gr_scan;
 
-extern const char *const gr_scan_names[GR_SCAN_OPS]; /* of the operators, as the public functions' */
+extern const char *const gr_scan_names[GR_SCAN_OPS]; /* names of the public functions */
 
-/* How many nodes a column of so many tiles has: those of prefix_tree.cuh, of all levels. */
+/* Nodes of the look-back tree per column of a chain of tiles, of all levels: see prefix_tree.cuh. */
 uint64_t gr_chain_nodes(uint64_t tiles);
 
-/* Of elements that are there, for a device that can so much. */
+/* Plans a scan of at least one element for a device of these capabilities. */
 void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program);
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error);

@@ -1,3 +1,5 @@
+/* Planner of segmented reductions: picks kernels by operator and dtype, splits lines into tiles or ranges,
+   and appends the search for the first segment of each piece and the last step of a variance. */
 #include "segments/segments.h"
 
 #include <stddef.h>

@@ -1,30 +1,32 @@
-/* Reductions of segments: of rows that lie behind one another along an axis, or that an order names. */
+/* Segmented reduction: reduces consecutive rows along an axis, or rows that a permutation groups, to one
+   result per segment. Two kernel families: a stream of contiguous rows, and merge-path tiles for any
+   strides. */
 #ifndef GR_SEGMENTS_SEGMENTS_H
 #define GR_SEGMENTS_SEGMENTS_H
 
 #include "program/program.h"
 #include "reduce/ops.h"
 
-/* Its inputs are the elements, and in int64 the offsets of the segments, one more than there are of them,
-   behind which the order follows if there is one: see segments/params.h. */
+/* Input 0 is the elements; input 1 is the int64 offsets of the segments, one more than segments, followed by
+   the permutation of rows, if any: see segments/params.h. */
 typedef struct gr_segments {
     gr_op op;
     gr_dtype dtype;
     uint64_t lines, length, inner;                   /* of the elements */
-    int64_t line_stride, along_stride, inner_stride; /* bytes, whole elements */
+    int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
     uint64_t segments;
-    uint64_t ordered;  /* rows that the order has; 0 for none */
-    gr_scalar nothing; /* the result of no elements */
-    double ddof;       /* of variances: what is taken off how many elements there are */
+    uint64_t ordered;  /* rows of the permutation; 0: none */
+    gr_scalar nothing; /* the result of an empty segment */
+    double ddof;       /* variances divide by the number of elements less ddof */
 } gr_segments;
 
 /* Whether there are kernels for an operator on elements of a dtype. */
 bool gr_segments_take(gr_op op, gr_dtype dtype);
 
-/* Of some results, for a device that can so much. */
+/* Plans a reduction to at least one result, for a device of these capabilities. */
 void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program);
 
-/* Nothing is done where there are no results. */
+/* Does nothing if there are no results. */
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
                           const gr_interrupt *interrupt, gr_error *error);
 

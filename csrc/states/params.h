@@ -1,15 +1,17 @@
-/* What the kernels of states are told: read by C and CUDA alike, so only plain types of fixed size. */
+/* Parameters of the kernels that build and merge device-resident partial results. Read by C and CUDA, so all
+   types are plain and of fixed size. */
 #ifndef GR_STATES_PARAMS_H
 #define GR_STATES_PARAMS_H
 
 #include <stdint.h>
 
 enum {
-    GR_STATE_THREADS = 256, /* of a block; no state of a sum has more words */
+    GR_STATE_THREADS = 256, /* per block; no state of a sum has more words */
     GR_STATE_NDIM = 64,
 };
 
-/* How the values of two states become one. Those up to GR_STATE_COUNTED go by how many elements there are. */
+/* How the values of two states are merged. Operations up to GR_STATE_COUNTED skip states without elements.
+ */
 enum {
     GR_STATE_NO_VALUE,
     GR_STATE_MIN,
@@ -25,7 +27,7 @@ enum {
     GR_STATE_WAYS,
 };
 
-/* The fields that states have. */
+/* Fields of a state. */
 enum {
     GR_STATE_HAS_VALUE = 1,
     GR_STATE_HAS_COUNT = 2,
@@ -34,32 +36,34 @@ enum {
     GR_STATE_HAS_SQUARES = 16,
 };
 
-/* States of `results` reductions in one memory: each field of all of them, one after the other, so many bytes
-   from its start. Digits of sums have some bits more than 32 there, and a sign: see exact/params.h. */
+/* States of `results` reductions in one allocation. Each field is an array over all results at the given
+   byte offset. Digits of sums may have more than 32 bits and a sign: see exact/params.h. */
 typedef struct gr_state_params {
     uint64_t mine, theirs;
     uint64_t results;
     uint64_t value, count, index, sum, squares;
-    uint32_t sum_each, sum_words, square_words; /* words of a result's sums, and of one of them */
-    uint32_t has, way, dtype, item_bytes;       /* the last three of values */
+    uint32_t sum_each, sum_words,
+        square_words; /* words per result in `sum`, words per state in `sum`, words per state in `squares` */
+    uint32_t has, way, dtype, item_bytes; /* has: bits GR_STATE_HAS_*; the others describe `value` */
 } gr_state_params;
 
-/* What is left of kernels becomes states. */
+/* Flags for building states from what reduction kernels wrote. */
 enum {
-    GR_STATE_WHOLE = 1, /* sums are of integers: of 64 bits, or of both halves of such */
+    GR_STATE_WHOLE = 1, /* Sums are integers of 64 bits, or of a low and a high half. */
     GR_STATE_LOW_SIGNED = 2,
     GR_STATE_HIGH_SIGNED = 4,
-    GR_STATE_MORE = 8,  /* there are squares of another part */
-    GR_STATE_SAME = 16, /* all have `elements` of them; else their counts are there */
+    GR_STATE_MORE = 8,  /* `more` has squares of another component. */
+    GR_STATE_SAME = 16, /* All results have `elements` elements; otherwise their counts are in the field. */
 };
 
 typedef struct gr_state_begin_params {
     gr_state_params states; /* without theirs */
-    uint64_t low, high;     /* sums of integers; `high`, which may be 0, counts in 2^32 */
-    uint64_t more;          /* squares, as the kernels leave them */
+    uint64_t low, high;     /* addresses of sums of integers; `high`, in units of 2^32, may be 0 */
+    uint64_t more;          /* address of squares, as kernels write them */
     uint64_t elements;
     uint32_t flags, ndim;
-    /* Positions count in C order of `extent`, and are to count in strides of the whole, from `start`. */
+    /* Positions count in C order of `extent` and are converted to strides of the whole array, from `start`.
+     */
     int64_t start;
     uint64_t extent[GR_STATE_NDIM];
     int64_t stride[GR_STATE_NDIM];

@@ -1,3 +1,4 @@
+/* Checks the layout of device-resident partial results, and plans the kernels that build and merge them. */
 #include "states/states.h"
 
 #include <stddef.h>

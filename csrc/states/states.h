@@ -1,5 +1,5 @@
-/* States of parts of a reduction that stay on a device: made of what kernels of reductions have left there,
-   and merged, of any operator. */
+/* Device-resident partial results of reductions (states): builds them from what reduction kernels wrote, and
+   merges two, for any operator. Backs gpureduce.partial on device arrays. */
 #ifndef GR_STATES_STATES_H
 #define GR_STATES_STATES_H
 
@@ -7,27 +7,29 @@
 #include "program/program.h"
 #include "states/params.h"
 
-/* States in one memory of `bytes`: each field in C order from an offset, in bytes. */
+/* States in one allocation of `bytes`: each field is in C order from a byte offset. */
 typedef struct gr_states {
-    gr_state_params params; /* its addresses and item_bytes are left open */
+    gr_state_params params; /* addresses and item_bytes are filled in later */
     uint64_t bytes;
 } gr_states;
 
-/* What comes of a reduction. */
+/* What a reduction wrote, from which states are built. */
 typedef struct gr_states_left {
-    gr_state_begin_params params; /* its states, addresses and paint are left open */
-    bool has_high;                /* input 0 has sums, or their lower half, 1 the upper one */
+    gr_state_begin_params params; /* states and addresses are filled in later */
+    bool has_high; /* input 0 has the low half of sums, input 1 the high half; without it input 0 has the sums
+                    */
 } gr_states_left;
 
-/* GR_ERR_VALUE where a field is not inside the memory, or fields are such as no operator has. */
+/* Returns GR_ERR_VALUE if a field is outside the allocation, or if no operator has these fields. */
 gr_status gr_states_check(gr_states *self, gr_error *error);
 
-/* Of the memory that is the output: makes states of what is there or, of integers, in the inputs. Checked
-   before. */
+/* Builds states in place in the output, from it and, for integers, from the inputs. Requires
+   gr_states_check. */
 gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_left *left,
                               const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
 
-/* Merges the states of input 0 into those of the output, which may be the same. Checked before. */
+/* Merges the states of input 0 into those of the output, which may be the same memory. Requires
+   gr_states_check. */
 gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr_binding *binding,
                               const gr_interrupt *interrupt, gr_error *error);
 

@@ -1,3 +1,5 @@
+/* Plans copies and dtype conversions of strided arrays: transposed tiles, contiguous runs, or single
+   elements. */
 #include "reduce/convert/convert.h"
 
 #include <stddef.h>

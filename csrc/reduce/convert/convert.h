@@ -1,4 +1,5 @@
-/* Copies in C order: in another dtype, one kernel for all pairs, or of elements as they are. */
+/* Copies a strided array to C order, with or without a conversion of its dtype. Copies transpose through
+   shared memory where the fastest dimensions of input and output differ. */
 #ifndef GR_REDUCE_CONVERT_CONVERT_H
 #define GR_REDUCE_CONVERT_CONVERT_H
 
@@ -10,10 +11,10 @@ typedef struct gr_conversion {
     gr_dtype from, to;
     size_t ndim;
     uint64_t extent[GR_MAX_NDIM];
-    int64_t stride[GR_MAX_NDIM]; /* of what is read, in bytes */
+    int64_t stride[GR_MAX_NDIM]; /* strides of the input, in bytes */
 } gr_conversion;
 
-/* Nothing is done where there are no elements. GR_ERR_VALUE when the dimensions do not merge into
+/* Does nothing if there are no elements. Returns GR_ERR_VALUE if the dimensions do not merge into
    GR_CONVERT_DIMS. */
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,
                             const gr_interrupt *interrupt, gr_error *error);

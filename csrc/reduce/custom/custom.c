@@ -1,3 +1,4 @@
+/* Loads PTX that was compiled at run time, and plans, runs and times its kernels. */
 #include "reduce/custom/custom.h"
 
 #include <stdio.h>

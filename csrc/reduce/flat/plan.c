@@ -1,3 +1,5 @@
+/* The shape table of the flat kernels, and the planner of their launch: grid, threads, slots for the
+   last-block reduction, and the State that chunks pass on. */
 #include "reduce/flat/plan.h"
 
 #include <string.h>

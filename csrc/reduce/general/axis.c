@@ -1,3 +1,6 @@
+/* Maps reductions with many results, or of arrays that are not contiguous, to the general kernels. Each
+   plan_*() function fits one kernel to the merged dimensions: threads per result, blocks, and how many
+   blocks share a result. */
 #include "reduce/general/axis.h"
 
 #include "reduce/general/dims.h"

@@ -1,3 +1,4 @@
+/* Computes fast divisors and the increments of strided iterators over merged dimensions. */
 #include "reduce/general/dims.h"
 
 #include <stdbool.h>

@@ -1,4 +1,6 @@
-/* The dimensions that kernels are told. */
+/* Arithmetic on the merged dimensions that general kernels get: fast division by their extents, and the
+   increments of a strided iterator. The host computes them once per call, so that threads neither divide nor
+   multiply in their loops. */
 #ifndef GR_REDUCE_GENERAL_DIMS_H
 #define GR_REDUCE_GENERAL_DIMS_H
 
@@ -6,16 +8,15 @@
 
 #include "reduce/general/params.h"
 
-/* What a division by `d` becomes; of no use below 2. */
+/* The multiplier and the shift that replace a division by `d`. Unusable for d < 2. */
 gr_fast_divmod gr_fast_divmod_of(uint64_t d);
 
-/* Fills in what kernels divide by: after the extents have been set. */
+/* Fills in the fast divisors of all extents, which the caller has set. */
 void gr_dims_divide(gr_dims *dims);
 
-/* How threads go along the first two dimensions, `step` elements at a time. */
+/* The iterator over the first two dimensions that advances `step` elements per increment. */
 gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step);
 
-/* Exchanges two dimensions. */
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b);
 
 #endif

@@ -1,4 +1,5 @@
-/* What a general plan is made from, and of. */
+/* The input and the output of the general planner: how an array is stored, as NumPy describes it, and one
+   planned launch. Plans are pure functions of these and of the reference device. */
 #ifndef GR_REDUCE_GENERAL_LAYOUT_H
 #define GR_REDUCE_GENERAL_LAYOUT_H
 
@@ -10,33 +11,35 @@
 
 enum {
     GR_MAX_NDIM = 64,
-    GR_LARGE_STATE_BYTES = 48, /* as large_states.cuh has it */
+    GR_LARGE_STATE_BYTES = 48, /* large_states.cuh asserts the same size */
 };
 
-/* An input as NumPy describes it; strides in bytes. second_strides are those of the `where` mask or of the
-   other vector, of the same shape. */
+/* An input as NumPy describes it; strides in bytes. `second_stride` belongs to the `where` mask or to the
+   second vector of a dot product, which has the same shape. */
 typedef struct gr_layout {
     size_t ndim;
     size_t item_bytes;
-    size_t result_bytes; /* of a result */
+    size_t result_bytes; /* bytes per result */
     uint64_t origin;     /* address of the first element, modulo 256 */
     uint64_t extent[GR_MAX_NDIM];
     int64_t stride[GR_MAX_NDIM];
     int64_t second_stride[GR_MAX_NDIM];
     bool reduced[GR_MAX_NDIM];
     bool has_second;
-    bool in_order;    /* positions count (argmin): elements must be numbered in C order */
-    bool packed;      /* there are kernels for elements that lie side by side: see axis.c */
-    bool only_rows;   /* of those, the kernel `rows` alone */
-    bool only_axis;   /* of those for any layout, the kernel `axis` alone; and neither `map`, `tiles` nor
-                         `spread` */
-    bool single_pass; /* one result from contiguous elements is for the flat kernels */
-    bool pair;        /* `second` is another vector rather than a mask */
-    bool rearranged; /* results may be made in any order, and what an axis of stride 0 repeats is read once */
-    bool idempotent; /* and counts no more than once */
-    bool keeps_elements;  /* of a turn, `rows` does, which takes registers */
-    bool large_states;    /* a State has up to GR_LARGE_STATE_BYTES, not GR_STATE_BYTES */
-    unsigned state_bytes; /* of a State, where those of a thread take the registers of others; or 0 */
+    bool in_order;  /* The result is a position (argmin): elements are numbered in C order. */
+    bool packed;    /* The operator has kernels for contiguous elements: see axis.c. */
+    bool only_rows; /* Of those kernels the operator has `rows` only. */
+    bool only_axis; /* Of the kernels for any layout the operator has `axis` only; it has no `map`, `tiles` or
+                       `spread` either. */
+    bool single_pass; /* The flat kernels reduce contiguous elements to one result. */
+    bool pair;        /* `second` is a vector rather than a mask. */
+    bool
+        rearranged; /* Elements may be combined in any order, and a broadcast axis (stride 0) is read once. */
+    bool idempotent;      /* op(x, x) == x: multiplicity does not matter. */
+    bool keeps_elements;  /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
+                             occupancy. */
+    bool large_states;    /* A State has up to GR_LARGE_STATE_BYTES instead of GR_STATE_BYTES. */
+    unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
 
 static inline uint64_t gr_magnitude(int64_t stride) {
@@ -44,11 +47,12 @@ static inline uint64_t gr_magnitude(int64_t stride) {
 }
 
 typedef struct gr_general_launch {
-    const char *kernel; /* the middle of the name: "rows", "columns", ...; see axis.c */
+    const char *kernel; /* the middle of the kernel's name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
-    uint64_t resident;        /* blocks of it that are there at once */
-    bool hands_on;            /* its States are for another launch, as it cannot heed GR_APART */
-    gr_general_params params; /* in, second, out, flags and initial are the caller's to fill in */
+    uint64_t resident; /* blocks that the reference device holds at once */
+    bool
+        hands_on; /* The launch writes States for pass 2, as its kernel cannot write to a scattered output. */
+    gr_general_params params; /* The caller fills in `in`, `second`, `out`, `flags` and `initial`. */
 } gr_general_launch;
 
 #endif

@@ -1,3 +1,6 @@
+/* Normalises a layout for the general kernels: sorts dimensions by stride, removes broadcast ones, merges
+   contiguous neighbours, and plans pass 2, which combines the States of blocks and writes a scattered
+   output. */
 #include "reduce/general/plan.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The launches of the general kernels: a pure function of layout and operator. */
+/* Plans the launches of the general kernels as a pure function of layout, operator and reference device:
+   merges dimensions, removes broadcast ones, and adds a second pass where several blocks share a result. */
 #ifndef GR_REDUCE_GENERAL_PLAN_H
 #define GR_REDUCE_GENERAL_PLAN_H
 
@@ -8,31 +9,31 @@
 enum { GR_GENERAL_PASSES = 2 };
 
 typedef struct gr_general_plan {
-    bool single_pass; /* flat/plan takes over, there are no launches here */
-    size_t count;     /* 0 when there is no result at all, else 1 to GR_GENERAL_PASSES */
+    bool single_pass; /* The flat kernels reduce the array: there are no launches here. */
+    size_t count;     /* launches: 0 if there is no result, else 1 to GR_GENERAL_PASSES */
     uint64_t results;
-    uint64_t reduced_count; /* elements reduced into each result */
-    size_t states_bytes;    /* between the two launches */
+    uint64_t reduced_count; /* elements per result */
+    size_t states_bytes;    /* bytes of the States between the two launches */
     gr_general_launch launches[GR_GENERAL_PASSES];
 } gr_general_plan;
 
-/* GR_ERR_VALUE when the dimensions do not merge into GR_MAX_DIMS of each kind: copy the input to C order,
-   kept dimensions first, and ask again. */
+/* Returns GR_ERR_VALUE if the kept or the reduced dimensions do not merge into GR_MAX_DIMS. The caller then
+   copies the input to C order, kept dimensions first, and plans again. */
 gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                                gr_error *error);
 
-/* The buffers of a program, and what the plan leaves open. */
+/* The buffers of a program, and the values that the plan does not depend on. */
 typedef struct gr_general_ends {
-    uint32_t in, second, out, states; /* `second` and `states` may be what they are not used for */
+    uint32_t in, second, out, states; /* numbers of buffers; `second` and `states` are ignored if unused */
     bool has_second, has_where;
     const void *initial;       /* an element of the result's dtype, or NULL */
-    const uint64_t *parameter; /* in place of the number of elements, or NULL */
-    uint32_t finish_flags;     /* of reduce/params.h */
+    const uint64_t *parameter; /* replaces the number of elements, unless NULL */
+    uint32_t finish_flags;     /* bits of reduce/params.h */
     size_t result_bytes;
 } gr_general_ends;
 
-/* Appends a launch, whose kernel is the caller's to name. `params` are the first of `bytes` bytes that it
- * takes. */
+/* Appends a launch; the caller names its kernel. `params` are the first of the `bytes` bytes of parameters.
+ */
 gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_ends *ends,
                            gr_general_params *params, size_t bytes, gr_program *program);
 

@@ -1,4 +1,5 @@
-/* The ladder of reductions: the rows of rungs.def, and the program of a call. */
+/* The ladder of reductions, v0 to v12 and the kernels compared with them: the rows of rungs.def as C data,
+   and planning, running and timing one of them. */
 #ifndef GR_REDUCE_LADDER_LADDER_H
 #define GR_REDUCE_LADDER_LADDER_H
 
@@ -26,8 +27,8 @@ typedef struct gr_variant {
     gr_blocks blocks;
     gr_grid_rule grid;
     uint32_t span;
-    uint32_t align;   /* bytes that the address of the first element must be a multiple of */
-    uint32_t cluster; /* the most blocks of one */
+    uint32_t align;   /* the address of the first element must be a multiple of this many bytes */
+    uint32_t cluster; /* max. blocks per cluster */
     gr_shared_rule shared;
     gr_output_rule output;
 } gr_variant;
@@ -38,32 +39,32 @@ extern const size_t gr_variant_count;
 /* GR_ERR_VALUE lists the names. */
 gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error);
 
-/* Whether it has kernels for the operator on elements of this dtype. */
+/* Whether the variant has kernels for the operator on elements of this dtype. */
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);
 bool gr_variant_takes_block(const gr_variant *variant, int64_t block);
-/* 0 where the block size cannot be chosen. */
+/* 0 if the block size cannot be chosen. */
 static inline int64_t gr_variant_default_block(const gr_variant *variant) {
     return variant->blocks == GR_BLOCKS_NONE ? 0 : GR_DEFAULT_BLOCK;
 }
-/* Whether the number of blocks may be chosen by the caller. */
+/* Whether the caller may choose the number of blocks. */
 static inline bool gr_variant_takes_grid(const gr_variant *variant) {
     return variant->grid != GR_GRID_PER_BLOCK && variant->grid != GR_GRID_NONE;
 }
 
-/* A reduction of n elements side by side, of which the first lies on a boundary of 256 bytes or at `origin`.
+/* A reduction of n contiguous elements. The first is aligned to 256 bytes, unless `origin` says otherwise.
  */
 typedef struct gr_request {
     const gr_variant *variant;
     gr_op op;
     gr_dtype dtype;
     uint64_t n;
-    int64_t block; /* 0: the default; a 0 that was given is GR_GIVEN_ZERO */
-    int64_t grid;  /* 0: chosen here; likewise */
+    int64_t block; /* threads per block; 0: the default; an explicit 0 is GR_GIVEN_ZERO */
+    int64_t grid;  /* blocks; 0: chosen by the planner; an explicit 0 is GR_GIVEN_ZERO */
 } gr_request;
 
-/* The program: an input, and as output one partial result, which gr_op_finish makes the result of. It is a
-   pure function of its arguments, the same for both backends, so that the simulator runs what the GPU runs.
-   That of a library's rung lacks the function and its memory. */
+/* The program has one input and, as output, one partial result, which gr_op_finish converts to the result.
+   It is a pure function of its arguments and the same for both backends, so the simulator runs what the GPU
+   runs. The program of a library's rung lacks the function and its workspace. */
 gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_program *program,
                          gr_error *error);
 
@@ -71,8 +72,8 @@ gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_
 gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,
                         const gr_interrupt *interrupt, gr_scalar *result, gr_error *error);
 
-/* Times the first pass alone and all passes together, on timing->buffers copies of `data`: one figure a
-   repeat each, as gr_program_time. */
+/* Times the first pass alone and all passes together, on timing->buffers copies of `data`. Both arrays get
+   one figure per repeat, as from gr_program_time. */
 gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
                          const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error);
 

@@ -1,3 +1,5 @@
+/* Planner of the reduction ladder: the passes of a rung, each with grid, block, cluster, shared memory and
+   the kernel's name, from a request and the reference device. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Runs and times rungs of the reduction ladder: checks the plan against the device, and asks CUB for the
+   workspace of its function. */
 #include <stddef.h>
 #include <stdlib.h>
 

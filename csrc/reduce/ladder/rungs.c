@@ -1,3 +1,4 @@
+/* The rows of rungs.def as C data, and which operators, dtypes and block sizes a rung accepts. */
 #include "reduce/ladder/ladder.h"
 
 const gr_variant gr_variants[] = {

@@ -1,3 +1,5 @@
+/* Planner of the stable radix sort of rows by labels: three launches per digit (histograms, prefix sums,
+   scatter), then the offsets of the groups. */
 #include "segments/labels/labels.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Rows in the order of their labels, on the device: what segments take for groups. */
+/* Sorts row numbers by integer labels on the device (stable LSD radix sort), which makes segments of groups:
+   group_reduce passes the result to a segmented reduction as offsets and permutation. */
 #ifndef GR_SEGMENTS_LABELS_LABELS_H
 #define GR_SEGMENTS_LABELS_LABELS_H
 
@@ -6,16 +7,16 @@
 #include "program/program.h"
 
 typedef struct gr_labels {
-    gr_dtype dtype; /* an integer one */
+    gr_dtype dtype; /* an integer dtype */
     uint64_t rows, groups;
-    int64_t stride; /* of the labels, in bytes */
+    int64_t stride; /* stride of the labels, in bytes */
 } gr_labels;
 
-/* Whether that many are counted in 32 bits. */
+/* Whether rows and groups can be counted in 32 bits. */
 bool gr_labels_fit(const gr_labels *self);
 
-/* Leaves int64: where each group begins, where the last one ends, and every row. Those of one label keep
-   their order; those whose label is no group come last. */
+/* Writes int64: the offset of each group, the end of the last one, and the permutation of all rows. Rows of
+   one label keep their order; rows whose label is not a group come last. */
 gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error);
 

@@ -1,31 +1,32 @@
-/* What the kernels that put labels in order are told: read by C and CUDA alike. */
+/* Parameters of the kernels that sort rows by their labels. Read by C and CUDA. */
 #ifndef GR_SEGMENTS_LABELS_PARAMS_H
 #define GR_SEGMENTS_LABELS_PARAMS_H
 
 #include <stdint.h>
 
 enum {
-    GR_LABEL_THREADS = 256, /* of a block */
-    GR_LABEL_EACH = 16,     /* rows that a thread takes of a tile */
-    GR_LABEL_BITS = 8,      /* of a digit: there is a thread for each of its values */
+    GR_LABEL_THREADS = 256, /* per block */
+    GR_LABEL_EACH = 16,     /* rows per thread of a tile */
+    GR_LABEL_BITS = 8,      /* bits of a digit: a block has one thread per digit value */
 };
 
-/* Rows are put in the order of their labels, digit after digit, those of one digit in the order that they
-   have. A key is a label, or `groups` where that is no group. */
+/* Stable LSD radix sort, one digit per pass. A key is a label, or `groups` if the label is not a group. */
 typedef struct gr_label_params {
-    uint64_t labels;  /* of the first pass; or 0, and keys and rows are those that the pass before left */
-    int64_t stride;   /* of the labels, in bytes */
-    uint64_t keys_in; /* uint32 each, as in what follows */
+    uint64_t labels;  /* address of labels, in the first pass; later passes have 0 and read keys and rows of
+                         the previous pass */
+    int64_t stride;   /* stride of the labels, in bytes */
+    uint64_t keys_in; /* address of uint32 keys; the next three are uint32, too */
     uint64_t rows_in;
     uint64_t keys_out;
-    uint64_t rows_out; /* of the last pass 0: rows go behind the offsets */
-    uint64_t counts;   /* of each digit in each tile, one digit after the other; then where those rows go */
-    uint64_t totals;   /* of each digit */
-    uint64_t out;      /* int64: where each group begins and the last one ends, then the rows */
+    uint64_t rows_out; /* 0 in the last pass, which writes rows after the offsets in `out` */
+    uint64_t counts; /* address of histograms per digit and tile, digits first, which become the positions of
+                        those rows */
+    uint64_t totals; /* address of one total per digit */
+    uint64_t out;    /* address of int64: the offset of each group, the end of the last one, then the rows */
     uint64_t rows, groups, tiles;
-    uint64_t sign;       /* the bit that labels less than 0 have, or 0 */
-    uint32_t item_bytes; /* of a label */
-    uint32_t shift;      /* to the digit */
+    uint64_t sign;       /* sign bit of a label, or 0 */
+    uint32_t item_bytes; /* bytes per label */
+    uint32_t shift;      /* position of the digit */
 } gr_label_params;
 
 #endif
