@@ -1,19 +1,20 @@
+/* Reference-counted allocations and their deferred frees. */
 #include "device/allocation.h"
 
 #include <stdlib.h>
 
 #include "device/low_memory.h"
 
-/* So much may wait to be freed, until the next block is taken. */
+/* Limits of deferred frees; beyond them the next allocation frees them. */
 enum { MAX_DEFERRED_BYTES = 256 << 20, MAX_DEFERRED = 1024 };
 
-/* A graph's destructor runs in a thread of the driver, perhaps while the process forks: the list of the dead
-   has no lock. */
+/* A lock-free stack of deferred frees: the destructor of a graph runs in a thread of the driver, possibly
+ * during fork(). */
 struct gr_allocation_list {
     gr_backend *backend;
     _Atomic(gr_allocation *) deferred;
     atomic_size_t deferred_bytes, deferred_count;
-    atomic_size_t references; /* the device, and each block */
+    atomic_size_t references; /* references: the device and each allocation */
 };
 
 gr_status gr_allocation_list_open(gr_backend *backend, gr_allocation_list **out, gr_error *error) {
@@ -32,7 +33,7 @@ static void unreference_list(gr_allocation_list *allocations) {
     for (gr_allocation *allocation = atomic_load(&allocations->deferred), *next; allocation != NULL;
          allocation = next) {
         next = allocation->next;
-        free(allocation); /* the device, and its memory, went before */
+        free(allocation); /* the device and its memory are closed already */
     }
     free(allocations);
 }
@@ -50,7 +51,7 @@ static void defer(gr_allocation_list *allocations, gr_allocation *allocation) {
         ;
 }
 
-/* One user of the block is gone; the last one leaves it to the dead. */
+/* Drops a reference; the last one defers the free. */
 static void release(void *arg) {
     gr_allocation *allocation = arg;
     gr_allocation_list *list = allocation->list;
@@ -66,7 +67,8 @@ void gr_allocation_list_collect(gr_allocation_list *allocations) {
     gr_backend *backend = allocations->backend;
     gr_error ignored;
     gr_allocation *allocation =
-        atomic_exchange(&allocations->deferred, NULL); /* first: what dies later is not waited for */
+        atomic_exchange(&allocations->deferred,
+                        NULL); /* exchanged before the synchronization, which does not cover later frees */
     const bool idle = allocation != NULL && backend->sync(backend, &ignored) == GR_OK;
     while (allocation != NULL) {
         gr_allocation *next = allocation->next;
@@ -76,31 +78,32 @@ void gr_allocation_list_collect(gr_allocation_list *allocations) {
             backend->free(backend, allocation->address);
             free(allocation);
         } else {
-            defer(allocations, allocation); /* a graph is being captured, say: at another time */
+            defer(allocations,
+                  allocation); /* the device cannot be synchronized now, for example during a capture */
         }
         allocation = next;
     }
 }
 
-/* Memory that is there before the graph runs, and not only once: none of the graph's own. */
+/* Allocated before the graph runs, and for all of its runs: not a memory node of the graph. */
 static gr_status alloc_for_graph(gr_allocation_list *allocations, const gr_stream_state *stream_state,
                                  gr_allocation *allocation, gr_error *error) {
     gr_backend *backend = allocations->backend;
-    gr_status status =
-        backend->streams->alloc_async(backend, backend->own, allocation->bytes, &allocation->address, error);
+    gr_status status = backend->streams->alloc_async(backend, backend->internal_stream, allocation->bytes,
+                                                     &allocation->address, error);
     if (status != GR_OK)
         return status;
     atomic_store(&allocation->references, 2);
-    status = backend->wait(backend, backend->own, error);
+    status = backend->wait(backend, backend->internal_stream, error);
     if (status == GR_OK)
         status = backend->streams->retain_in_graph(backend, stream_state, release, allocation, error);
     if (status != GR_OK)
-        backend->streams->free_async(backend, backend->own, allocation->address);
+        backend->streams->free_async(backend, backend->internal_stream, allocation->address);
     return status;
 }
 
-static gr_status take(gr_allocation_list *allocations, const gr_stream_state *stream_state,
-                      gr_allocation *allocation, gr_error *error) {
+static gr_status alloc(gr_allocation_list *allocations, const gr_stream_state *stream_state,
+                       gr_allocation *allocation, gr_error *error) {
     gr_backend *backend = allocations->backend;
     return stream_state->capture != 0
                ? alloc_for_graph(allocations, stream_state, allocation, error)
@@ -118,12 +121,12 @@ gr_status gr_allocation_acquire(gr_allocation_list *allocations, const gr_stream
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for a block of device memory");
     *allocation = (gr_allocation){.list = allocations, .bytes = bytes, .stream_state = *stream_state};
     atomic_init(&allocation->references, 1);
-    gr_status status = take(allocations, stream_state, allocation, error);
+    gr_status status = alloc(allocations, stream_state, allocation, error);
     if (status == GR_ERR_MEMORY && stream_state->capture == 0) {
         gr_allocation_list_collect(allocations);
-        status = take(allocations, stream_state, allocation, error);
+        status = alloc(allocations, stream_state, allocation, error);
         if (status == GR_ERR_MEMORY && gr_release_caches(allocations->backend))
-            status = take(allocations, stream_state, allocation, error);
+            status = alloc(allocations, stream_state, allocation, error);
     }
     if (status != GR_OK) {
         free(allocation);
@@ -142,7 +145,7 @@ void gr_allocation_release(gr_allocation *allocation, bool shared) {
     if (shared || allocation->stream_state.capture != 0 ||
         backend->streams->get_state(backend, allocation->stream_state.stream, &now, &ignored) != GR_OK ||
         now.capture_would_invalidate || now.id != allocation->stream_state.id || now.capture != 0) {
-        release(allocation); /* its stream is no more, or part of a graph */
+        release(allocation); /* the stream is destroyed, or is being captured */
         return;
     }
     backend->streams->free_async(backend, allocation->stream_state.stream, allocation->address);

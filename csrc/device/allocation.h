@@ -1,5 +1,5 @@
-/* Device memory whose last user need not be the call that took it: results, and what captured graphs work
-   with. */
+/* Reference-counted device allocations, whose last user need not be the call that made them: results, and
+ * memory that captured graphs use. */
 #ifndef GR_DEVICE_ALLOCATION_H
 #define GR_DEVICE_ALLOCATION_H
 
@@ -10,27 +10,27 @@
 typedef struct gr_allocation_list gr_allocation_list;
 
 typedef struct gr_allocation {
-    struct gr_allocation *next; /* among those that nobody uses any more */
+    struct gr_allocation *next; /* next in the list of deferred frees */
     gr_allocation_list *list;
     gr_devptr address;
     size_t bytes;
-    gr_stream_state stream_state; /* of the stream it was taken in */
-    atomic_int references;        /* who holds it, and the graph that works with it */
+    gr_stream_state stream_state; /* state of the stream in which it was allocated */
+    atomic_int references;        /* reference count: the holder and a graph */
 } gr_allocation;
 
-/* The blocks of a device. Graphs may outlive the device, so this lives until both have let go of it. */
+/* All allocations of a device. The list is freed when the device is closed and the last allocation is gone,
+ * as graphs may outlive the device. */
 gr_status gr_allocation_list_open(gr_backend *backend, gr_allocation_list **out, gr_error *error);
 void gr_allocation_list_close(gr_allocation_list *allocations); /* NULL is allowed */
 
-/* Memory for the work of a stream from now on. Of a stream that is being captured it stays as long as the
-   graph. */
+/* Allocates in stream order. In a stream that is being captured the graph holds a reference. */
 gr_status gr_allocation_acquire(gr_allocation_list *allocations, const gr_stream_state *stream_state,
                                 size_t bytes, gr_allocation **out, gr_error *error);
-/* Ends the use by the one who took it, in the order of the stream. `shared`: others may work with it in any
-   stream, so it goes when the device was waited for, at a later time. */
+/* Drops the reference of the holder, in stream order. `shared`: other streams may use the memory, so it is
+ * freed later, after the device was synchronized. */
 void gr_allocation_release(gr_allocation *allocation, bool shared);
 
-/* Frees what nobody uses any more. Waits for the device, where there is such memory. */
+/* Frees allocations without references. Waits for the device if there are any. */
 void gr_allocation_list_collect(gr_allocation_list *allocations);
 
 #endif

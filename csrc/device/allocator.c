@@ -1,53 +1,56 @@
+/* Workspace for calls: cached zeroed pieces for each stream, stream-ordered allocations, and memory that
+ * captured graphs own. */
 #include "device/allocator.h"
 
 #include <stdlib.h>
 
 #include "device/low_memory.h"
 
-/* Of pieces that are kept; a program with more streams than that waits for the device now and then. */
+/* Max cached zeroed workspaces. A program with more streams sometimes waits for the device. */
 enum { MAX_ZEROED = 64 };
 
-/* Clean memory of a stream while a graph is captured from it. What one capture takes from a stream runs in
-   its order, so that all calls share one piece. */
+/* Zeroed workspace of a stream during a capture. The captured work of a stream is ordered, so all its calls
+ * share one workspace. */
 typedef struct gr_capture_workspace {
     struct gr_capture_workspace *next;
     uint64_t stream, capture;
     gr_devptr address;
 } gr_capture_workspace;
 
-typedef struct piece {
+typedef struct zeroed_workspace {
     gr_cached cached;
     gr_devptr address;
-} piece;
+} zeroed_workspace;
 
-static gr_status take(gr_backend *backend, const gr_stream_state *stream_state, size_t bytes, bool zeroed,
-                      gr_devptr *out, gr_error *error) {
+static gr_status alloc(gr_backend *backend, const gr_stream_state *stream_state, size_t bytes, bool zeroed,
+                       gr_devptr *out, gr_error *error) {
     gr_status status = backend->streams->alloc_async(backend, stream_state->stream, bytes, out, error);
     if (status == GR_OK && zeroed &&
-        (status = backend->fill(backend, stream_state->stream, *out, 0, bytes, error)) != GR_OK) {
+        (status = backend->memset_async(backend, stream_state->stream, *out, 0, bytes, error)) != GR_OK) {
         backend->streams->free_async(backend, stream_state->stream, *out);
         *out = 0;
     }
     return status;
 }
 
-static gr_status piece_open(gr_backend *backend, gr_cached *self, gr_error *error) {
-    return take(backend, &self->stream_state, self->bytes, true, &((piece *)self)->address, error);
+static gr_status zeroed_open(gr_backend *backend, gr_cached *self, gr_error *error) {
+    return alloc(backend, &self->stream_state, self->bytes, true, &((zeroed_workspace *)self)->address,
+                 error);
 }
 
-/* Its stream may be no more, so this cannot be in its order. */
-static void piece_close(gr_backend *backend, gr_cached *self) {
+/* The stream may be destroyed already, so stream-ordered free is not possible. */
+static void zeroed_close(gr_backend *backend, gr_cached *self) {
     gr_error ignored;
     if (backend->sync(backend, &ignored) == GR_OK)
-        backend->free(backend, ((piece *)self)->address);
+        backend->free(backend, ((zeroed_workspace *)self)->address);
 }
 
 static const gr_cached_kind zeroed_pieces = {.name = "a call",
-                                             .size = sizeof(piece),
-                                             .most = MAX_ZEROED,
+                                             .size = sizeof(zeroed_workspace),
+                                             .max_idle = MAX_ZEROED,
                                              .not_fork_safe = true,
-                                             .open = piece_open,
-                                             .close = piece_close};
+                                             .open = zeroed_open,
+                                             .close = zeroed_close};
 
 gr_status gr_allocator_open(gr_allocator *allocator, gr_backend *backend, gr_error *error) {
     allocator->free_list.backend = backend;
@@ -58,8 +61,8 @@ void gr_allocator_clear(gr_allocator *allocator) {
     gr_backend *backend = allocator->free_list.backend;
     gr_free_list_clear(&allocator->free_list);
     gr_allocation_list_collect(allocator->allocations);
-    if (backend->trim != NULL)
-        backend->trim(backend);
+    if (backend->release_cached != NULL)
+        backend->release_cached(backend);
 }
 
 void gr_allocator_close(gr_allocator *allocator) {
@@ -74,7 +77,7 @@ void gr_allocator_close(gr_allocator *allocator) {
     }
 }
 
-static gr_devptr find_shared(gr_allocator *allocator, const gr_stream_state *stream_state) {
+static gr_devptr find_capture_workspace(gr_allocator *allocator, const gr_stream_state *stream_state) {
     gr_devptr found = 0;
     pthread_mutex_lock(&allocator->free_list.lock);
     for (const gr_capture_workspace *self = allocator->shared; found == 0 && self != NULL; self = self->next)
@@ -84,9 +87,9 @@ static gr_devptr find_shared(gr_allocator *allocator, const gr_stream_state *str
     return found;
 }
 
-/* Another thread may have captured from the same stream meanwhile: then both pieces are right. Streams are
-   captured one time after the other, so the piece of an earlier capture is not asked for any more. */
-static void add_shared(gr_allocator *allocator, gr_capture_workspace *self) {
+/* Another thread may have captured from the same stream meanwhile: then both workspaces are valid. Captures
+ * of a stream follow one another, so the workspace of an earlier capture is not needed again. */
+static void add_capture_workspace(gr_allocator *allocator, gr_capture_workspace *self) {
     pthread_mutex_lock(&allocator->free_list.lock);
     gr_capture_workspace **place = &allocator->shared;
     while (*place != NULL && (*place)->stream != self->stream)
@@ -98,11 +101,11 @@ static void add_shared(gr_allocator *allocator, gr_capture_workspace *self) {
     free(old);
 }
 
-/* Memory of a graph, which nobody but the graph has to give back. */
+/* Workspace of a graph; the graph owns it. */
 static gr_status alloc_for_graph(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
                                  bool zeroed, gr_devptr *out, gr_error *error) {
     gr_backend *backend = allocator->free_list.backend;
-    if (zeroed && (*out = find_shared(allocator, stream_state)) != 0)
+    if (zeroed && (*out = find_capture_workspace(allocator, stream_state)) != 0)
         return GR_OK;
     gr_capture_workspace *shared = zeroed ? malloc(sizeof *shared) : NULL;
     if (zeroed && shared == NULL)
@@ -110,13 +113,14 @@ static gr_status alloc_for_graph(gr_allocator *allocator, const gr_stream_state 
     gr_allocation *allocation = NULL;
     gr_status status = gr_allocation_acquire(allocator->allocations, stream_state, bytes, &allocation, error);
     if (status == GR_OK && zeroed) {
-        status = backend->fill(backend, backend->own, allocation->address, 0, bytes, error);
+        status =
+            backend->memset_async(backend, backend->internal_stream, allocation->address, 0, bytes, error);
         if (status == GR_OK)
-            status = backend->wait(backend, backend->own, error);
+            status = backend->wait(backend, backend->internal_stream, error);
         *shared = (gr_capture_workspace){
             .stream = stream_state->id, .capture = stream_state->capture, .address = allocation->address};
         if (status == GR_OK)
-            add_shared(allocator, shared);
+            add_capture_workspace(allocator, shared);
     }
     if (status == GR_OK)
         *out = allocation->address;
@@ -127,8 +131,8 @@ static gr_status alloc_for_graph(gr_allocator *allocator, const gr_stream_state 
     return status;
 }
 
-static gr_status take_once(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
-                           bool zeroed, gr_memory *out, gr_error *error) {
+static gr_status alloc_once(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
+                            bool zeroed, gr_memory *out, gr_error *error) {
     gr_backend *backend = allocator->free_list.backend;
     *out = (gr_memory){.stream_state = *stream_state};
     if (stream_state->capture != 0 && zeroed && bytes > GR_ZEROED_BYTES)
@@ -138,11 +142,11 @@ static gr_status take_once(gr_allocator *allocator, const gr_stream_state *strea
         return alloc_for_graph(allocator, stream_state, zeroed ? GR_ZEROED_BYTES : bytes, zeroed,
                                &out->address, error);
     if (!zeroed || bytes > GR_ZEROED_BYTES || backend->detects_out_of_bounds)
-        return take(backend, stream_state, bytes, zeroed, &out->address, error);
+        return alloc(backend, stream_state, bytes, zeroed, &out->address, error);
     const gr_status status = gr_free_list_acquire(&allocator->free_list, &zeroed_pieces, GR_ZEROED_BYTES,
                                                   stream_state, &out->cached, error);
     if (status == GR_OK)
-        out->address = ((piece *)out->cached)->address;
+        out->address = ((zeroed_workspace *)out->cached)->address;
     return status;
 }
 
@@ -151,8 +155,8 @@ bool gr_allocator_reclaim(gr_allocator *allocator, unsigned attempt) {
     if (attempt > 0)
         return attempt == 1 && gr_release_caches(backend);
     gr_allocation_list_collect(allocator->allocations);
-    if (backend->trim != NULL)
-        backend->trim(backend);
+    if (backend->release_cached != NULL)
+        backend->release_cached(backend);
     return true;
 }
 
@@ -167,10 +171,10 @@ gr_status gr_allocator_alloc(gr_allocator *allocator, gr_stream stream, size_t b
 
 gr_status gr_memory_alloc(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
                           bool zeroed, gr_memory *out, gr_error *error) {
-    gr_status status = take_once(allocator, stream_state, bytes, zeroed, out, error);
+    gr_status status = alloc_once(allocator, stream_state, bytes, zeroed, out, error);
     for (unsigned i = 0;
          status == GR_ERR_MEMORY && stream_state->capture == 0 && gr_allocator_reclaim(allocator, i); ++i)
-        status = take_once(allocator, stream_state, bytes, zeroed, out, error);
+        status = alloc_once(allocator, stream_state, bytes, zeroed, out, error);
     return status;
 }
 

@@ -1,3 +1,4 @@
+/* Opening and closing devices, the registry, the locks around fork(), and the order between streams. */
 #include "device/device.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ void gr_device_close(gr_device *device) {
 }
 
 int gr_device_slot(gr_device_kind kind, long index) {
-    const bool cuda = kind == GR_DEVICE_CUDA; /* any other is the simulator */
+    const bool cuda = kind == GR_DEVICE_CUDA; /* otherwise the simulator */
     if (index < 0 || index >= (cuda ? GR_MAX_CUDA_DEVICES : GR_MAX_SIM_DEVICES))
         return -1;
     return (int)index + (cuda ? GR_MAX_SIM_DEVICES : 0);
@@ -65,7 +66,7 @@ void gr_registry_close(gr_registry *registry) {
     memset(registry, 0, sizeof *registry);
 }
 
-void gr_registry_trim(gr_registry *registry) {
+void gr_registry_release_cached(gr_registry *registry) {
     pthread_mutex_lock(&registry->lock); /* devices stay open until the registry closes */
     gr_device *devices[GR_DEVICES];
     memcpy(devices, registry->devices, sizeof devices);
@@ -75,25 +76,25 @@ void gr_registry_trim(gr_registry *registry) {
             gr_allocator_clear(&devices[i]->allocator);
 }
 
-static void device_hold(gr_device *device, bool taken) {
+static void device_lock_for_fork(gr_device *device, bool taken) {
     if (device == NULL)
         return;
     gr_backend *backend = device->backend;
     pthread_mutex_t *const locks[] = {&device->kernels.lock, &device->allocator.free_list.lock};
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; ++i)
         (taken ? pthread_mutex_lock : pthread_mutex_unlock)(locks[i]);
-    if (backend->hold != NULL)
-        backend->hold(backend, taken);
+    if (backend->lock_for_fork != NULL)
+        backend->lock_for_fork(backend, taken);
 }
 
-void gr_registry_hold(gr_registry *registry, bool taken) {
+void gr_registry_lock_for_fork(gr_registry *registry, bool taken) {
     if (registry->image_folder == NULL)
         return;
     if (taken)
         pthread_mutex_lock(&registry->lock);
     for (int i = 0; i < GR_DEVICES; ++i)
-        device_hold(registry->devices[i], taken);
-    gr_cuda_driver_hold(taken);
+        device_lock_for_fork(registry->devices[i], taken);
+    gr_cuda_driver_lock_for_fork(taken);
     if (!taken)
         pthread_mutex_unlock(&registry->lock);
 }
@@ -137,7 +138,7 @@ gr_status gr_stream_get_state(gr_device *device, gr_stream stream, gr_stream_sta
 }
 
 typedef struct event {
-    gr_cached kept;
+    gr_cached cached;
     gr_event event;
 } event;
 
@@ -151,7 +152,7 @@ static void event_close(gr_backend *backend, gr_cached *self) {
 
 static const gr_cached_kind events = {.name = "an event",
                                       .size = sizeof(event),
-                                      .most = 16,
+                                      .max_idle = 16,
                                       .not_fork_safe = true,
                                       .open = event_open,
                                       .close = event_close};
@@ -169,14 +170,14 @@ gr_status gr_stream_wait_for(gr_device *device, gr_stream from, gr_stream to, gr
     if (status != GR_OK || before.id == after.id || before.capture != after.capture ||
         before.capture_would_invalidate || after.capture_would_invalidate)
         return status;
-    gr_cached *kept = NULL;
-    status = gr_free_list_acquire(&device->allocator.free_list, &events, 0, &any, &kept, error);
+    gr_cached *cached = NULL;
+    status = gr_free_list_acquire(&device->allocator.free_list, &events, 0, &any, &cached, error);
     if (status != GR_OK)
         return status;
-    status = streams->record(backend, from, ((event *)kept)->event, error);
+    status = streams->record(backend, from, ((event *)cached)->event, error);
     if (status == GR_OK)
-        status = streams->wait_event(backend, to, ((event *)kept)->event, error);
-    gr_free_list_release(&device->allocator.free_list, kept, status == GR_OK);
+        status = streams->wait_event(backend, to, ((event *)cached)->event, error);
+    gr_free_list_release(&device->allocator.free_list, cached, status == GR_OK);
     return status;
 }
 
@@ -199,11 +200,13 @@ gr_status gr_allocation_new(gr_device *device, gr_stream stream, size_t bytes, g
                : status;
 }
 
-gr_status gr_allocation_move(gr_device *device, gr_allocation *block, gr_error *error) {
+gr_status gr_allocation_move(gr_device *device, gr_allocation *allocation, gr_error *error) {
     gr_backend *backend = device->backend;
-    if (block->stream_state.capture != 0) /* whose end the graph orders */
+    if (allocation->stream_state.capture != 0) /* the graph orders its end */
         return GR_OK;
-    const gr_status status = gr_stream_wait_for(device, block->stream_state.stream, backend->own, error);
-    return status == GR_OK ? backend->streams->get_state(backend, backend->own, &block->stream_state, error)
+    const gr_status status =
+        gr_stream_wait_for(device, allocation->stream_state.stream, backend->internal_stream, error);
+    return status == GR_OK ? backend->streams->get_state(backend, backend->internal_stream,
+                                                         &allocation->stream_state, error)
                            : status;
 }

@@ -1,3 +1,4 @@
+/* The free list: a mutex-protected list in order of release. */
 #include "device/free_list.h"
 
 #include <stdlib.h>
@@ -31,8 +32,8 @@ static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes
     return self->kind == kind && self->bytes == bytes && self->stream_state.id == stream;
 }
 
-static gr_cached *take_idle(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
-                            uint64_t stream) {
+static gr_cached *pop_idle(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
+                           uint64_t stream) {
     gr_cached **place = &free_list->idle;
     pthread_mutex_lock(&free_list->lock);
     while (*place != NULL && !fits(*place, kind, bytes, stream))
@@ -47,7 +48,7 @@ static gr_cached *take_idle(gr_free_list *free_list, const gr_cached_kind *kind,
 gr_status gr_free_list_acquire(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
                                const gr_stream_state *stream_state, gr_cached **out, gr_error *error) {
     gr_cached *self;
-    while ((self = take_idle(free_list, kind, bytes, stream_state->id)) != NULL) {
+    while ((self = pop_idle(free_list, kind, bytes, stream_state->id)) != NULL) {
         if (!kind->not_fork_safe || self->process == gr_process()) {
             *out = self;
             return GR_OK;
@@ -81,7 +82,7 @@ void gr_free_list_release(gr_free_list *free_list, gr_cached *self, bool usable)
                 ++idle;
                 oldest = place;
             }
-        unwanted = idle > self->kind->most ? *oldest : NULL;
+        unwanted = idle > self->kind->max_idle ? *oldest : NULL;
         if (unwanted != NULL)
             *oldest = unwanted->next;
         pthread_mutex_unlock(&free_list->lock);

@@ -1,3 +1,4 @@
+/* Reads kernel files by zlib. */
 #include "device/image.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ static gr_status failed(int code, int number, const char *path, gr_error *error)
     return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
 }
 
-/* Whatever the length of the text, which the file of a packed one does not say. */
+/* Reads to the end of the file: a gzip file does not tell the length of its text. */
 static int read_all(gzFile file, char **data, size_t *size) {
     for (size_t room = 0;;) {
         if (room - *size < STEP) {
@@ -45,12 +46,12 @@ static int read_all(gzFile file, char **data, size_t *size) {
 }
 
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error) {
-    errno = ENOMEM; /* which zlib leaves as it is where it gets no memory */
+    errno = ENOMEM; /* zlib leaves errno unchanged when it gets no memory */
     gzFile file = gzopen(path, "rb");
     if (file == NULL)
         return failed(Z_ERRNO, errno, path, error);
     *size = 0;
     const int code = read_all(file, data, size), number = errno;
-    const int end = gzclose_r(file); /* says whether a packed text is whole */
+    const int end = gzclose_r(file); /* fails if the packed text is truncated */
     return code == Z_OK && end == Z_OK ? GR_OK : failed(code == Z_OK ? end : code, number, path, error);
 }

@@ -1,4 +1,4 @@
-/* Files of compiled kernels. */
+/* Reads files of compiled kernels, which may be packed by gzip. */
 #ifndef GR_DEVICE_IMAGE_H
 #define GR_DEVICE_IMAGE_H
 
@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* What a file holds, unpacked if it is packed, and a NUL. The caller frees *data, after a failure as well. */
+/* Reads a file, unpacked, with a NUL appended. The caller frees *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 
 #endif

@@ -1,3 +1,4 @@
+/* Opens the CUB library and calls its functions. */
 #include "device/library.h"
 
 #include <dlfcn.h>
@@ -6,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* It stays loaded for good, and is the same one each time: it registered its kernels with the CUDA runtime
-   inside it. */
+/* RTLD_NODELETE: the library stays loaded, as it has registered its kernels with the CUDA runtime in it. */
 static gr_status open_library(const char *folder, void **out, gr_error *error) {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/libgpureduce_cub.so", folder);
@@ -29,7 +29,7 @@ static gr_status find_symbol(void *library, const char *name, void *function, gr
     void *address = dlsym(library, name);
     if (!address)
         return gr_fail(error, GR_ERR_DEVICE, "the CUB library has no %s; reinstall gpureduce", name);
-    memcpy(function, &address, sizeof address); /* C has no conversion from data to function pointers */
+    memcpy(function, &address, sizeof address); /* ISO C has no conversion from data to function pointers */
     return GR_OK;
 }
 

@@ -1,3 +1,4 @@
+/* The callback that frees caches of other libraries. */
 #include "device/low_memory.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* The cached process number. */
 #include "device/process.h"
 
 #include <pthread.h>

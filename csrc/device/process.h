@@ -1,4 +1,5 @@
-/* The number of this process, without the system call: small calls ask for it several times. */
+/* The number of this process, cached and updated after fork(): getpid() is a system call, and small calls
+ * need the number several times. */
 #ifndef GR_DEVICE_PROCESS_H
 #define GR_DEVICE_PROCESS_H
 

@@ -1,3 +1,4 @@
+/* Opens vendor libraries and finds their functions. */
 #include "device/vendor.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,8 @@ static gr_status find(const gr_vendor *self, void *library, const gr_vendor_symb
     if (address == NULL)
         return gr_fail(error, GR_ERR_VALUE, "variant: %s needs %s: %s", self->variant, self->needed,
                        dlerror());
-    memcpy(symbol->out, &address, sizeof address); /* C has no conversion from data to function pointers */
+    memcpy(symbol->out, &address,
+           sizeof address); /* ISO C has no conversion from data to function pointers */
     return GR_OK;
 }
 

@@ -1,33 +1,34 @@
+/* Asynchronous results: small ones in mapped memory, which the host polls; otherwise a download. */
 #include "executor/async_result.h"
 
 #include <string.h>
 
 #include "executor/zero_copy.h"
 
-enum { IDLE_PLACES = 64, IDLE_ROOMS = 4 };
+enum { MAX_IDLE_SMALL = 64, MAX_IDLE_LARGE = 4 };
 
-static const gr_cached_kind places = {.name = "a result",
-                                      .size = sizeof(gr_mapped),
-                                      .most = IDLE_PLACES,
-                                      .not_fork_safe = true,
-                                      .open = gr_mapped_open,
-                                      .close = gr_mapped_close};
+static const gr_cached_kind small_results = {.name = "a result",
+                                             .size = sizeof(gr_mapped),
+                                             .max_idle = MAX_IDLE_SMALL,
+                                             .not_fork_safe = true,
+                                             .open = gr_mapped_open,
+                                             .close = gr_mapped_close};
 
-static const gr_cached_kind workspace = {.name = "results",
-                                         .size = sizeof(gr_mapped),
-                                         .most = IDLE_ROOMS,
-                                         .not_fork_safe = true,
-                                         .open = gr_mapped_open,
-                                         .close = gr_mapped_close};
+static const gr_cached_kind large_results = {.name = "results",
+                                             .size = sizeof(gr_mapped),
+                                             .max_idle = MAX_IDLE_LARGE,
+                                             .not_fork_safe = true,
+                                             .open = gr_mapped_open,
+                                             .close = gr_mapped_close};
 
-static gr_status take_place(const gr_async_result *self, gr_cached **out, gr_error *error) {
+static gr_status acquire_mapped(const gr_async_result *self, gr_cached **out, gr_error *error) {
     const gr_stream_state any = {.stream = 0};
     const bool few = self->bytes <= GR_ASYNC_RESULT_BYTES;
-    return gr_free_list_acquire(&self->device->allocator.free_list, few ? &places : &workspace,
+    return gr_free_list_acquire(&self->device->allocator.free_list, few ? &small_results : &large_results,
                                 few ? GR_ASYNC_RESULT_BYTES : GR_ASYNC_RESULT_MAX_BYTES, &any, out, error);
 }
 
-static void give_back(gr_async_result *self, bool usable) {
+static void release(gr_async_result *self, bool usable) {
     gr_workspace_free(self->device, &self->workspace, usable);
     gr_free_list_release(&self->device->allocator.free_list, (gr_cached *)self->mapped, usable);
 }
@@ -40,7 +41,7 @@ static gr_status begin(gr_async_result *self, const gr_program *program, const g
     gr_cached *cached = NULL;
     gr_status status = gr_binding_stream(self->device, binding, &stream_state, error);
     if (status == GR_OK && maps)
-        status = take_place(self, &cached, error);
+        status = acquire_mapped(self, &cached, error);
     if (status != GR_OK)
         return status;
     self->mapped = (gr_mapped *)cached;
@@ -58,7 +59,7 @@ static gr_status begin(gr_async_result *self, const gr_program *program, const g
     if (status == GR_OK)
         status = gr_program_enqueue(self->device, program, addresses, self->stream, interrupt, error);
     if (status != GR_OK)
-        give_back(self, false);
+        release(self, false);
     return status;
 }
 
@@ -86,7 +87,7 @@ gr_status gr_async_result_wait(gr_async_result *self, void *out, gr_error *error
                      : backend->download(backend, self->stream, out, self->output, self->bytes, error);
     if (status == GR_OK && mapped != NULL)
         memcpy(out, mapped->host, self->bytes);
-    give_back(self, status == GR_OK);
+    release(self, status == GR_OK);
     if (attached)
         gr_device_detach(self->device);
     return status;

@@ -1,3 +1,4 @@
+/* Copy threads: a job is a list of chunks in pieces; a mutex and two condition variables. */
 #include "executor/copy_pool.h"
 
 #include <pthread.h>
@@ -8,22 +9,23 @@
 
 #include "device/process.h"
 
-/* A chunk is cut into this many pieces, which threads take one at a time, in whole lines of a cache. */
+/* Pieces per chunk, which threads take one at a time; pieces are whole cache lines (bytes). */
 enum { PIECES = 8, LINE = 64 };
-/* Of a short array the thread that waits copies, too, while the others wake up. Of a longer one it has to
-   order the copies to the device in time. */
+/* In jobs of up to this many chunks the waiting thread copies, too, while the other threads wake up. In
+ * longer jobs it has to enqueue uploads in time. */
 enum { SHARED_CHUNKS = 4 };
 
 struct gr_copy_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work, progress; /* for the threads; for the one that waits for chunks */
+    pthread_cond_t work,
+        progress; /* work: for the pool threads; progress: for the thread that waits for chunks */
     gr_copy_job job;
-    uint64_t chunks, allowed; /* of the job */
-    uint64_t next;            /* piece that nobody has taken, of all chunks */
+    uint64_t chunks, allowed; /* of the current job */
+    uint64_t next;            /* index of the next piece to copy, counted over all chunks */
     unsigned copied[GR_COPY_MAX_STAGES];
-    unsigned busy; /* threads that copy */
+    unsigned busy; /* threads that copy at the moment */
     bool quit;
-    int process; /* that has the threads */
+    int process; /* process number: after fork() the child has no threads */
     size_t count;
     pthread_t threads[];
 };
@@ -43,7 +45,7 @@ static bool has_work(const gr_copy_pool *pool) {
     return pool->next < (pool->allowed < pool->chunks ? pool->allowed : pool->chunks) * PIECES;
 }
 
-/* Takes the next piece, and lets go of the lock while it copies. */
+/* Copies the next piece; the lock is released during the copy. */
 static void copy_next(gr_copy_pool *pool) {
     const uint64_t piece = pool->next++, chunk = piece / PIECES;
     const gr_copy_job job = pool->job;
@@ -81,7 +83,7 @@ gr_status gr_copy_pool_open(size_t threads, gr_copy_pool **out, gr_error *error)
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->progress, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    /* Signals are for the threads of the program. */
+    /* Signals are delivered to the threads of the program, not to these. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -143,13 +145,13 @@ bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds) {
     }
     const bool there = *copied == PIECES;
     if (there)
-        *copied = 0; /* the place is free to be filled again */
+        *copied = 0; /* the stage may be overwritten */
     pthread_mutex_unlock(&pool->lock);
     return there;
 }
 
 void gr_copy_pool_stop(gr_copy_pool *pool) {
-    if (pool->process != gr_process()) /* a signal handler forked in the middle of a call */
+    if (pool->process != gr_process()) /* a signal handler called fork() during the call */
         return;
     pthread_mutex_lock(&pool->lock);
     pool->chunks = 0;

@@ -1,4 +1,4 @@
-/* Threads that copy an array, chunk after chunk, into the places of a ring. */
+/* A pool of host threads that copy arrays, chunk by chunk, into the pinned stages of a staging ring. */
 #ifndef GR_EXECUTOR_COPY_POOL_H
 #define GR_EXECUTOR_COPY_POOL_H
 
@@ -12,26 +12,28 @@ enum { GR_COPY_SOURCES = 2, GR_COPY_MAX_STAGES = 16 };
 
 typedef struct gr_copy_pool gr_copy_pool;
 
-/* Chunk i of every source goes to place i % places; in a place the sources lie one behind the other. */
+/* Chunk i of every source is copied to stage i % stages. In a stage the chunks of the sources are
+ * consecutive. */
 typedef struct gr_copy_job {
     const char *from[GR_COPY_SOURCES];
     size_t sources;
-    uint64_t bytes;     /* of each source */
-    size_t chunk_bytes; /* of each source; the last chunk may be shorter */
+    uint64_t bytes;     /* bytes per source */
+    size_t chunk_bytes; /* bytes per source; the last chunk may be shorter */
     char *ring;
     size_t stages, stage_bytes;
 } gr_copy_job;
 
-/* Has as many of the threads as could be started. Without any, who waits for a chunk copies it. */
+/* Starts up to `threads` threads; fewer if the system refuses. Without threads gr_copy_pool_wait copies. */
 gr_status gr_copy_pool_open(size_t threads, gr_copy_pool **out, gr_error *error);
 void gr_copy_pool_close(gr_copy_pool *pool); /* NULL is allowed */
 
-/* One job at a time. Its chunks below `allowed` may be copied from now on. */
+/* Starts a job, one at a time. Chunks below index `allowed` may be copied. */
 void gr_copy_pool_start(gr_copy_pool *pool, const gr_copy_job *job, uint64_t allowed);
 void gr_copy_pool_allow(gr_copy_pool *pool, uint64_t allowed);
-/* Waits some time for a chunk; true once it is there. Each is asked for in turn, until it is there. */
+/* Waits up to `milliseconds` for a chunk; true if it is complete. The caller asks for chunks in order, each
+ * until it is complete. */
 bool gr_copy_pool_wait(gr_copy_pool *pool, uint64_t chunk, long milliseconds);
-/* Returns when no thread reads the sources any more. */
+/* Ends the job; returns when no thread reads the sources. */
 void gr_copy_pool_stop(gr_copy_pool *pool);
 
 #endif

@@ -1,3 +1,4 @@
+/* Chooses the transport of each call: resident, zero-copy or through the staging ring. */
 #include "executor/executor.h"
 
 #include <stdlib.h>
@@ -15,13 +16,14 @@ gr_status gr_upload(gr_device *device, const gr_source *source, gr_devptr to, gr
     return status == GR_OK ? backend->wait(backend, stream, error) : status;
 }
 
-/* What the ring has brought in place of inputs of the host. */
-typedef struct brought {
+/* A binding whose host inputs the staging ring has uploaded to device memory. */
+typedef struct staged {
     gr_binding binding;
     gr_devptr owned[GR_MAX_PROGRAM_INPUTS];
-} brought;
+} staged;
 
-static gr_status bring(gr_device *device, brought *self, const gr_interrupt *interrupt, gr_error *error) {
+static gr_status stage_inputs(gr_device *device, staged *self, const gr_interrupt *interrupt,
+                              gr_error *error) {
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i < GR_MAX_PROGRAM_INPUTS; ++i) {
         gr_source *source = &self->binding.inputs[i];
@@ -35,11 +37,12 @@ static gr_status bring(gr_device *device, brought *self, const gr_interrupt *int
     return status;
 }
 
-/* A program whose inputs the ring brings, in the default stream, as is all that reads memory of the host. */
-static gr_status run_brought(gr_device *device, const gr_program *program, const gr_binding *binding,
-                             const gr_interrupt *interrupt, gr_error *error) {
+/* Runs a program after its host inputs were uploaded by the staging ring, in the legacy default stream, as
+ * every call that reads host memory does. */
+static gr_status run_staged(gr_device *device, const gr_program *program, const gr_binding *binding,
+                            const gr_interrupt *interrupt, gr_error *error) {
     gr_backend *backend = device->backend;
-    brought self = {.binding = *binding};
+    staged self = {.binding = *binding};
     gr_stream_state stream_state;
     gr_status status = gr_device_attach(device, error);
     if (status != GR_OK)
@@ -47,7 +50,7 @@ static gr_status run_brought(gr_device *device, const gr_program *program, const
     status = gr_binding_stream(device, binding, &stream_state, error);
     self.binding.stream = 0;
     if (status == GR_OK)
-        status = bring(device, &self, interrupt, error);
+        status = stage_inputs(device, &self, interrupt, error);
     if (status == GR_OK)
         status = gr_program_run(device, program, &self.binding, interrupt, error);
     if (status == GR_OK && binding->host_out == NULL)
@@ -62,7 +65,7 @@ gr_status gr_execute_program(gr_device *device, const gr_program *program, const
                              const gr_interrupt *interrupt, gr_error *error) {
     for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
         if (gr_staging_ring_is_faster(device, &binding->inputs[i]))
-            return run_brought(device, program, binding, interrupt, error);
+            return run_staged(device, program, binding, interrupt, error);
     return gr_program_run(device, program, binding, interrupt, error);
 }
 
@@ -89,8 +92,9 @@ gr_status gr_execute_reduction(gr_device *device, const gr_chunked_reduction *re
     return status;
 }
 
-/* Words of a result in mapped memory tell each that they have come, so that they must come whole. */
-static bool is_looked_for(const gr_device *device, const gr_binding *binding, size_t item_bytes) {
+/* Whether the host can poll the results: the host tests each 32-bit word of the zero-copy result, so kernels
+ * must write it with aligned 4-byte stores. */
+static bool can_poll(const gr_device *device, const gr_binding *binding, size_t item_bytes) {
     for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
         if (binding->inputs[i].host != NULL)
             return false;
@@ -102,7 +106,7 @@ static bool is_looked_for(const gr_device *device, const gr_binding *binding, si
 gr_status gr_execute_small_results(gr_device *device, const gr_program *program, const gr_binding *binding,
                                    size_t item_bytes, const gr_interrupt *interrupt, gr_error *error) {
     gr_async_result later;
-    if (!is_looked_for(device, binding, item_bytes))
+    if (!can_poll(device, binding, item_bytes))
         return gr_execute_program(device, program, binding, interrupt, error);
     const gr_status status = gr_async_result_begin(device, program, binding, interrupt, &later, error);
     return status == GR_OK ? gr_async_result_wait(&later, binding->host_out, error) : status;

@@ -1,30 +1,32 @@
-/* Ways to feed a program: elements side by side where they are, few of them through memory that the device
-   reaches, or many in chunks that are reduced while others are on their way; any others all at once. */
+/* The executor runs programs with the transport that is fastest for their operands: resident in device
+ * memory, zero-copy through mapped pinned memory for small host arrays, or the staging ring, which overlaps
+ * the upload of large host arrays with their reduction. */
 #ifndef GR_EXECUTOR_EXECUTOR_H
 #define GR_EXECUTOR_EXECUTOR_H
 
 #include "executor/chunked.h"
 
-/* Copies bytes of the host to the device, in the order of a stream; returns when they are there. */
+/* Uploads host memory in stream order. Returns when the copy is complete. */
 gr_status gr_upload(gr_device *device, const gr_source *source, gr_devptr to, gr_stream stream,
                     const gr_interrupt *interrupt, gr_error *error);
 
-/* Runs a program of any elements. Large arrays of the host that are not pinned come through the ring. */
+/* Runs a program. Large host arrays that are not pinned are uploaded through the staging ring. */
 gr_status gr_execute_program(gr_device *device, const gr_program *program, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error);
 
-/* Reduces what `binding` says, in the way that is best. The result depends on nothing but the elements. */
+/* Runs a reduction with the fastest transport. The bits of the result do not depend on the transport. */
 gr_status gr_execute_reduction(gr_device *device, const gr_chunked_reduction *reduction,
                                const gr_binding *binding, const gr_progress *progress,
                                const gr_interrupt *interrupt, gr_error *error);
 
-/* The same of a program of all elements at once, `flow` having no plan. */
+/* Runs the program of a whole reduction, zero-copy if possible. `reduction` needs no plan. */
 gr_status gr_execute_whole(gr_device *device, const gr_chunked_reduction *reduction,
                            const gr_program *program, const gr_binding *binding,
                            const gr_interrupt *interrupt, gr_error *error);
 
-/* The same as gr_execute_program; a few results for the host, of items of so many bytes, are left where it
-   looks for them: a copy would take longer than the kernel. Kernels write each of them once. */
+/* Runs a program as gr_execute_program does. If the results for the host are small, the kernel writes them to
+ * mapped memory, where the host polls them: a copy would take longer than the kernel. `item_bytes` is the
+ * size of one result in bytes. Kernels write each result once. */
 gr_status gr_execute_small_results(gr_device *device, const gr_program *program, const gr_binding *binding,
                                    size_t item_bytes, const gr_interrupt *interrupt, gr_error *error);
 

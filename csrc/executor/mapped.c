@@ -1,3 +1,4 @@
+/* Opens and closes cached mapped host memory. */
 #include "executor/mapped.h"
 
 gr_status gr_mapped_open(gr_backend *backend, gr_cached *cached, gr_error *error) {

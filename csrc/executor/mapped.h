@@ -1,5 +1,5 @@
-/* Memory of the host that kernels reach, which a device keeps for the next call: how gr_cached_kinds of it
-   open and close. */
+/* Mapped pinned host memory, which kernels access by its device address. A device caches it for later calls:
+ * gr_mapped_open and gr_mapped_close are the functions of its gr_cached_kind. */
 #ifndef GR_EXECUTOR_MAPPED_H
 #define GR_EXECUTOR_MAPPED_H
 
@@ -8,7 +8,7 @@
 typedef struct gr_mapped {
     gr_cached cached;
     void *host;
-    gr_devptr there; /* its address on the device */
+    gr_devptr there; /* device address of `host` */
 } gr_mapped;
 
 gr_status gr_mapped_open(gr_backend *backend, gr_cached *self, gr_error *error);

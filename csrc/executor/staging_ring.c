@@ -1,3 +1,5 @@
+/* The staging ring: pinned stages, copy threads, and a copy and a compute stream that are ordered by events.
+ */
 #include "executor/staging_ring.h"
 
 #include <sched.h>
@@ -9,30 +11,30 @@
 #include "executor/zero_copy.h"
 
 enum {
-    PLACES = 8,
-    CHUNK_BYTES = 4 << 20, /* of a place in the ring: at 50 GB/s a copy of 80 us, a kernel takes 4 */
-    LEAST_CHUNK_BYTES = 256,
-    MOST_THREADS = 8, /* an H200's host copies 50 GB/s with them, and its bus takes 55 */
+    STAGES = 8,
+    CHUNK_BYTES = 4 << 20, /* bytes per stage: at 50 GB/s a copy of 80 us; the kernel takes 4 us */
+    MIN_CHUNK_BYTES = 256,
+    MAX_THREADS = 8, /* host copy threads: 8 threads of an H200's host copy 50 GB/s, the bus takes 55 GB/s */
     ALIGNMENT = 256,
-    POLL_MILLISECONDS = 50, /* between looks at signals, and between reports of progress */
+    POLL_MILLISECONDS = 50, /* between checks for signals, and between reports of progress */
     IDLE_RINGS = 2,
-    PLAIN_BYTES = 4 << 10, /* room for temporaries of programs */
+    PLAIN_BYTES = 4 << 10, /* bytes for temporary buffers of programs */
 };
 
 typedef struct gr_staging_ring {
-    gr_cached cached; /* whose bytes are those of a place */
-    char *host;       /* PLACES places, a result */
-    gr_devptr mapped; /* of `host`, or 0 */
-    gr_devptr device; /* PLACES places, what follows, a result */
-    /* For the programs. Their stream is not ordered with the default one, whose calls have memory of their
-     * own. */
+    gr_cached cached; /* cached.bytes is the size of a stage */
+    char *host;       /* pinned memory: STAGES stages, then the result */
+    gr_devptr mapped; /* device address of `host`, 0 if it is not mapped */
+    gr_devptr device; /* device memory: STAGES stages, then `zeroed`, `plain` and a result */
+    /* Workspace of the chunks' programs. Their stream is not ordered with the default stream, whose calls
+     * have other memory. */
     gr_devptr zeroed, plain;
     gr_devptr result;
     gr_stream copies, kernels;
-    gr_event copied[PLACES], reduced[PLACES]; /* what was last done to each place */
-    gr_event before;                          /* the work in the default stream when a call began */
+    gr_event copied[STAGES], reduced[STAGES]; /* last copy into each stage, last kernel that read it */
+    gr_event before; /* the end of the work that was in the default stream when the call began */
     gr_copy_pool *pool;
-    gr_program program; /* of the chunk whose launches are being ordered */
+    gr_program program; /* of the chunk that is being enqueued */
 } gr_staging_ring;
 
 typedef struct run {
@@ -43,39 +45,39 @@ typedef struct run {
     const gr_binding *binding;
     const gr_progress *progress;
     const gr_interrupt *interrupt;
-    size_t chunk_bytes; /* of one input */
+    size_t chunk_bytes; /* bytes of a chunk of one input */
     const char *from[GR_COPY_SOURCES];
-    bool pinned; /* the device copies from the array itself */
-    bool mixed;  /* one of two vectors is pinned */
+    bool pinned; /* the arrays are pinned: uploaded without staging */
+    bool mixed;  /* one of two arrays is pinned */
     uint64_t chunks;
-    uint64_t sent, freed;   /* chunks whose copies were ordered, and are done */
-    struct timespec looked; /* last, for signals */
+    uint64_t sent, freed;    /* chunks whose copies are enqueued; chunks whose copies are complete */
+    struct timespec checked; /* time of the last check for signals */
 } run;
 
-/* Whether kernels take the chunks in; else all of them go to memory that has room for them. */
-static bool takes_in(const run *self) {
+/* Whether chunks are reduced; otherwise they are uploaded to one buffer of the full size. */
+static bool reduces(const run *self) {
     return self->reduction->plan != NULL;
 }
 
-/* The environment variable makes chunks small enough for tests to have many. */
+/* Tests set the environment variable to get many chunks from small arrays. */
 static size_t stage_bytes(void) {
     const char *text = getenv("GPUREDUCE_CHUNK_BYTES");
     const unsigned long asked = text != NULL ? strtoul(text, NULL, 10) : 0;
     const size_t bytes = asked / ALIGNMENT * ALIGNMENT;
-    return bytes >= LEAST_CHUNK_BYTES && bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    return bytes >= MIN_CHUNK_BYTES && bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
 }
 
 static size_t copy_threads(void) {
     cpu_set_t cpus;
     const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    return count < MOST_THREADS ? (size_t)count : MOST_THREADS;
+    return count < MAX_THREADS ? (size_t)count : MAX_THREADS;
 }
 
 static void ring_close(gr_backend *backend, gr_cached *cached) {
     const gr_stream_ops *streams = backend->streams;
     gr_staging_ring *self = (gr_staging_ring *)cached;
     gr_copy_pool_close(self->pool);
-    for (size_t i = 0; i < PLACES; ++i) {
+    for (size_t i = 0; i < STAGES; ++i) {
         streams->event_close(backend, self->copied[i]);
         streams->event_close(backend, self->reduced[i]);
     }
@@ -89,7 +91,7 @@ static void ring_close(gr_backend *backend, gr_cached *cached) {
 static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *error) {
     const gr_stream_ops *streams = backend->streams;
     gr_staging_ring *self = (gr_staging_ring *)cached;
-    const size_t bytes = PLACES * cached->bytes;
+    const size_t bytes = STAGES * cached->bytes;
     void *host = NULL;
     gr_status status = backend->alloc(backend, bytes + GR_ZEROED_BYTES + PLAIN_BYTES + GR_RESULT_BYTES,
                                       &self->device, error);
@@ -97,11 +99,11 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
     self->plain = self->zeroed + GR_ZEROED_BYTES;
     self->result = self->plain + PLAIN_BYTES;
     if (status == GR_OK)
-        status = backend->fill(backend, 0, self->zeroed, 0, GR_ZEROED_BYTES, error);
+        status = backend->memset_async(backend, 0, self->zeroed, 0, GR_ZEROED_BYTES, error);
     if (status == GR_OK)
         status = streams->host_alloc(backend, bytes + GR_RESULT_BYTES, &host, &self->mapped, error);
     self->host = host;
-    if (self->mapped != 0) /* where the result can be looked for */
+    if (self->mapped != 0) /* where the host can poll it */
         self->result = self->mapped + bytes;
     if (status == GR_OK)
         status = streams->stream_open(backend, &self->copies, error);
@@ -109,7 +111,7 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
         status = streams->stream_open(backend, &self->kernels, error);
     if (status == GR_OK)
         status = streams->event_open(backend, &self->before, error);
-    for (size_t i = 0; status == GR_OK && i < PLACES; ++i) {
+    for (size_t i = 0; status == GR_OK && i < STAGES; ++i) {
         status = streams->event_open(backend, &self->copied[i], error);
         if (status == GR_OK)
             status = streams->event_open(backend, &self->reduced[i], error);
@@ -119,7 +121,7 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
 
 static const gr_cached_kind rings = {.name = "a ring of chunks",
                                      .size = sizeof(gr_staging_ring),
-                                     .most = IDLE_RINGS,
+                                     .max_idle = IDLE_RINGS,
                                      .not_fork_safe = true,
                                      .open = ring_open,
                                      .close = ring_close};
@@ -129,7 +131,8 @@ bool gr_staging_ring_can_reduce(const gr_device *device, const gr_chunked_reduct
     for (size_t i = 0; i < reduction->inputs; ++i)
         if (binding->inputs[i].host == NULL)
             return false;
-    /* The simulator sees an array that is one chunk at an address of its own, where it knows its ends. */
+    /* On the simulator an array of one chunk gets an allocation of its own instead, so that accesses out of
+     * bounds are detected. */
     return reduction->count * reduction->item_bytes * reduction->inputs >
            (device->backend->streams->maps ? GR_ZERO_COPY_BYTES : stage_bytes());
 }
@@ -148,7 +151,7 @@ static void describe(run *self) {
     }
     self->pinned = pinned == self->reduction->inputs;
     self->mixed = pinned > 0 && !self->pinned;
-    clock_gettime(CLOCK_MONOTONIC, &self->looked);
+    clock_gettime(CLOCK_MONOTONIC, &self->checked);
 }
 
 /* Has the threads begin, where there is something for them to copy. */
@@ -164,34 +167,34 @@ static gr_status start(const run *self, gr_error *error) {
                        .bytes = bytes,
                        .chunk_bytes = self->chunk_bytes,
                        .ring = self->ring->host,
-                       .stages = PLACES,
+                       .stages = STAGES,
                        .stage_bytes = self->ring->cached.bytes};
     memcpy(job.from, self->from, sizeof job.from);
-    gr_copy_pool_start(self->ring->pool, &job, PLACES);
+    gr_copy_pool_start(self->ring->pool, &job, STAGES);
     return GR_OK;
 }
 
 /* The streams begin after what other libraries have put into the default stream. */
-static gr_status follow_default(const run *self, gr_error *error) {
+static gr_status wait_for_default_stream(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_staging_ring *ring = self->ring;
     gr_status status = backend->streams->record(backend, 0, ring->before, error);
     if (status == GR_OK)
         status = backend->streams->wait_event(backend, ring->copies, ring->before, error);
-    if (status == GR_OK && takes_in(self))
+    if (status == GR_OK && reduces(self))
         status = backend->streams->wait_event(backend, ring->kernels, ring->before, error);
     return status;
 }
 
 /* From time to time: stops for a signal, reports progress. */
-static gr_status look(run *self, gr_error *error) {
+static gr_status check_interrupt(run *self, gr_error *error) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    const double passed = (double)(now.tv_sec - self->looked.tv_sec) * 1e3 +
-                          (double)(now.tv_nsec - self->looked.tv_nsec) * 1e-6;
+    const double passed = (double)(now.tv_sec - self->checked.tv_sec) * 1e3 +
+                          (double)(now.tv_nsec - self->checked.tv_nsec) * 1e-6;
     if (passed < POLL_MILLISECONDS)
         return GR_OK;
-    self->looked = now;
+    self->checked = now;
     if (self->interrupt != NULL && self->interrupt->pending(self->interrupt->arg))
         return gr_fail(error, GR_ERR_INTERRUPTED, "interrupted while the array was on its way");
     const gr_progress *progress = self->progress;
@@ -202,57 +205,57 @@ static gr_status look(run *self, gr_error *error) {
     return GR_OK;
 }
 
-/* Counts the places that are free again; waits until chunk `wanted` has one. */
-static gr_status free_places(run *self, uint64_t wanted, gr_error *error) {
+/* Counts the stages whose copies are complete; waits until there is a stage for chunk `wanted`. */
+static gr_status reclaim_stages(run *self, uint64_t wanted, gr_error *error) {
     gr_backend *backend = self->backend;
     const uint64_t before = self->freed;
     gr_status status = GR_OK;
     while (status == GR_OK && self->freed < self->sent) {
-        const gr_event event = self->ring->copied[self->freed % PLACES];
+        const gr_event event = self->ring->copied[self->freed % STAGES];
         bool done = false;
-        status = backend->streams->event_done(backend, event, wanted >= self->freed + PLACES, &done, error);
+        status = backend->streams->event_done(backend, event, wanted >= self->freed + STAGES, &done, error);
         if (status != GR_OK || !done)
             break;
         ++self->freed;
     }
     if (self->freed != before && !self->pinned)
-        gr_copy_pool_allow(self->ring->pool, self->freed + PLACES);
+        gr_copy_pool_allow(self->ring->pool, self->freed + STAGES);
     return status;
 }
 
-static gr_chunk_range part_of(const run *self, uint64_t chunk) {
-    const uint64_t most = self->chunk_bytes / self->reduction->item_bytes, first = chunk * most;
+static gr_chunk_range range_of(const run *self, uint64_t chunk) {
+    const uint64_t capacity = self->chunk_bytes / self->reduction->item_bytes, first = chunk * capacity;
     const uint64_t left = self->reduction->count - first;
     return (gr_chunk_range){
-        .first = first, .count = left < most ? left : most, .total = self->reduction->count};
+        .first = first, .count = left < capacity ? left : capacity, .total = self->reduction->count};
 }
 
-/* Orders the copies of a chunk to the device, out of pinned memory. */
-static gr_status order_copies(const run *self, uint64_t chunk, gr_error *error) {
+/* Enqueues the uploads of a chunk from pinned memory. */
+static gr_status enqueue_copies(const run *self, uint64_t chunk, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_stream_ops *streams = backend->streams;
     const gr_staging_ring *ring = self->ring;
-    const size_t stage = (size_t)(chunk % PLACES), offset = stage * ring->cached.bytes;
+    const size_t stage = (size_t)(chunk % STAGES), offset = stage * ring->cached.bytes;
     const gr_devptr to =
-        takes_in(self) ? ring->device + offset : self->binding->device_out + chunk * self->chunk_bytes;
+        reduces(self) ? ring->device + offset : self->binding->device_out + chunk * self->chunk_bytes;
     gr_status status = GR_OK;
-    if (takes_in(self) && chunk >= PLACES) /* its place may still be read */
+    if (reduces(self) && chunk >= STAGES) /* the kernel may still read the stage */
         status = streams->wait_event(backend, ring->copies, ring->reduced[stage], error);
     for (size_t i = 0; status == GR_OK && i < self->reduction->inputs; ++i) {
         const char *from = self->pinned ? self->from[i] + chunk * self->chunk_bytes
                                         : ring->host + offset + i * self->chunk_bytes;
         status = backend->upload(backend, ring->copies, to + i * self->chunk_bytes, from,
-                                 (size_t)part_of(self, chunk).count * self->reduction->item_bytes, error);
+                                 (size_t)range_of(self, chunk).count * self->reduction->item_bytes, error);
     }
     return status == GR_OK ? streams->record(backend, ring->copies, ring->copied[stage], error) : status;
 }
 
-/* Orders the program that takes a chunk in, when its copies are done. */
-static gr_status order_program(const run *self, uint64_t chunk, gr_error *error) {
+/* Enqueues the program that reduces a chunk, after its uploads. */
+static gr_status enqueue_program(const run *self, uint64_t chunk, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_staging_ring *ring = self->ring;
-    const size_t stage = (size_t)(chunk % PLACES);
-    const gr_chunk_range part = part_of(self, chunk);
+    const size_t stage = (size_t)(chunk % STAGES);
+    const gr_chunk_range part = range_of(self, chunk);
     gr_program *program = &self->ring->program;
     self->reduction->plan(self->reduction->request, &backend->info.caps, &part, program);
     gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0};
@@ -274,32 +277,32 @@ static gr_status order_program(const run *self, uint64_t chunk, gr_error *error)
 static gr_status pump(run *self, gr_error *error) {
     gr_status status = GR_OK;
     for (uint64_t chunk = 0; status == GR_OK && chunk < self->chunks; ++chunk) {
-        status = free_places(self, chunk, error);
+        status = reclaim_stages(self, chunk, error);
         while (status == GR_OK && !self->pinned &&
                !gr_copy_pool_wait(self->ring->pool, chunk, POLL_MILLISECONDS))
-            status = look(self, error);
+            status = check_interrupt(self, error);
         if (status == GR_OK)
-            status = order_copies(self, chunk, error);
-        if (status == GR_OK && takes_in(self))
-            status = order_program(self, chunk, error);
+            status = enqueue_copies(self, chunk, error);
+        if (status == GR_OK && reduces(self))
+            status = enqueue_program(self, chunk, error);
         if (status == GR_OK) {
             self->sent = chunk + 1;
-            status = look(self, error);
+            status = check_interrupt(self, error);
         }
     }
     return status;
 }
 
-/* Where the host looks for a result in mapped memory. */
+/* The result in mapped memory, which the host polls. */
 static char *host_result(const run *self) {
-    return self->ring->host + PLACES * self->ring->cached.bytes;
+    return self->ring->host + STAGES * self->ring->cached.bytes;
 }
 
-static gr_status fetch(const run *self, gr_error *error) {
+static gr_status download_result(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_staging_ring *ring = self->ring;
     void *out = self->binding->host_out;
-    if (!takes_in(self))
+    if (!reduces(self))
         return backend->wait(backend, ring->copies, error);
     if (out != NULL && ring->mapped != 0) {
         const gr_status status =
@@ -313,8 +316,8 @@ static gr_status fetch(const run *self, gr_error *error) {
                : status;
 }
 
-/* After this nothing reads the array or the ring any more, however the run went. */
-static void settle(const run *self, gr_status status) {
+/* Afterwards no thread and no stream reads the array or the ring, also after a failure. */
+static void quiesce(const run *self, gr_status status) {
     gr_backend *backend = self->backend;
     gr_error ignored;
     if (!self->pinned)
@@ -329,7 +332,8 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
                                  const gr_binding *binding, const gr_progress *progress,
                                  const gr_interrupt *interrupt, gr_error *error) {
     gr_cached *cached = NULL;
-    const gr_stream_state any = {.stream = 0}; /* a ring's own streams begin behind the default one */
+    const gr_stream_state any = {.stream =
+                                     0}; /* the streams of a ring wait for the default stream by `before` */
     gr_stream_state stream_state;
     gr_status status = gr_binding_stream(device, binding, &stream_state, error);
     if (status == GR_OK)
@@ -351,12 +355,12 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
     gr_result_poison(host_result(&self), GR_RESULT_BYTES);
     status = start(&self, error);
     if (status == GR_OK)
-        status = follow_default(&self, error);
+        status = wait_for_default_stream(&self, error);
     if (status == GR_OK)
         status = pump(&self, error);
     if (status == GR_OK)
-        status = fetch(&self, error);
-    settle(&self, status);
+        status = download_result(&self, error);
+    quiesce(&self, status);
     gr_free_list_release(&device->allocator.free_list, cached, status == GR_OK);
     const uint64_t total = reduction->count * reduction->item_bytes * reduction->inputs;
     if (status == GR_OK && progress != NULL && progress->report(progress->arg, total, total))

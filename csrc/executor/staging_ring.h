@@ -1,9 +1,8 @@
-/* Contiguous elements in host memory, reduced to one result while they are on their way to the device: chunk
-   after chunk goes through a ring of pinned memory, and a kernel takes in each as it arrives. The device
-   holds as much as the ring, however long the array is.
-
-   The result depends on the number of elements and on nothing else, as chunks have one size and are taken in
-   their order. */
+/* The staging ring: a reduction of a large host array in chunks of 4 MiB. Host threads copy each chunk to
+ * pinned memory, a copy stream uploads it, and a kernel in another stream reduces it, all three at once
+ * (software pipeline of 8 stages). Device memory is bounded by the ring, whatever the length of the array.
+ * The result depends only on the elements and their number, as chunks have one size and are reduced in order.
+ */
 #ifndef GR_EXECUTOR_STAGING_RING_H
 #define GR_EXECUTOR_STAGING_RING_H
 
@@ -12,17 +11,17 @@
 bool gr_staging_ring_can_reduce(const gr_device *device, const gr_chunked_reduction *reduction,
                                 const gr_binding *binding);
 
-/* For what gr_staging_ring_can_reduce. */
+/* Runs a reduction for which gr_staging_ring_can_reduce is true. */
 gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *reduction,
                                  const gr_binding *binding, const gr_progress *progress,
                                  const gr_interrupt *interrupt, gr_error *error);
 
-/* Whether memory of the host comes faster through the ring than by one copy of the driver, which has to bring
-   it through pinned memory, too, but does that with one thread. */
+/* Whether an upload through the ring is faster than one copy by the driver, which also goes through pinned
+ * memory, but with one thread. */
 bool gr_staging_ring_is_faster(const gr_device *device, const gr_source *source);
 
-/* Copies what gr_staging_ring_is_faster to memory of the device, which belongs to the default stream. Returns
-   when it is there. */
+/* Uploads host memory for which gr_staging_ring_is_faster is true to device memory of the legacy default
+ * stream. Returns when the copy is complete. */
 gr_status gr_staging_ring_upload(gr_device *device, const gr_source *source, gr_devptr to,
                                  const gr_interrupt *interrupt, gr_error *error);
 

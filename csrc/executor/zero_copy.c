@@ -1,3 +1,4 @@
+/* Zero-copy execution, and polling results in mapped memory. */
 #include "executor/zero_copy.h"
 
 #include <stdatomic.h>
@@ -8,20 +9,20 @@
 
 enum {
     ALIGNMENT = 256,
-    ROOM = ALIGNMENT, /* for the result; the elements come after it */
-    IDLE_DIRECTS = 16,
+    HEADER = ALIGNMENT, /* bytes before the elements: the result */
+    MAX_IDLE = 16,
     SPIN_NANOSECONDS = 100000,
-    UNWRITTEN = 0xA5, /* each byte of a result that is not there yet */
+    UNWRITTEN = 0xA5, /* poison: the value of each byte before the kernel writes it */
 };
 
-/* Of mapped memory: the result, then the elements. It is free again when the result is there, whatever the
-   stream. */
-static const gr_cached_kind directs = {.name = "a call",
-                                       .size = sizeof(gr_mapped),
-                                       .most = IDLE_DIRECTS,
-                                       .not_fork_safe = true,
-                                       .open = gr_mapped_open,
-                                       .close = gr_mapped_close};
+/* Mapped memory with the result, then the elements. It can be reused by any stream as soon as the result is
+ * complete. */
+static const gr_cached_kind zero_copy_buffers = {.name = "a call",
+                                                 .size = sizeof(gr_mapped),
+                                                 .max_idle = MAX_IDLE,
+                                                 .not_fork_safe = true,
+                                                 .open = gr_mapped_open,
+                                                 .close = gr_mapped_close};
 
 bool gr_zero_copy_can_run(const gr_device *device, const gr_chunked_reduction *reduction,
                           const gr_binding *binding) {
@@ -34,8 +35,8 @@ bool gr_zero_copy_can_run(const gr_device *device, const gr_chunked_reduction *r
     return !of_host || reduction->count * reduction->item_bytes * reduction->inputs <= GR_ZERO_COPY_BYTES;
 }
 
-/* A result has come when none of its words looks as before; a complex number may come in parts. Where a
-   result itself looks so, the driver's word is waited for. */
+/* Whether the kernel has written all 32-bit words; the words of a complex number may arrive one by one. If
+ * the result itself contains the poison, the host waits for the stream instead. */
 static bool written(const volatile void *result, size_t bytes) {
     const volatile uint32_t *words = result;
     const volatile uint16_t *halves = result;
@@ -70,15 +71,15 @@ gr_status gr_result_spin_wait(gr_backend *backend, gr_stream stream, const void 
     return backend->wait(backend, stream, error);
 }
 
-/* Copies what lies in host memory, and runs the kernel. *pinned: another library's copy in the default stream
-   may have been writing to that memory; by now, as the kernel comes after it, no longer. Asking for it costs
-   nothing while the kernel runs. */
+/* Copies host elements to mapped memory and runs the kernel. *pinned: the source is pinned, so another
+ * library's copy in the default stream may have been writing to it while it was read. The kernel runs after
+ * that copy, so now the copy is complete. The query is free while the kernel runs. */
 static gr_status run_once(gr_device *device, const gr_chunked_reduction *reduction, const gr_program *program,
                           const gr_binding *binding, const gr_mapped *self, gr_stream stream,
                           const gr_devptr *addresses, bool *pinned, gr_error *error) {
     gr_backend *backend = device->backend;
     const size_t bytes = (size_t)reduction->count * reduction->item_bytes;
-    char *room = (char *)self->host + ROOM;
+    char *room = (char *)self->host + HEADER;
     for (size_t i = 0; i < reduction->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         if (binding->inputs[i].host != NULL)
             memcpy(room, (const char *)binding->inputs[i].host + binding->inputs[i].origin, bytes);
@@ -105,17 +106,17 @@ static gr_status run_in(gr_device *device, const gr_stream_state *stream_state,
     gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0};
     gr_workspace workspace = {.count = 0};
     gr_cached *cached = NULL;
-    gr_status status = gr_free_list_acquire(free_list, &directs, ROOM + GR_ZERO_COPY_BYTES + ALIGNMENT, &any,
-                                            &cached, error);
+    gr_status status = gr_free_list_acquire(free_list, &zero_copy_buffers,
+                                            HEADER + GR_ZERO_COPY_BYTES + ALIGNMENT, &any, &cached, error);
     if (status != GR_OK)
         return status;
     const gr_mapped *self = (const gr_mapped *)cached;
-    gr_devptr room = self->there + ROOM;
+    gr_devptr room = self->there + HEADER;
     for (size_t i = 0; i < reduction->inputs; ++i, room += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
         inputs[i] = binding->inputs[i].host != NULL ? room : binding->inputs[i].origin;
     gr_program_bind(program, inputs, self->there, addresses);
     status = gr_workspace_alloc(device, stream_state, program, false, addresses, &workspace, error);
-    bool again = true; /* where pinned: rare, and right the second time */
+    bool again = true; /* if the source is pinned, run once more: its elements are complete now */
     for (int run = 0; status == GR_OK && again && run < 2; ++run)
         status = run_once(device, reduction, program, binding, self, stream_state->stream, addresses, &again,
                           error);

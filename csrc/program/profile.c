@@ -1,3 +1,5 @@
+/* Profiles of launches on the simulator: creates the observers of each launch, and keeps them with what the
+ * kernel printed. */
 #include "program/profile.h"
 
 #include <stdlib.h>
@@ -6,7 +8,7 @@
 static void observed_free(gr_observed *observed) {
     ptx_counters_free(observed->counters);
     ptx_racecheck_free(observed->races);
-    ptx_access_log_free(observed->visits);
+    ptx_access_log_free(observed->accesses);
     ptx_trace_free(observed->trace);
     free(observed->printed);
     free(observed);
@@ -19,8 +21,8 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
     if (status == PTX_OK && profile->look_for_races)
         status = ptx_racecheck_create(kernel, &observed->races, &failed);
-    if (status == PTX_OK && profile->watched & GR_WATCH_VISITS)
-        status = ptx_access_log_create(profile->timeline_block, &observed->visits, &failed);
+    if (status == PTX_OK && profile->watched & GR_WATCH_ACCESSES)
+        status = ptx_access_log_create(profile->timeline_block, &observed->accesses, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_STEPS)
         status = ptx_trace_create(profile->timeline_block, &observed->trace, &failed);
     return gr_sim_check(status, &failed, error);
@@ -58,8 +60,8 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
     observed->observers[count++] = ptx_counters_observer(observed->counters);
     if (observed->races != NULL)
         observed->observers[count++] = ptx_racecheck_observer(observed->races);
-    if (observed->visits != NULL)
-        observed->observers[count++] = ptx_access_log_observer(observed->visits);
+    if (observed->accesses != NULL)
+        observed->observers[count++] = ptx_access_log_observer(observed->accesses);
     if (observed->trace != NULL)
         observed->observers[count++] = ptx_trace_observer(observed->trace);
     config->observers = observed->observers;

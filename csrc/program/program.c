@@ -1,3 +1,4 @@
+/* Building programs, assigning addresses to their buffers, and allocating their workspace. */
 #include "program/program.h"
 
 #include <stdlib.h>
@@ -41,13 +42,13 @@ uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t byte
 
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes) {
     if (program->step_count == GR_MAX_STEPS || bytes > GR_PARAM_CAPACITY - program->param_bytes) {
-        program->full = true; /* the caller goes on with a step that will not run */
+        program->full = true; /* the caller fills in a step that never runs */
         program->step_count = program->param_bytes = 0;
     }
     gr_step *step = &program->steps[program->step_count++];
     *step = (gr_step){.kind = kind, .params = program->param_bytes, .param_bytes = bytes};
     memcpy(program->params + step->params, params, bytes);
-    program->param_bytes = round_up(step->params + bytes, 64); /* as tensor maps want it */
+    program->param_bytes = round_up(step->params + bytes, 64); /* CUtensorMap needs 64-byte alignment */
     return step;
 }
 
@@ -93,10 +94,12 @@ void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devp
     }
 }
 
-/* All buffers of a kind in one piece of memory; each on its own where the backend then sees who leaves it. */
-static gr_status take(gr_device *device, const gr_stream_state *stream_state, const gr_program *program,
-                      gr_buffer_kind kind, gr_devptr *addresses, gr_workspace *workspace, gr_error *error) {
-    const bool apart = device->backend->detects_out_of_bounds;
+/* Sub-allocates all buffers of a kind from one allocation. On the simulator each buffer has an allocation of
+ * its own, so that accesses out of bounds are detected. */
+static gr_status alloc_buffers(gr_device *device, const gr_stream_state *stream_state,
+                               const gr_program *program, gr_buffer_kind kind, gr_devptr *addresses,
+                               gr_workspace *workspace, gr_error *error) {
+    const bool separate = device->backend->detects_out_of_bounds;
     const size_t all = gr_program_pack(program, kind, 0, addresses);
     for (size_t i = 0; i < program->buffer_count; ++i) {
         const gr_buffer *buffer = &program->buffers[i];
@@ -104,13 +107,13 @@ static gr_status take(gr_device *device, const gr_stream_state *stream_state, co
             continue;
         gr_memory *memory = &workspace->held[workspace->count];
         const gr_status status =
-            gr_memory_alloc(&device->allocator, stream_state, apart ? buffer->bytes : all,
+            gr_memory_alloc(&device->allocator, stream_state, separate ? buffer->bytes : all,
                             kind == GR_BUFFER_ZEROED, memory, error);
         if (status != GR_OK)
             return status;
         ++workspace->count;
         addresses[i] = memory->address;
-        if (!apart) {
+        if (!separate) {
             gr_program_pack(program, kind, memory->address, addresses);
             break;
         }
@@ -125,7 +128,7 @@ gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_st
     gr_status status = GR_OK;
     workspace->count = 0;
     for (size_t i = 0; status == GR_OK && i < (output ? 3 : 2); ++i)
-        status = take(device, stream_state, program, kinds[i], addresses, workspace, error);
+        status = alloc_buffers(device, stream_state, program, kinds[i], addresses, workspace, error);
     return status;
 }
 

@@ -1,5 +1,6 @@
-/* A plan as data: buffers, and steps that work on them in order. Planners of all ladders make programs; run.c
-   is where they run, and time.c where they are timed, on any device. */
+/* A program is the plan of a call as data: buffers, and steps (kernel launches, memsets, small uploads, calls
+ * of vendor libraries) in the order of execution. The planners of all ladders make programs. run.c executes a
+ * program on any device, time.c measures it. */
 #ifndef GR_PROGRAM_PROGRAM_H
 #define GR_PROGRAM_PROGRAM_H
 
@@ -12,48 +13,51 @@ enum {
     GR_MAX_STEPS = 36,
     GR_MAX_RELOCATIONS = 208,
     GR_MAX_MAPS = 4,
-    GR_PARAM_CAPACITY = 6144, /* bytes, for the parameters of all steps: two of a reduction of eight inputs */
+    GR_PARAM_CAPACITY =
+        6144, /* bytes for the parameters of all steps: two passes of a reduction with eight inputs */
 };
 
 typedef enum gr_buffer_kind {
-    GR_BUFFER_INPUT,     /* the caller's, which `number` counts */
-    GR_BUFFER_OUTPUT,    /* of the results: the caller's, or for the host */
-    GR_BUFFER_TEMPORARY, /* for the time of the program */
-    GR_BUFFER_ZEROED,    /* the same, but zero before and after it */
+    GR_BUFFER_INPUT,     /* memory of the caller; `number` is its index in gr_binding.inputs */
+    GR_BUFFER_OUTPUT,    /* results: memory of the caller, or of the workspace if the host receives them */
+    GR_BUFFER_TEMPORARY, /* workspace memory, uninitialised */
+    GR_BUFFER_ZEROED,    /* workspace memory that is zero before the program runs and after it */
 } gr_buffer_kind;
 
 typedef struct gr_buffer {
     gr_buffer_kind kind;
     uint32_t number;
-    size_t bytes; /* not of inputs */
+    size_t bytes; /* size; unused for inputs */
 } gr_buffer;
 
 typedef enum gr_step_kind {
-    GR_STEP_LAUNCH,        /* a kernel */
-    GR_STEP_MEMCPY_INLINE, /* a few bytes, its parameters, go to the start of a buffer */
-    GR_STEP_MEMSET,        /* every byte of a buffer becomes its one parameter */
-    GR_STEP_LIBRARY,       /* a library launches by itself; its parameters begin with a gr_library_call */
+    GR_STEP_LAUNCH,        /* a kernel launch */
+    GR_STEP_MEMCPY_INLINE, /* copies the parameters of the step (a few bytes) to the start of a buffer */
+    GR_STEP_MEMSET,        /* sets every byte of a buffer to the one parameter */
+    GR_STEP_LIBRARY, /* a vendor library launches its own kernels; the parameters begin with a gr_library_call
+                      */
 } gr_step_kind;
 
 typedef struct gr_step {
     gr_step_kind kind;
-    uint32_t buffer;     /* of a FILL or PAINT */
-    gr_kernel_id kernel; /* of a LAUNCH; of a LIBRARY the function */
-    gr_kernel *found;    /* takes the place of `kernel` where it is no kernel of the package */
-    uint32_t grid[3], block[3], cluster[3]; /* 0 is as good as 1 */
+    uint32_t buffer;     /* destination of a MEMCPY_INLINE or MEMSET */
+    gr_kernel_id kernel; /* the kernel of a LAUNCH; the function of a LIBRARY, for messages */
+    gr_kernel *found;    /* a kernel that is loaded already, used instead of `kernel`: user kernels */
+    uint32_t grid[3], block[3], cluster[3]; /* 0 counts as 1 */
     uint32_t shared_bytes;
-    bool pdl, one_param; /* as in gr_launch */
+    bool pdl, one_param; /* see gr_launch */
     size_t serialized_offset;
     size_t params, param_bytes;
 } gr_step;
 
-/* Where in the parameters the address of a buffer goes. */
+/* A relocation: where in the parameters the address of a buffer is written before the launch. */
 typedef struct gr_relocation {
     size_t offset;
     uint32_t buffer;
 } gr_relocation;
 
-/* Where in the parameters a tensor map goes. The tensor's address counts from the start of a buffer. */
+/* Where in the parameters a tensor map (CUtensorMap) is written before the launch. The address in `tensor` is
+ * an offset from the start of the buffer. */
 typedef struct gr_map {
     size_t offset;
     uint32_t buffer;
@@ -62,7 +66,7 @@ typedef struct gr_map {
 
 typedef struct gr_program {
     size_t buffer_count, step_count, relocation_count, map_count, param_bytes;
-    bool full; /* something did not fit: running it fails */
+    bool full; /* a step, buffer or relocation exceeded a capacity: running the program fails */
     gr_buffer buffers[GR_MAX_BUFFERS];
     gr_step steps[GR_MAX_STEPS];
     gr_relocation relocations[GR_MAX_RELOCATIONS];
@@ -70,11 +74,12 @@ typedef struct gr_program {
     _Alignas(16) char params[GR_PARAM_CAPACITY];
 } gr_program;
 
-/* On the heap, as a thread's stack may be small. Freed by free(); NULL with the error recorded. */
+/* Allocates on the heap, as the stack of a thread may be small. The caller calls free(). Returns NULL after
+ * an error. */
 gr_program *gr_program_new(gr_error *error);
 
-/* Making one. Steps are appended; a place or a map belongs to the step appended last, `offset` counts in its
- * parameters. */
+/* Building a program. A relocation or a tensor map belongs to the step that was appended last; `offset`
+ * counts bytes from the start of the parameters of that step. */
 void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
@@ -82,14 +87,15 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
 
-/* Gives the buffers of one kind addresses one behind the other, from `base` on; returns the bytes they take.
- */
+/* Assigns consecutive addresses from `base` on to the buffers of one kind, each aligned to 256 bytes. Returns
+ * the total size in bytes. */
 size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses);
-/* Gives every input its address, and the output unless that is 0. */
+/* Assigns the addresses of the inputs, and of the output unless that is 0. */
 void gr_program_bind(const gr_program *program, const gr_devptr *inputs, gr_devptr output,
                      gr_devptr *addresses);
 
-/* Memory for what a program itself needs, and for its output if `output`; writes to addresses[buffer]. */
+/* The workspace of a program: its temporary and zeroed buffers, and its output buffer if `output` is true.
+ * gr_workspace_alloc writes their addresses to addresses[buffer index]. */
 typedef struct gr_workspace {
     size_t count;
     gr_memory held[GR_MAX_BUFFERS];
@@ -100,54 +106,55 @@ gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_st
                              gr_workspace *workspace, gr_error *error);
 void gr_workspace_free(gr_device *device, gr_workspace *workspace, bool usable);
 
-/* Writes one launch a step, whose parameters are put into `params`, program->param_bytes of them. */
+/* Writes one launch per step. The parameters, with all relocations applied, are written to `params`,
+ * program->param_bytes bytes. */
 gr_status gr_program_instantiate(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                                  gr_stream stream, gr_launch *launches, char *params, gr_error *error);
 
-/* Puts all steps into a stream, every buffer having its address. */
+/* Enqueues all steps in a stream. Every buffer must have an address. */
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                              gr_stream stream, const gr_interrupt *interrupt, gr_error *error);
 
-/* What a program works on. */
+/* The memory that a call binds to the inputs and the output of a program (I/O binding). */
 typedef struct gr_binding {
     gr_source inputs[GR_MAX_PROGRAM_INPUTS];
-    void *host_out; /* room for the results in host memory; NULL: they go to device_out */
+    void *host_out; /* destination of the results in host memory; NULL: the results stay in device_out */
     size_t out_bytes;
     gr_devptr device_out;
-    gr_stream stream; /* that the work belongs to */
+    gr_stream stream; /* stream of the caller */
 } gr_binding;
 
-/* Where the work of a binding is done: in its stream or, where something lies in host memory, which another
-   library may just be copying to, in the legacy default stream behind it. GR_ERR_VALUE for a stream that is
-   being captured, if the host has to wait. */
+/* Chooses the stream of a call: the stream of the binding or, if an operand is in host memory, the legacy
+ * default stream after it, as another library may be copying to that memory in the default stream.
+ * GR_ERR_VALUE for a stream that is being captured into a graph if the host would have to wait. */
 gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_stream_state *out,
                             gr_error *error);
 
-/* Copies what lies in host memory to the device, runs the program, and brings back what the host is to have.
-   It returns when the work is in the stream, and waits only where something lies in host memory. */
+/* Uploads operands in host memory, runs the program and downloads results for the host. Returns when the work
+ * is enqueued; waits for its end only if an operand or a result is in host memory. */
 gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
                          const gr_interrupt *interrupt, gr_error *error);
 
-/* What is timed: a program on several sets of buffers alike, one after the other, so that none is found in
- * the L2. */
+/* What gr_program_time measures: a program on several sets of equal buffers in turn, so that no set is in the
+ * L2 cache when its turn comes. */
 typedef struct gr_timing {
     size_t buffers;
-    const gr_devptr *inputs[2]; /* one a set of buffers; NULL where the program has no such input */
-    const gr_devptr *outs;      /* likewise, or NULL: one room for all */
-    size_t rounds;              /* times round all the sets in one graph */
-    size_t repeats;             /* graph replays, one figure each */
-    size_t launches;            /* how many of the program's first ones are timed; 0: all */
+    const gr_devptr *inputs[2]; /* one address per set of buffers; NULL if the program has no such input */
+    const gr_devptr *outs;      /* one address per set, or NULL: all sets share one output */
+    size_t rounds;              /* passes over all sets in one graph */
+    size_t repeats;             /* graph replays; each gives one figure */
+    size_t launches;            /* the number of launches that are measured, from the first on; 0: all */
 } gr_timing;
 
-/* GR_ERR_VALUE on a device that has no clock. */
+/* GR_ERR_VALUE on the simulator, which has no clock. */
 gr_status gr_program_clock(const gr_device *device, gr_error *error);
 
-/* Writes one figure a repeat, the mean microseconds of the program in that replay, its fills left out.
-   Asks for the clock, too. */
+/* Writes one figure per repeat: the mean time in microseconds of one execution in that graph replay, without
+ * memsets and small uploads. GR_ERR_VALUE on the simulator. */
 gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
                           double *microseconds, gr_error *error);
-/* Times the first launch of a program, and all of it, on timing->buffers copies of its one input, which lies
-   in host memory. */
+/* Measures the first launch of a program, and all launches, on timing->buffers copies of its one input, which
+ * is in host memory. */
 gr_status gr_program_time_copies(gr_device *device, const gr_program *program, const void *data, size_t bytes,
                                  const gr_timing *timing, double *first_launch, double *all_launches,
                                  gr_error *error);

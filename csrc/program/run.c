@@ -1,3 +1,5 @@
+/* Executing programs: relocations and tensor maps are filled in, launches enqueued, operands in host memory
+ * uploaded and results for the host downloaded. */
 #include <string.h>
 
 #include "program/program.h"
@@ -8,8 +10,8 @@ gr_status gr_program_instantiate(gr_device *device, const gr_program *program, c
         return gr_fail(error, GR_ERR_VALUE, "the plan needs more steps than a program has room for");
     memcpy(params, program->params, program->param_bytes);
     for (size_t i = 0; i < program->relocation_count; ++i) {
-        const gr_relocation *place = &program->relocations[i];
-        memcpy(params + place->offset, &addresses[place->buffer], sizeof addresses[0]);
+        const gr_relocation *relocation = &program->relocations[i];
+        memcpy(params + relocation->offset, &addresses[relocation->buffer], sizeof addresses[0]);
     }
     for (size_t i = 0; i < program->map_count; ++i) {
         const gr_map *map = &program->maps[i];
@@ -48,14 +50,15 @@ gr_status gr_program_instantiate(gr_device *device, const gr_program *program, c
     return GR_OK;
 }
 
-/* Does a step that is no launch. */
-static gr_status put(gr_backend *backend, const gr_program *program, const gr_step *step,
-                     const gr_devptr *addresses, gr_stream stream, const void *params, gr_error *error) {
+/* Enqueues a memset or a small upload. */
+static gr_status enqueue_copy(gr_backend *backend, const gr_program *program, const gr_step *step,
+                              const gr_devptr *addresses, gr_stream stream, const void *params,
+                              gr_error *error) {
     const gr_devptr address = addresses[step->buffer];
     return step->kind == GR_STEP_MEMCPY_INLINE
                ? backend->upload(backend, stream, address, params, step->param_bytes, error)
-               : backend->fill(backend, stream, address, *(const unsigned char *)params,
-                               program->buffers[step->buffer].bytes, error);
+               : backend->memset_async(backend, stream, address, *(const unsigned char *)params,
+                                       program->buffers[step->buffer].bytes, error);
 }
 
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
@@ -67,8 +70,9 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         const gr_step *step = &program->steps[i];
         const bool launched = step->kind == GR_STEP_LAUNCH || step->kind == GR_STEP_LIBRARY;
-        status = launched ? backend->launch(backend, &launches[i], interrupt, error)
-                          : put(backend, program, step, addresses, stream, launches[i].params, error);
+        status = launched
+                     ? backend->launch(backend, &launches[i], interrupt, error)
+                     : enqueue_copy(backend, program, step, addresses, stream, launches[i].params, error);
     }
     return status;
 }
@@ -101,10 +105,10 @@ gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_str
     return ordered == GR_OK ? gr_stream_get_state(device, 0, out, error) : ordered;
 }
 
-/* Gives the device address of the first element. What lies in host memory is copied into *owned, which is the
-   caller's to drop, also after a failure. */
-static gr_status bring(gr_device *device, gr_stream stream, const gr_source *source, gr_devptr *owned,
-                       gr_devptr *first, gr_error *error) {
+/* Returns the device address of the first element in *first. An operand in host memory is uploaded to *owned,
+ * which the caller frees, also after a failure. */
+static gr_status upload_input(gr_device *device, gr_stream stream, const gr_source *source, gr_devptr *owned,
+                              gr_devptr *first, gr_error *error) {
     gr_backend *backend = device->backend;
     *first = source->origin;
     if (source->host == NULL)
@@ -116,9 +120,9 @@ static gr_status bring(gr_device *device, gr_stream stream, const gr_source *sou
     return status;
 }
 
-/* Waits for what touches memory of the host. */
-static gr_status finish(gr_backend *backend, const gr_program *program, const gr_binding *binding,
-                        const gr_devptr *addresses, gr_stream stream, gr_error *error) {
+/* Downloads results for the host, and waits while host memory is in use. */
+static gr_status download_results(gr_backend *backend, const gr_program *program, const gr_binding *binding,
+                                  const gr_devptr *addresses, gr_stream stream, gr_error *error) {
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && binding->host_out != NULL && i < program->buffer_count; ++i)
         if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
@@ -140,7 +144,8 @@ static gr_status run_in(gr_device *device, const gr_stream_state *stream_state, 
     for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
         const uint32_t number = program->buffers[i].number;
         if (program->buffers[i].kind == GR_BUFFER_INPUT)
-            status = bring(device, stream, &binding->inputs[number], &owned[number], &inputs[number], error);
+            status = upload_input(device, stream, &binding->inputs[number], &owned[number], &inputs[number],
+                                  error);
     }
     gr_program_bind(program, inputs, binding->device_out, addresses);
     if (status == GR_OK)
@@ -149,7 +154,7 @@ static gr_status run_in(gr_device *device, const gr_stream_state *stream_state, 
     if (status == GR_OK)
         status = gr_program_enqueue(device, program, addresses, stream, interrupt, error);
     if (status == GR_OK)
-        status = finish(backend, program, binding, addresses, stream, error);
+        status = download_results(backend, program, binding, addresses, stream, error);
     for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
         backend->streams->free_async(backend, stream, owned[i]);
     gr_workspace_free(device, &workspace, status == GR_OK);

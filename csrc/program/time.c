@@ -1,13 +1,15 @@
+/* Measuring programs: launches over rotating buffers in a CUDA graph, replayed several times. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "program/program.h"
 
-/* Lays out the program on one set of buffers, and drops its fills and what is not timed. */
-static gr_status lay_out_set(gr_device *device, const gr_program *program, const gr_timing *timing,
-                             size_t set, const gr_devptr *workspace, gr_launch *launches, char *params,
-                             size_t *count, gr_error *error) {
-    const size_t most = timing->launches > 0 ? timing->launches : GR_MAX_STEPS;
+/* Instantiates the program on one set of buffers, and removes small uploads, memsets and launches that are
+ * not measured. */
+static gr_status instantiate_set(gr_device *device, const gr_program *program, const gr_timing *timing,
+                                 size_t set, const gr_devptr *workspace, gr_launch *launches, char *params,
+                                 size_t *count, gr_error *error) {
+    const size_t max_launches = timing->launches > 0 ? timing->launches : GR_MAX_STEPS;
     gr_devptr inputs[GR_MAX_PROGRAM_INPUTS] = {0}, addresses[GR_MAX_BUFFERS];
     gr_launch all[GR_MAX_STEPS];
     memcpy(addresses, workspace, sizeof addresses);
@@ -16,13 +18,13 @@ static gr_status lay_out_set(gr_device *device, const gr_program *program, const
     gr_program_bind(program, inputs, timing->outs != NULL ? timing->outs[set] : 0, addresses);
     *count = 0;
     const gr_status status = gr_program_instantiate(device, program, addresses, 0, all, params, error);
-    for (size_t i = 0; status == GR_OK && i < program->step_count && *count < most; ++i)
+    for (size_t i = 0; status == GR_OK && i < program->step_count && *count < max_launches; ++i)
         if (program->steps[i].kind != GR_STEP_MEMCPY_INLINE && program->steps[i].kind != GR_STEP_MEMSET)
             launches[(*count)++] = all[i];
     return status;
 }
 
-/* Lays out `rounds` turns over all sets of buffers as one list of launches, and times it. */
+/* Instantiates `rounds` passes over all sets of buffers as one list of launches, and measures it. */
 static gr_status time_rounds(gr_device *device, const gr_program *program, const gr_timing *timing,
                              const gr_devptr *workspace, double *microseconds, gr_error *error) {
     gr_backend *backend = device->backend;
@@ -34,15 +36,16 @@ static gr_status time_rounds(gr_device *device, const gr_program *program, const
     if (launches == NULL || params == NULL)
         status = gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu launches", runs * each);
     for (size_t i = 0; status == GR_OK && i < runs; ++i, total += each)
-        status = lay_out_set(device, program, timing, i % timing->buffers, workspace, &launches[total],
-                             &params[i * program->param_bytes], &each, error);
-    /* A library loads its kernels at their first launch, which must not be while a graph is captured. */
+        status = instantiate_set(device, program, timing, i % timing->buffers, workspace, &launches[total],
+                                 &params[i * program->param_bytes], &each, error);
+    /* A vendor library loads its kernels at their first launch, which is not possible while a graph is
+     * captured. */
     if (status == GR_OK && launches[0].library != NULL)
         status = backend->launch(backend, &launches[0], NULL, error);
     if (status == GR_OK)
         status = backend->time(backend, launches, total, timing->repeats, microseconds, error);
     for (size_t i = 0; status == GR_OK && i < timing->repeats; ++i)
-        microseconds[i] *= (double)each; /* from the mean of a launch to that of a run */
+        microseconds[i] *= (double)each; /* from the mean time per launch to the time per execution */
     free(params);
     free(launches);
     return status;

@@ -98,7 +98,7 @@ static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)
     if (state->registry.image_folder != NULL) {
         py_pending_drain(state);
         Py_BEGIN_ALLOW_THREADS;
-        gr_registry_trim(&state->registry);
+        gr_registry_release_cached(&state->registry);
         Py_END_ALLOW_THREADS;
     }
     Py_RETURN_NONE;
@@ -112,7 +112,7 @@ static PyObject *core_hold(PyObject *module, PyObject *taken) {
     if (truth < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
-    gr_registry_hold(&state->registry, truth != 0);
+    gr_registry_lock_for_fork(&state->registry, truth != 0);
     Py_END_ALLOW_THREADS;
     Py_RETURN_NONE;
 }

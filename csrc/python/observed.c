@@ -98,12 +98,12 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
 }
 
 /* (bytes, how many more there were), or None. */
-static PyObject *visits_tuple(const ptx_access_log *visits) {
-    if (visits == NULL)
+static PyObject *visits_tuple(const ptx_access_log *accesses) {
+    if (accesses == NULL)
         return Py_NewRef(Py_None);
     size_t count = 0;
     uint64_t lost = 0;
-    const ptx_logged_access *list = ptx_access_log_entries(visits, &count, &lost);
+    const ptx_logged_access *list = ptx_access_log_entries(accesses, &count, &lost);
     return Py_BuildValue("(y#K)", count > 0 ? (const char *)list : "", (Py_ssize_t)(count * sizeof *list),
                          (unsigned long long)lost);
 }
@@ -146,7 +146,7 @@ static PyObject *observed_tuple(const gr_observed *observed) {
         instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
         (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
         (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped, visits_tuple(observed->visits), trace_tuple(kernel, observed->trace),
+        (unsigned long long)dropped, visits_tuple(observed->accesses), trace_tuple(kernel, observed->trace),
         observed->printed != NULL ? observed->printed : "", (Py_ssize_t)observed->printed_bytes);
 }
 

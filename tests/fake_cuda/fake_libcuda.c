@@ -304,7 +304,7 @@ static gr_cu_result read_attributes(const gr_cu_launch_config *config, const obj
     unsigned cluster[3] = {0};
     for (unsigned i = 0; i < config->attribute_count; i++) {
         const gr_cu_launch_attribute *attribute = &config->attributes[i];
-        if (attribute->id == GR_CU_LAUNCH_OVERLAP && attribute->value.pdl == 1)
+        if (attribute->id == GR_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION && attribute->value.pdl == 1)
             launch->pdl = true;
         else if (attribute->id == GR_CU_LAUNCH_CLUSTER)
             memcpy(cluster, attribute->value.cluster, sizeof cluster);

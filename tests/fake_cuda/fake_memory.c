@@ -119,7 +119,7 @@ gr_cu_result cuMemPoolCreate(gr_cu_pool *out, const gr_cu_pool_properties *asked
     gr_cu_result result = begin(S_cuMemPoolCreate, SAFE);
     if (result != GR_CU_SUCCESS)
         return end(result);
-    if (asked->type != GR_CU_POOL_PINNED || asked->handle_types || asked->security || asked->most_bytes ||
+    if (asked->type != GR_CU_POOL_PINNED || asked->handle_types || asked->security || asked->max_bytes ||
         asked->usage || asked->location.type != GR_CU_POOL_ON_DEVICE ||
         asked->location.id != (int)(top() - state.contexts))
         return end(INVALID_VALUE);

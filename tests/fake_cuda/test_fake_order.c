@@ -71,7 +71,7 @@ static void test_order(void) {
                  {aside, aside, true}};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         const gr_cu_deviceptr memory = word();
-        CHECK_OK(cuda.fill(memory, 1, 4, pairs[i].first));
+        CHECK_OK(cuda.memset_async(memory, 1, 4, pairs[i].first));
         CHECK(read_in(pairs[i].second, memory) == (pairs[i].ordered ? 0x01010101 : 0xa5a5a5a5));
         CHECK_OK(cuda.event_record(event, pairs[i].first));
         CHECK_OK(cuda.stream_follow(pairs[i].second, event, 0));
@@ -80,7 +80,7 @@ static void test_order(void) {
     /* An event is the place where it was recorded last. */
     const gr_cu_deviceptr memory = word();
     CHECK_OK(cuda.event_record(event, aside));
-    CHECK_OK(cuda.fill(memory, 1, 4, aside));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, aside));
     CHECK_OK(cuda.stream_follow(other, event, 0));
     CHECK(read_in(other, memory) == 0xa5a5a5a5);
     CHECK_OK(cuda.free(memory)); /* waits for the device */
@@ -93,8 +93,8 @@ static void test_seeds(void) {
     for (unsigned seed = 1; seed < 20; seed++) {
         const gr_cu_deviceptr memory = word();
         fake->set_order(seed);
-        CHECK_OK(cuda.fill(memory, 1, 4, aside));
-        CHECK_OK(cuda.fill(memory, 2, 4, other));
+        CHECK_OK(cuda.memset_async(memory, 1, 4, aside));
+        CHECK_OK(cuda.memset_async(memory, 2, 4, other));
         CHECK_OK(cuda.stream_wait(aside));
         CHECK_OK(cuda.stream_wait(other));
         found |= read_in(NULL, memory) & 3;
@@ -121,7 +121,7 @@ static void test_pool(void) {
     CHECK_OK(cuda.pool_alloc(&second, 512, pool, other)); /* not yet free for others */
     CHECK_OK(cuda.pool_alloc(&third, 512, pool, aside));
     CHECK(second != first && third == first);
-    CHECK_OK(cuda.fill(third, 1, 4, aside));
+    CHECK_OK(cuda.memset_async(third, 1, 4, aside));
     CHECK(read_in(aside, third) == 0x01010101);
     CHECK_OK(cuda.pool_free(third, aside));
     CHECK_OK(cuda.stream_wait(aside));
@@ -146,7 +146,7 @@ static void test_freed_memory(void) {
     gr_cu_deviceptr memory;
     CHECK_OK(cuda.pool_alloc(&memory, 512, pool, aside));
     CHECK_OK(cuda.pool_free(memory, aside));
-    CHECK_OK(cuda.fill(memory, 1, 4, aside));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, aside));
     CHECK(cuda.stream_wait(aside) == ILLEGAL_ADDRESS);
 }
 
@@ -154,7 +154,7 @@ static void test_memory_of_another_stream(void) {
     gr_cu_pool pool = new_pool();
     gr_cu_deviceptr memory;
     CHECK_OK(cuda.pool_alloc(&memory, 512, pool, aside));
-    CHECK_OK(cuda.fill(memory, 1, 4, other));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, other));
     CHECK(cuda.stream_wait(other) == ILLEGAL_ADDRESS);
 }
 
@@ -205,7 +205,7 @@ static void test_modes(void) {
             gr_cu_deviceptr more;
             set_mode(own);
             CHECK_OK(cuda.capture_begin(aside, mode));
-            CHECK_OK(cuda.fill(memory, 1, 4, aside));
+            CHECK_OK(cuda.memset_async(memory, 1, 4, aside));
             CHECK(status_is(aside, GR_CU_CAPTURE_ACTIVE) && status_is(other, GR_CU_CAPTURE_NONE));
             CHECK(cuda.alloc(&more, 4) == (allowed ? GR_CU_SUCCESS : UNSUPPORTED));
             CHECK(status_is(aside, allowed ? GR_CU_CAPTURE_ACTIVE : GR_CU_CAPTURE_INVALIDATED));
@@ -220,10 +220,10 @@ static void test_modes(void) {
     CHECK(cuda.event_query(event) == CAPTURED_EVENT && end_capture(aside) == INVALIDATED);
     /* Work in the legacy stream: nothing to one that ignores it, too much for one that does not. */
     CHECK_OK(cuda.capture_begin(aside, GR_CU_CAPTURE_GLOBAL));
-    CHECK_OK(cuda.fill(memory, 1, 4, NULL));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, NULL));
     CHECK_OK(end_capture(aside));
     CHECK_OK(cuda.capture_begin(blocking, GR_CU_CAPTURE_RELAXED));
-    CHECK(cuda.fill(memory, 1, 4, NULL) == IMPLICIT && end_capture(blocking) == INVALIDATED);
+    CHECK(cuda.memset_async(memory, 1, 4, NULL) == IMPLICIT && end_capture(blocking) == INVALIDATED);
     CHECK(cuda.capture_begin(NULL, GR_CU_CAPTURE_RELAXED) == UNSUPPORTED);
 }
 
@@ -239,7 +239,7 @@ static void test_events_of_captures(void) {
     CHECK_OK(cuda.capture_begin(aside, GR_CU_CAPTURE_GLOBAL));
     CHECK_OK(cuda.event_record(event, aside));
     CHECK_OK(cuda.stream_follow(other, event, 0));
-    CHECK_OK(cuda.fill(memory, 1, 4, other));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, other));
     CHECK(end_capture(other) == UNMATCHED);
     CHECK(end_capture(aside) == INVALIDATED); /* for the same reason */
     CHECK(cuda.stream_follow(other, event, 0) == CAPTURED_EVENT);
@@ -247,7 +247,7 @@ static void test_events_of_captures(void) {
     CHECK_OK(cuda.capture_begin(aside, GR_CU_CAPTURE_GLOBAL));
     CHECK_OK(cuda.event_record(event, aside));
     CHECK_OK(cuda.stream_follow(other, event, 0));
-    CHECK_OK(cuda.fill(memory, 1, 4, other));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, other));
     CHECK(end_capture(aside) == UNJOINED);
 
     CHECK_OK(cuda.capture_begin(aside, GR_CU_CAPTURE_GLOBAL));
@@ -279,11 +279,11 @@ static void test_graphs(void) {
     CHECK_OK(cuda.graph_keep(captured, owner, 1, GR_CU_GRAPH_TAKES_REFERENCES));
     CHECK_OK(cuda.event_record(event, aside));
     CHECK_OK(cuda.stream_follow(other, event, 0));
-    CHECK_OK(cuda.fill(memory, 1, 4, other));
+    CHECK_OK(cuda.memset_async(memory, 1, 4, other));
     CHECK_OK(cuda.event_record(event, other));
-    CHECK_OK(cuda.fill(memory, 2, 4, aside)); /* beside the first one */
+    CHECK_OK(cuda.memset_async(memory, 2, 4, aside)); /* beside the first one */
     CHECK_OK(cuda.stream_follow(aside, event, 0));
-    CHECK_OK(cuda.fill(apart, 3, 4, aside));
+    CHECK_OK(cuda.memset_async(apart, 3, 4, aside));
     CHECK_OK(cuda.capture_end(aside, &graph));
     CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
     CHECK_OK(cuda.graph_destroy(graph));

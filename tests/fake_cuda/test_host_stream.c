@@ -102,7 +102,7 @@ static gr_status run_session(session *s, const int32_t *data, int64_t all, int64
         const void *const sources[] = {data, s->pinned, data, s->pinned, NULL};
         const int kind = i < 5 ? i : i - 5;
         if (i == 5)
-            gr_registry_trim(&s->registry);
+            gr_registry_release_cached(&s->registry);
         const bool large = kind < 2;
         status = sum(s->device, sources[kind], sources[kind] ? 0 : s->there, large ? N : SMALL,
                      large ? &watch : NULL, &got, error);

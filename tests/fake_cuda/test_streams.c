@@ -225,7 +225,7 @@ static void test_orders_between_streams(void) {
         CHECK(gr_stream_wait_for(device, (uintptr_t)reader.stream, (uintptr_t)writer.stream, &error) ==
               GR_OK);
         CHECK(waits() == before);
-        CHECK_OK(cuda.fill(writer.in, 0, sizeof *writer.pinned, writer.stream));
+        CHECK_OK(cuda.memset_async(writer.in, 0, sizeof *writer.pinned, writer.stream));
         CHECK_OK(cuda.stream_wait(writer.stream));
         CHECK_OK(cuda.download_async(found, reader.out[1], sizeof found, reader.stream));
         CHECK(memcmp(found, expected, sizeof found) == 0);
@@ -251,7 +251,7 @@ static void replay(const arrays *a, int mode) {
     CHECK_OK(cuda.capture_end(a->stream, &graph));
     CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
     CHECK_OK(cuda.graph_destroy(graph));
-    gr_registry_trim(&registry);
+    gr_registry_release_cached(&registry);
     for (int seed = 1; seed < 4; seed++) {
         enqueue_all(a, 100 + seed); /* calls of the stream between the replays */
         CHECK_OK(cuda.stream_wait(a->stream));
@@ -276,7 +276,7 @@ static void test_captures(void) {
     for (int mode = GR_CU_CAPTURE_GLOBAL; mode <= GR_CU_CAPTURE_RELAXED; mode++) {
         for (int i = 0; i < 2; i++) {
             replay(&sets[i], mode); /* the first one is the first call of all */
-            gr_registry_trim(&registry);
+            gr_registry_release_cached(&registry);
             CHECK(fake->live().owners == 0);
             CHECK(before < 0 || fake->live().allocations == before); /* a graph's memory goes with it */
             before = fake->live().allocations;
@@ -334,10 +334,10 @@ static void test_overlap_in_a_capture(void) {
     for (int i = 0; i < 2; i++) {
         CHECK_OK(cuda.capture_begin(a.stream, GR_CU_CAPTURE_RELAXED));
         if (i == 1)
-            CHECK_OK(cuda.fill(a.out[1], 1, 4, a.stream)); /* as another library's kernel */
+            CHECK_OK(cuda.memset_async(a.out[1], 1, 4, a.stream)); /* as another library's kernel */
         CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
         CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
-        CHECK_OK(cuda.fill(a.out[1], 1, 4, a.stream));
+        CHECK_OK(cuda.memset_async(a.out[1], 1, 4, a.stream));
         CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
         CHECK(sum(&b, 0, b.out[0], NULL) == GR_OK); /* of no graph, and whatever came before it */
         CHECK(sum(&a, 0, a.out[0], NULL) == GR_OK);
@@ -375,7 +375,7 @@ static void test_blocks_given_back_in_a_capture(void) {
         gr_allocation_release(legacy, false);
         CHECK_OK(cuda.capture_end(sets[i].stream, &graph));
         CHECK_OK(cuda.graph_destroy(graph));
-        gr_registry_trim(&registry);
+        gr_registry_release_cached(&registry);
         CHECK(fake->live().allocations == before);
     }
 }
@@ -454,7 +454,7 @@ static gr_status follow(const arrays *a, int number) {
 static gr_status give_back(const arrays *a, int number) {
     (void)a;
     (void)number;
-    gr_registry_trim(&registry);
+    gr_registry_release_cached(&registry);
     return GR_OK;
 }
 

@@ -45,7 +45,7 @@ MUTANTS = (
     Mutant(
         "chunks that threads bring lie one over the other",
         "csrc/executor/staging_ring.c",
-        "order_copies",
+        "enqueue_copies",
         "self->binding->device_out + chunk * self->chunk_bytes;",
         "self->binding->device_out;",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
@@ -53,7 +53,7 @@ MUTANTS = (
     Mutant(
         "memory that threads brought to is kept",
         "csrc/executor/executor.c",
-        "run_brought",
+        "run_staged",
         "backend->streams->free_async(backend, 0, self.owned[i]);",
         ";",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),

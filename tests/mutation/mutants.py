@@ -507,10 +507,10 @@ MUTANTS = (
         "a hidden wait in a call of a stream",
         "csrc/program/run.c",
         "run_in",
-        "    if (status == GR_OK)\n        status = finish(",
+        "    if (status == GR_OK)\n        status = download_results(",
         "    if (status == GR_OK && stream_state->capture == 0)\n"
         "        status = backend->wait(backend, stream, error);\n"
-        "    if (status == GR_OK)\n        status = finish(",
+        "    if (status == GR_OK)\n        status = download_results(",
         STREAMS,
     ),
 )

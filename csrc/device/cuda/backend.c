@@ -1,7 +1,6 @@
-/* The CUDA driver behind the interface of backend.h: a device's primary context, which other CUDA libraries
-   in the process share, and work in the legacy default stream, which is ordered with theirs. Every operation
-   makes the context current for its own time only, so that any thread may call and finds its own context
-   again. */
+/* The CUDA implementation of backend.h. Uses the primary context of a device, which other CUDA libraries of
+ * the process share, and the legacy default stream, which is ordered with theirs. Each operation makes the
+ * context current for its own duration, so any thread may call and finds its own context unchanged. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,7 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/stream.h"
 
-/* More than this has to be asked for by an attribute of the kernel: bytes of dynamic shared memory, blocks of
-   a cluster. */
+/* Limits beyond which a kernel needs an attribute: bytes of dynamic shared memory, blocks per cluster. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8, ALONE_PARAMS = 256 };
 
 struct gr_kernel {
@@ -24,7 +22,7 @@ struct gr_kernel {
 struct gr_module {
     gr_cu_module handle;
     const char *name;
-    pthread_mutex_t lock; /* guards the list; its kernels live until the module goes */
+    pthread_mutex_t lock; /* guards the list; the kernels live until the module is unloaded */
     gr_kernel *kernels;
 };
 
@@ -90,7 +88,7 @@ static void cuda_unload(gr_backend *base, gr_module *module) {
     free(module);
 }
 
-/* Asks the driver for a kernel; the caller owns *out. */
+/* Looks up a kernel by the driver; the caller owns *out. */
 static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *entry, gr_kernel **out,
                              gr_error *error) {
     gr_status status = gr_cuda_enter(self, error);
@@ -101,7 +99,7 @@ static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *
     int static_shared = 0;
     status = gr_cuda_check(driver, driver->module_function(&function, module->handle, entry), error,
                            "finding the kernel %s of %s", entry, module->name);
-    /* Reading an attribute also completes a lazy load, which must not happen while a graph is captured. */
+    /* Reading an attribute also completes lazy loading, which is not allowed during a capture. */
     if (status == GR_OK)
         status = gr_cuda_check(driver,
                                driver->function_get(&static_shared, GR_CU_FUNCTION_STATIC_SHARED, function),
@@ -123,7 +121,7 @@ static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *
 
 static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
                            gr_error *error) {
-    /* Before the lock: a forked child may have inherited it taken. */
+    /* Before the lock, which a forked child may have inherited locked. */
     gr_status status = gr_cuda_check_process(error);
     if (status != GR_OK)
         return status;
@@ -136,7 +134,7 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
         *place = kernel->next;
     else
         status = make_kernel(as_cuda(base), module, entry, &kernel, error);
-    if (status == GR_OK) { /* the one used last comes first */
+    if (status == GR_OK) { /* most recently used first */
         kernel->next = module->kernels;
         module->kernels = *out = kernel;
     }
@@ -144,8 +142,8 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
     return status;
 }
 
-/* Lets the kernel have the dynamic shared memory of this launch. What is set is always all that the device
-   can give, so that threads with different launches of one kernel cannot lower each other's limit. */
+/* Sets the dynamic shared memory limit of a kernel. The limit is always the maximum of the device, so that
+ * threads that launch one kernel with different sizes do not lower it for each other. */
 static gr_status permit_shared(cuda_backend *self, const gr_launch *launch, gr_error *error) {
     const gr_kernel *kernel = launch->kernel;
     if (launch->library || launch->shared_bytes + kernel->static_shared <= DEFAULT_SHARED_BYTES)
@@ -188,8 +186,8 @@ static gr_status permit(cuda_backend *self, const gr_launch *launch, gr_error *e
     return status == GR_OK ? permit_cluster(self, launch, error) : status;
 }
 
-/* Where a stream's capture has got to: its number, 0 where there is none or nobody can tell, and the node
-   that comes before what is put into it next; NULL where that is not one. */
+/* The position of a capture: its id, 0 if there is none or if it is unknown, and the last node; NULL if there
+ * is not exactly one. */
 typedef struct captured {
     uint64_t capture;
     gr_cu_graph_node last;
@@ -246,7 +244,8 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     gr_cu_launch_attribute attributes[2];
     unsigned count = 0;
     if (pdl)
-        attributes[count++] = (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_OVERLAP, .value.pdl = 1};
+        attributes[count++] =
+            (gr_cu_launch_attribute){.id = GR_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION, .value.pdl = 1};
     const uint32_t *cluster = launch->cluster;
     if (cluster_blocks(launch) > 1)
         attributes[count++] = (gr_cu_launch_attribute){
@@ -304,14 +303,14 @@ static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    gr_cu_deviceptr least = atomic_exchange(&self->least, 0);
-    gr_cu_result result = least == 0 ? driver->alloc(&least, 1) : GR_CU_SUCCESS;
+    gr_cu_deviceptr sync_probe = atomic_exchange(&self->sync_probe, 0);
+    gr_cu_result result = sync_probe == 0 ? driver->alloc(&sync_probe, 1) : GR_CU_SUCCESS;
     if (result == GR_CU_SUCCESS)
-        result = driver->free(least);
-    if (result == GR_CU_SUCCESS && driver->alloc(&least, 1) == GR_CU_SUCCESS) {
-        least = atomic_exchange(&self->least, least);
-        if (least != 0) /* of another thread */
-            driver->free(least);
+        result = driver->free(sync_probe);
+    if (result == GR_CU_SUCCESS && driver->alloc(&sync_probe, 1) == GR_CU_SUCCESS) {
+        sync_probe = atomic_exchange(&self->sync_probe, sync_probe);
+        if (sync_probe != 0) /* of another thread */
+            driver->free(sync_probe);
     }
     status = gr_cuda_check(driver, result, error, "waiting for the work on cuda:%d", base->info.index);
     return gr_cuda_leave(self, status, error);
@@ -420,8 +419,8 @@ static void cuda_close(gr_backend *base) {
         return;
     if (self->context && gr_cuda_check_process(&ignored) == GR_OK) {
         gr_cuda_memory_close(self);
-        gr_cuda_free(base, atomic_exchange(&self->least, 0));
-        base->streams->stream_close(base, base->own);
+        gr_cuda_free(base, atomic_exchange(&self->sync_probe, 0));
+        base->streams->stream_close(base, base->internal_stream);
         self->driver->context_release(self->device);
     }
     free(self);
@@ -530,8 +529,8 @@ static const gr_backend cuda_operations = {
     .free = gr_cuda_free,
     .upload = gr_cuda_upload,
     .download = gr_cuda_download,
-    .fill = gr_cuda_fill,
-    .trim = gr_cuda_trim,
+    .memset_async = gr_cuda_memset_async,
+    .release_cached = gr_cuda_release_cached,
     .load = cuda_load,
     .unload = cuda_unload,
     .find = cuda_find,
@@ -565,7 +564,7 @@ gr_status gr_backend_cuda_open(int index, gr_backend **out, gr_error *error) {
     if (status == GR_OK)
         status = gr_cuda_memory_open(self, error);
     if (status == GR_OK)
-        status = self->base.streams->stream_open(&self->base, &self->base.own, error);
+        status = self->base.streams->stream_open(&self->base, &self->base.internal_stream, error);
     if (status != GR_OK) {
         cuda_close(&self->base);
         return status;

@@ -1,11 +1,12 @@
+/* Makes the context of a CUDA device current around calls of the driver. */
 #include "device/cuda/context.h"
 
-/* What this thread has entered. */
+/* The context that this thread has made current. */
 static _Thread_local struct {
     const cuda_backend *attached;
-    int attachments; /* of it */
+    int attachments; /* nested attachments of that device */
     int depth;       /* contexts that are pushed */
-    int mode;        /* of captures, before the first of them */
+    int mode;        /* capture mode of the thread before the first of them */
 } entered;
 
 static void exchange_mode(const cuda_backend *self, int *mode) {

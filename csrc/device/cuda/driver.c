@@ -1,3 +1,4 @@
+/* Opens and initialises the CUDA driver library. */
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -11,12 +12,12 @@
 
 #include "device/process.h"
 
-/* The driver is one for the process, and so is this record of it. */
+/* The record of the driver, of which a process has one. */
 static struct {
     pthread_mutex_t lock;
     void *library;
     gr_cuda_driver table;
-    atomic_int owner; /* the process that has the driver initialise itself, or has had it; 0 before */
+    atomic_int owner; /* the process that initialises the driver or has done so; 0 before */
     bool ready;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -68,7 +69,7 @@ static gr_status initialise(gr_error *error) {
     if (result == GR_CU_NOT_INITIALIZED)
         hint = " (in a child forked from a process that used CUDA? start it with the spawn method)";
     gr_cuda_check(&driver.table, result, error, "initialising the CUDA driver%s", hint);
-    return error->status = GR_ERR_DEVICE; /* whatever the reason, there is no usable device */
+    return error->status = GR_ERR_DEVICE; /* whatever the reason, no device can be used */
 }
 
 gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
@@ -85,7 +86,7 @@ gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error) {
     return status;
 }
 
-void gr_cuda_driver_hold(bool taken) {
+void gr_cuda_driver_lock_for_fork(bool taken) {
     (taken ? pthread_mutex_lock : pthread_mutex_unlock)(&driver.lock);
 }
 

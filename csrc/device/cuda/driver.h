@@ -1,5 +1,5 @@
-/* The CUDA driver library, opened at first use. No CUDA header is needed: the few types and constants of
-   its ABI that we use are declared here. */
+/* The CUDA driver library, opened by dlopen at its first use. No CUDA header is needed: the types and
+ * constants of its ABI that are used are declared here. */
 #ifndef GR_DEVICE_CUDA_DRIVER_H
 #define GR_DEVICE_CUDA_DRIVER_H
 
@@ -21,9 +21,9 @@ typedef struct gr_cu_graph_exec_handle *gr_cu_graph_exec;
 typedef struct gr_cu_graph_node_handle *gr_cu_graph_node;
 typedef struct gr_cu_event_handle *gr_cu_event;
 typedef struct gr_cu_pool_handle *gr_cu_pool;
-typedef struct gr_cu_owner_handle *gr_cu_owner; /* a "user object": what graphs may own */
+typedef struct gr_cu_owner_handle *gr_cu_owner; /* CUuserObject: a resource that a graph owns */
 
-/* Results that are told apart; every other one is only named in a message. */
+/* Results that need their own treatment; others only appear in messages. */
 enum {
     GR_CU_SUCCESS = 0,
     GR_CU_OUT_OF_MEMORY = 2,
@@ -46,11 +46,11 @@ enum {
 enum {
     GR_CU_FUNCTION_STATIC_SHARED = 1,
     GR_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    GR_CU_FUNCTION_ANY_CLUSTER = 14, /* more blocks a cluster than every device allows */
+    GR_CU_FUNCTION_ANY_CLUSTER = 14, /* non-portable cluster sizes are allowed */
 };
 enum {
     GR_CU_POINTER_MEMORY_TYPE = 2,
-    GR_CU_POINTER_ON_DEVICE = 3, /* its address for kernels */
+    GR_CU_POINTER_ON_DEVICE = 3, /* device address */
     GR_CU_POINTER_DEVICE = 9,
     GR_CU_POINTER_RANGE_START = 11,
     GR_CU_POINTER_RANGE_BYTES = 12,
@@ -60,7 +60,8 @@ enum { GR_CU_EVENT_NO_TIMING = 2 };
 enum { GR_CU_JIT_ERROR_LOG = 5, GR_CU_JIT_ERROR_LOG_SIZE = 6 };
 enum { GR_CU_STREAM_NON_BLOCKING = 1 };
 enum { GR_CU_TENSOR_NOT_INTERLEAVED = 0, GR_CU_TENSOR_L2_128_BYTES = 2, GR_CU_TENSOR_FILL_ZERO = 0 };
-/* Whose calls a capture keeps from what may be unsafe: those of all threads, of its own, of none. */
+/* Capture modes: whose potentially unsafe calls invalidate a capture: those of all threads, of the capturing
+ * thread, of none. */
 enum { GR_CU_CAPTURE_GLOBAL = 0, GR_CU_CAPTURE_THREAD_LOCAL = 1, GR_CU_CAPTURE_RELAXED = 2 };
 enum { GR_CU_CAPTURE_NONE = 0, GR_CU_CAPTURE_ACTIVE = 1, GR_CU_CAPTURE_INVALIDATED = 2 };
 enum { GR_CU_OWNER_NO_SYNC = 1, GR_CU_GRAPH_TAKES_REFERENCES = 1 };
@@ -73,19 +74,19 @@ enum {
 
 typedef struct gr_cu_pool_properties {
     int type;         /* GR_CU_POOL_PINNED */
-    int handle_types; /* 0: shared with no other process */
+    int handle_types; /* 0: not shared with other processes */
     struct {
         int type; /* GR_CU_POOL_ON_DEVICE */
         int id;
     } location;
     void *security;
-    size_t most_bytes; /* 0: what the system allows */
+    size_t max_bytes; /* 0: the default of the system */
     unsigned short usage;
     unsigned char reserved[54];
 } gr_cu_pool_properties;
 _Static_assert(sizeof(gr_cu_pool_properties) == 88, "as the driver has it");
 
-enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_OVERLAP = 6 };
+enum { GR_CU_LAUNCH_CLUSTER = 4, GR_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
 
 typedef struct gr_cu_launch_attribute {
     int id;
@@ -105,12 +106,12 @@ typedef struct gr_cu_launch_config {
     unsigned attribute_count;
 } gr_cu_launch_config;
 
-/* Keys of the `extra` list of a launch. */
+/* Keys of the `extra` list of cuLaunchKernel. */
 #define GR_CU_LAUNCH_PARAM_END ((void *)0)
 #define GR_CU_LAUNCH_PARAM_BUFFER ((void *)(uintptr_t)1)
 #define GR_CU_LAUNCH_PARAM_BYTES ((void *)(uintptr_t)2)
 
-/* The default stream that other libraries' default streams are ordered with. */
+/* CU_STREAM_LEGACY, which is ordered with the default streams of other libraries. */
 #define GR_CU_STREAM_LEGACY ((gr_cu_stream)(uintptr_t)1)
 
 typedef struct gr_cuda_driver {
@@ -119,18 +120,18 @@ typedef struct gr_cuda_driver {
 #undef GR_CUDA_SYMBOL
 } gr_cuda_driver;
 
-/* Gives the initialised driver, which stays loaded for good. The library is libcuda.so.1, or the one that the
-   environment variable GPUREDUCE_LIBCUDA names. A failure is reported and tried afresh by the next call. */
+/* Returns the initialised driver, which stays loaded. The library is libcuda.so.1, or the file that the
+ * environment variable GPUREDUCE_LIBCUDA names. After an error the next call tries again. */
 gr_status gr_cuda_driver_get(const gr_cuda_driver **out, gr_error *error);
 
-/* Takes the driver's lock, or gives it back: a child of a fork must not find it taken, nor half a driver. */
-void gr_cuda_driver_hold(bool taken);
+/* Locks or unlocks the driver's record around fork(), so that the child inherits it unlocked and complete. */
+void gr_cuda_driver_lock_for_fork(bool taken);
 
-/* GR_ERR_DEVICE in a child forked after the driver was initialised: there it must not be called at all. */
+/* GR_ERR_DEVICE in a child that was forked after the driver was initialised: CUDA does not work there. */
 gr_status gr_cuda_check_process(gr_error *error);
 
-/* Turns a driver result into a status. On failure the message is "<what was being done>: NAME: text". Running
-   out of memory is GR_ERR_MEMORY, everything else GR_ERR_DEVICE. */
+/* Converts a result of the driver to a status. The message is "<description>: NAME: text". Out of memory is
+ * GR_ERR_MEMORY, all else GR_ERR_DEVICE. */
 gr_status gr_cuda_check(const gr_cuda_driver *driver, gr_cu_result result, gr_error *error, const char *doing,
                         ...) __attribute__((format(printf, 4, 5)));
 

@@ -1,24 +1,25 @@
+/* Device memory: plain and stream-ordered allocation, copies and memset. */
 #include "device/cuda/memory.h"
 
-/* What the pool keeps of memory that was given back, so that the next call has some at once; more goes back
-   to the driver when somebody waits for the device. */
-enum { KEPT_BYTES = 256 << 20 };
+/* Release threshold of the pool in bytes: freed memory up to this size stays in the pool for the next call;
+ * the rest returns to the driver at the next synchronization. */
+enum { RELEASE_THRESHOLD = 256 << 20 };
 
 gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
     const gr_cuda_driver *driver = self->driver;
     const int index = self->base.info.index;
     int pools = 0;
-    uint64_t kept = KEPT_BYTES;
-    int waiting = 0; /* memory that another stream freed would come with that stream's work to wait for */
+    uint64_t kept = RELEASE_THRESHOLD;
+    int waiting = 0; /* off: memory that another stream freed would make this stream wait for the other one */
     const gr_cu_pool_properties properties = {.type = GR_CU_POOL_PINNED,
                                               .location = {GR_CU_POOL_ON_DEVICE, index}};
     gr_status status =
         gr_cuda_check(driver, driver->device_attribute(&pools, GR_CU_DEVICE_MEMORY_POOLS, self->device),
                       error, "asking cuda:%d for its memory pools", index);
-    gr_devptr least = 0;
+    gr_devptr sync_probe = 0;
     if (status == GR_OK)
-        status = gr_cuda_alloc(&self->base, 1, &least, error);
-    atomic_store(&self->least, least);
+        status = gr_cuda_alloc(&self->base, 1, &sync_probe, error);
+    atomic_store(&self->sync_probe, sync_probe);
     if (status != GR_OK || !pools || (status = gr_cuda_enter(self, error)) != GR_OK)
         return status;
     status = gr_cuda_check(driver, driver->pool_create(&self->pool, &properties), error,
@@ -38,7 +39,7 @@ void gr_cuda_memory_close(cuda_backend *self) {
         GR_CUDA_RELEASE(self, self->driver->pool_destroy(self->pool));
 }
 
-/* What the driver said of an allocation. */
+/* Converts the result of an allocation; the message has the free and the total memory. */
 static gr_status check_allocated(const cuda_backend *self, gr_cu_result result, size_t bytes,
                                  gr_error *error) {
     size_t free_bytes = 0, total_bytes = 0;
@@ -58,8 +59,8 @@ gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error
     if (status != GR_OK)
         return status;
     gr_cu_deviceptr address = 0;
-    status =
-        check_allocated(self, self->driver->alloc(&address, bytes ? bytes : 16), bytes, error); /* not 0 */
+    status = check_allocated(self, self->driver->alloc(&address, bytes ? bytes : 16), bytes,
+                             error); /* cuMemAlloc refuses 0 bytes */
     status = gr_cuda_leave(self, status, error);
     if (status != GR_OK && address)
         self->driver->free(address);
@@ -74,7 +75,8 @@ void gr_cuda_free(gr_backend *base, gr_devptr address) {
         GR_CUDA_RELEASE(self, self->driver->free(address));
 }
 
-gr_status gr_cuda_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error) {
+gr_status gr_cuda_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out,
+                              gr_error *error) {
     cuda_backend *self = as_cuda(base);
     if (!self->pool)
         return gr_cuda_alloc(base, bytes, out, error);
@@ -91,7 +93,7 @@ gr_status gr_cuda_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devp
     return gr_cuda_leave(self, status, error);
 }
 
-void gr_cuda_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
+void gr_cuda_free_async(gr_backend *base, gr_stream stream, gr_devptr address) {
     cuda_backend *self = as_cuda(base);
     if (!self->pool)
         gr_cuda_free(base, address);
@@ -124,17 +126,17 @@ gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devp
     return gr_cuda_leave(self, status, error);
 }
 
-gr_status gr_cuda_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
-                       size_t bytes, gr_error *error) {
+gr_status gr_cuda_memset_async(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                               size_t bytes, gr_error *error) {
     cuda_backend *self = as_cuda(base);
     const gr_status status = GR_CUDA_CALL(
         self, error,
-        bytes ? self->driver->fill(address, value, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
+        bytes ? self->driver->memset_async(address, value, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
         "clearing %zu bytes on cuda:%d", bytes, base->info.index);
     return gr_cuda_check_stream(self, stream, status, error);
 }
 
-void gr_cuda_trim(gr_backend *base) {
+void gr_cuda_release_cached(gr_backend *base) {
     cuda_backend *self = as_cuda(base);
     if (self->pool)
         GR_CUDA_RELEASE(self, self->driver->pool_trim(self->pool, 0));

@@ -1,3 +1,4 @@
+/* Streams, events, captures and pinned memory by the CUDA driver. */
 /* Streams, events and pinned memory of the CUDA backend. */
 #include "device/cuda/stream.h"
 
@@ -38,8 +39,8 @@ static void cuda_host_free(gr_backend *base, void *memory) {
         GR_CUDA_RELEASE(self, self->driver->host_free(memory));
 }
 
-/* Of an address that it does not know the driver says zeros, asked for several attributes; asked for one it
-   fails, which compute-sanitizer reports. */
+/* For an address that it does not know the driver returns zeros if several attributes are queried. A query of
+ * one attribute fails, which compute-sanitizer reports. */
 static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
     const cuda_backend *self = as_cuda(base);
     const gr_cu_deviceptr address = (uintptr_t)memory;
@@ -60,9 +61,10 @@ static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_d
     return known;
 }
 
-/* Asking spoils no capture, of which the driver says so much of the legacy stream that it must not be used.
-   The number of that one is ours to choose. */
-static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
+/* cuStreamGetCaptureInfo invalidates no capture. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT is its answer for the
+ * legacy default stream while a blocking stream is captured. The id of the legacy default stream is 0 by
+ * definition. */
+static gr_status cuda_get_state(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
     *out = (gr_stream_state){.stream = stream <= GR_LEGACY_HANDLE ? 0 : stream};
@@ -80,7 +82,7 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_stream_state *
         capturing = GR_CU_CAPTURE_NONE;
     }
     if (result == GR_CU_SUCCESS && capturing != GR_CU_CAPTURE_NONE)
-        id = out->stream; /* to ask a stream that is captured for its number would spoil the capture */
+        id = out->stream; /* cuStreamGetId would invalidate the capture */
     else if (result == GR_CU_SUCCESS && out->stream != 0)
         result = driver->stream_id(handle, &id);
     status = gr_cuda_check(driver, result, error, "asking for stream 0x%llx of cuda:%d",
@@ -97,8 +99,8 @@ static gr_status cuda_look(gr_backend *base, gr_stream stream, gr_stream_state *
     return status;
 }
 
-static gr_status cuda_retain(gr_backend *base, const gr_stream_state *stream_state, void (*forget)(void *arg),
-                             void *arg, gr_error *error) {
+static gr_status cuda_retain_in_graph(gr_backend *base, const gr_stream_state *stream_state,
+                                      void (*forget)(void *arg), void *arg, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
     gr_status status = gr_cuda_enter(self, error);
@@ -112,7 +114,7 @@ static gr_status cuda_retain(gr_backend *base, const gr_stream_state *stream_sta
                                driver->graph_keep((gr_cu_graph)(uintptr_t)stream_state->graph, owner, 1,
                                                   GR_CU_GRAPH_TAKES_REFERENCES),
                                error, "leaving memory to a graph on cuda:%d", base->info.index);
-    const bool kept = status == GR_OK; /* then that is so, whatever comes after it */
+    const bool kept = status == GR_OK; /* the graph owns the memory, whatever fails afterwards */
     status = gr_cuda_leave(self, status, error);
     return kept ? GR_OK : status;
 }
@@ -168,7 +170,7 @@ static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event,
     return gr_cuda_check_stream(self, stream, status, error);
 }
 
-static gr_status cuda_follow(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
+static gr_status cuda_wait_event(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     const cuda_backend *self = as_cuda(base);
     const gr_status status =
         GR_CUDA_CALL(self, error, self->driver->stream_follow(gr_cuda_stream(stream), event_of(event), 0),
@@ -192,10 +194,10 @@ static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bo
 
 const gr_stream_ops gr_cuda_stream_ops = {
     .maps = true,
-    .get_state = cuda_look,
-    .alloc_async = gr_cuda_take,
-    .free_async = gr_cuda_drop,
-    .retain_in_graph = cuda_retain,
+    .get_state = cuda_get_state,
+    .alloc_async = gr_cuda_alloc_async,
+    .free_async = gr_cuda_free_async,
+    .retain_in_graph = cuda_retain_in_graph,
     .host_alloc = cuda_host_alloc,
     .host_free = cuda_host_free,
     .pinned = cuda_pinned,
@@ -204,6 +206,6 @@ const gr_stream_ops gr_cuda_stream_ops = {
     .event_open = cuda_event_open,
     .event_close = cuda_event_close,
     .record = cuda_record,
-    .wait_event = cuda_follow,
+    .wait_event = cuda_wait_event,
     .event_done = cuda_event_done,
 };

@@ -1,4 +1,4 @@
-/* What the CUDA backend does in streams. */
+/* Streams, events, captures and pinned memory of the CUDA backend. */
 #ifndef GR_DEVICE_CUDA_STREAM_H
 #define GR_DEVICE_CUDA_STREAM_H
 

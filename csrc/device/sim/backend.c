@@ -1,4 +1,5 @@
-/* The PTX simulator behind the interface of backend.h. */
+/* The simulator implementation of backend.h: memory and launches of ptxsim. All operations are synchronous.
+ */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "device/sim/backend.h"
 
 typedef struct sim_backend {
-    gr_backend base; /* first, so that a gr_backend is one of these */
+    gr_backend base; /* first member: a gr_backend * is a sim_backend * */
     ptx_memory *memory;
-    gr_sim_watch watch; /* without `prepare` there is none */
+    gr_sim_watch watch; /* unused if `prepare` is NULL */
 } sim_backend;
 
 static ptx_memory *memory_of(gr_backend *base) {
@@ -50,8 +51,8 @@ static gr_status sim_download(gr_backend *base, gr_stream stream, void *to, gr_d
     return gr_sim_check(ptx_memory_read(memory_of(base), to, from, bytes, &failed), &failed, error);
 }
 
-static gr_status sim_fill(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
-                          size_t bytes, gr_error *error) {
+static gr_status sim_memset_async(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                                  size_t bytes, gr_error *error) {
     void *values = malloc(bytes > 0 ? bytes : 1);
     if (values == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu bytes", bytes);
@@ -61,7 +62,7 @@ static gr_status sim_fill(gr_backend *base, gr_stream stream, gr_devptr address,
     return status;
 }
 
-/* A gr_module is a ptx_module and a gr_kernel a ptx_kernel: both are opaque to the callers. */
+/* A gr_module is a ptx_module, a gr_kernel a ptx_kernel. */
 static gr_status sim_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
     (void)base;
     ptx_error failed;
@@ -141,14 +142,14 @@ void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch) {
     ((sim_backend *)backend)->watch = *watch;
 }
 
-/* A launch returns when it is done. */
+/* Launches are synchronous. */
 static gr_status sim_sync(gr_backend *base, gr_error *error) {
     (void)base;
     (void)error;
     return GR_OK;
 }
 
-static void sim_hold(gr_backend *base, bool taken) {
+static void sim_lock_for_fork(gr_backend *base, bool taken) {
     ptx_memory_lock(memory_of(base), taken);
 }
 
@@ -178,24 +179,25 @@ static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_de
     return false;
 }
 
-static gr_status sim_look(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
+static gr_status sim_get_state(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
     (void)stream;
     *out = (gr_stream_state){.stream = 0};
     return sim_sync(base, error);
 }
 
-static gr_status sim_take(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out, gr_error *error) {
+static gr_status sim_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out,
+                                 gr_error *error) {
     (void)stream;
     return sim_alloc(base, bytes, out, error);
 }
 
-static void sim_drop(gr_backend *base, gr_stream stream, gr_devptr address) {
+static void sim_free_async(gr_backend *base, gr_stream stream, gr_devptr address) {
     (void)stream;
     sim_free(base, address);
 }
 
-static gr_status sim_retain(gr_backend *base, const gr_stream_state *stream_state, void (*forget)(void *arg),
-                            void *arg, gr_error *error) {
+static gr_status sim_retain_in_graph(gr_backend *base, const gr_stream_state *stream_state,
+                                     void (*forget)(void *arg), void *arg, gr_error *error) {
     (void)base;
     (void)stream_state;
     (void)forget;
@@ -203,7 +205,7 @@ static gr_status sim_retain(gr_backend *base, const gr_stream_state *stream_stat
     return gr_fail(error, GR_ERR_DEVICE, "the simulator has no graphs");
 }
 
-/* A stream, or an event. */
+/* Opens a stream or an event, which need no state. */
 static gr_status sim_begin(gr_backend *base, uint64_t *out, gr_error *error) {
     *out = 0;
     return sim_sync(base, error);
@@ -214,7 +216,7 @@ static void sim_end(gr_backend *base, uint64_t stream_or_event) {
     (void)stream_or_event;
 }
 
-static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
+static gr_status sim_wait_event(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
     (void)stream;
     (void)event;
     return sim_sync(base, error);
@@ -223,15 +225,15 @@ static gr_status sim_order(gr_backend *base, gr_stream stream, gr_event event, g
 static gr_status sim_event_done(gr_backend *base, gr_event event, bool wait, bool *done, gr_error *error) {
     *done = true;
     (void)wait;
-    return sim_order(base, 0, event, error);
+    return sim_wait_event(base, 0, event, error);
 }
 
 static const gr_stream_ops sim_stream_ops = {
     .maps = false,
-    .get_state = sim_look,
-    .alloc_async = sim_take,
-    .free_async = sim_drop,
-    .retain_in_graph = sim_retain,
+    .get_state = sim_get_state,
+    .alloc_async = sim_alloc_async,
+    .free_async = sim_free_async,
+    .retain_in_graph = sim_retain_in_graph,
     .host_alloc = sim_host_alloc,
     .host_free = sim_host_free,
     .pinned = sim_pinned,
@@ -239,8 +241,8 @@ static const gr_stream_ops sim_stream_ops = {
     .stream_close = sim_end,
     .event_open = sim_begin,
     .event_close = sim_end,
-    .record = sim_order,
-    .wait_event = sim_order,
+    .record = sim_wait_event,
+    .wait_event = sim_wait_event,
     .event_done = sim_event_done,
 };
 
@@ -258,14 +260,14 @@ static const gr_backend sim_operations = {
     .free = sim_free,
     .upload = sim_upload,
     .download = sim_download,
-    .fill = sim_fill,
+    .memset_async = sim_memset_async,
     .load = sim_load,
     .unload = sim_unload,
     .find = sim_find,
     .launch = sim_launch,
     .map_tensor = sim_map_tensor,
     .sync = sim_sync,
-    .hold = sim_hold,
+    .lock_for_fork = sim_lock_for_fork,
     .wait = sim_wait,
 };
 
@@ -274,7 +276,7 @@ gr_status gr_backend_sim_open(gr_backend **out, gr_error *error) {
     sim_backend *self = calloc(1, sizeof *self);
     if (self == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory to open the simulator");
-    /* As much memory as the machine has: more would end in the kernel's out-of-memory killer. */
+    /* Device memory is limited to the memory of the machine: beyond it the kernel would kill the process. */
     const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     const size_t memory = pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : 0;
     const gr_status status = gr_sim_check(ptx_memory_create(memory, &self->memory, &failed), &failed, error);

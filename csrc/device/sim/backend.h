@@ -1,4 +1,4 @@
-/* What the simulator's backend offers beyond backend.h: watching its launches. */
+/* The simulator backend beyond backend.h: observers of launches, and host threads. */
 #ifndef GR_DEVICE_SIM_BACKEND_H
 #define GR_DEVICE_SIM_BACKEND_H
 
@@ -11,13 +11,13 @@ typedef struct gr_sim_watch {
     void *arg;
 } gr_sim_watch;
 
-/* For a backend of one's own: `watch` sees the launches of every thread that uses it. */
+/* Sets the function that is called before the launches of all threads that use this backend. */
 void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch);
 
-/* The host threads that a launch may use: $GPUREDUCE_SIM_THREADS, or as many as there are CPUs. */
+/* Host threads per launch: $GPUREDUCE_SIM_THREADS, or the number of CPUs. */
 unsigned gr_sim_threads(void);
 
-/* Far beyond any reduction that a person waits for, so that only an endless loop meets it. */
+/* A step limit that only endless loops reach. */
 #define GR_SIM_STEP_BUDGET (UINT64_C(1) << 40)
 
 gr_status gr_sim_check(ptx_status status, const ptx_error *from, gr_error *error);

@@ -42,7 +42,7 @@ gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error) {
     const gr_status status = self->block != NULL ? gr_allocation_move(device, self->block, error) : GR_OK;
     if (status == GR_OK) {
         self->loose = false;
-        self->stream = device->backend->own;
+        self->stream = device->backend->internal_stream;
     }
     return status;
 }
