@@ -1,3 +1,5 @@
+/* Implements args.h. Names, sizes and streams are validated here once, so that the functions of the module
+   only pass C values on. */
 #include "python/args.h"
 
 #include <string.h>

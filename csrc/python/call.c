@@ -1,3 +1,5 @@
+/* Implements call.h. The result on the host has the memory order that NumPy would choose (it follows the
+   order of the input's strides), so the kept axes are sorted before the plan is made. */
 #include "python/call.h"
 
 #include <string.h>

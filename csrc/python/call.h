@@ -1,39 +1,45 @@
-/* A reduction from the arguments of Python to its result, whoever took the arguments. */
+/* One reduction over any axes, from converted arguments to its result: infers shape and dtype of the result,
+   makes the plan and runs it. Both entry points use it: the fast path in C and the one behind the Python
+   fallback. */
 #ifndef GR_PYTHON_CALL_H
 #define GR_PYTHON_CALL_H
 
 #include "exact/exact.h"
 #include "python/job.h"
 
-enum { PY_SOURCE, PY_SECOND }; /* the inputs of its job: the elements, and a mask or the other vector */
+/* Indices of the job's inputs: the elements; a mask, or the second vector of a dot product. */
+enum { PY_SOURCE, PY_SECOND };
 
 typedef struct py_call {
     py_job job;
     gr_reduction reduction;
-    PyObject *progress; /* a callback, or NULL; borrowed */
+    PyObject *progress; /* the callback, or NULL; borrowed */
     bool keepdims;
-    bool exact;            /* by exact/ rather than reduce/ */
-    uint32_t fold, blocks; /* of an exact one, as in gr_exact */
-    bool squares, states;
+    bool exact;            /* computed by exact/ instead of reduce/ */
+    uint32_t fold, blocks; /* tuning of an exact sum, as in gr_exact; 0: chosen by the planner */
+    bool squares;          /* the second vector of a dot is the first */
+    bool states;           /* the results are states of exact sums, not rounded numbers */
 } py_call;
 
-/* One of which nothing is taken yet. */
+/* Initialises an empty call. */
 void py_call_begin(py_call *self, py_state *state);
 void py_call_release(py_call *self);
 
-/* Says of which dtype and shape the result is, once operator, dtype, axes and elements are known. */
+/* Infers dtype and shape of the result from operator, dtype, axes and elements. */
 void py_call_shape(py_call *self);
 
-/* Has the results be states, which follow each other in C order; of one that is planned. */
+/* Makes the results of a planned call states of exact sums, (results, parts, words) of int64 in C order.
+   Returns the size of a state. */
 gr_exact_size py_call_shape_states(py_call *self);
 
-/* Makes the plan, of copies where the strides of arrays do not merge. -1 with an exception set. */
+/* Makes the plan. Copies host arrays first if their strides need more dimensions than the kernels have. -1
+   with an exception set. */
 int py_call_plan(py_call *self);
 
-/* What it asks for where it is an exact one; points into it. */
+/* Returns the request for exact/; it points into `self`. */
 gr_exact py_call_exact(const py_call *self);
 
-/* Runs it and returns the result, a new reference. */
+/* Runs the call. Returns a new reference to the result, or NULL with an exception set. */
 PyObject *py_call_run(py_call *self);
 
 #endif

@@ -1,4 +1,6 @@
-/* Convolutions, from the arguments of Python to their result. */
+/* conv2d: converts x, w and the options to a gr_conv, runs it and returns the result. Three entry points
+   share that conversion: the fast path that parses the public arguments in C, py_conv2d behind the Python
+   fallback, and the profiler on the simulator. */
 #include <string.h>
 
 #include "conv/conv.h"

@@ -1,4 +1,5 @@
-/* Elements in another dtype, from the arguments of Python to the result. */
+/* `_core.convert`: copies the elements of an array into another dtype, in C order, on a device or into a
+   NumPy array. Copies of device arrays, scans and states use it. */
 #include <string.h>
 
 #include "python/dtype.h"

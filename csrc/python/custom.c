@@ -1,3 +1,6 @@
+/* ReductionKernel: loads PTX that NVRTC compiled at run time into a capsule, and runs it on arrays and
+   scalars in the order that the generated kernels expect. gpureduce/_custom writes the source of these
+   kernels. */
 #include "python/methods.h"
 
 #include <string.h>
@@ -9,7 +12,7 @@
 
 static const char CAPSULE[] = "gpureduce.custom";
 
-enum { OUT_APART = 16 }; /* bytes, of which the room for each of several outputs is a multiple */
+enum { OUT_APART = 16 }; /* bytes: each of several outputs begins at a multiple of it */
 
 /* The capsule's context is the module, kept alive because it owns the device. */
 static void capsule_free(PyObject *capsule) {
@@ -48,18 +51,19 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
 }
 
 typedef struct custom_call {
-    PyObject *kernels[GR_GENERAL_PASSES]; /* the capsules of those that the plan launches */
-    const gr_custom *customs[GR_GENERAL_PASSES];
-    size_t arrays;
-    py_operand operands[GR_MAX_INPUTS]; /* the arrays among the inputs */
-    size_t input[GR_MAX_INPUTS];        /* which input each of them is */
-    bool by_position, packed, counts;   /* counts: elements by their number in C order */
+    PyObject *kernels[GR_GENERAL_PASSES];        /* capsules of the kernels that the plan launches */
+    const gr_custom *customs[GR_GENERAL_PASSES]; /* the same kernels */
+    size_t arrays;                               /* how many inputs are arrays, not scalars */
+    py_operand operands[GR_MAX_INPUTS];          /* the arrays */
+    size_t input[GR_MAX_INPUTS];                 /* index of each array among the inputs */
+    bool by_position, packed;                    /* as in custom/params.h and general/layout.h */
+    bool counts;                                 /* the kernels read an element's index in C order */
     bool reduced[GR_MAX_NDIM];
-    size_t outs;
-    gr_dtype out_dtype;              /* of the first output */
-    void *host_outs[GR_MAX_OUTPUTS]; /* where the results go from `room`, if they are several of the host */
-    size_t out_bytes[GR_MAX_OUTPUTS];
-    void *room;
+    size_t outs;                      /* number of outputs */
+    gr_dtype out_dtype;               /* of the first output */
+    void *host_outs[GR_MAX_OUTPUTS];  /* memory of each output on the host, or NULL */
+    size_t out_bytes[GR_MAX_OUTPUTS]; /* bytes of each output */
+    void *room; /* host memory for all outputs, if they are several on the host; else NULL */
     gr_custom_request request;
     gr_binding binding;
 } custom_call;

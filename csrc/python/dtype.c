@@ -1,3 +1,5 @@
+/* Implements dtype.h: the table of NumPy type numbers, the search in it, and the message that lists supported
+   dtypes. */
 #include "python/dtype.h"
 
 #include <string.h>

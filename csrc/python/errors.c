@@ -1,3 +1,5 @@
+/* Implements errors.h. The docstrings of the exception classes are here because the classes are created in C.
+ */
 #include "python/errors.h"
 
 static const char DEVICE_ERROR[] =

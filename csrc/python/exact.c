@@ -1,3 +1,5 @@
+/* The rungs of the ladder of exact sums (correctly rounded sums of float32): converts the arguments, runs one
+   rung on a device or profiles it on the simulator, and lists the rungs. */
 #include "exact/exact.h"
 
 #include <string.h>

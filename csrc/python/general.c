@@ -1,3 +1,6 @@
+/* Reductions over any axes whose arguments Python has already checked and converted: what gpureduce/_reduce
+   calls when the fast path falls back. Also returns plans without running them, and times kernels with CUDA
+   events. */
 #include "python/methods.h"
 
 #include <stdlib.h>
@@ -114,7 +117,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     return result;
 }
 
-/* A number up to `most`. */
+/* Parses an integer from 0 to `most`. */
 static int take_number(PyObject *given, const char *name, uint32_t most, uint32_t *out) {
     const unsigned long number = PyLong_AsUnsignedLong(given);
     if (PyErr_Occurred())

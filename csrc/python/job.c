@@ -1,3 +1,5 @@
+/* Implements job.h. The fast path parses `device=`, `out=` and `stream=` here; what these parsers do not
+   recognise, they leave unreported, because the Python fallback raises the error. */
 #include "python/job.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* What all calls on arrays have in common, whatever they work out: the device and the stream, the order with
-   the streams of others, and room for the result. */
+/* The part that every call on arrays shares, whatever it computes: resolves device, stream and `out`,
+   allocates the result, orders the work after and before the streams of the inputs, and runs it without the
+   GIL. */
 #ifndef GR_PYTHON_JOB_H
 #define GR_PYTHON_JOB_H
 
@@ -10,62 +11,64 @@ enum { PY_JOB_INPUTS = 2 };
 
 typedef struct py_job {
     py_state *state;
-    py_operand inputs[PY_JOB_INPUTS]; /* of a reduction its elements, and a mask or the other vector */
+    py_operand inputs[PY_JOB_INPUTS]; /* of a reduction: the elements; a mask, or the second vector */
     size_t input_count;
-    py_operand place; /* `out` on a device */
+    py_operand place; /* the caller's `out`, if it is device memory */
     gr_device *device;
-    gr_stream stream;       /* in which it works; the legacy one is 0 */
-    bool lasts;             /* the stream, as in array.h */
-    PyObject *stream_owner; /* what keeps it, or NULL; borrowed, as what follows */
-    PyObject *out;          /* what the caller gave for the result, or NULL */
-    bool on_device;         /* the result stays there */
-    bool as_array;          /* also a result of no dimensions */
-    bool places;            /* results are positions, and negative where there is none */
-    bool rounded;           /* the result may be infinite or NaN where no input is */
-    bool doubtful;          /* it is, and on the host: NumPy's state is to know of it */
-    bool alone;             /* the device is not attached meanwhile: a callback may use others, too */
-    gr_dtype dtype;         /* of the result */
-    size_t ndim;            /* of the result, with its lengths and, in host memory, strides */
-    uint64_t extent[GR_MAX_NDIM];
-    npy_intp stride[GR_MAX_NDIM];
+    gr_stream stream;             /* the work is enqueued in it; 0: legacy default stream */
+    bool lasts;                   /* the stream outlives the result, as in array.h */
+    PyObject *stream_owner;       /* keeps the stream alive, or NULL; borrowed */
+    PyObject *out;                /* the caller's `out`, or NULL; borrowed */
+    bool on_device;               /* the result stays on the device */
+    bool as_array;                /* a result without dimensions is an array, not a scalar */
+    bool places;                  /* the results are positions; negative: none found */
+    bool rounded;                 /* the result may be infinite or NaN although no input is: to be checked */
+    bool doubtful;                /* set by py_job_run: a checked result is infinite, NaN or not found */
+    bool alone;                   /* the device stays detached: a progress callback may use other devices */
+    gr_dtype dtype;               /* of the result */
+    size_t ndim;                  /* of the result */
+    uint64_t extent[GR_MAX_NDIM]; /* of the result, elements */
+    npy_intp stride[GR_MAX_NDIM]; /* of the result in host memory, bytes */
     py_work work;
 } py_job;
 
-/* One of which nothing is taken yet. */
+/* Initialises an empty job. */
 void py_job_begin(py_job *self, py_state *state);
 void py_job_release(py_job *self);
 
-/* The arguments of the public functions as far as they need no Python. 1: taken; 0: to be left to Python; -1
-   with an exception set. First the inputs are taken, then the device, at last the stream; a result of the
-   shape and dtype in `self` before py_job_take_out. */
+/* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:
+   parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs are
+   converted; dtype, ndim and extent of the result must be set before py_job_take_out. */
 int py_job_take_device(py_job *self, PyObject *given);
 int py_job_take_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
 int py_job_take_stream(py_job *self, PyObject *given);
-/* Whether elements lie elsewhere than on the device of the job. */
+/* Whether an operand is not on the job's device. */
 bool py_job_is_elsewhere(const py_job *self, const py_operand *operand);
 
-/* Has the result in C order. False where it is too large for any memory. */
+/* Gives the result strides of C order. False if its size in bytes overflows. */
 bool py_job_stride_result(py_job *self);
-/* Takes the view that the result, described before, goes to on a device; None: none. -1 with an exception
- * set. */
+/* Parses the view of device memory to which the result, described before, is written; None: none. -1 with an
+   exception set. */
 int py_job_take_place(py_job *self, PyObject *out);
-/* Whether the place of the result, on the device, overlaps with what is read there. */
+/* Whether `out` in device memory overlaps an input. */
 bool py_job_overlaps(const py_job *self);
 
 static inline bool py_is_none(PyObject *given) {
     return given == NULL || given == Py_None;
 }
 
-/* Puts the work into the stream; what is in host memory is waited for. */
+/* Enqueues the work in the stream. Waits for the work if an input or the result is in host memory. */
 typedef gr_status (*py_job_work)(void *arg, gr_device *device, const gr_binding *binding,
                                  const gr_interrupt *interrupt, gr_error *error);
 
-/* Does the work, with the device attached, between what others do in their streams before and after it.
-   `made`: an array on the device that is to get its memory, or NULL. Without the GIL, after py_begin. */
+/* Runs the work with the device attached, after earlier work in the inputs' streams and before later work in
+   them. `made`: a new device array that gets its memory here, or NULL. Call without the GIL, after py_begin.
+ */
 gr_status py_job_do(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
                     gr_error *error);
 
-/* Does the work and returns the result, a new reference. */
+/* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception set.
+ */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
 
 #endif

@@ -1,3 +1,6 @@
+/* Order of labels, for reductions by group: counts the elements of each group and lists their row numbers
+   group by group, in a stable order. Returns offsets and row numbers in one array, on a device or on the
+   host. */
 #include "segments/labels/labels.h"
 
 #include "python/errors.h"

@@ -1,3 +1,5 @@
+/* Runs and times single rungs of the reduction ladder (`variant="v7"`), and lists the rungs with the
+   operators, dtypes and block sizes that they support. */
 #include "python/ladder.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The call of one rung, as reduce, time and profile have it. */
+/* Arguments of a call of one rung of the reduction ladder, which `_core.reduce`, `_core.time` and
+   `_core.profile` share. */
 #ifndef GR_PYTHON_LADDER_H
 #define GR_PYTHON_LADDER_H
 
@@ -6,14 +7,14 @@
 #include "reduce/ladder/ladder.h"
 
 typedef struct py_rung_call {
-    py_operand source; /* the caller releases it, also after an error */
+    py_operand source; /* the elements; the caller releases it, also after an error */
     gr_request request;
     gr_device *device;
 } py_rung_call;
 
 /* Parses (a, op, variant, block_size, grid_size, device_kind, device_index, *extra): the first seven fill
-   `out`, `extra` optional non-negative integers go to extra[]. With `views`, a tuple is a view of device
-   memory whose elements lie side by side. -1 with an exception set. */
+   `out`, then `extra_count` non-negative integers fill extra[]. With `views`, `a` may be a tuple: a view of
+   contiguous device memory. -1 with an exception set. */
 int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
                       size_t *extra, Py_ssize_t extra_count);
 

@@ -1,5 +1,6 @@
-/* Device memory that ran out: what other libraries are asked for then, and the class of the error. Both are
-   functions of gpureduce/_device/low_memory.py. */
+/* Called when device memory runs out: asks other libraries (PyTorch, CuPy) to release their caches, and
+   chooses the class of the MemoryError. Both are functions that gpureduce/_device/low_memory.py registers
+   here. */
 #include "device/low_memory.h"
 #include "python/methods.h"
 

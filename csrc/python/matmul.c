@@ -1,4 +1,6 @@
-/* Products of matrices, from the arguments of Python to their result. */
+/* matmul: converts a, b and the options to a gr_matmul, runs it and returns the product. Three entry points
+   share that conversion: the fast path that parses the public arguments in C, py_matmul behind the Python
+   fallback, and the profiler on the simulator. */
 #include <string.h>
 
 #include "matmul/cublas.h"

@@ -1,3 +1,5 @@
+/* Device memory and CUDA streams for Python: allocates, frees, writes and reads device memory, orders and
+   waits for streams, and finds the device of a pointer. */
 #include "python/methods.h"
 
 #include "executor/executor.h"

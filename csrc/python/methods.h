@@ -1,4 +1,5 @@
-/* The methods of the core, beside those of module.c itself, which lists them all with their arguments. */
+/* Declares the functions of the extension module gpureduce._core that other files than module.c define. The
+   method table in module.c lists all of them with their arguments and results. */
 #ifndef GR_PYTHON_METHODS_H
 #define GR_PYTHON_METHODS_H
 

@@ -1,4 +1,5 @@
-/* gpureduce._core: the method table of the extension and its life cycle. */
+/* The extension module gpureduce._core: its method table, its initialisation and its release (multi-phase
+   initialisation, PEP 489), and the functions that list devices and variants. */
 #include "python/state.h"
 
 #include "device/image.h"

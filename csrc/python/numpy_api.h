@@ -1,4 +1,5 @@
-/* Python's and NumPy's headers, the latter's functions in a table that all files share. */
+/* Includes Python's and NumPy's headers so that all files share one table of NumPy's C API, which numpy_api.c
+   defines. */
 #ifndef GR_PYTHON_NUMPY_API_H
 #define GR_PYTHON_NUMPY_API_H
 
@@ -11,7 +12,7 @@
 #endif
 #include <numpy/arrayobject.h>
 
-/* Fills in the table; -1 with an exception where NumPy cannot be imported. */
+/* Imports NumPy and fills in the table. -1 with an exception set. */
 int py_numpy_import(void);
 
 #endif

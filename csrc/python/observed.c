@@ -1,3 +1,5 @@
+/* Implements observed.h. Records with many rows (counters, rounds, accesses, traces) are returned as bytes,
+   which Python reads with numpy.frombuffer. */
 #include "python/observed.h"
 
 #include "python/errors.h"

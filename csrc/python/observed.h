@@ -1,4 +1,5 @@
-/* What was seen of launches, as Python objects. */
+/* Converts what the simulator's instrumentation recorded of each launch (counters, races, timeline, accesses,
+   trace, printf output) to Python objects. gpureduce/_profiles/observed.py reads them. */
 #ifndef GR_PYTHON_OBSERVED_H
 #define GR_PYTHON_OBSERVED_H
 
@@ -6,15 +7,15 @@
 
 #include "program/profile.h"
 
-/* A list with a tuple for each launch; gpureduce/_profiles/observed.py knows their fields. */
+/* Returns a list of one tuple per launch; gpureduce/_profiles/observed.py names their fields. */
 PyObject *py_observed_list(const gr_profile *profile);
 
-/* (result, launches, None), which takes the reference to the result; (None, launches, message) when the
-   simulator stopped a kernel. */
+/* Returns (result, launches, None), or (None, launches, message) if the simulator stopped a kernel. Steals
+   the reference to the result. NULL with an exception set. */
 PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, gr_status status,
                               const gr_error *error, PyObject *result);
 
-/* Does the work of a job on a simulator of its own that looks for races; the same. */
+/* Runs a job on a new simulator with the race detector and returns the same tuple. */
 PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, void *arg);
 
 #endif

@@ -1,3 +1,5 @@
+/* Order statistics along the last axis: elements of given ranks (quantiles, medians), the k first elements
+   (topk), and the number of elements that are not NaN. */
 #include "order/order.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* A user's kernel as a rung: gpureduce/_course has the plan, and knows its parameters. */
+/* Runs and times a user's own reduction kernel like a rung of the ladder: one launch per pass, the first over
+   the elements, the last leaving one result. gpureduce/_course plans the launches and checks the kernel's
+   parameters. */
 #include "python/methods.h"
 
 #include <stdlib.h>

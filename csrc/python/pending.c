@@ -1,5 +1,6 @@
-/* What work on a device still reads although its call has returned: arrays of libraries that do not say in
-   which stream they work, so that nothing there can be told to wait. */
+/* Deferred release: keeps a Python object alive until the work enqueued in a stream is done, although the
+   call has returned. It is needed for arrays of libraries that do not name their stream: their memory could
+   be reused before the work has read it. */
 #include "device/process.h"
 #include "python/args.h"
 #include "python/methods.h"
@@ -7,9 +8,9 @@
 typedef struct py_pending {
     struct py_pending *next;
     gr_device *device;
-    gr_event event; /* when it is done, the object is let go */
-    PyObject *object;
-    int process;
+    gr_event event;   /* recorded behind the work that reads the object */
+    PyObject *object; /* a strong reference, released once the event has completed */
+    int process;      /* id of the process that recorded the event */
 } py_pending;
 
 static gr_status ask(const py_pending *self, bool wait, bool *done) {

@@ -1,4 +1,6 @@
-/* States that stay on a device, from the arguments of Python: memory is int64 of one dimension. */
+/* States of reductions that stay on a device (gpureduce.DeviceState): makes them of what reductions have
+   written, and merges two of them. Their memory is a one-dimensional int64 array; gpureduce/_states computes
+   its layout. */
 #include <string.h>
 
 #include "python/dtype.h"

@@ -1,3 +1,5 @@
+/* Profiles on the simulator: one rung of the reduction ladder, or a kernel of the user's own PTX with its
+   arguments. Also lists the parameters of a kernel. */
 #include "python/methods.h"
 
 #include <stdlib.h>
@@ -39,22 +41,22 @@ cleanup:
 
 /* ---- PTX of the user's own ---- */
 
-/* An array of the host, its place on the device, and where in the parameters that address goes. */
+/* A host array, its copy in the simulator's memory, and the parameter that gets the copy's address. */
 typedef struct given_array {
-    const PyArrayObject *array; /* borrowed, and only compared: others may change it meanwhile */
+    const PyArrayObject *array; /* borrowed, and only compared: another thread may change it meanwhile */
     void *data;
     size_t bytes;
-    bool writeable;
+    bool writeable; /* copied back after the launch */
     PyObject *pin;
-    size_t offset;
-    uint64_t address;
+    size_t offset;    /* bytes, of the address in the parameters */
+    uint64_t address; /* in the simulator's memory */
 } given_array;
 
 typedef struct simulation {
     const char *ptx, *kernel_name;
     Py_ssize_t ptx_bytes;
     ptx_launch_config config;
-    char *params; /* a copy, in which addresses are filled in */
+    char *params; /* a copy of the caller's parameters with the addresses filled in */
     given_array *arrays;
     size_t array_count;
     ptx_module *module;

@@ -1,5 +1,7 @@
-/* The public reductions as far as they need no Python: whatever is not understood here is left, before
-   anything was done, to the functions of the package, which convert, cast, warn and refuse. */
+/* The fast path of the public reductions (sum, mean, var, dot, argmin ...): parses common arguments in C and
+   launches the kernels without calling Python code. For any other argument the function that `_core.reducer`
+   made returns NotImplemented before anything was launched: the call falls back to gpureduce/_reduce, which
+   converts, casts, warns or raises. */
 #include <string.h>
 
 #include "python/call.h"

@@ -1,3 +1,5 @@
+/* Prefix sums and products along one axis (cumsum, cumprod, with or without a leading initial value), and
+   their profile on the simulator. */
 #include "scan/scan.h"
 
 #include <string.h>

@@ -1,3 +1,6 @@
+/* Segmented reductions along one axis: each segment is a range of elements given by two offsets, in place or
+   through an order (row numbers) for reductions by group. Also their profile and the supported operators and
+   dtypes. */
 #include "segments/segments.h"
 
 #include <string.h>

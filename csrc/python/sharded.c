@@ -1,6 +1,6 @@
-/* Whole arrays that lie on several devices, or on one: launches each, which leave a result or the state of an
-   exact sum where the host reads it, all of them under way before the first is waited for. By one thread, as
-   a launch takes less than to wake another one. */
+/* Reductions of a sharded array, whose shards are whole arrays on one or several devices: launches one
+   reduction per shard and operator, waits for all, and merges the results or the states of exact sums on the
+   host. One thread launches all of them, because a launch takes less time than waking another thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,30 +19,30 @@ static const gr_exact_format formats[GR_DTYPE_COUNT] = {
 
 typedef struct part {
     py_call call;
-    gr_async_result later; /* its result, if */
+    gr_async_result later; /* its result, once launched */
     bool is_launched;
 } part;
 
-/* What the parts of one way, a reduction of all arrays, make. */
+/* One operator, and its results of all shards. */
 typedef struct way {
     gr_op op;
-    gr_dtype dtype;     /* of results */
-    size_t bytes;       /* of a part's */
-    gr_exact_size size; /* of states, */
-    uint32_t each;      /* so many of them a part */
-    void *out;          /* a result for each part; or the states of all together */
-    PyObject *array;    /* that has them, or NULL */
+    gr_dtype dtype;     /* of the results */
+    size_t bytes;       /* of the result, or states, of one shard */
+    gr_exact_size size; /* of a state */
+    uint32_t each;      /* states per shard: 2 for the parts of complex numbers, else 1 */
+    void *out;          /* one result per shard, or the merged states */
+    PyObject *array;    /* the NumPy array that owns `out`, or NULL */
 } way;
 
 typedef struct parts {
     py_state *state;
-    PyObject *arrays, *others; /* tuples; others may be NULL */
-    size_t count, ways;
-    bool states;
+    PyObject *arrays, *others; /* tuples of shards; others: the second vectors of dot, or NULL */
+    size_t count, ways;        /* number of shards, number of operators */
+    bool states;               /* the results are states of exact sums */
     way way[MOST_WAYS];
-    part *part; /* `count` of each way */
-    uint64_t elements;
-    gr_dtype dtype;
+    part *part;        /* `count` per operator */
+    uint64_t elements; /* of all shards */
+    gr_dtype dtype;    /* of the elements */
 } parts;
 
 /* ---- what is asked for ---- */

@@ -1,3 +1,4 @@
+/* Implements signature.h. Compares names by identity first, because keyword names in calls are interned. */
 #include "python/signature.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Python, NumPy and what the module keeps: included first by every file that touches CPython. */
+/* The state of the extension module: its classes, interned names, devices and caches. Every file that uses
+   the CPython API includes this header first, because it includes Python.h and NumPy's headers. */
 #ifndef GR_PYTHON_STATE_H
 #define GR_PYTHON_STATE_H
 
@@ -18,16 +19,17 @@
 #define Py_IsFinalizing _Py_IsFinalizing
 #endif
 
-/* What a type of arrays of another library is: see intake/exchange.h. */
+/* A cached lookup: whether a type of another library has DLPack's C exchange API; see intake/exchange.h. */
 typedef struct py_known_type {
-    PyTypeObject *type;              /* NULL: none yet */
-    bool speaks;                     /* there are functions for C */
-    const struct dl_exchange *table; /* and they say all there is to say; or NULL */
+    PyTypeObject *type;              /* NULL: an empty entry */
+    bool speaks;                     /* the type has the table */
+    const struct dl_exchange *table; /* NULL if absent, or if only `__dlpack__` describes the type fully */
 } py_known_type;
 
 enum { PY_KNOWN_TYPES = 4 };
 
-/* Names that are looked up or compared in every call; the first are arguments of public functions. */
+/* Names that are interned once, because every call looks them up or compares them. Those up to `progress` are
+   parameters of public functions. */
 #define PY_EACH_NAME(ROW)                                                                                    \
     ROW(a)                                                                                                   \
     ROW(b)                                                                                                   \
@@ -80,20 +82,20 @@ typedef enum py_name {
 typedef struct py_state {
     PyObject *device_error;
     PyObject *simulation_error;
-    PyObject *memory_error; /* a function that returns the class of errors about memory, or NULL */
-    PyObject *mark_written; /* called with a tensor of another library that was given as `out`, or NULL */
+    PyObject *memory_error; /* a function that returns the class of out-of-memory errors, or NULL */
+    PyObject *mark_written; /* called with another library's tensor after it was written as `out`, or NULL */
     PyObject *array_type;   /* _core.Array */
-    PyObject *array_class;  /* gpureduce.DeviceArray, once the package has named it */
+    PyObject *array_class;  /* gpureduce.DeviceArray, once the package has registered it */
     PyObject *no_value;     /* numpy._NoValue */
     PyObject *names[PY_NAMES];
     gr_registry registry;
-    _Atomic(gr_device *) opened[GR_DEVICES]; /* of the registry's, those that calls have asked for */
-    atomic_int default_device;               /* the place there of calls without device=, or -1 */
-    py_known_type known[PY_KNOWN_TYPES];
-    size_t known_next;
-    struct py_pending *pending;       /* what calls that have returned still read: pending.c */
-    atomic_int cuda_devices;          /* how many there are; 0: not asked yet */
-    int type_numbers[GR_DTYPE_COUNT]; /* NumPy's type number of each row of dtypes.def */
+    _Atomic(gr_device *) opened[GR_DEVICES]; /* devices that calls have opened, by gr_device_slot */
+    atomic_int default_device;               /* slot of the default device; -1: not chosen yet */
+    py_known_type known[PY_KNOWN_TYPES];     /* a cache with round-robin replacement */
+    size_t known_next;                       /* the entry to be replaced next, modulo PY_KNOWN_TYPES */
+    struct py_pending *pending;              /* objects kept alive for work in streams: pending.c */
+    atomic_int cuda_devices;                 /* number of CUDA devices; 0: not queried yet */
+    int type_numbers[GR_DTYPE_COUNT];        /* NumPy's type number of each row of dtypes.def */
 } py_state;
 
 #endif

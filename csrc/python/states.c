@@ -1,4 +1,5 @@
-/* States of exact sums in arrays: (any, words) of int64 in C order. */
+/* States of exact sums in NumPy arrays, (n, words) of int64 in C order: merges them, rounds them to
+   floating-point numbers, and normalises the carries of states that were computed on a device. */
 #include "exact/exact.h"
 #include "python/errors.h"
 #include "python/methods.h"

@@ -1,3 +1,4 @@
+/* Implements tables.h and `_core.dtypes`. */
 #include "python/methods.h"
 
 #include "python/args.h"

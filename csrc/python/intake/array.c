@@ -1,3 +1,5 @@
+/* Implements array.h: the Python type with its attributes, and the functions of the module that make an
+   uninitialised array or a view of one. */
 #include "python/intake/array.h"
 
 #include <stddef.h>

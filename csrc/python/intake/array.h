@@ -1,5 +1,6 @@
-/* _core.Array: elements in memory of a device that end with it, or a view of another one's.
-   gpureduce.DeviceArray is its only subclass. */
+/* The type _core.Array: an n-dimensional array in device memory that it owns, or a view of another Array's
+   memory. gpureduce.DeviceArray is its only subclass. Memory is allocated and freed in the order of the
+   array's CUDA stream. */
 #ifndef GR_PYTHON_INTAKE_ARRAY_H
 #define GR_PYTHON_INTAKE_ARRAY_H
 
@@ -7,42 +8,43 @@
 #include "reduce/general/plan.h"
 
 typedef struct py_axis {
-    uint64_t extent;
-    int64_t stride; /* in bytes */
+    uint64_t extent; /* elements */
+    int64_t stride;  /* bytes */
 } py_axis;
 
 typedef struct py_array {
-    PyObject_VAR_HEAD; /* an item an axis */
+    PyObject_VAR_HEAD; /* ob_size is the number of axes */
     PyObject *weak_references;
     py_state *state;
-    struct py_array *base; /* whose memory a view shows, no view itself; NULL: it has memory of its own */
-    gr_allocation *block;  /* NULL where there are no elements, and of a view */
-    gr_devptr pointer;
+    struct py_array *base; /* of a view: the array that owns the memory, never a view itself; else NULL */
+    gr_allocation *block;  /* owned memory; NULL for a view or an array without elements */
+    gr_devptr pointer;     /* address of the first element; 0 without elements */
     gr_device_kind kind;
     int index;
     gr_dtype dtype;
-    gr_stream stream;       /* in whose order it is written and freed; the legacy one is 0 */
+    gr_stream stream; /* the memory is written and freed in this stream's order; 0: legacy default stream */
     PyObject *stream_owner; /* the object by which the caller named the stream, or NULL */
-    bool loose;             /* nobody keeps the stream: it may end before the array, unless py_array_settle */
-    int process;
-    bool shared; /* others may use it in streams that we do not know */
+    bool loose;             /* the stream may be destroyed before the array: see py_array_settle */
+    int process; /* id of the process that made the array: a forked child must not free its memory */
+    bool shared; /* another library may use the memory in streams unknown to this package */
     py_axis axis[];
 } py_array;
 
-/* Adds the type to the module; -1 with an exception set on failure. */
+/* Adds the type to the module. -1 with an exception set. */
 int py_array_init(PyObject *module, py_state *state);
 
-/* A DeviceArray in C order that has no memory yet. NULL with an exception set on failure, also before the
-   package has named the class. */
+/* Returns a new DeviceArray in C order that has no memory yet. NULL with an exception set, also before the
+   package has registered its class (py_array_class). */
 py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype dtype, size_t ndim,
                        const uint64_t *extent);
-/* `lasts`: the stream does not end before the process, or before its owner, which may be NULL. */
+/* `lasts`: the stream outlives the array, because it lives as long as the process or as `owner` (may be
+ * NULL). */
 void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool lasts);
-/* Gives it memory in the order of its stream, on its device; without the GIL. */
+/* Allocates memory on its device in its stream's order. Call without the GIL. */
 gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error);
 
-/* After it was written: where it was made in a stream that may end before it, it goes over to one of the
-   device. Without the GIL. */
+/* After the array was written: if its stream may be destroyed before the array, moves the array to the
+   device's internal stream. Call without the GIL. */
 gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error);
 
 static inline bool py_array_check(const py_state *state, PyObject *object) {

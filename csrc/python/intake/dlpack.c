@@ -1,3 +1,6 @@
+/* DLPack capsules: dlpack_import describes and takes over the tensor in a capsule from another library,
+   dlpack_export makes a capsule of a device array. Both support unversioned capsules and those of DLPack 1.
+ */
 #include "python/methods.h"
 
 #include <limits.h>

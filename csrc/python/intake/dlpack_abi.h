@@ -1,4 +1,5 @@
-/* What the files that speak DLPack share. */
+/* The structures of DLPack 1, whose layout its specification fixes, and the functions that convert between
+   them and the core's dtypes. https://dmlc.github.io/dlpack/latest/c_api.html */
 #ifndef GR_PYTHON_INTAKE_DLPACK_ABI_H
 #define GR_PYTHON_INTAKE_DLPACK_ABI_H
 
@@ -6,8 +7,6 @@
 #include <stdint.h>
 
 #include "python/state.h"
-
-/* The structures of DLPack 1, whose layout its specification fixes. */
 
 typedef struct dl_device {
     int32_t type;
@@ -26,8 +25,8 @@ typedef struct dl_tensor {
     int32_t ndim;
     dl_dtype dtype;
     int64_t *shape;
-    int64_t *strides; /* in elements; NULL means C order */
-    uint64_t byte_offset;
+    int64_t *strides;     /* elements; NULL means C order */
+    uint64_t byte_offset; /* bytes from `data` to the first element */
 } dl_tensor;
 
 typedef struct dl_managed {
@@ -45,11 +44,13 @@ typedef struct dl_versioned {
     dl_tensor tensor;
 } dl_versioned;
 
-/* Since version 1.3 a type may carry these functions, which live as long as the process. */
+/* DLPackExchangeAPI: since DLPack 1.3 a type may have this table of C functions as
+   `__dlpack_c_exchange_api__`. It lives as long as the process. Members that are not called here have
+   simplified types. */
 typedef struct dl_exchange {
     uint32_t major;
     uint32_t minor;
-    const struct dl_exchange *previous; /* of an older major version */
+    const struct dl_exchange *previous; /* the table of an older major version, or NULL */
     void (*allocate)(void);
     int (*take)(PyObject *object, dl_versioned **out);
     void (*wrap)(void);
@@ -63,21 +64,22 @@ _Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_
 
 enum { DL_MAJOR_VERSION = 1, DL_READ_ONLY = 1, DL_COPIED = 2, DL_MAX_NDIM = 64, DL_CUDA = 2 };
 
-/* The codes of its types. */
+/* Type codes (DLDataTypeCode). */
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 
 dl_dtype dl_dtype_of(gr_dtype dtype);
 
-/* Whether there is such a dtype, and which. */
+/* Finds the core's dtype of a DLPack type; false if the core has none. */
 bool dl_find_dtype(dl_dtype dtype, gr_dtype *out);
 
-/* (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner). */
+/* Returns (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner), or
+   NULL with an exception set. */
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner);
 
-/* An owner of a tensor, at whose end dl_release() is called. */
+/* Returns a capsule that owns the tensor and calls dl_release() when it is collected. */
 PyObject *dl_own(dl_versioned *managed);
 
-/* Gives a tensor back to its producer, also while an exception is on its way. */
+/* Calls the deleter of the tensor's producer. May be called while an exception is set, which it keeps. */
 void dl_release(dl_versioned *managed);
 
 #endif

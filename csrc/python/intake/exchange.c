@@ -1,3 +1,5 @@
+/* Implements exchange.h. Which types have the table is remembered for the last few types, because looking up
+   an attribute of a type costs more than the rest of the conversion. */
 #include "python/intake/exchange.h"
 
 #include "python/methods.h"

@@ -1,17 +1,20 @@
-/* Arrays of types that carry DLPack 1.3's functions for C. */
+/* Conversion of tensors by DLPack 1.3's C exchange API: a type's table of C functions describes a tensor
+   without a Python call (PyTorch has it). Without such a table, or if the tensor needs more than its memory
+   to be understood, the caller uses `__dlpack__` from Python. */
 #ifndef GR_PYTHON_INTAKE_EXCHANGE_H
 #define GR_PYTHON_INTAKE_EXCHANGE_H
 
 #include "python/intake/dlpack_abi.h"
 
 typedef struct py_tensor {
-    dl_versioned *managed; /* to be given back by dl_release, or NULL: not taken */
-    bool speaks;           /* its type carries the functions, so that nothing else may be asked but Python */
-    uintptr_t stream;      /* where its producer works, as the driver numbers it; the legacy one is 0 */
+    dl_versioned *managed; /* owned until dl_release; NULL: none */
+    bool speaks;           /* its type has the table: then no other C protocol may be tried */
+    uintptr_t stream;      /* the producer's current stream (CUstream); 0: legacy default stream */
 } py_tensor;
 
-/* 1: taken, and it lies on a CUDA device. 0: no such array, or one that is more than its memory, or its
-   producer refuses: its __dlpack__ has to be asked, and says why. -1: one of its attributes raised. */
+/* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that is more than its memory (a
+   gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from Python, which
+   raises the reason. -1: an attribute raised an exception, which is set. */
 int py_tensor_take(py_state *state, PyObject *object, py_tensor *out);
 
 #endif

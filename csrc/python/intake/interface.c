@@ -1,3 +1,5 @@
+/* Implements interface.h. Accepts only exact ints, tuples, strs and dicts, so that reading the interface
+   never calls code of another library. */
 #include "python/intake/interface.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* Arrays that speak version 3 of `__cuda_array_interface__` and name their stream, as CuPy's do. */
+/* Conversion of arrays by version 3 of `__cuda_array_interface__` (CuPy has it), if the interface names a
+   stream. https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html */
 #ifndef GR_PYTHON_INTAKE_INTERFACE_H
 #define GR_PYTHON_INTAKE_INTERFACE_H
 
@@ -8,15 +9,16 @@
 typedef struct py_interface {
     gr_devptr pointer;
     size_t ndim;
-    int64_t shape[DL_MAX_NDIM], strides[DL_MAX_NDIM]; /* in bytes */
-    bool packed;                                      /* no strides were given */
+    int64_t shape[DL_MAX_NDIM];   /* elements */
+    int64_t strides[DL_MAX_NDIM]; /* bytes; unset if `packed` */
+    bool packed;                  /* C order: the interface has no strides */
     bool read_only;
     gr_dtype dtype;
-    gr_stream stream; /* the legacy one is 0 */
+    gr_stream stream; /* 0: legacy default stream */
 } py_interface;
 
-/* 1: taken, its numbers as they were given. 0: no such array, or one that takes more than a look. -1: it
-   was interrupted. */
+/* 1: converted; the values are unchecked. 0: no such interface, or one that only the Python fallback can
+   convert. -1: interrupted, with an exception set. */
 int py_interface_take(const py_state *state, PyObject *object, py_interface *out);
 
 #endif

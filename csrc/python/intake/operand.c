@@ -1,3 +1,5 @@
+/* Implements operand.h: one converter per kind of object (NumPy array, DeviceArray, view, DLPack tensor,
+   `__cuda_array_interface__`), and the operations on shapes and strides that planners need. */
 #include "python/intake/operand.h"
 
 #include <string.h>
