@@ -34,6 +34,12 @@ struct Pair {
     int a, b;
 };
 
+/* A comment of
+   two lines, with (parentheses). */
+static int after_comment(int a) {
+    return a;
+}
+
 GR_ENTRY(sum_pairs) {
     return a
         + b;
@@ -44,7 +50,8 @@ static int later(int a);
 
 
 def test_patterns_are_looked_for_in_a_definition():
-    assert [each.name for each in definitions(SOURCE)] == ["TWICE", "ONE", "add", "Pair", "sum_pairs"]
+    names = ["TWICE", "ONE", "add", "Pair", "after_comment", "sum_pairs"]
+    assert [each.name for each in definitions(SOURCE)] == names
     assert len(spans(SOURCE, "", "a + b")) == 2
     assert len(spans(SOURCE, "sum_pairs", "a + b;")) == 1
     assert not spans(SOURCE, "Pair", "a + b")

@@ -11,6 +11,7 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 NOT_NAMES = re.compile(
     r"__launch_bounds__\s*\([^)]*\)|__attribute__\s*\(\(.*?\)\)|template\s*<[^{;]*?>\s*(?=\w+\s)", re.DOTALL
 )
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 PYTHON = re.compile(r"(?:class|def) (\w+)")
 MACRO = re.compile(r"#\s*define\s+(\w+)")
 RECORD = re.compile(r"(?:typedef\s+)?(?:struct|union|enum|class)\s+(\w+)[^(]*\{", re.DOTALL)
@@ -38,6 +39,7 @@ def _name(head: str) -> str:
 def definitions(text: str) -> list[Definition]:
     """Return the functions, classes, structs and macros of a source in C, CUDA C++ or Python."""
     found: list[Definition] = []
+    text = COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
     start, at, kind = 0, 0, ""
     for line in text.splitlines(keepends=True):
         end = at + len(line)
@@ -57,7 +59,7 @@ def definitions(text: str) -> list[Definition]:
         elif python := PYTHON.match(line):
             found.append(Definition(python[1], at, end))
             kind = "python"
-        elif line[0] in "#/}\n@" or line.startswith("namespace "):
+        elif line[0] in "#/}\n@" or not line.strip() or line.startswith("namespace "):
             kind = ""
         else:
             start = start if kind == "head" else at
