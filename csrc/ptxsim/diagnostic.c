@@ -1,3 +1,4 @@
+/* Builds the messages of ptx_error, with the offending line and a caret for errors in the PTX text. */
 #include "diagnostic.h"
 
 #include <stdio.h>

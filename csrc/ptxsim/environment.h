@@ -1,5 +1,5 @@
-/* The floating-point environment that the simulator computes in, whatever its caller's: round to nearest,
-   keep subnormals, no traps. */
+/* The floating-point environment in which the simulator computes, independent of the caller's: round to
+   nearest even, subnormals are kept, no traps. */
 #ifndef PTXSIM_ENVIRONMENT_H
 #define PTXSIM_ENVIRONMENT_H
 
@@ -9,9 +9,9 @@ typedef struct ptx_environment {
     fenv_t caller;
 } ptx_environment;
 
-/* Of this thread, until it leaves. */
+/* Applies to the current thread until ptx_environment_leave. */
 void ptx_environment_enter(ptx_environment *environment);
-/* Gives the caller's back, its exception flags too. */
+/* Restores the caller's environment, including its exception flags. */
 void ptx_environment_leave(const ptx_environment *environment);
 
 #endif

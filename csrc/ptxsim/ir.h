@@ -1,4 +1,5 @@
-/* What the parser hands to the executor: decoded kernels. Internal to ptxsim. */
+/* The intermediate representation: decoded kernels, which the parser produces and the interpreter executes.
+   Internal to ptxsim. */
 #ifndef PTXSIM_IR_H
 #define PTXSIM_IR_H
 
@@ -10,31 +11,32 @@ enum {
 };
 
 #define PTX_ALL_LANES UINT32_MAX
-#define PTX_NO_PC UINT32_MAX           /* reconvergence point of lanes that only meet at the exit */
-#define PTX_CONSTANT 0x80000000u       /* operand offset counted from the constant area, until finalised */
-#define PTX_SHARED_WINDOW (1ull << 56) /* generic address of shared byte 0, far above any allocation */
-/* In shared memory's address space each block of the cluster has a part, which begins with that of the
-   executing block. The blocks' own come after it, in order of their ranks. */
+#define PTX_NO_PC UINT32_MAX /* reconvergence point of lanes that reconverge only at the exit */
+#define PTX_CONSTANT                                                                                         \
+    0x80000000u /* marks an operand offset within the constant area, until join_areas finalises it */
+#define PTX_SHARED_WINDOW (1ull << 56) /* generic address of shared byte 0, above all allocations */
+/* The shared state space of a cluster is a sequence of parts of this many bytes. Part 0 is the executing
+   block; parts 1, 2, ... are the blocks of the cluster by rank. */
 #define PTX_SHARED_PART (1ull << 24)
 #define PTX_SHARED_WINDOW_BYTES ((1 + PTX_MAX_CLUSTER) * PTX_SHARED_PART)
-/* Generic addresses of a thread's local memory, of the parameters, of the module's constants and of its
-   variables; the addresses of constants are these in their own space, too. */
+/* Generic addresses of a thread's local memory, the parameters, the module's constants and the module's
+   variables. Addresses in the .const space are the same numbers. */
 #define PTX_LOCAL_WINDOW (1ull << 57)
 #define PTX_PARAM_WINDOW (1ull << 58)
 #define PTX_CONST_WINDOW (1ull << 59)
 #define PTX_VARIABLES_WINDOW (1ull << 60)
 
-/* Predicates are 32-bit lane masks in an array of their own; the first ones are fixed. */
+/* Predicates are 32-bit lane masks in a separate array, which begins with these fixed entries. */
 enum {
     PTX_PRED_FALSE,
     PTX_PRED_TRUE,
     PTX_PRED_SINK,
     PTX_PRED_EXPLICIT_CLUSTER,
-    PTX_PRED_CARRY, /* what add.cc and its like leave to addc */
+    PTX_PRED_CARRY, /* carry flag (CC) of add.cc, sub.cc and mad.cc, which addc, subc and madc read */
     PTX_PRED_FIRST
 };
 
-/* A type is its class and its size in bytes, so that both are one mask away. */
+/* A type is its class combined with its size in bytes, so that a mask extracts either. */
 enum {
     PTX_CLASS_B = 0x10,
     PTX_CLASS_U = 0x20,
@@ -42,7 +44,7 @@ enum {
     PTX_CLASS_F = 0x40,
     PTX_TYPE_NONE = 0,
     PTX_TYPE_PRED = 0x50,
-    PTX_TYPE_B128 = 0x60, /* two slots of 64 bits, one behind the other */
+    PTX_TYPE_B128 = 0x60, /* two consecutive 64-bit slots */
     PTX_TYPE_BF16 = 0x70 | 2,
     PTX_TYPE_F16 = PTX_CLASS_F | 2,
     PTX_TYPE_F32 = PTX_CLASS_F | 4,
@@ -78,7 +80,7 @@ typedef enum ptx_kind {
     PTX_TRAP
 } ptx_kind;
 
-/* What an instruction does that observers want to hear of. */
+/* Which event of an instruction is reported to observers. */
 typedef enum ptx_effect {
     PTX_EFFECT_NONE,
     PTX_EFFECT_LOAD,
@@ -115,10 +117,10 @@ typedef enum ptx_rounding {
     PTX_ROUND_UP
 } ptx_rounding;
 
-/* How the address operand of a memory instruction is kept. */
+/* Operand kind of a memory address: the same for all lanes, a 32-bit register, or a 64-bit register. */
 typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 } ptx_address;
 
-/* What an instruction is: a row of opcodes.def. */
+/* The opcodes, one per name in opcodes.def. */
 typedef enum ptx_opcode {
 #define OP(pattern, signature, name) PTX_OP_##name,
 #define COLLECTIVE(pattern, signature, name) PTX_OP_##name,
@@ -133,34 +135,38 @@ typedef enum ptx_opcode {
 } ptx_opcode;
 
 /* One decoded instruction. A register or constant operand is the byte offset of its lanes in the register
-   file of a warp; a predicate is an index. Branches: op[0] is the target, op[1] where the lanes meet again.
-   Behind the operands come the bits that say which of them are 64-bit slots; see ptx_is_wide. */
+   file of a warp; a predicate operand is an index. Of a branch, op[0] is the target and op[1] the
+   reconvergence point. The operand list is followed by PTX_TRAIT_BITS bits per operand; see ptx_is_wide and
+   ptx_role_of. */
 typedef struct ptx_instr {
     uint32_t *op;
     int64_t imm;                /* address offset or immediate operand */
-    uint32_t guard, guard_flip; /* executes where predicate[guard] ^ guard_flip has a bit */
-    uint32_t base; /* an operand beside the list: the address of a memory instruction, without `imm` */
+    uint32_t guard, guard_flip; /* the instruction executes in the lanes predicate[guard] ^ guard_flip */
+    uint32_t
+        base; /* register of the address of a memory instruction, without `imm`; not in the operand list */
     uint32_t operand_count;
     uint16_t opcode;
     uint8_t kind, space, address;
-    uint8_t vector; /* elements of a vector access, else 1 */
+    uint8_t vector; /* elements of a vector access, otherwise 1 */
     uint8_t combine, compare, rounding;
     uint8_t effect;
-    ptx_type type, type2; /* the last type of the opcode and the one before (cvt's source, destination) */
+    ptx_type type, type2; /* the last type of the opcode and the one before it (cvt: source, destination) */
     bool flip : 1;        /* the source predicate is negated */
     bool ftz : 1, sat : 1, relu : 1;
-    bool strong : 1;  /* volatile, relaxed, acquire or release: of memory that other threads use meanwhile */
-    bool aligned : 1; /* a barrier that a warp's threads come to together */
-    bool target_syncs : 1, next_syncs : 1; /* a branch: that side may reach a collective instruction */
+    bool strong : 1;  /* volatile, relaxed, acquire or release: other threads may access the memory
+                         concurrently */
+    bool aligned : 1; /* a barrier that all threads of a warp execute together */
+    bool target_syncs : 1, next_syncs : 1; /* of a branch: the target, or the next instruction, may reach a
+                                              collective instruction */
     bool collective : 1;
-    bool needs_ticket : 1; /* other blocks may see it, or it may see what they do */
-    bool plain : 1; /* one call of its handler for all lanes that are active, without a look at anything */
+    bool needs_ticket : 1; /* its effect is visible to other blocks, or depends on them; see tickets.h */
+    bool plain : 1;        /* unguarded: one handler call for all active lanes without further checks */
 } ptx_instr;
 
-/* What an instruction does with an operand that is a register; predicates, constants and labels are OTHER. */
+/* How an instruction uses a register operand; predicates, constants and labels are OTHER. */
 typedef enum ptx_role { PTX_ROLE_OTHER, PTX_ROLE_READ, PTX_ROLE_WRITTEN } ptx_role;
 
-/* Behind the list stand four bits for each operand: whether it is wide, and its role. */
+/* Bits per operand after the operand list: bit 0 is set for a 64-bit slot, the others are its ptx_role. */
 enum { PTX_TRAIT_BITS = 4 };
 
 static inline unsigned ptx_traits(const ptx_instr *in, unsigned operand) {
@@ -175,32 +181,32 @@ static inline ptx_role ptx_role_of(const ptx_instr *in, unsigned operand) {
     return (ptx_role)(ptx_traits(in, operand) >> 1);
 }
 
-/* Operand lists, many in one piece of memory that never moves. */
+/* An arena of operand lists, which never moves. */
 typedef struct ptx_operands {
     struct ptx_operands *next;
     size_t count, capacity;
     uint32_t words[];
 } ptx_operands;
 
-/* Where an instruction came from. */
+/* Source position of an instruction. */
 typedef struct ptx_source {
     uint32_t line, column;
-    uint32_t text_offset; /* of the first character of its line in the module's text */
-    uint32_t location;    /* the .loc in force: index of the module's + 1, 0 when there is none */
+    uint32_t text_offset; /* offset in the module's text of the line's first character */
+    uint32_t location;    /* index + 1 in the module's locations (.loc), 0 if none */
 } ptx_source;
 
-/* Constants live behind the registers of each warp, one slot each. */
+/* Constants are stored after the registers of each warp, one slot per constant. */
 typedef enum ptx_constant_kind {
     PTX_CONSTANT_VALUE,
-    PTX_CONSTANT_SPECIAL, /* a special register, `value` says which */
+    PTX_CONSTANT_SPECIAL, /* a special register; `value` is a ptx_special */
     PTX_CONSTANT_DYNAMIC_SHARED
 } ptx_constant_kind;
 
 typedef struct ptx_constant {
     ptx_constant_kind kind;
     uint64_t value;
-    uint32_t bytes;  /* 4 or 8 a lane */
-    uint32_t offset; /* in the constant area */
+    uint32_t bytes;  /* 4 or 8 per lane */
+    uint32_t offset; /* bytes, in the constant area */
 } ptx_constant;
 
 typedef enum ptx_special {
@@ -244,7 +250,7 @@ typedef enum ptx_special {
 
 typedef struct ptx_param {
     ptx_type type;
-    size_t offset, bytes; /* more bytes than the type's: an array or a structure */
+    size_t offset, bytes; /* bytes; an array or a structure has more bytes than its type */
 } ptx_param;
 
 struct ptx_kernel {
@@ -256,22 +262,22 @@ struct ptx_kernel {
     size_t count, code_capacity, source_capacity;
     ptx_constant *constants;
     size_t constant_count, constant_capacity;
-    uint32_t register_bytes, constant_bytes; /* of one warp */
-    uint32_t poisoned_bytes; /* the first registers, which may be read before they are written */
+    uint32_t register_bytes, constant_bytes; /* bytes per warp */
+    uint32_t poisoned_bytes; /* leading bytes of the register file that may be read before they are written */
     uint32_t predicate_count;
     ptx_param *params;
     size_t param_count, param_capacity, param_bytes;
-    size_t shared_bytes;  /* static */
-    size_t local_bytes;   /* of a thread */
-    bool generic_params;  /* it makes generic addresses of them */
-    bool uses_wgmma;      /* it has asynchronous ones, which registers are watched for */
-    size_t dynamic_align; /* of the .extern .shared array, 1 if there is none */
-    uint32_t max_threads; /* product of .maxntid, 0 when not given */
-    uint32_t required[3]; /* .reqntid, 0 when not given */
-    uint32_t cluster[3];  /* .reqnctapercluster, 0 when not given */
-    uint32_t max_cluster; /* .maxclusterrank, 0 when not given */
+    size_t shared_bytes;  /* bytes per block, static */
+    size_t local_bytes;   /* bytes per thread */
+    bool generic_params;  /* uses generic addresses of its parameters (cvta.param) */
+    bool uses_wgmma;      /* has wgmma instructions, whose registers the interpreter tracks */
+    size_t dynamic_align; /* bytes; alignment of the .extern .shared array, otherwise 1 */
+    uint32_t max_threads; /* product of .maxntid, 0 if absent */
+    uint32_t required[3]; /* .reqntid, 0 if absent */
+    uint32_t cluster[3];  /* .reqnctapercluster, 0 if absent */
+    uint32_t max_cluster; /* .maxclusterrank, 0 if absent */
     bool global_atomics;
-    bool strong_global_loads; /* has strong loads from memory that other blocks may write */
+    bool strong_global_loads; /* loads with volatile, relaxed or acquire semantics from global memory */
 };
 
 typedef struct ptx_source_file {
@@ -279,16 +285,16 @@ typedef struct ptx_source_file {
     char *name;
 } ptx_source_file;
 
-/* A .loc: a place in a source file, and for inlined code the place that it was inlined at. */
+/* A .loc: a source position, and for inlined code the position of the inlined call. */
 typedef struct ptx_location {
-    uint32_t file, line, column; /* `file` is a ptx_source_file's index */
-    uint32_t caller;             /* index + 1 of the location it was inlined at, 0 if it was not */
+    uint32_t file, line, column; /* `file` is the index of a ptx_source_file */
+    uint32_t caller;             /* index + 1 of the location of the inlined call, 0 if none */
 } ptx_location;
 
-/* The variables of a module in one state space: what they are when a launch begins. */
+/* Initial contents of a module's variables in one state space. */
 typedef struct ptx_area {
     uint64_t bytes;
-    uint8_t *image; /* up to the last byte that is given a value; zeros follow */
+    uint8_t *image; /* up to the last initialised byte; zeros follow */
     size_t filled;
 } ptx_area;
 
@@ -301,7 +307,7 @@ struct ptx_module {
     size_t file_count, file_capacity;
     ptx_location *locations;
     size_t location_count, location_capacity;
-    ptx_area constants, variables; /* .const and .global */
+    ptx_area constants, variables; /* the .const and the .global variables */
 };
 
 #endif

@@ -1,7 +1,8 @@
-/* ptxsim: runs the PTX that nvcc emits on a CPU, 32-lane warps in lockstep.
+/* ptxsim interprets the PTX that nvcc emits on a CPU: warps of 32 lanes execute in lockstep, with a
+   divergence stack. This header is the interface to the rest of the project.
 
-   A library of its own: no Python, no globals that change, no exit, no printing. A parsed module is
-   immutable and may be launched from many threads; a ptx_memory may be shared between launches. */
+   The library uses no Python, keeps no mutable globals, never exits and never prints. A parsed module is
+   immutable and may be launched by many threads at once; concurrent launches may share a ptx_memory. */
 #ifndef PTXSIM_H
 #define PTXSIM_H
 
@@ -11,44 +12,45 @@
 
 typedef enum ptx_status {
     PTX_OK = 0,
-    PTX_ERR_MEMORY,      /* host memory, or the device memory limit, ran out */
-    PTX_ERR_SYNTAX,      /* the text is not PTX we can read */
-    PTX_ERR_UNSUPPORTED, /* valid PTX, but an opcode, modifier or directive we do not know */
-    PTX_ERR_ARGUMENT,    /* no such kernel, grid/block/parameter size out of range, bad handle */
-    PTX_ERR_ADDRESS,     /* an access outside every allocation, or to a freed one */
-    PTX_ERR_ALIGNMENT,   /* an access not aligned to its size */
-    PTX_ERR_BARRIER,     /* deadlock, divergence at a barrier, shfl/vote with missing lanes */
+    PTX_ERR_MEMORY,      /* the host or the simulated device is out of memory */
+    PTX_ERR_SYNTAX,      /* the text is not PTX */
+    PTX_ERR_UNSUPPORTED, /* valid PTX, but outside the supported subset */
+    PTX_ERR_ARGUMENT,    /* no such kernel, a size out of range, or a bad handle */
+    PTX_ERR_ADDRESS,     /* an access outside all allocations, or to a freed allocation */
+    PTX_ERR_ALIGNMENT,   /* an access that is not aligned to its size */
+    PTX_ERR_BARRIER,     /* a deadlock, divergence at a barrier, or a shfl/vote with missing lanes */
     PTX_ERR_TRAP,        /* trap instruction */
-    PTX_ERR_ASSERT,      /* a failed assert */
-    PTX_ERR_BUDGET,      /* the step budget ran out, or a kernel printed too much */
-    PTX_ERR_INTERRUPTED, /* the interrupt callback said so */
+    PTX_ERR_ASSERT,      /* __assertfail was called */
+    PTX_ERR_BUDGET, /* the step budget is used up, or the kernel printed more than PTX_MAX_PRINTED bytes */
+    PTX_ERR_INTERRUPTED, /* the `interrupted` callback returned true */
 } ptx_status;
 
-/* `message` is a whole sentence for a person and already holds kernel, PTX line, its text, block, warp
-   and lane where they are known; the fields repeat them for programs. */
+/* `message` is a complete sentence for a reader. It includes the kernel, the PTX line and its text, the
+   block, the warp and the lane if they are known; the fields repeat these for programs. */
 typedef struct ptx_error {
     ptx_status status;
-    unsigned line, column; /* 1-based in the PTX text; 0 when not known */
+    unsigned line, column; /* 1-based, in the PTX text; 0 if unknown */
     char kernel[128];
-    char text[160]; /* the PTX line, trimmed */
+    char text[160]; /* the PTX line without surrounding blanks */
     uint32_t block[3];
-    int warp, lane; /* -1 when not known */
+    int warp, lane; /* -1 if unknown */
     char message[1024];
 } ptx_error;
 
 enum {
-    PTX_MAX_STATIC_SHARED = 49152, /* bytes of a block that declarations may take: 48 KiB on every device */
-    PTX_MAX_SHARED = 232448,       /* bytes of a block: 227 KiB, the most on current devices */
-    PTX_MAX_HOST_THREADS = 256,    /* the most that a launch makes use of */
-    PTX_MAX_PRINTED = 64 << 20,    /* bytes that printf may print in one launch */
+    PTX_MAX_STATIC_SHARED = 49152, /* bytes per block that declarations may use: 48 KiB on every device */
+    PTX_MAX_SHARED = 232448,       /* bytes per block: 227 KiB, the maximum of current devices */
+    PTX_MAX_HOST_THREADS = 256,    /* upper bound of ptx_launch_config.threads */
+    PTX_MAX_PRINTED = 64 << 20,    /* bytes that printf may print per launch */
 };
 
 typedef struct ptx_module ptx_module;
 typedef struct ptx_kernel ptx_kernel;
 typedef struct ptx_memory ptx_memory;
 
-/* Parses `length` bytes; the text is copied. Syntax errors carry line, column and a caret line. An
-   instruction outside the supported subset is an error here (naming opcode and line), not at launch. */
+/* Parses `length` bytes, which are copied. The message of a syntax error has the line, the column and a line
+   with a caret. An instruction outside the supported subset is reported here, with opcode and line, not at
+   launch. */
 ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error);
 void ptx_module_free(ptx_module *module);
 size_t ptx_module_kernel_count(const ptx_module *module);
@@ -56,23 +58,24 @@ const ptx_kernel *ptx_module_kernel_at(const ptx_module *module, size_t index);
 const ptx_kernel *ptx_module_find(const ptx_module *module, const char *name); /* NULL if absent */
 const char *ptx_kernel_name(const ptx_kernel *kernel);
 size_t ptx_kernel_param_bytes(const ptx_kernel *kernel);
-size_t ptx_kernel_shared_bytes(const ptx_kernel *kernel); /* static shared memory of a block */
+size_t ptx_kernel_shared_bytes(const ptx_kernel *kernel); /* bytes of static shared memory per block */
 bool ptx_kernel_has_global_atomics(const ptx_kernel *kernel);
 
-/* Simulated device memory: synthetic 64-bit addresses (256-byte aligned, guard gaps between allocations,
-   never 0), every access checked. limit_bytes 0 means no limit. */
+/* Simulated device memory. Addresses are synthetic 64-bit numbers, aligned to 256 bytes, with guard gaps
+   between allocations, and never 0. Every access is checked. limit_bytes = 0 means no limit. */
 ptx_status ptx_memory_create(size_t limit_bytes, ptx_memory **out, ptx_error *error);
 void ptx_memory_destroy(ptx_memory *memory);
 ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address, ptx_error *error);
 ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *error);
 ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
                             ptx_error *error);
-/* Takes the memory's lock, or gives it back, so that nobody else is in the middle of a change. */
+/* Acquires (`locked`) or releases the mutex of the memory. A thread that forks holds it, so that the child
+   gets a consistent copy. */
 void ptx_memory_lock(ptx_memory *memory, bool locked);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
 
-/* What a tensor map says: a tensor in global memory, and the box of it that a copy moves. The numbers of the
-   enumerations are those of the CUDA driver. */
+/* The contents of a tensor map (CUtensorMap): a tensor in global memory and the box of it that one TMA copy
+   transfers. The values of the enumerations are the CUDA driver's. */
 typedef enum ptx_tensor_type {
     PTX_TENSOR_U8,
     PTX_TENSOR_U16,
@@ -90,8 +93,8 @@ typedef enum ptx_tensor_type {
     PTX_TENSOR_TYPES
 } ptx_tensor_type;
 
-/* 16-byte pieces of a line of 128 bytes change places, by the number of the line: so that a column of a box
-   lies in different banks. */
+/* TMA swizzle modes: 16-byte chunks within 128 bytes are permuted by an XOR with the number of the 128-byte
+   line, so that the chunks of a column are in different banks. */
 typedef enum ptx_swizzle { PTX_SWIZZLE_NONE, PTX_SWIZZLE_32, PTX_SWIZZLE_64, PTX_SWIZZLE_128 } ptx_swizzle;
 
 enum { PTX_TENSOR_DIMENSIONS = 5, PTX_TENSOR_MAP_BYTES = 128 };
@@ -100,37 +103,38 @@ typedef struct ptx_tensor {
     uint32_t type, swizzle;
     uint32_t rank;
     uint64_t address;
-    uint64_t sizes[PTX_TENSOR_DIMENSIONS];       /* elements, of the dimension that lies together first */
-    uint64_t strides[PTX_TENSOR_DIMENSIONS - 1]; /* bytes, of the second dimension first */
+    uint64_t sizes[PTX_TENSOR_DIMENSIONS];       /* elements, innermost dimension first */
+    uint64_t strides[PTX_TENSOR_DIMENSIONS - 1]; /* bytes, from the second dimension on */
     uint32_t box[PTX_TENSOR_DIMENSIONS], steps[PTX_TENSOR_DIMENSIONS];
-    bool fill_nan; /* of the floats of a box that lie outside the tensor, else zero */
+    bool fill_nan; /* elements outside the tensor are filled with NaN instead of 0 */
 } ptx_tensor;
 
-/* Writes a tensor map as kernels take it, PTX_TENSOR_MAP_BYTES; refuses what the driver would. The bytes are
-   the simulator's own: a driver's are not known. */
+/* Writes a tensor map of PTX_TENSOR_MAP_BYTES for kernels. It rejects what the CUDA driver rejects. The
+   encoding is the simulator's own, as the driver's is not documented. */
 ptx_status ptx_tensor_map_encode(const ptx_tensor *tensor, void *map, ptx_error *error);
 
-/* Watches a launch: see hooks.h, counters.h and racecheck.h. */
+/* An observer of a launch: see hooks.h, counters.h and racecheck.h. */
 typedef struct ptx_observer ptx_observer;
 
 typedef struct ptx_launch_config {
     uint32_t grid[3];
     uint32_t block[3];
-    uint32_t cluster[3]; /* blocks of a cluster; all 0 or 1: as the kernel was compiled, else none */
+    uint32_t
+        cluster[3]; /* blocks per cluster; all 0 or 1: the size that the kernel was compiled with, if any */
     size_t dynamic_shared_bytes;
-    const void *params; /* ptx_kernel_param_bytes bytes, laid out as PTX does */
+    const void *params; /* param_bytes bytes in PTX's layout */
     size_t param_bytes;
-    unsigned threads; /* host threads; what blocks do with atomics on global memory, or with accesses to it
-                         that are volatile, relaxed, acquire or release, comes in the order of one */
-    uint64_t step_budget;           /* warp instructions in the whole launch; 0 means no limit */
-    bool (*interrupted)(void *arg); /* called on the launching thread only, about every 10 ms; may be NULL */
+    unsigned threads;     /* maximal number of host threads. Atomics on global memory and volatile, relaxed,
+                             acquire or release accesses take effect in the order of a single thread */
+    uint64_t step_budget; /* maximal warp instructions of the launch; 0: no limit */
+    bool (*interrupted)(void *arg); /* called about every 10 ms by the launching thread only; may be NULL */
     void *interrupted_arg;
-    /* Takes the text that a block printed; false where memory ran out. Called on the launching thread before
-       ptx_launch returns, in the order of the blocks' indices. A kernel that calls printf is stopped where
-       this is NULL. */
+    /* Receives the text that a block printed; returns false if it ran out of memory. The launching thread
+       calls it before ptx_launch returns, in the order of block indices. If it is NULL, a kernel that calls
+       printf is stopped. */
     bool (*print)(void *arg, const char *text, size_t length);
     void *print_arg;
-    ptx_observer *const *observers; /* may be NULL; each sees one launch at a time */
+    ptx_observer *const *observers; /* may be NULL; an observer takes part in one launch at a time */
     size_t observer_count;
 } ptx_launch_config;
 
@@ -138,7 +142,7 @@ typedef struct ptx_launch_stats {
     uint64_t warp_instructions;
 } ptx_launch_stats;
 
-/* Runs the grid to its end. `stats` may be NULL. Results do not depend on `threads`. */
+/* Runs the whole grid. `stats` may be NULL. The results do not depend on `threads`. */
 ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_launch_config *config,
                       ptx_launch_stats *stats, ptx_error *error);
 

@@ -1,3 +1,4 @@
+/* Growth of dynamic arrays by doubling. */
 #include "reserve.h"
 
 #include <stdlib.h>

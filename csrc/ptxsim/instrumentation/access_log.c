@@ -1,3 +1,4 @@
+/* Logs the accesses of one block to global memory. */
 #include "instrumentation/access_log.h"
 
 #include <stdlib.h>
@@ -7,15 +8,15 @@
 #include "reserve.h"
 
 struct ptx_access_log {
-    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
     uint64_t block;
     ptx_logged_access *entries;
     size_t count, capacity;
     uint64_t lost;
 };
 
-/* One block after the other, of those that share a place; one place sees the block that is wanted, and it
-   alone writes to the owner. */
+/* State of one resident block; a worker reuses it for consecutive blocks. Only the state that meets the
+   logged block writes to the owner, so no lock is needed. */
 typedef struct log_state {
     ptx_access_log *owner;
     const ptx_kernel *kernel;

@@ -1,29 +1,30 @@
-/* Writes down who accesses which bytes of global memory, of one block. */
+/* Observer that logs each access of one block to global memory: thread, instruction, allocation and
+   offset. */
 #ifndef PTXSIM_ACCESS_LOG_H
 #define PTXSIM_ACCESS_LOG_H
 
 #include "interpreter/hooks.h"
 
-/* One lane's access. */
+/* The access of one lane. */
 typedef struct ptx_logged_access {
-    uint64_t memory; /* where the allocation begins; 0 of an access that will fail */
-    uint64_t offset; /* from there */
+    uint64_t memory; /* address of the allocation; 0 if the access will fail */
+    uint64_t offset; /* bytes from the start of the allocation */
     uint32_t pc, thread;
-    uint32_t round; /* barriers of the whole block before it */
+    uint32_t round; /* barriers of the whole block before the access */
     uint16_t bytes, effect;
 } ptx_logged_access;
 
-/* The most that are kept. */
+/* Maximal number of logged accesses. */
 enum { PTX_MAX_LOGGED = 1 << 22 };
 
 typedef struct ptx_access_log ptx_access_log;
 
-/* `block` is a linear block number. */
+/* `block` is a linear block index. */
 ptx_status ptx_access_log_create(uint64_t block, ptx_access_log **out, ptx_error *error);
 void ptx_access_log_free(ptx_access_log *log);
 ptx_observer *ptx_access_log_observer(ptx_access_log *log);
 
-/* In their order; they belong to the observer. *lost are those for which there was no room. */
+/* Returns the accesses in order; the log owns them. *lost is the number of accesses that were not logged. */
 const ptx_logged_access *ptx_access_log_entries(const ptx_access_log *log, size_t *count, uint64_t *lost);
 
 #endif

@@ -1,3 +1,4 @@
+/* Counts issues, divergence, wavefronts and sectors per instruction and per round. */
 #include "instrumentation/counters.h"
 
 #include <stdlib.h>
@@ -7,31 +8,31 @@
 #include "instrumentation/transactions.h"
 
 struct ptx_counters {
-    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
     const ptx_kernel *kernel;
     ptx_counter *instructions;
     ptx_round rounds[PTX_MAX_ROUNDS];
     size_t round_count;
     uint64_t timeline_block;
     size_t timeline_threads, timeline_rounds;
-    uint8_t *timeline; /* PTX_ROUNDS x 1024 threads, untouched pages cost nothing */
+    uint8_t *timeline; /* PTX_MAX_ROUNDS x 1024 threads; untouched pages use no memory */
 };
 
 enum { MAX_THREADS = PTX_MAX_WARPS * PTX_LANES };
 
-/* One block after the other, of those that share a place. */
+/* State of one resident block; a worker reuses it for consecutive blocks. */
 typedef struct counter_state {
     ptx_counters *owner;
     const ptx_instr *code;
     ptx_counter *instructions;
     ptx_round rounds[PTX_MAX_ROUNDS];
     size_t round_count;
-    size_t round;                         /* the one at hand */
-    uint32_t alive;                       /* warps at its beginning */
-    uint32_t worked_lanes[PTX_MAX_WARPS]; /* lanes, of each warp */
-    uint32_t lanes[PTX_MAX_WARPS];        /* lanes that there are */
-    bool in_timeline;                     /* this block is the timeline's */
-    uint8_t ways[MAX_THREADS];            /* of the worst conflict, kept for the timeline alone */
+    size_t round;                         /* index of the current round */
+    uint32_t alive;                       /* mask of the warps that were alive at its start */
+    uint32_t worked_lanes[PTX_MAX_WARPS]; /* mask of the lanes that worked in this round, per warp */
+    uint32_t lanes[PTX_MAX_WARPS];        /* mask of the existing lanes, per warp */
+    bool in_timeline;                     /* the block is the timeline's */
+    uint8_t ways[MAX_THREADS]; /* degree of each thread's worst bank conflict, for the timeline only */
 } counter_state;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
@@ -105,7 +106,7 @@ static void block_begin(void *state, const ptx_block *block) {
     begin_round(c, PTX_ALL_LANES >> (PTX_MAX_WARPS - worker->warp_count));
 }
 
-/* Writes the round at hand into the timeline. */
+/* Writes the current round into the timeline. */
 static void update_timeline(const counter_state *c) {
     ptx_counters *to = c->owner;
     uint8_t *row = to->timeline + c->round * MAX_THREADS;
@@ -138,7 +139,7 @@ static void end_round(counter_state *c, uint32_t alive) {
     begin_round(c, alive);
 }
 
-/* A barrier of some warps only is no end of a round. */
+/* A barrier of only some warps does not end a round. */
 static void barrier(void *state, const ptx_block *block, uint32_t mask) {
     if (ptx_count_lanes(mask) == block->live_warps)
         end_round(state, mask);
@@ -167,7 +168,7 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     ptx_counter *counter = &c->instructions[in - c->code];
     unsigned ideal;
     c->worked_lanes[warp->index] |= access->mask;
-    if (access->space == PTX_SPACE_CLUSTER) /* neither global nor this block's: not counted */
+    if (access->space == PTX_SPACE_CLUSTER) /* another block's shared memory is not counted */
         return;
     if (access->space != PTX_SPACE_SHARED) {
         counter->global_requests++;
@@ -190,7 +191,7 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
 static void async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
     counter_state *c = state;
     if (!copy->completed)
-        c->worked_lanes[warp->index] |= 1u << copy->lane; /* who begins it */
+        c->worked_lanes[warp->index] |= 1u << copy->lane; /* the issuing lane */
     if (!copy->completed && !copy->multicast_repeat)
         c->instructions[in - c->code].copied += copy->bytes;
 }

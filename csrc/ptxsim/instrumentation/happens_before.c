@@ -1,3 +1,4 @@
+/* Vector clocks: how barriers, mbarriers and fences order the accesses of threads and of the async proxy. */
 #include "instrumentation/happens_before.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static void join_clock(uint32_t *to, const uint32_t *from, unsigned count) {
         to[i] = from[i] > to[i] ? from[i] : to[i];
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 bool ptx_hb_open(ptx_race_state *c, bool mbarriers) {
     size_t entries = (size_t)(c->threads / PTX_LANES) * clock_length(c);
@@ -75,7 +76,7 @@ void ptx_hb_begin(ptx_race_state *c, const ptx_block *block) {
     }
 }
 
-/* ---- what is known ---- */
+/* ---- queries ---- */
 
 static bool acquired(const ptx_race_state *c, unsigned warp, unsigned lane, unsigned thread, uint32_t clock) {
     return clock < clock_row(c, c->mbarrier_clocks, warp)[thread] ||
@@ -99,7 +100,7 @@ bool ptx_happens_before(const ptx_race_state *c, unsigned warp, unsigned lane, u
     return c->mbarrier_clocks && acquired(c, warp, lane, thread, clock);
 }
 
-/* All that one lane knows, and what it has done itself. */
+/* Joins the complete vector clock of a lane, including its own accesses so far, into `to` (release). */
 static void publish_clock(const ptx_race_state *c, unsigned warp, unsigned lane, uint32_t *to) {
     for (unsigned i = 0; i < c->cluster_threads; i++)
         to[i] = c->cluster_clock > to[i] ? c->cluster_clock : to[i];
@@ -122,7 +123,8 @@ static void publish_clock(const ptx_race_state *c, unsigned warp, unsigned lane,
 
 /* ---- barriers of warps and blocks ---- */
 
-/* Everybody in `mask` learns what any of them knows, and what they all did until now. */
+/* Replaces the clocks of all participants in `mask` by their join; entries of the participants become
+   `now`. */
 static void join_all(uint32_t (*clocks)[PTX_LANES], uint32_t mask, uint32_t now) {
     uint32_t row[PTX_LANES] = {0};
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -136,7 +138,7 @@ static void join_all(uint32_t (*clocks)[PTX_LANES], uint32_t mask, uint32_t now)
         memcpy(clocks[__builtin_ctz(left)], row, sizeof row);
 }
 
-/* What some lanes have learnt becomes known to all of their warp. */
+/* A synchronisation of the whole warp gives all lanes the clocks of the lanes that waited separately. */
 static void merge_split_lanes(ptx_race_state *c, unsigned warp) {
     if (c->split_lanes[warp])
         join_clock(clock_row(c, c->mbarrier_clocks, warp), clock_row(c, c->split_clocks, warp),
@@ -158,7 +160,7 @@ void ptx_hb_warp_sync(ptx_race_state *c, const ptx_warp *warp, uint32_t members)
         c->split_lanes[w] |= members;
 }
 
-/* The warps of `mask` tell each other what they have learnt from mbarriers. */
+/* Joins the clocks that the warps of `mask` acquired from mbarriers. */
 static void join_mbarrier_clocks(ptx_race_state *c, uint32_t mask) {
     if (!c->mbarrier_clocks)
         return;
@@ -171,18 +173,19 @@ static void join_mbarrier_clocks(ptx_race_state *c, uint32_t mask) {
         join_clock(clock_row(c, c->mbarrier_clocks, (unsigned)__builtin_ctz(left)), first, clock_length(c));
 }
 
-/* A barrier of all waits for the warps that have exited, too; one that counts does not. */
+/* bar.sync without a thread count also orders the accesses of exited warps; with a count it does not. */
 static bool covers_block(const ptx_block *block, uint32_t mask) {
     unsigned warps = (unsigned)__builtin_popcount(mask);
     bool counts = block->warps[__builtin_ctz(mask)].expected != 0;
     return warps == (counts ? block->worker->warp_count : block->live_warps);
 }
 
-/* What the warp has done until now, and knows of the others'. */
+/* Releases the clock of the arriving warp. */
 void ptx_hb_barrier_arrive(ptx_race_state *c, const ptx_warp *warp, uint32_t barrier) {
     uint32_t *arrival_clock = c->arrival_clocks[barrier];
     const uint32_t now = ++c->cluster->now, w = warp->index;
-    if (warp->block->barrier_arrivals[barrier] == 1u << w) /* the first one since the barrier was complete */
+    if (warp->block->barrier_arrivals[barrier] ==
+        1u << w) /* the first arrival since the barrier last completed */
         memset(arrival_clock, 0, sizeof c->arrival_clocks[barrier]);
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
         uint32_t clock = c->warp_clocks[w][i] > c->block_clock ? c->warp_clocks[w][i] : c->block_clock;
@@ -191,7 +194,7 @@ void ptx_hb_barrier_arrive(ptx_race_state *c, const ptx_warp *warp, uint32_t bar
     arrival_clock[w] = now;
 }
 
-/* Those who wait learn what those knew who have only arrived; not the other way round. */
+/* Waiting warps acquire the clocks of the warps that only arrived; the arriving warps acquire nothing. */
 static void acquire_arrivals(ptx_race_state *c, const ptx_block *block, uint32_t mask) {
     const uint32_t barrier = block->warps[__builtin_ctz(mask)].barrier;
     const uint32_t *arrival_clock = c->arrival_clocks[barrier];
@@ -215,7 +218,7 @@ void ptx_hb_barrier(ptx_race_state *c, const ptx_block *block, uint32_t mask) {
     acquire_arrivals(c, block, mask);
 }
 
-/* What any thread did before it arrived comes before what any does after it waited. */
+/* All accesses before an arrival happen before all accesses after the corresponding wait. */
 void ptx_hb_cluster_barrier(ptx_race_state *c, const ptx_block *block) {
     unsigned warps = block->worker->warp_count;
     c->block_clock = c->cluster_clock = ++c->cluster->now;
@@ -242,7 +245,7 @@ static bool reserve_mbarrier(ptx_race_state *owner) {
                        sizeof *owner->mbarriers);
 }
 
-/* That of an mbarrier; NULL when memory ran out. */
+/* The clocks of the mbarrier at an address; NULL if memory ran out. */
 static ptx_mbarrier_clock *find_mbarrier(ptx_race_state *c, ptx_shared_address at) {
     ptx_race_state *owner = c->cluster->blocks[at.block->rank];
     for (size_t i = 0; i < owner->mbarrier_count; i++)

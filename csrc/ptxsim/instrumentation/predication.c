@@ -1,3 +1,4 @@
+/* The heuristic that decides which branches become predicates. */
 #include "instrumentation/predication.h"
 
 static bool unconditional(const ptx_instr *in) {
@@ -25,7 +26,7 @@ void ptx_find_predicated(const ptx_kernel *kernel, uint32_t *branch_of) {
         for (uint32_t body = pc + 1; body < end; body++)
             branch_of[body] = pc;
     }
-    /* A body that others jump into stays behind its branch. */
+    /* A body that is the target of another branch is not predicated. */
     for (uint32_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
         uint32_t branch = in->kind == PTX_BRANCH ? branch_of[in->op[0]] : PTX_NO_PC;

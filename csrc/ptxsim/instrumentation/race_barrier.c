@@ -1,13 +1,14 @@
+/* Detects divergent barriers, for the race detector. */
 #include "instrumentation/race_barrier.h"
 
 void ptx_race_check_barrier(ptx_race_state *c, const ptx_block *block, uint32_t mask) {
     unsigned first = (unsigned)__builtin_ctz(mask);
     for (uint32_t left = mask; left; left &= left - 1) {
-        const ptx_warp *one = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
-        if (one->pc == other->pc)
+        const ptx_warp *first_warp = &block->warps[first], *other = &block->warps[__builtin_ctz(left)];
+        if (first_warp->pc == other->pc)
             continue;
         const ptx_race race = {.hazard = PTX_HAZARD_BARRIER,
-                               .first_pc = one->pc - 1,
+                               .first_pc = first_warp->pc - 1,
                                .second_pc = other->pc - 1,
                                .first_thread = first * PTX_LANES,
                                .second_thread = other->index * PTX_LANES,
@@ -19,8 +20,8 @@ void ptx_race_check_barrier(ptx_race_state *c, const ptx_block *block, uint32_t 
     }
 }
 
-/* Where the lanes of `missing` would have gone on. */
-static uint32_t place_of(const ptx_warp *warp, uint32_t missing) {
+/* The instruction at which the missing lanes would continue. */
+static uint32_t resume_pc(const ptx_warp *warp, uint32_t missing) {
     for (uint32_t i = warp->depth; i-- > 0;)
         if (warp->stack[i].mask & missing)
             return warp->stack[i].pc;
@@ -40,7 +41,7 @@ void ptx_race_missed_barrier(ptx_race_state *c, const ptx_warp *warp, const ptx_
                      .count = 1};
     const ptx_block *block = warp->block;
     if (missing) {
-        race.second_pc = place_of(warp, missing);
+        race.second_pc = resume_pc(warp, missing);
         race.second_thread = first + (unsigned)__builtin_ctz(missing);
     }
     for (unsigned i = 0; i < warp->worker->warp_count && !missing; i++) {

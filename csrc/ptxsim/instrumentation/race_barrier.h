@@ -1,14 +1,14 @@
-/* Hazards of barriers, for the race check. */
+/* Hazards at barriers: threads of a block that wait at different barriers, or never arrive. */
 #ifndef PTXSIM_RACE_BARRIER_H
 #define PTXSIM_RACE_BARRIER_H
 
 #include "instrumentation/happens_before.h"
 
-/* Reports warps that a barrier lets go on and that wait at different instructions: the condition around it
-   was not the same for all. */
+/* Reports warps that one barrier releases although they wait at different instructions: the condition around
+   the barrier diverged. */
 void ptx_race_check_barrier(ptx_race_state *c, const ptx_block *block, uint32_t mask);
 
-/* Reports an instruction that lanes or warps have missed for which others wait. */
+/* Reports an instruction that some lanes or warps skipped and others wait for. */
 void ptx_race_missed_barrier(ptx_race_state *c, const ptx_warp *warp, const ptx_instr *in);
 
 #endif

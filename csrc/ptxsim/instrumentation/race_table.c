@@ -1,3 +1,4 @@
+/* Collects and sorts race reports. */
 #include "instrumentation/race_table.h"
 
 #include <stdlib.h>
@@ -7,12 +8,12 @@ static bool in_one_warp(const ptx_race *race) {
            race->first_thread / PTX_LANES == race->second_thread / PTX_LANES;
 }
 
-static bool same_place(const ptx_race *a, const ptx_race *b) {
+static bool same_site(const ptx_race *a, const ptx_race *b) {
     return a->hazard == b->hazard && a->first_pc == b->first_pc && a->second_pc == b->second_pc &&
            in_one_warp(a) == in_one_warp(b);
 }
 
-static void join(ptx_race *to, const ptx_race *from) {
+static void merge(ptx_race *to, const ptx_race *from) {
     uint64_t count = to->count + from->count;
     const bool collides = to->collides || from->collides;
     if (from->block < to->block)
@@ -22,15 +23,15 @@ static void join(ptx_race *to, const ptx_race *from) {
 }
 
 void ptx_race_table_add(ptx_race_table *table, const ptx_race *race) {
-    if (table->last < table->count && same_place(&table->races[table->last], race)) {
-        join(&table->races[table->last], race);
+    if (table->last < table->count && same_site(&table->races[table->last], race)) {
+        merge(&table->races[table->last], race);
         return;
     }
     for (size_t i = 0; i < table->count; i++) {
-        if (!same_place(&table->races[i], race))
+        if (!same_site(&table->races[i], race))
             continue;
         table->last = i;
-        join(&table->races[i], race);
+        merge(&table->races[i], race);
         return;
     }
     if (table->count == PTX_MAX_RACES) {

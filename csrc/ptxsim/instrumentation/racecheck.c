@@ -1,3 +1,4 @@
+/* The race detector: checks each access to shared memory against the shadow word of its address. */
 #include "instrumentation/racecheck.h"
 
 #include <stdlib.h>
@@ -8,59 +9,59 @@
 #include "interpreter/lanes.h"
 #include "reserve.h"
 
-/* A clock that passes this is set back at the next block. */
+/* Clocks are reset before the next block once they exceed this value. */
 #define MAX_CLOCK (UINT32_MAX / 2)
 #define NO_THREAD UINT16_MAX
 
-/* The lanes of one warp of the cluster that have read a word, of late and since the last ordering of the
- * warp. */
+/* Reads of a word by the lanes of one warp since the last synchronisation of the warp. */
 typedef struct read_epoch {
     uint32_t clock, pc, lanes;
     uint32_t warp;
 } read_epoch;
 
-/* The last write of a word. */
+/* The last write of a word (an epoch: thread and clock). */
 typedef struct write_epoch {
     uint32_t clock, pc;
-    uint32_t access; /* the number of the access */
+    uint32_t access; /* sequence number of the access */
     uint16_t thread;
-    uint16_t second_thread; /* NO_THREAD, or one more: of atomics, which need no order among themselves, or
-                       the one that began the copy of the late copier */
+    uint16_t second_thread; /* NO_THREAD, or: of atomics, which do not race with each other, a second
+                               unordered thread; of the grouped agent, the thread that issued the copy */
 } write_epoch;
 
-/* What is known of a word (or, in kernels with narrower accesses, of a smaller unit). A time of 0 is before
-   all blocks. The two warps that have read it last are here, others that still matter in a crowd. */
+/* Shadow memory of one word (or of a smaller unit if the kernel has narrower accesses). Clock 0 is before all
+   blocks. The last two reading warps are stored inline, further concurrent readers in an overflow list. */
 typedef struct shadow_word {
     write_epoch write, atomic;
     read_epoch read[2];
-    uint32_t overflow; /* 0: none, else one more than its index */
+    uint32_t overflow; /* index + 1 of the overflow list, 0 if none */
 } shadow_word;
 
-/* Further warps that have read a word, each once. */
+/* Further warps that have read a word, at most one entry per warp. */
 typedef struct read_overflow {
     read_epoch *items;
     size_t count, capacity;
 } read_overflow;
 
 struct ptx_racecheck {
-    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
     const ptx_kernel *kernel;
     ptx_race_table table;
 };
 
 static const ptx_hooks hooks;
 
-/* One lane's access of one cell. */
+/* The access of one lane to one word. */
 typedef struct lane_access {
     const ptx_instr *in;
-    const ptx_access *access; /* NULL of a copy by the hardware */
-    ptx_race_state *owner;    /* of the memory; its block may be another one of the cluster */
+    const ptx_access *access; /* NULL for an asynchronous copy */
+    ptx_race_state *
+        owner; /* state of the block whose shared memory is accessed, possibly another block of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
     ptx_effect effect;
     unsigned lane;
-    unsigned writer; /* the thread, or the copier that writes for it */
-    uint16_t issuer; /* the thread that the late copier writes for, else NO_THREAD */
+    unsigned writer; /* the writing thread or agent */
+    uint16_t issuer; /* the thread that issued the copy of the grouped agent, otherwise NO_THREAD */
     uint64_t address;
 } lane_access;
 
@@ -75,8 +76,7 @@ static inline bool happens_before(const ptx_race_state *c, const lane_access *t,
 
 /* ---- reports ---- */
 
-/* The linear number of the block that a thread of the cluster belongs to; copies are those of who began them.
- */
+/* Linear index of the block of a thread; an agent belongs to the block that issued its copy. */
 static uint64_t block_of(const ptx_race_state *c, unsigned thread) {
     return c->cluster->blocks[thread / c->threads]->block;
 }
@@ -104,8 +104,8 @@ static void report(ptx_race_state *c, const lane_access *t, ptx_hazard hazard, u
     report_as(c, t, hazard, first_pc, first, false);
 }
 
-/* Where a lane's value for the cell at hand lies in its registers. An access by the cluster's addresses names
-   the block, too. */
+/* The value that a lane stores to the current word, in its registers. Addresses of the shared::cluster space
+   also include the rank of the block. */
 static const uint8_t *stored_value(const lane_access *t, unsigned lane) {
     uint64_t offset = (t->address - t->access->address[lane]) % PTX_SHARED_PART;
     unsigned bytes = ptx_type_bytes(t->in->type), element = (unsigned)(offset / bytes);
@@ -113,14 +113,14 @@ static const uint8_t *stored_value(const lane_access *t, unsigned lane) {
     return (const uint8_t *)ptx_lanes(t->warp, t->in, element) + lane * slot + offset % bytes;
 }
 
-/* Lanes of one store that write the same value to one word do no harm. */
+/* Lanes of one store that write the same value to one word do not race. */
 static bool same_value(const ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     return by->access == c->cluster->access && t->access && t->in->effect == PTX_EFFECT_STORE &&
            memcmp(stored_value(t, t->lane), stored_value(t, by->thread % PTX_LANES), c->unit) == 0;
 }
 
-/* Whether this is a write over another thread's by the same store, which lanes have executed at once, or
-   which has written this word alone in the block. */
+/* Whether this overwrites another thread's value by the same store instruction: executed by both lanes at
+   once, or by an instruction that writes only this word in the block. */
 static bool collides(const ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     if (t->effect != PTX_EFFECT_STORE || by->pc != t->pc || !t->access)
         return false;
@@ -138,7 +138,7 @@ static void record_store(const ptx_race_state *c, const lane_access *t) {
     }
 }
 
-/* ---- cells ---- */
+/* ---- shadow words ---- */
 
 static void check_last_write(ptx_race_state *c, const lane_access *t, const write_epoch *by) {
     unsigned thread = by->thread;
@@ -157,7 +157,7 @@ static void check_last_write(ptx_race_state *c, const lane_access *t, const writ
         report_as(c, t, PTX_HAZARD_WRITE_WRITE, by->pc, thread, collides(c, t, by));
 }
 
-/* Whether a barrier of all warps of the block came in between. */
+/* Whether a barrier of all warps of the block separates the read from the current access. */
 static inline bool ordered_by_barrier(const ptx_race_state *c, const read_epoch *r) {
     return r->clock < c->begin_clock ||
            (r->clock < c->block_clock && r->warp * PTX_LANES - c->first_thread < c->threads);
@@ -182,7 +182,7 @@ static void check_overflow(ptx_race_state *c, const lane_access *t, const shadow
         check_reads(c, t, &all->items[i]);
 }
 
-/* The cell's crowd, less the readers that no write can race with any more; NULL when memory ran out. */
+/* The overflow list of a word without the reads that a barrier has ordered; NULL if memory ran out. */
 static read_overflow *overflow_of(const ptx_race_state *c, ptx_race_state *owner, shadow_word *at) {
     if (!at->overflow) {
         if (!ptx_reserve(&owner->overflows, &owner->overflow_capacity, owner->overflow_count,
@@ -200,7 +200,7 @@ static read_overflow *overflow_of(const ptx_race_state *c, ptx_race_state *owner
     return ptx_reserve(&all->items, &all->capacity, all->count, sizeof *all->items) ? all : NULL;
 }
 
-/* `one` gives up its place in the cell to a warp, and what the crowd knows of that is returned. */
+/* Moves the read of `one` to the overflow list; returns the entry that the list had for `warp`. */
 static read_epoch evict_to_overflow(const ptx_race_state *c, const lane_access *t, shadow_word *at,
                                     const read_epoch *one, unsigned warp) {
     read_epoch found = {.warp = warp};
@@ -208,7 +208,7 @@ static read_epoch evict_to_overflow(const ptx_race_state *c, const lane_access *
         return found;
     read_overflow *all = overflow_of(c, t->owner, at);
     if (!all)
-        return found; /* better a race less than one that is none */
+        return found; /* out of memory: rather miss a race than report a false one */
     size_t i = 0;
     while (i < all->count && all->items[i].warp != warp)
         i++;
@@ -220,7 +220,7 @@ static read_epoch evict_to_overflow(const ptx_race_state *c, const lane_access *
     return found;
 }
 
-/* Of the lanes that have read before, those stay whose reads this one does not follow. */
+/* Keeps those previous reads of the warp that do not happen before this one. */
 static void record_read(const ptx_race_state *c, const lane_access *t, shadow_word *at) {
     unsigned warp = t->warp->index, numbered = c->first_thread / PTX_LANES + warp;
     read_epoch *mine = &at->read[0];
@@ -272,7 +272,7 @@ static inline void check_word(ptx_race_state *c, const lane_access *t, shadow_wo
         record_write(c, t, &at->atomic, !happens_before(c, t, at->atomic.thread, at->atomic.clock));
 }
 
-/* A write over what a copy may still have to read. */
+/* A write to a range that an asynchronous copy may still have to read. */
 static void check_async_reads(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
     for (size_t i = 0; i < t->owner->async_read_count; i++) {
         const ptx_async_read *read = &t->owner->async_reads[i];
@@ -291,14 +291,14 @@ static bool in_bounds(const ptx_race_state *owner, uint64_t address, uint64_t by
 static void check_bytes(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
     ptx_race_state *owner = t->owner;
     if (!in_bounds(owner, address, bytes))
-        return; /* the executor will say so */
+        return; /* out of range or misaligned: the interpreter reports it */
     if (t->effect != PTX_EFFECT_LOAD && owner->async_read_count)
         check_async_reads(c, t, address, bytes);
     for (t->address = address; t->address < address + bytes; t->address += owner->unit)
         check_word(c, t, &owner->shadow[t->address / owner->unit]);
 }
 
-/* The ends of copies, which were looked at when they began. */
+/* Completions of copies, which were checked when they were issued. */
 static void record_completion(const ptx_race_state *c, lane_access *t) {
     const ptx_access *access = t->access;
     for (uint32_t left = access->mask; left; left &= left - 1) {
@@ -345,8 +345,8 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
     }
 }
 
-/* A copy reads by another way than threads write: one of the two has to have fenced. What is not ordered at
-   all is reported as that alone. */
+/* The async proxy reads what a thread wrote through the generic proxy: either thread must have executed
+   fence.proxy.async. Unordered accesses are reported as a race only, not as a missing fence. */
 static void check_fences(ptx_race_state *c, lane_access *t, uint64_t address, uint64_t bytes) {
     if (!in_bounds(t->owner, address, bytes))
         return;
@@ -359,17 +359,17 @@ static void check_fences(ptx_race_state *c, lane_access *t, uint64_t address, ui
     }
 }
 
-/* From here on a copy reads these bytes. */
+/* From now on an asynchronous copy reads these bytes. */
 static void begin_async_read(const lane_access *t, const ptx_async *copy) {
     ptx_race_state *owner = t->owner;
     if (!ptx_reserve(&owner->async_reads, &owner->async_read_capacity, owner->async_read_count,
                      sizeof *owner->async_reads))
-        return; /* better a race less than one that is none */
+        return; /* out of memory: rather miss a race than report a false one */
     owner->async_reads[owner->async_read_count++] =
         (ptx_async_read){.offset = copy->from.offset, .bytes = copy->bytes, .pc = t->pc, .thread = t->writer};
 }
 
-/* The thread has waited: to others it is as if it read them itself now. */
+/* The thread has waited for the copy: for other threads this is a read by the thread itself. */
 static void end_async_read(ptx_race_state *c, lane_access *t, const ptx_async *copy) {
     ptx_race_state *owner = t->owner;
     size_t i = 0;
@@ -382,7 +382,8 @@ static void end_async_read(ptx_race_state *c, lane_access *t, const ptx_async *c
     check_bytes(c, t, copy->from.offset, copy->bytes);
 }
 
-/* A copy is the work of a copier from here on; who began it must have seen to it that its place is free. */
+/* A copy is performed by an agent of the async proxy; the issuing thread must have ordered all previous
+   accesses to its destination. */
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
     ptx_race_state *c = state;
     lane_access t = {
@@ -414,7 +415,7 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
     }
 }
 
-/* ---- orderings ---- */
+/* ---- synchronisation ---- */
 
 static void on_warp_sync(void *state, const ptx_warp *warp, uint32_t members) {
     ptx_hb_warp_sync(state, warp, members);
@@ -446,13 +447,14 @@ static void on_cluster_barrier(void *state, const ptx_block *block) {
 }
 
 static void on_fault(void *state, const ptx_warp *warp, const ptx_instr *in, ptx_status status) {
-    if (status == PTX_ERR_BARRIER && warp->active) /* a warp that has ended may have left a copy behind */
+    if (status == PTX_ERR_BARRIER &&
+        warp->active) /* an exited warp, without active lanes, may have left a copy pending */
         ptx_race_missed_barrier(state, warp, in);
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
-/* The narrowest element that the kernel accesses in shared memory, at most a word. */
+/* Size of the narrowest element that the kernel accesses in shared memory, at most 4 bytes. */
 static unsigned shadow_unit(const ptx_kernel *kernel) {
     unsigned unit = 4;
     for (size_t pc = 0; pc < kernel->count; pc++) {
@@ -518,7 +520,7 @@ static void detach(ptx_observer *self, void *state) {
     release(c);
 }
 
-/* All times are forgotten. */
+/* Resets all clocks. */
 static void reset(ptx_race_state *c) {
     memset(c->shadow, 0, (c->shared_bytes / c->unit + 1) * sizeof(shadow_word));
     memset(c->store_sites, 0, c->count * sizeof *c->store_sites);
@@ -533,7 +535,7 @@ static ptx_race_state *state_of(const ptx_block *block) {
     return NULL;
 }
 
-/* The blocks of a cluster begin in order of their ranks: the first one finds the others' states. */
+/* The blocks of a cluster start in order of their ranks: rank 0 links the states of all. */
 static void join_cluster(ptx_race_state *leader, const ptx_block *block) {
     const bool overflowed = leader->own.now > MAX_CLOCK;
     for (unsigned b = 0; b < block->worker->run->cluster_blocks; b++) {

@@ -1,3 +1,4 @@
+/* Records the steps of one block: instructions, accesses and written registers. */
 #include "instrumentation/trace.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 enum { NO_STEP = UINT32_MAX };
 
 struct ptx_trace {
-    ptx_observer base; /* first, so that a ptx_observer is one of these */
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
     uint64_t block;
     ptx_step *steps;
     size_t step_count, step_capacity;
@@ -23,14 +24,14 @@ struct ptx_trace {
     uint64_t lost;
 };
 
-/* One block after the other, of those that share a place; one place sees the block that is wanted, and it
-   alone writes to the owner. */
+/* State of one resident block; a worker reuses it for consecutive blocks. Only the state that meets the
+   recorded block writes to the owner, so no lock is needed. */
 typedef struct trace_state {
     ptx_trace *owner;
     const ptx_kernel *kernel;
-    const ptx_block *block; /* the wanted one, or NULL */
+    const ptx_block *block; /* the recorded block, or NULL */
     uint32_t round;
-    uint32_t last[PTX_MAX_WARPS]; /* the step of each warp whose results are not written down yet */
+    uint32_t last[PTX_MAX_WARPS]; /* per warp, the step whose results are not recorded yet */
 } trace_state;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
@@ -80,7 +81,7 @@ static void record_register(ptx_trace *to, const ptx_warp *warp, uint32_t step, 
         write->lanes[i] = wide ? ((const ptx_u64 *)lanes)[i] : ((const ptx_u32 *)lanes)[i];
 }
 
-/* An instruction is told of before it is executed; what it wrote is there when its warp comes to the next. */
+/* Instructions are reported before they execute; their results are read when the warp issues the next one. */
 static void record_results(trace_state *w, const ptx_warp *warp) {
     const uint32_t step = w->last[warp->index];
     w->last[warp->index] = NO_STEP;
@@ -133,7 +134,7 @@ static ptx_step_access *new_access(ptx_trace *to, uint32_t step) {
     return record;
 }
 
-/* Lanes of one allocation at a time. */
+/* Records one entry per allocation that the lanes access. */
 static void record_global(trace_state *w, const ptx_warp *warp, const ptx_access *access) {
     for (uint32_t left = access->mask; left;) {
         const ptx_allocation *at = ptx_view_find(warp->worker->view, access->address[__builtin_ctz(left)]);

@@ -1,49 +1,50 @@
-/* Writes down what the warps of one block do, instruction by instruction, for those who step through it. */
+/* Observer that records every instruction of one block with its lanes, accesses and results, for a
+   step-by-step view. */
 #ifndef PTXSIM_TRACE_H
 #define PTXSIM_TRACE_H
 
 #include "interpreter/hooks.h"
 
-/* An instruction of a warp, in the order in which the simulator came to them. */
+/* One instruction of a warp, in order of simulation. */
 typedef struct ptx_step {
     uint32_t pc, warp;
-    uint32_t active;   /* lanes that came to it */
-    uint32_t executed; /* and those whose guard let them: of a branch, those that took it */
-    uint32_t round;    /* barriers of the whole block before it */
+    uint32_t active;   /* mask of the active lanes */
+    uint32_t executed; /* mask of the lanes whose guard is true; of a branch, those that take it */
+    uint32_t round;    /* barriers of the whole block before the step */
 } ptx_step;
 
-/* What a step accessed: lane by lane, or a bulk copy, whose one lane is who began it. */
+/* The memory access of a step: one address per lane, or a bulk copy, whose only lane is the issuing one. */
 typedef struct ptx_step_access {
-    uint64_t memory;            /* of global memory: where the allocation begins */
-    uint64_t offset[PTX_LANES]; /* from there, or in the block's shared memory */
+    uint64_t memory;            /* of global memory: address of the allocation */
+    uint64_t offset[PTX_LANES]; /* bytes from the start of the allocation, or of the block's shared memory */
     uint32_t step, mask;
-    uint32_t bytes; /* a lane */
+    uint32_t bytes; /* per lane */
     uint8_t space;  /* PTX_SPACE_SHARED, _GLOBAL, or _CLUSTER */
-    uint8_t effect; /* a ptx_effect, or PTX_TOUCH_COPY_IN and _OUT */
+    uint8_t effect; /* a ptx_effect, or PTX_STEP_COPY_IN or _OUT */
     uint8_t wavefronts, ideal;
 } ptx_step_access;
 
 enum { PTX_STEP_COPY_IN = 8, PTX_STEP_COPY_OUT = 9 };
 
-/* What a step wrote into a register, of the lanes that executed it. */
+/* The value that a step wrote to a register, for the lanes that executed it. */
 typedef struct ptx_register_write {
     uint64_t lanes[PTX_LANES];
-    uint32_t step, operand; /* which one of those that it wrote */
-    uint32_t bytes;         /* 4 or 8 of each lane */
+    uint32_t step, operand; /* operand: index among the registers that the step wrote */
+    uint32_t bytes;         /* 4 or 8 per lane */
     uint32_t unused;
 } ptx_register_write;
 
-/* The most steps that are kept. */
+/* Maximal number of recorded steps. */
 enum { PTX_MAX_STEPS = 10000 };
 
 typedef struct ptx_trace ptx_trace;
 
-/* `block` is a linear block number. */
+/* `block` is a linear block index. */
 ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error);
 void ptx_trace_free(ptx_trace *trace);
 ptx_observer *ptx_trace_observer(ptx_trace *trace);
 
-/* They belong to the trace. *lost are the steps, and what others did, for which there was no room. */
+/* The trace owns the results. *lost is the number of steps, accesses and results that were not recorded. */
 const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t *lost);
 const ptx_step_access *ptx_trace_accesses(const ptx_trace *trace, size_t *count);
 const ptx_register_write *ptx_trace_register_writes(const ptx_trace *trace, size_t *count);

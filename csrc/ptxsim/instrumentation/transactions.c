@@ -1,10 +1,11 @@
+/* Computes bank conflicts and sectors from the addresses of a warp. */
 #include "instrumentation/transactions.h"
 
 #include <string.h>
 
 enum { MAX_WORDS = 2 * PTX_LANES, NONE = 0xff };
 
-/* The distinct words that one wavefront's lanes want, chained by bank. */
+/* The distinct words that the lanes of one part access, chained by bank. */
 typedef struct bank_words {
     uint8_t first[PTX_BANKS], next[MAX_WORDS], count[PTX_BANKS];
     uint64_t word[MAX_WORDS];
@@ -22,7 +23,7 @@ static void add_word(bank_words *banks, uint64_t word) {
     banks->count[bank]++;
 }
 
-/* The wavefronts of lanes that are served together, all of them in `mask`. */
+/* The number of wavefronts for the lanes in `mask`, which are served together. */
 static unsigned serve(const ptx_access *access, uint32_t mask, uint8_t *ways) {
     bank_words banks;
     memset(banks.first, NONE, sizeof banks.first);
@@ -48,7 +49,7 @@ static unsigned serve(const ptx_access *access, uint32_t mask, uint8_t *ways) {
     return max_words;
 }
 
-/* Whether each lane wants what the lane `distance` away wants, if both take part. */
+/* Whether all pairs of active lanes at this distance have the same address. */
 static bool pairs_agree(const ptx_access *access, unsigned distance) {
     for (uint32_t left = access->mask; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctz(left), partner = lane ^ distance;
@@ -58,8 +59,8 @@ static bool pairs_agree(const ptx_access *access, unsigned distance) {
     return true;
 }
 
-/* Loads of 8 and 16 bytes take half the parts if all neighbours, or all next but one, want the same: read off
-   the counters of an H200. Stores do not. */
+/* Loads of 8 and 16 bytes need half as many parts if all lanes i and i ^ 1, or all lanes i and i ^ 2, have
+   the same address: measured by the counters of an H200. Stores do not merge. */
 static bool parts_merge(const ptx_access *access) {
     if (access->effect != PTX_EFFECT_LOAD || access->bytes <= 4 ||
         (access->packed && access->mask == PTX_ALL_LANES))
@@ -95,7 +96,8 @@ unsigned ptx_global_sectors(const ptx_access *access, unsigned *ideal) {
         uint64_t seen[PTX_LANES];
         for (uint32_t left = access->mask; left; left &= left - 1) {
             uint64_t sector = access->address[__builtin_ctz(left)] / PTX_SECTOR_BYTES;
-            unsigned i = sectors; /* neighbouring lanes mostly share one, so the last is looked at first */
+            unsigned i = sectors; /* neighbouring lanes mostly share a sector, so the search starts with the
+                                     last one */
             while (i && seen[i - 1] != sector)
                 i--;
             if (!i)

@@ -1,4 +1,4 @@
-/* What one warp's memory access costs the hardware: wavefronts of shared memory, sectors of global memory. */
+/* The hardware cost of one warp's memory access: shared-memory wavefronts and global-memory sectors. */
 #ifndef PTXSIM_TRANSACTIONS_H
 #define PTXSIM_TRANSACTIONS_H
 
@@ -15,13 +15,14 @@ static inline unsigned ptx_count_lanes(uint32_t mask) {
     return mask * 0x01010101u >> 24;
 }
 
-/* Passes through shared memory. 32 banks give a 4-byte word each in one; lanes that want the same word share
-   it. Accesses of 8 bytes a lane go by half warps, of 16 by quarter warps; loads in which neighbours want the
-   same by twice as many. *ideal is the number of passes that could move as many bytes; `ways`, which may be
-   NULL, how many words the fullest of a lane's banks has to give where that is more than one, else 0. */
+/* Number of shared-memory wavefronts. In one wavefront each of 32 banks delivers one 4-byte word; lanes that
+   read the same word share it. Accesses of 8 bytes per lane are split into half warps, those of 16 bytes into
+   quarter warps; loads in which neighbouring lanes read the same address are split into half as many parts.
+   *ideal is the minimal number of wavefronts for as many bytes. `ways` (or NULL) receives per lane the number
+   of distinct words in the most loaded of its banks, 0 if it is 1. */
 unsigned ptx_shared_wavefronts(const ptx_access *access, unsigned *ideal, uint8_t ways[PTX_LANES]);
 
-/* 32-byte sectors of global memory. *ideal is the least number that could hold as many bytes. */
+/* Number of 32-byte sectors of global memory. *ideal is the minimal number for as many bytes. */
 unsigned ptx_global_sectors(const ptx_access *access, unsigned *ideal);
 
 #endif
