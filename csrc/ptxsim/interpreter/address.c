@@ -1,4 +1,5 @@
-/* Addresses and the host's bytes that they stand for; every access is checked here. */
+/* Address translation. The frequent access patterns (one allocation, all lanes aligned) are checked for a
+   whole warp at once with vector operations; everything else lane by lane. */
 #include "interpreter/address.h"
 
 #include "interpreter/fault.h"
@@ -11,21 +12,22 @@ static const char *space_name(unsigned space) {
                                                                    : "global";
 }
 
-/* An address as written, and what it comes to. */
+/* An access as written, and its decoded form. */
 typedef struct target {
     unsigned lane, space;
-    u64 address, offset; /* offset: in the window of the space */
+    u64 address, offset; /* bytes; `offset` is relative to the window of the state space */
     u64 size;
 } target;
 
-/* Whether an address can be one of a block of the cluster; a generic one is if it lies in the window. */
+/* Whether an address is in shared memory of the cluster: any shared::cluster address, or a generic one within
+   the window. */
 static bool in_cluster(const target *t) {
     return t->space == PTX_SPACE_CLUSTER ||
            (t->space == PTX_SPACE_GENERIC && t->address - PTX_SHARED_WINDOW < PTX_SHARED_WINDOW_BYTES);
 }
 
-/* The block whose shared memory the address lies in, NULL if the cluster has none there; its own part of the
-   window is given in *offset. */
+/* The block whose shared memory contains the address, NULL if the cluster has no such block; *offset is
+   relative to the block's shared memory. */
 static const ptx_block *find_block(const ptx_warp *w, const target *t, u64 *offset) {
     u64 part = t->offset / PTX_SHARED_PART;
     *offset = t->offset % PTX_SHARED_PART;
@@ -52,7 +54,7 @@ static ptx_status outside_shared(ptx_warp *w, const ptx_instr *in, const target 
                      (unsigned long long)block->shared.bytes);
 }
 
-/* Whether an address is one of the thread's own memory, and where in it. */
+/* Whether an address is in the thread's local memory; sets the offset. */
 static bool in_local(target *t) {
     const bool generic = t->space == PTX_SPACE_GENERIC && t->address - PTX_LOCAL_WINDOW < PTX_LOCAL_WINDOW;
     t->offset = generic ? t->address - PTX_LOCAL_WINDOW : t->address;
@@ -89,8 +91,8 @@ static inline bool inside(const ptx_window *window, u64 address, u64 size) {
     return size <= window->bytes && offset <= window->bytes - size;
 }
 
-/* Where an instruction's accesses are looked for first. Each has its own place, more or less, for the
-   allocation that it found last: a product reads two matrices by turns. */
+/* The window to try first. Instructions have mostly separate entries for the allocation that they accessed
+   last, since a matrix multiplication alternates between two matrices. */
 static ptx_window *first_window(ptx_warp *w, const ptx_instr *in, unsigned space) {
     ptx_worker *worker = w->worker;
     return space == PTX_SPACE_SHARED  ? &w->block->shared
@@ -98,7 +100,7 @@ static ptx_window *first_window(ptx_warp *w, const ptx_instr *in, unsigned space
                                       : &worker->recent[(size_t)(in - worker->kernel->code) % PTX_RECENT];
 }
 
-/* Makes a recent window the allocation that holds the address; false if none does. */
+/* Replaces the window by the allocation that contains the address; returns false otherwise. */
 static bool refill(const ptx_worker *worker, ptx_window *window, u64 address) {
     const ptx_allocation *found = ptx_view_find(worker->view, address);
     if (found)
@@ -106,7 +108,7 @@ static bool refill(const ptx_worker *worker, ptx_window *window, u64 address) {
     return found != NULL;
 }
 
-/* The window that holds an address, NULL if none does. */
+/* The window that contains an address or NULL. */
 static const ptx_window *find_window(ptx_warp *w, const ptx_instr *in, unsigned space, u64 address,
                                      u64 size) {
     ptx_window *window = first_window(w, in, space);
@@ -117,7 +119,7 @@ static const ptx_window *find_window(ptx_warp *w, const ptx_instr *in, unsigned 
     return inside(window, address, size) ? window : NULL;
 }
 
-/* In shared memory of the own block or of another one of the cluster. */
+/* The host pointer for an address in shared memory of any block of the cluster. */
 static uint8_t *find_in_cluster(const ptx_warp *w, target *t) {
     t->offset = t->space == PTX_SPACE_GENERIC ? t->address - PTX_SHARED_WINDOW : t->address;
     u64 offset;
@@ -150,7 +152,7 @@ ptx_status ptx_locate(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned 
 
 static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned size,
                               ptx_lane_pointers *at) {
-    ptx_window window = {.bytes = 0}; /* a thread's own memory has a place for each lane */
+    ptx_window window = {.bytes = 0}; /* local memory is separate per lane */
     if (in->space != PTX_SPACE_LOCAL)
         window = *first_window(w, in, in->space);
     ptx_status status = PTX_OK;
@@ -165,14 +167,16 @@ static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, u
     return status;
 }
 
-/* Four lanes or less are quicker one by one. Counted so, for there may be no instruction that counts bits. */
+/* Up to four lanes are faster one by one. The loop avoids a population count, which the baseline instruction
+   set may lack. */
 static inline bool is_many(uint32_t mask) {
     for (unsigned i = 0; i < 4; i++)
         mask &= mask - 1;
     return mask != 0;
 }
 
-/* 32 bytes of offsets. Written as vectors, for GCC 12 makes three times as many instructions of loops. */
+/* 32 bytes of offsets. Explicit vectors, since GCC 12 compiles the equivalent loops to three times as many
+   instructions. */
 typedef u32 part_32 __attribute__((vector_size(32)));
 typedef u64 part_64 __attribute__((vector_size(32)));
 #define COUNT_32                                                                                             \
@@ -184,9 +188,9 @@ static inline bool any(const part_64 *part) {
     return ((*part)[0] | (*part)[1] | (*part)[2] | (*part)[3]) != 0;
 }
 
-/* Places all lanes at once where none is outside the window or not aligned, else returns false: a look at
-   each lane took 83 % of the time of a matrix product. An offset is too high if it, or its distance from the
-   last one there is room at, has the highest bit; lanes that are not active take the place of one that is. */
+/* Locates all lanes at once; returns false unless all are inside the window and aligned. A check per lane
+   took 83 % of the time of a matrix multiplication. An offset is too large if the highest bit of it, or of
+   its distance to the last valid offset, is set; inactive lanes use the offset of an active one. */
 #define LOCATE(bits)                                                                                         \
     static inline __attribute__((always_inline)) bool locate_##bits(                                         \
         const ptx_window *window, const ptx_u##bits *address, u##bits shift, uint32_t mask, u##bits size,    \
@@ -247,8 +251,8 @@ static inline __attribute__((always_inline)) bool locate_vector(const ptx_warp *
                 : locate_32(window, address, (u32)shift, mask, size, at);
 }
 
-/* A warp goes through memory at a stride, alone for a quantum: what it will ask for next is known, but not to
-   the host's prefetcher if that is pages away. */
+/* A warp that runs alone for a quantum accesses memory with a constant stride: the next address is
+   predictable, but the host's prefetcher does not cross pages. */
 static void prefetch_next(ptx_window *window, const uint8_t *here, u64 bytes) {
     const u64 offset = (u64)(here - window->host), next = 2 * offset - window->last;
     window->last = offset;

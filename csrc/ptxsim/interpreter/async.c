@@ -1,12 +1,11 @@
-/* What goes on beside the warps: barriers in shared memory that count, and copies under way that report to
- * them. */
+/* State changes of mbarriers, and the queue of bulk copies. */
 #include "interpreter/async.h"
 
 #include "interpreter/fault.h"
 #include "interpreter/tensor.h"
 #include "reserve.h"
 
-/* ---- places ---- */
+/* ---- addresses in shared memory ---- */
 
 static bool holds(const ptx_block *block, const uint8_t *host) {
     return host >= block->shared.host && host < block->shared.host + block->shared.bytes;
@@ -24,7 +23,7 @@ ptx_shared_address ptx_shared_address_at(const ptx_warp *w, const uint8_t *at) {
     return (ptx_shared_address){.block = block, .offset = block ? (u64)(at - block->shared.host) : 0};
 }
 
-/* ---- the 64 bits of an mbarrier; only what is done with them is laid down by PTX ---- */
+/* ---- encoding of mbarriers ---- */
 
 enum { MAX_BYTES = (1 << 20) - 1, BYTES_BIAS = 1 << 21 };
 
@@ -32,7 +31,7 @@ u64 ptx_mbarrier_bits(const ptx_mbarrier *b) {
     return b->expected | (u64)b->pending << 20 | (u64)(b->bytes + BYTES_BIAS) << 40 | (u64)b->phase << 62;
 }
 
-/* False for poison, zeros and other bits that no mbarrier has. */
+/* Returns false for bits that encode no mbarrier, such as poison and zeros. */
 static bool decode(u64 bits, ptx_mbarrier *b) {
     *b = (ptx_mbarrier){.expected = bits & PTX_MAX_ARRIVALS,
                         .pending = bits >> 20 & PTX_MAX_ARRIVALS,
@@ -88,7 +87,7 @@ ptx_status ptx_mbarrier_update(ptx_warp *w, const ptx_instr *in, unsigned lane, 
     return PTX_OK;
 }
 
-/* ---- copies under way ---- */
+/* ---- queued copies ---- */
 
 bool ptx_bulk_copies_add(ptx_cluster *cluster, const ptx_bulk_copy *copy) {
     if (!ptx_reserve(&cluster->bulk_copies, &cluster->bulk_copy_capacity, cluster->bulk_copy_count,

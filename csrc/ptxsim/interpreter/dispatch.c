@@ -1,3 +1,4 @@
+/* Instantiates the handler table from opcodes.def. */
 #include "interpreter/dispatch.h"
 
 ptx_handler *const ptx_handlers[PTX_OPCODE_COUNT] = {

@@ -1,4 +1,4 @@
-/* Which handler executes which opcode. */
+/* The table of instruction handlers by opcode. */
 #ifndef PTXSIM_DISPATCH_H
 #define PTXSIM_DISPATCH_H
 

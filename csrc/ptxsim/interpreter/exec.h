@@ -1,4 +1,4 @@
-/* Instruction handlers, and the loops they are made of. */
+/* Instruction handlers and the macros that generate them: vectorisable loops over the lanes of a warp. */
 #ifndef PTXSIM_EXEC_H
 #define PTXSIM_EXEC_H
 
@@ -6,10 +6,10 @@
 
 #include "interpreter/lanes.h"
 
-/* Executes one instruction for the lanes of `mask`, which is never empty. */
+/* Executes one instruction for the lanes of `mask`, which is not empty. */
 typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
 
-/* Every opcode's handler but those of control instructions, which are the executor's own. */
+/* Declares the handlers of all opcodes except control instructions, which executor.c executes. */
 #define OP(pattern, signature, name) ptx_handler ptx_op_##name;
 #define COLLECTIVE(pattern, signature, name) ptx_handler ptx_op_##name;
 #define CONTROL(pattern, signature, name, kind)
@@ -20,8 +20,8 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
 #undef CONTROL
 #undef ALSO
 
-/* Stores `value`, an expression of the lane number i, to every lane of the mask. Computing it for all lanes
-   and keeping the old value of the others lets the loop be vectorised. */
+/* Stores `value`, an expression of the lane index i, for all lanes of the mask. It is computed for all lanes
+   and inactive lanes keep their old value, so that the loop vectorises. */
 #define PTX_STORE_LANES(type, d, value)                                                                      \
     if (mask == PTX_ALL_LANES) {                                                                             \
         PTX_IVDEP for (unsigned i = 0; i < PTX_LANES; i++) d[i] = (type)(value);                             \
@@ -32,15 +32,15 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
         }                                                                                                    \
     }
 
-/* The same, for values too dear to compute for lanes that don't want them. */
+/* The same for values that are too expensive to compute for inactive lanes. */
 #define PTX_STORE_EACH_LANE(type, d, value)                                                                  \
     for (uint32_t left = mask; left; left &= left - 1) {                                                     \
         unsigned i = (unsigned)__builtin_ctz(left);                                                          \
         d[i] = (type)(value);                                                                                \
     }
 
-/* Handlers from an expression of their sources x, y, z, u. T is the type of the result, A to E the sources'.
- */
+/* Handlers from an expression of the sources x, y, z, u. T is the type of the result, A to E those of the
+   sources. */
 #define PTX_HANDLER(name) ptx_status ptx_op_##name(ptx_warp *w, const ptx_instr *in, uint32_t mask)
 
 #define PTX_UNARY_AS(clones, store, name, T, A, value)                                                       \
@@ -104,14 +104,14 @@ static inline u64 ptx_bits_f64(f64 value) {
     return bits;
 }
 
-/* The one NaN that f32 arithmetic gives. */
+/* The canonical NaN of f32 arithmetic. */
 #define PTX_NAN_F32 0x7fffffffu
 
 static inline f32 ptx_result_f32(f32 value) {
     return value != value ? ptx_f32_of(PTX_NAN_F32) : value;
 }
 
-/* .ftz: a subnormal becomes a zero of its sign. */
+/* .ftz: flushes a subnormal to a zero of the same sign. */
 static inline f32 ptx_flush(f32 value) {
     u32 bits = ptx_bits_f32(value);
     return ptx_f32_of(bits & 0x7f800000u ? bits : bits & 0x80000000u);
@@ -127,10 +127,9 @@ static inline f32 ptx_max_f32(f32 x, f32 y) {
     return ptx_result_f32(x != x ? y : y != y ? x : larger);
 }
 
-/* A NaN result of f64 arithmetic is the first NaN among the operands, in the order given here, quieted;
-   without one it is the NaN of an invalid operation. Each instruction has an order of its own, read off an
-   H200. (ptxas may swap the operands of an addition or a product, so no test should lean on whole kernels'
-   payloads.) */
+/* A NaN result of f64 arithmetic is the first NaN operand, made quiet, in the given order, or the default NaN
+   of an invalid operation. The order per instruction was measured on an H200. (ptxas may swap the operands of
+   an addition or multiplication, so tests should not depend on NaN payloads of whole kernels.) */
 static inline f64 ptx_result_f64(f64 value, f64 first, f64 second, f64 third) {
     const u64 quiet = 1ull << 51;
     u64 nan = first != first     ? ptx_bits_f64(first) | quiet
@@ -140,7 +139,7 @@ static inline f64 ptx_result_f64(f64 value, f64 first, f64 second, f64 third) {
     return value != value ? ptx_f64_of(nan) : value;
 }
 
-/* The host's rounding mode that gives an instruction's; the simulator is in the one to nearest otherwise. */
+/* The host's rounding mode for an instruction; the simulator otherwise runs in round-to-nearest. */
 static inline int ptx_host_rounding(ptx_rounding rounding) {
     return rounding == PTX_ROUND_DOWN   ? FE_DOWNWARD
            : rounding == PTX_ROUND_UP   ? FE_UPWARD

@@ -1,4 +1,4 @@
-/* Integers, bits, moves and predicates. */
+/* Handlers of integer and bit instructions, moves and predicate logic. */
 #include "interpreter/exec.h"
 
 /* ---- moves ---- */
@@ -82,8 +82,8 @@ PTX_CLONES PTX_HANDLER(mov_pair) {
     return PTX_OK;
 }
 
-/* A clock that goes on whenever it is read, so that loops that wait for it end, and that is the same in every
-   run. */
+/* A clock that advances with each read, so that loops which wait for it end, and every run reads the same
+   values. */
 PTX_HANDLER(read_clock) {
     enum { TICKS = 16 };
     w->clock += TICKS;
@@ -105,7 +105,7 @@ PTX_HANDLER(no_operation) {
     return PTX_OK;
 }
 
-/* ---- integer arithmetic; 16-bit values sit in 32-bit slots whose upper half means nothing ---- */
+/* ---- integer arithmetic; 16-bit values are in 32-bit slots with an undefined upper half ---- */
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
@@ -147,7 +147,7 @@ PTX_TERNARY(mad_wide_s16, u32, u32, u32, u32, (u32)(signed16(x) * signed16(y)) +
 PTX_TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)x *y + z)
 PTX_TERNARY(mad_wide_s32, u64, s32, s32, u64, (u64)((s64)x *y) + z)
 
-/* Products of the lower 24 bits. */
+/* mul24: factors are the lower 24 bits. */
 static inline s64 signed24(u32 x) {
     return (s32)(x << 8) >> 8;
 }
@@ -172,16 +172,16 @@ PTX_TERNARY(sad_s32, u32, u32, u32, u32, ((s32)x > (s32)y ? x - y : y - x) + z)
 PTX_TERNARY(sad_u64, u64, u64, u64, u64, (x > y ? x - y : y - x) + z)
 PTX_TERNARY(sad_s64, u64, u64, u64, u64, ((s64)x > (s64)y ? x - y : y - x) + z)
 
-/* PTX leaves division by zero open; an H200 gives all ones, also as the remainder. The
-   smallest integer over -1 wraps to itself. */
+/* PTX does not define division by zero; an H200 returns all ones, also as the remainder. The smallest integer
+   divided by -1 wraps to itself. */
 
-/* A conversion that there is a vector instruction for. */
+/* A conversion that compiles to a vector instruction. */
 static inline f64 exact(u32 x) {
     return (f64)(s32)(x ^ 0x80000000u) + 0x1p31;
 }
 
-/* Division of 32 bits by way of doubles, which lanes do side by side: a third of the time of `x / y` for
-   each. The quotient is exact but for its fraction, which is at least 1 / y below the next integer. */
+/* 32-bit division in f64, which vectorises: a third of the time of `x / y`. The quotient is exact up to its
+   fraction, which is at least 1 / y below the next integer. */
 static inline u32 divide_u32(u32 x, u32 y) {
     s32 quotient = (s32)(exact(x) / exact(y < 2 ? 2 : y));
     return y == 0 ? UINT32_MAX : y == 1 ? x : (u32)quotient;
@@ -225,9 +225,9 @@ DIVISION(div_s64, u64, s64, s64, divide_s64(x, y))
 PTX_BINARY(rem_u16, u32, u32, u32, low16(remainder_u32(low16(x), low16(y))))
 PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))))
 
-/* Where all lanes divide by one number, as trees do and what splits up an index, that is mostly a power of
-   two, and else its reciprocal does: the half that is added is more than the error of the product, and too
-   little to reach the next integer. */
+/* Fast path for a uniform divisor, as in tree reductions and index arithmetic: a shift for powers of two,
+   otherwise a multiplication by the reciprocal. The added 0.5 exceeds the error of the product and is too
+   small to reach the next integer. */
 #define DIVISION_BY_ONE(name, by_power, by_one, by_each)                                                     \
     PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
@@ -276,7 +276,7 @@ PTX_BINARY(max_s32, u32, s32, s32, x > y ? x : y)
 PTX_BINARY(max_u64, u64, u64, u64, x > y ? x : y)
 PTX_BINARY(max_s64, u64, s64, s64, x > y ? x : y)
 
-/* ---- logic and shifts; amounts of the width or more give what shifting bit by bit would ---- */
+/* ---- logic and shifts; shift amounts of at least the width shift out all bits ---- */
 
 PTX_BINARY(and_32, u32, u32, u32, x &y)
 PTX_BINARY(and_64, u64, u64, u64, x &y)
@@ -318,7 +318,7 @@ static inline u32 highest(u64 x) {
     return x ? 63u - (u32)__builtin_clzll(x) : UINT32_MAX;
 }
 
-/* The bits of a value that differ from its sign. */
+/* The bits of a value that differ from its sign bit. */
 static inline u64 beside_sign(s64 x) {
     return (u64)(x < 0 ? ~x : x);
 }
@@ -335,13 +335,13 @@ PTX_UNARY(bfind_u64, u32, u64, highest(x))
 PTX_UNARY(bfind_s64, u32, s64, highest(beside_sign(x)))
 PTX_UNARY(bfind_shiftamt_u32, u32, u32, x ? 31u - highest(x) : UINT32_MAX)
 
-/* The lowest `count` bits of 64. */
+/* A mask of the lowest `count` bits. */
 static inline u64 low_bits(u64 count) {
     return count > 63 ? UINT64_MAX : (1ull << count) - 1;
 }
 
-/* Bits [start, start + count) of a value of `width` bits; bits beyond it repeat the sign bit if there is one.
- */
+/* bfe: bits [start, start + count) of a value of `width` bits; bits beyond the width repeat the sign bit if
+   signed. */
 static inline u64 extract(u64 x, u64 start, u64 count, u32 width, bool is_signed) {
     u64 field = start < width ? x >> start & low_bits(count) : 0;
     if (!is_signed || count == 0)
@@ -359,7 +359,7 @@ static inline u64 insert(u64 x, u64 into, u64 start, u64 count, u32 width) {
     return (into & ~field) | (x << start & field);
 }
 
-/* The 32-bit forms look at 8 bits of start and count, the 64-bit forms at all of them. */
+/* The 32-bit forms use the lower 8 bits of start and count, the 64-bit forms all bits. */
 PTX_TERNARY(bfe_u32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, false))
 PTX_TERNARY(bfe_s32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, true))
 PTX_TERNARY(bfe_u64, u64, u64, u32, u32, extract(x, y, z, 64, false))
@@ -381,7 +381,8 @@ PTX_HANDLER(bfi_b64) {
     return PTX_OK;
 }
 
-/* `count` ones from `start` on; szext takes so many bits and repeats the top one, or zeros. */
+/* bmsk: `count` ones from `start` on. szext: extends a number of `count` bits with its top bit or with
+   zeros. */
 static inline u32 ones(u32 start, u32 count) {
     return start > 31 ? 0 : (u32)low_bits(count) << start;
 }
@@ -393,8 +394,8 @@ PTX_BINARY(szext_clamp_s32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, tr
 PTX_BINARY(szext_wrap_u32, u32, u32, u32, extract(x, 0, y & 31, 32, false))
 PTX_BINARY(szext_wrap_s32, u32, u32, u32, extract(x, 0, y & 31, 32, true))
 
-/* The place of the `offset`-th set bit from `base` on, upwards or downwards. The offset that has no positive
-   counterpart gives 0, as on an H200. */
+/* fns: position of the `offset`-th set bit from `base` on, upwards or downwards. The most negative offset
+   returns 0, as on an H200. */
 static inline u32 nth_bit(u32 x, u32 base, s32 offset) {
     if (offset == INT32_MIN)
         return 0;
@@ -418,7 +419,7 @@ PTX_TERNARY(slct_64, u64, u64, u64, s32, z >= 0 ? x : y)
 PTX_TERNARY(slct_32_f32, u32, u32, u32, f32, z >= 0 ? x : y)
 PTX_TERNARY(slct_64_f32, u64, u64, u64, f32, z >= 0 ? x : y)
 
-/* Each result byte is one of the eight of y:x, or eight copies of its sign. */
+/* prmt: each byte of the result is one of the eight bytes of y:x, or its sign bit replicated. */
 static inline u32 permute(u32 x, u32 y, u32 selector) {
     u64 bytes = join(x, y);
     u32 result = 0;
@@ -434,7 +435,7 @@ static inline u32 permute(u32 x, u32 y, u32 selector) {
 
 PTX_TERNARY(prmt_b32, u32, u32, u32, u32, permute(x, y, z))
 
-/* Two 16-bit numbers in a word, or four of eight bits. */
+/* Two 16-bit or four 8-bit numbers in a 32-bit word. */
 static inline s32 half_of(u32 x, unsigned k) {
     return (s32)(int16_t)(x >> 16 * k);
 }
@@ -460,7 +461,7 @@ PTX_BINARY(min_relu_s16x2, u32, u32, u32, RELU_PAIR(<))
 PTX_BINARY(max_relu_s32, u32, s32, s32, RELU(x > y ? x : y))
 PTX_BINARY(min_relu_s32, u32, s32, s32, RELU(x < y ? x : y))
 
-/* The distances of four bytes, and those added up. */
+/* vabsdiff4: absolute differences of four bytes, and their sum. */
 static inline u32 byte_distance(u32 x, u32 y, unsigned k) {
     const u32 a = unsigned_byte_of(x, k), b = unsigned_byte_of(y, k);
     return a > b ? a - b : b - a;
@@ -497,7 +498,7 @@ DOT_2(s32_s32, half_of, byte_of)
 PTX_CLONES PTX_HANDLER(lop3_b32) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2), *c = ptx_lanes(w, in, 3);
-    u32 term[8]; /* all ones where the table has a one */
+    u32 term[8]; /* all ones if the truth table has a one at this index */
     for (unsigned k = 0; k < 8; k++)
         term[k] = in->imm >> k & 1 ? UINT32_MAX : 0;
     PTX_STORE_LANES(u32, d,

@@ -1,4 +1,7 @@
-/* cp.async: copies into shared memory that a thread waits for in groups. */
+/* Handlers of cp.async: copies from global to shared memory in commit groups.
+
+   The destination is poisoned when the copy is issued and filled when its lane waits for the group, so that a
+   kernel with a missing wait reads poison. */
 #include "interpreter/address.h"
 #include "interpreter/async.h"
 #include "interpreter/exec.h"
@@ -6,8 +9,7 @@
 #include "interpreter/hooks.h"
 #include "reserve.h"
 
-/* What it will overwrite is gone at once, and what it brings is there when its lane waits for it, so that a
-   kernel that does not wait reads poison. */
+/* Validates and queues the copy of one lane. */
 static ptx_status issue_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_access *read) {
     const u32 bytes = ptx_number_of(w, in, 2, lane);
     const u32 source_bytes = in->operand_count > 3 ? ptx_number_of(w, in, 3, lane) : bytes;
@@ -56,21 +58,22 @@ PTX_HANDLER(cp_async) {
     return status;
 }
 
-/* Tells of the stores of one instruction, which are the thread's own, and forgets them. */
+/* Reports the completed copies of one instruction as stores of the issuing threads, and clears the list. */
 static void notify_stores(const ptx_warp *w, const ptx_instr *in, ptx_access *written) {
     if (written->mask && w->block->observer_count)
         ptx_hooks_access(w, in, written);
     written->mask = 0;
 }
 
-/* What has come of a source that others may have written meanwhile. */
+/* Performs a copy; source bytes that have changed since the issue become poison. */
 static void complete_copy(const ptx_pending_copy *copy) {
     for (unsigned i = 0; i < copy->source_bytes; i++)
         copy->to[i] = copy->from[i] == copy->at_issue[i] ? copy->at_issue[i] : PTX_POISON;
     memset(copy->to + copy->source_bytes, 0, copy->bytes - copy->source_bytes);
 }
 
-/* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
+/* Completes the copies of the lanes in the mask, except those in the last `keep` committed groups of each
+   lane. */
 static void complete_copies(ptx_warp *w, uint32_t mask, u32 keep) {
     ptx_access written = {.effect = PTX_EFFECT_STORE, .space = PTX_SPACE_SHARED, .async_completion = true};
     const ptx_instr *last = NULL;
@@ -116,24 +119,24 @@ PTX_HANDLER(cp_async_wait_all) {
     return PTX_OK;
 }
 
-/* An mbarrier that is told when the copies so far are done; here they are, then. */
+/* cp.async.mbarrier.arrive: in the simulator all previous copies complete at this instruction. */
 static ptx_status arrive_on_completion(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool counts) {
     commit_group(w, mask);
     complete_copies(w, mask, 0);
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         const unsigned lane = (unsigned)__builtin_ctz(left);
-        uint8_t *place;
+        uint8_t *host;
         u64 ignored;
         status =
-            ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), sizeof(u64), sizeof(u64), &place);
+            ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), sizeof(u64), sizeof(u64), &host);
         if (status == PTX_OK)
-            status = ptx_mbarrier_update(w, in, lane, place, (ptx_change){.arrivals = counts}, &ignored);
+            status = ptx_mbarrier_update(w, in, lane, host, (ptx_change){.arrivals = counts}, &ignored);
     }
     return status;
 }
 
-/* This one counts as one more arrival that is waited for, and as that arrival. */
+/* Without .noinc the pending count is first incremented, so that the arrival has no net effect. */
 PTX_HANDLER(cp_async_arrive) {
     return arrive_on_completion(w, in, mask, false);
 }

@@ -1,4 +1,5 @@
-/* Bulk copies of tiles, and those out of shared memory, which their thread waits for in groups. */
+/* Handlers of TMA tile copies (cp.async.bulk.tensor) and of bulk copies out of shared memory in commit
+   groups. */
 #include "interpreter/address.h"
 #include "interpreter/async.h"
 #include "interpreter/exec.h"
@@ -10,7 +11,7 @@
 
 enum { MAP_ALIGNMENT = 64, TILE_ALIGNMENT = 128 };
 
-/* The map at an address, which a copy of `rank` dimensions goes by; any will do where that is 0. */
+/* Reads the tensor map at an address; `rank` is the instruction's number of dimensions, 0 for any. */
 static ptx_status read_map(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned space, u64 address,
                            unsigned rank, ptx_tensor *tensor) {
     uint8_t *map;
@@ -26,7 +27,7 @@ static ptx_status read_map(ptx_warp *w, const ptx_instr *in, unsigned lane, unsi
     return PTX_OK;
 }
 
-/* The tile that the operands from `first` on say. */
+/* Reads the tile of the operands that start at `first`. */
 static ptx_status read_tile(ptx_warp *w, const ptx_instr *in, unsigned first, unsigned lane, ptx_tile *tile) {
     for (unsigned i = 0; i < in->vector; i++)
         tile->at[i] = (s32)ptx_number_of(w, in, first + 2 + i, lane);
@@ -38,13 +39,13 @@ static ptx_status read_tile(ptx_warp *w, const ptx_instr *in, unsigned first, un
     return status;
 }
 
-/* A swizzle may reach to the end of the last line of 128 bytes. */
+/* Bytes of shared memory that a tile may touch: a swizzle extends to the end of the last 128-byte line. */
 static u64 span_of(const ptx_tensor *t) {
     const u64 bytes = ptx_tile_span_bytes(t);
     return t->swizzle ? (bytes + TILE_ALIGNMENT - 1) / TILE_ALIGNMENT * TILE_ALIGNMENT : bytes;
 }
 
-/* Like other bulk copies: poison until it reports to the mbarrier. */
+/* Queues a copy and poisons its destination until it completes on the mbarrier. */
 static ptx_status issue_tile(ptx_warp *w, const ptx_instr *in, const ptx_bulk_copy *copy,
                              bool multicast_repeat) {
     if (!ptx_bulk_copies_add(w->block->cluster, copy))
@@ -60,7 +61,7 @@ static ptx_status issue_tile(ptx_warp *w, const ptx_instr *in, const ptx_bulk_co
     return PTX_OK;
 }
 
-/* The operands of a lane's copy; where they are good, `copy` is one to the place that is written. */
+/* Reads and validates the operands of a lane's copy into shared memory. */
 static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx_bulk_copy *copy) {
     const unsigned rank = in->vector;
     *copy = (ptx_bulk_copy){.warp = w, .in = in, .lane = lane};
@@ -90,7 +91,8 @@ PTX_HANDLER(tensor_load) {
     return status;
 }
 
-/* The same place of each block that the 16 bits name gets the tile, and the mbarrier there the report. */
+/* Multicast: every block in the 16-bit mask receives the tile at the same offset, and its mbarrier at the
+   same offset completes. */
 static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     ptx_bulk_copy copy;
     ptx_status status = read_copy(w, in, lane, &copy);
@@ -147,8 +149,8 @@ PTX_HANDLER(fence_async) {
     return PTX_OK;
 }
 
-/* What is copied is what lies there when the thread waits for the group: a kernel that overwrites it before
-   sees that it did. */
+/* The copy reads shared memory when the thread waits for the group, so that a kernel which overwrites the
+   source too early gets wrong data. */
 static ptx_status enqueue_store(ptx_warp *w, const ptx_instr *in, const ptx_pending_store *copy) {
     if (!ptx_reserve(&w->pending_stores, &w->pending_store_capacity, w->pending_store_count,
                      sizeof *w->pending_stores))
@@ -233,7 +235,8 @@ static ptx_status complete_store(ptx_warp *w, const ptx_pending_store *copy) {
     return PTX_OK;
 }
 
-/* Does the copies of the lanes of the mask, but for those of the last groups that each has closed. */
+/* Completes the stores of the lanes in the mask, except those in the last `imm` committed groups of each
+   lane. */
 PTX_HANDLER(bulk_wait) {
     const u64 keep = (u64)in->imm;
     size_t remaining = 0;

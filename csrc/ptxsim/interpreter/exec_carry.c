@@ -1,11 +1,12 @@
-/* Chains of additions, subtractions and products that hand a carry on. */
+/* Handlers of extended-precision arithmetic: add, sub and mad with carry-in and carry-out (.cc, addc, subc,
+   madc). */
 #include "interpreter/exec.h"
 
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 s128;
 
-/* `value` is an expression of the sources x, y, z and of the carry that came, c: as wide a number that what
-   is beyond T is the carry, or the borrow. */
+/* `value` is an expression of the sources x, y, z and of the carry-in c, in the type `wide`: the bits beyond
+   T are the carry-out or the borrow. */
 #define CARRYING(name, T, wide, takes, gives, value)                                                         \
     PTX_HANDLER(name) {                                                                                      \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
@@ -27,7 +28,7 @@ __extension__ typedef __int128 s128;
         return PTX_OK;                                                                                       \
     }
 
-/* The three kinds: one that begins a chain, one that ends it, one within. */
+/* The three forms: with carry-out, with carry-in, with both. */
 #define CHAIN(name, T, wide, value)                                                                          \
     CARRYING(name##_cc_##T, T, wide, false, true, value)                                                     \
     CARRYING(name##c_##T, T, wide, true, false, value)                                                       \

@@ -1,15 +1,15 @@
-/* The address spaces of a cluster: which block an address of shared memory belongs to. */
+/* Handlers of address-space instructions for clusters: mapa, getctarank, isspacep. */
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
 
-/* In which block's part of the window an offset lies; false outside of all. */
+/* The rank of the block whose part of the window contains the offset; returns false outside all parts. */
 static bool find_rank(const ptx_warp *w, u64 offset, u32 *rank) {
     u64 part = offset / PTX_SHARED_PART;
     *rank = part ? (u32)part - 1 : w->block->rank;
     return part <= w->worker->run->cluster_blocks;
 }
 
-/* The same place in the shared memory of another block. */
+/* mapa: the corresponding address in the shared memory of another block. */
 static ptx_status map(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 offset, u32 rank, u64 *mapped) {
     u32 ignored;
     if (!find_rank(w, offset, &ignored))
@@ -61,7 +61,7 @@ GETCTARANK(u32, u32, 0)
 GETCTARANK(u64, u64, 0)
 GETCTARANK(generic, u64, PTX_SHARED_WINDOW)
 
-/* Whether a generic address is one of the state space. */
+/* isspacep: whether a generic address belongs to a state space. */
 PTX_HANDLER(isspacep) {
     const ptx_u64 *a = ptx_lanes(w, in, 1);
     uint32_t outcome = 0;

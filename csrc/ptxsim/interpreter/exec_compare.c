@@ -1,10 +1,10 @@
-/* setp and testp: from lanes to predicates. */
+/* Handlers of setp, set and testp: comparisons of lanes. */
 #include <math.h>
 
 #include "interpreter/half.h"
 
-/* Stores the outcome, combined with the third source if the instruction says so, and its complement combined
-   alike as the second result. */
+/* Stores the result, combined with the third source if the instruction has a boolean operator, and as the
+   second result its complement combined in the same way. */
 static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint32_t outcome) {
     uint32_t other = *ptx_predicate(w, in, 4) ^ (in->flip ? PTX_ALL_LANES : 0);
     uint32_t p = outcome, q = ~outcome;
@@ -19,7 +19,7 @@ static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask,
     return PTX_OK;
 }
 
-/* `bits` are those of T, so that one vector holds as many values as outcomes. */
+/* `bits` is the width of T, so that a vector has as many values as results. */
 #define COMPARE(name, bits, T, test)                                                                         \
     PTX_CLONES PTX_HANDLER(setp_##name) {                                                                    \
         const ptx_##T *a = ptx_lanes(w, in, 2);                                                              \
@@ -51,7 +51,7 @@ COMPARE_INTEGERS(le, <=)
 COMPARE_INTEGERS(gt, >)
 COMPARE_INTEGERS(ge, >=)
 
-/* The test is written for x and y, which .ftz flushes first. */
+/* The test is an expression of x and y, which .ftz flushes first. */
 #define COMPARE_FLOATS(name, test)                                                                           \
     COMPARE(name##_f32, 32, f32, test)                                                                       \
     COMPARE(name##_f64, 64, f64, test)                                                                       \
@@ -102,7 +102,7 @@ TEST(infinite, isinf(x))
 TEST(number, x == x)
 TEST(notanumber, x != x)
 
-/* ---- comparisons of rarer types, and those that give numbers ---- */
+/* ---- comparisons of less frequent types, and set ---- */
 
 static bool holds(ptx_compare compare, f64 x, f64 y) {
     const bool unordered = x != x || y != y;
@@ -155,7 +155,7 @@ static bool holds_32(const ptx_instr *in, u32 x, u32 y) {
     }
 }
 
-/* Of two halves, the same for the lower and the upper one. */
+/* f16x2: the same comparison for the lower and the upper half. */
 static bool half_holds(const ptx_instr *in, u32 x, u32 y, unsigned k) {
     return holds((ptx_compare)in->compare, ptx_f32_of_half(x >> 16 * k & 0xffff),
                  ptx_f32_of_half(y >> 16 * k & 0xffff));
@@ -174,7 +174,7 @@ PTX_HANDLER(setp_half) {
     return finish(w, in, mask, outcome);
 }
 
-/* From an expression of the sources x and y. */
+/* A handler from an expression of the sources x and y. */
 #define SET(name, value)                                                                                     \
     PTX_HANDLER(set_##name) {                                                                                \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \

@@ -1,4 +1,5 @@
-/* Conversions. Frequent ones have loops of their own; the others go through a 64-bit middle. */
+/* Handlers of cvt. Frequent conversions have vectorised loops; the others convert each lane through a 64-bit
+   value. */
 #include <fenv.h>
 #include <math.h>
 
@@ -16,7 +17,7 @@ PTX_UNARY(cvt_f64_u32, f64, u32, x)
 PTX_UNARY(cvt_f64_s64, f64, s64, (f64)x)
 PTX_UNARY(cvt_f64_u64, f64, u64, (f64)x)
 
-/* A NaN gives the lowest, too. */
+/* Clamps to the range of s64; a NaN becomes the minimum. */
 static inline s64 s64_within(f64 x) {
     return x >= 0x1p63 ? INT64_MAX : x >= -0x1p63 ? (s64)x : INT64_MIN;
 }
@@ -31,7 +32,7 @@ PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
 PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
 PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
 
-/* A slot may be wider than the type, which then has its low bits. */
+/* The bits of a slot, which may be wider than the type. */
 static u64 read_bits(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
     if (ptx_is_wide(in, operand))
         return ((const ptx_u64 *)ptx_lanes(w, in, operand))[lane];
@@ -45,7 +46,7 @@ static void write_bits(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 bits
         ((ptx_u32 *)ptx_lanes(w, in, 0))[lane] = (u32)bits;
 }
 
-/* The low bits of a slot as the type reads them, widened to 64 bits. */
+/* An integer of the type, widened to 64 bits. */
 static u64 read_integer(const ptx_warp *w, const ptx_instr *in, unsigned operand, ptx_type type,
                         unsigned lane) {
     const u64 raw = read_bits(w, in, operand, lane);
@@ -54,7 +55,7 @@ static u64 read_integer(const ptx_warp *w, const ptx_instr *in, unsigned operand
     return is_signed ? (u64)((s64)(raw << unused) >> unused) : raw << unused >> unused;
 }
 
-/* Stores the low bits, widened to the slot as the type says. */
+/* Stores an integer, widened to the slot with zeros or the sign of the type. */
 static void write_integer(ptx_warp *w, const ptx_instr *in, ptx_type type, unsigned lane, u64 value) {
     unsigned unused = 64 - 8 * ptx_type_bytes(type);
     bool is_signed = ptx_type_class(type) == PTX_CLASS_S;
@@ -88,7 +89,8 @@ PTX_HANDLER(cvt_integer) {
     return PTX_OK;
 }
 
-/* Between f64 and 16 bits a NaN keeps its sign and the upper part of its payload, and becomes quiet. */
+/* Conversions between f64 and 16-bit types make a NaN quiet and keep its sign and the upper part of its
+   payload. */
 static f32 half_with_payload(u32 half) {
     const f32 value = ptx_f32_of_half(half);
     return value != value ? ptx_f32_of((half & 0x8000u) << 16 | 0x7fc00000u | (half & 0x3ffu) << 13) : value;
@@ -145,7 +147,7 @@ static f64 round_as(f64 value, ptx_rounding rounding) {
     }
 }
 
-/* Out of range gives the nearest end. A NaN gives 0, or the top bit alone where either side has 64 bits. */
+/* Saturates to the range of the type. A NaN becomes 0, or only the top bit if either type has 64 bits. */
 static u64 to_integer(f64 value, const ptx_instr *in) {
     ptx_type to = in->type2;
     if (value != value)
@@ -167,7 +169,7 @@ PTX_HANDLER(cvt_to_integer) {
     return PTX_OK;
 }
 
-/* From f64 a NaN keeps its sign and the upper part of its payload. */
+/* Conversions from f64 keep the sign and the upper part of the payload of a NaN. */
 static f32 narrow(f64 value, const ptx_instr *in) {
     f32 result = in->type == PTX_TYPE_F64 ? (f32)value : ptx_result_f32((f32)value);
     return in->ftz ? ptx_flush(result) : result;
@@ -192,10 +194,9 @@ PTX_HANDLER(cvt_float) {
     return PTX_OK;
 }
 
-/* ---- roundings of every kind, into every float ---- */
+/* ---- all rounding modes, to all floating-point types ---- */
 
-/* As f64, and where that is not exact with its last bit set, so that rounding it once more is rounding once.
- */
+/* Rounds to odd: an inexact f64 gets its last bit set, so that a second rounding is correct. */
 static f64 to_odd(u64 value, bool is_signed) {
     const bool negative = is_signed && (s64)value < 0;
     const u64 magnitude = negative ? 0 - value : value;
@@ -206,7 +207,7 @@ static f64 to_odd(u64 value, bool is_signed) {
     return negative ? -(f64)kept : (f64)kept;
 }
 
-/* What a type without room for a value gives: infinity, or its largest number if that is the way to round. */
+/* Overflow: infinity, or the largest finite number, depending on the rounding mode. */
 static f64 within(f64 value, f64 largest, int mode) {
     if (!isfinite(value) || fabs(value) <= largest || mode == FE_TONEAREST)
         return value;
@@ -219,11 +220,11 @@ static u64 round_into(f64 value, ptx_type type, int mode) {
         value = within(ptx_round_to(value, 11, -14), 65504, mode);
     else if (type == PTX_TYPE_BF16)
         value = within(ptx_round_to(value, 8, -126), 0x1.fep127, mode);
-    volatile f32 narrow = (f32)value; /* here, where the mode is set */
+    volatile f32 narrow = (f32)value; /* the conversion must run in this rounding mode */
     return ptx_bits_f32(narrow);
 }
 
-/* The value of a source, ready to be rounded; 64-bit integers into f64 are rounded at once. */
+/* The value of a source before rounding; conversions of 64-bit integers to f64 round here. */
 static f64 source_value(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const unsigned class = ptx_type_class(in->type);
     if (class != PTX_CLASS_U && class != PTX_CLASS_S)
@@ -263,7 +264,7 @@ PTX_HANDLER(cvt_rounded) {
     return PTX_OK;
 }
 
-/* Two floats into a pair of 16 bits, the second one the lower. */
+/* Converts two floats to a pair of 16-bit floats; the second one is the lower half. */
 static u32 rounded_half(f32 value, const ptx_instr *in, ptx_type type) {
     const int mode = ptx_host_rounding((ptx_rounding)in->rounding);
     fesetround(mode);
@@ -283,8 +284,8 @@ static u32 rounded_half(f32 value, const ptx_instr *in, ptx_type type) {
 PAIR(f16x2, PTX_TYPE_F16)
 PAIR(bf16x2, PTX_TYPE_BF16)
 
-/* A tf32 is an f32 whose last 13 bits are zero. To nearest, halves away from zero; of a NaN the bits that
- * stay. */
+/* TF32 is f32 with the lower 13 bits zero. cvt.rna rounds to nearest, ties away from zero; of a NaN the
+   remaining bits are kept. */
 PTX_UNARY(cvt_tf32_away, u32, u32, (x + ((x >> 23 & 255) == 255 ? 0 : 0x1000)) & ~0x1fffu)
 
 static u32 tf32_rounded(f32 value, const ptx_instr *in) {

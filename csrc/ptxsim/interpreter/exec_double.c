@@ -1,5 +1,5 @@
-/* Products of small matrices of float64 that are spread over the lanes of a warp. An H200 adds one product
-   after the other to the addend, in the order of k, as fma does. */
+/* Handlers of mma for f64. An H200 accumulates the products one after the other in the order of k, each with
+   a fused multiply-add. */
 #include <math.h>
 
 #include "interpreter/collective.h"
@@ -11,14 +11,14 @@ typedef struct factors {
     f64 a[ROWS][K], b[K][COLUMNS];
 } factors;
 
-/* Adds the products of a row of A to a row of sums. */
+/* Accumulates the products of a row of A into a row of results. */
 PTX_CLONES_FMA static void add_row(const f64 *a, f64 (*b)[COLUMNS], unsigned k, f64 *sums) {
     for (unsigned j = 0; j < k; j++)
         for (unsigned n = 0; n < COLUMNS; n++)
             sums[n] = fma(a[j], b[j][n], sums[n]);
 }
 
-/* The same with the NaN that an H200 makes of those it meets. */
+/* The same with the NaN payloads of an H200. */
 static void add_row_with_nan(const f64 *a, f64 (*b)[COLUMNS], unsigned k, f64 *sums) {
     for (unsigned j = 0; j < k; j++)
         for (unsigned n = 0; n < COLUMNS; n++)
@@ -32,7 +32,8 @@ static bool has_nan(const f64 *sums) {
     return found;
 }
 
-/* The operands are D, A, B and C. Registers of A go down the halves of the rows first, then along k. */
+/* Operands: D, A, B, C. Consecutive registers of A hold the upper and lower 8 rows, then the next values of
+   k. */
 static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned rows, unsigned k) {
     const unsigned halves = rows / 8, of_d = 2 * halves, of_b = k / 4, of_a = of_b * halves;
     factors f;

@@ -1,5 +1,4 @@
-/* Floating-point arithmetic, rounding to nearest even, subnormals kept unless the instruction flushes them.
- */
+/* Handlers of f32 and f64 arithmetic: round to nearest even, subnormals are kept unless .ftz flushes them. */
 #include <fenv.h>
 #include <math.h>
 
@@ -31,7 +30,7 @@ PTX_UNARY(rcp_f64, f64, f64, ptx_result_f64(1.0 / x, x, x, x))
 PTX_UNARY(sqrt_f64, f64, f64, ptx_result_f64(sqrt(x), x, x, x))
 PTX_FMA(fma_f64, f64, f64, f64, f64, ptx_result_f64(fma(x, y, z), y, z, x))
 
-/* Functions that a GPU approximates. */
+/* Functions that a GPU approximates; these are correct to the last bit or nearly so. */
 FLUSHED_UNARY(rsqrt, ptx_result_f32((f32)(1.0 / sqrt((f64)x))))
 FLUSHED_UNARY(ex2, ptx_result_f32((f32)exp2((f64)x)))
 FLUSHED_UNARY(lg2, ptx_result_f32((f32)log2((f64)x)))
@@ -40,7 +39,8 @@ FLUSHED_UNARY(cos, ptx_result_f32((f32)cos((f64)x)))
 PTX_UNARY(tanh_f32, f32, f32, ptx_result_f32((f32)tanh((f64)x)))
 PTX_UNARY(rsqrt_f64, f64, f64, ptx_result_f64(1.0 / sqrt(x), x, x, x))
 
-/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write the upper 32 bits alone, subnormals as zeros. */
+/* rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 read and write only the upper 32 bits; subnormals count as
+   zeros. */
 static inline f64 upper_half(f64 value) {
     const u64 bits = value != value ? 0x7fffffff00000000u : ptx_bits_f64(value);
     return ptx_f64_of(bits & 0x7ff0000000000000u ? bits & ~0xffffffffull : bits & 1ull << 63);
@@ -49,8 +49,8 @@ static inline f64 upper_half(f64 value) {
 PTX_UNARY(rcp_approx_f64, f64, f64, upper_half(1.0 / upper_half(x)))
 PTX_UNARY(rsqrt_approx_f64, f64, f64, upper_half(1.0 / sqrt(upper_half(x))))
 
-/* Arithmetic that rounds to zero, down or up: the host's own, in that mode. Lanes lie in memory, which the
-   calls that set the mode might read and write for all the compiler knows, so nothing moves across them. */
+/* Directed rounding (.rz, .rm, .rp) in the host's rounding mode. Lanes are in memory, which for the compiler
+   the calls of fesetround may read and write, so that it moves no arithmetic across them. */
 #define DIRECTED(name, T, value)                                                                             \
     PTX_HANDLER(name) {                                                                                      \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
@@ -69,7 +69,7 @@ PTX_UNARY(rsqrt_approx_f64, f64, f64, upper_half(1.0 / sqrt(upper_half(x))))
         return PTX_OK;                                                                                       \
     }
 
-/* What .ftz and .sat do to them. */
+/* .ftz of sources and .ftz, .sat of results. */
 static inline f32 source_f32(f32 x, const ptx_instr *in) {
     return in->ftz ? ptx_flush(x) : x;
 }
@@ -102,7 +102,7 @@ DIRECTED(rcp_directed_f64, f64, ptx_result_f64(1.0 / x, x, x, x))
 DIRECTED(sqrt_directed_f64, f64, ptx_result_f64(sqrt(x), x, x, x))
 DIRECTED(fma_directed_f64, f64, ptx_result_f64(fma(x, y, z), y, z, x))
 
-/* neg and abs work on the sign alone, but not on a NaN's: that comes out as from any other arithmetic. */
+/* neg and abs change only the sign bit; a NaN becomes the canonical NaN, as in other arithmetic. */
 static inline f32 canonical_bits(u32 bits) {
     return ptx_result_f32(ptx_f32_of(bits));
 }

@@ -1,12 +1,13 @@
-/* Arithmetic of half-precision and bfloat16 numbers, alone and in pairs, rounded once to nearest even. */
+/* Handlers of f16 and bf16 arithmetic, scalar and packed (x2): a single rounding to nearest even. */
 #include <math.h>
 
 #include "interpreter/half.h"
 
-/* A sum of two, or a product of two halves, rounded to f32 and then to 16 bits is rounded as if once: f32 has
-   twice as many bits and two more. The other operations go through f64 and a rounding of their own. */
+/* A sum, or a product of two f16 values, is rounded to f32 and then to 16 bits, which equals a single
+   rounding: double rounding is harmless if the first format has at least 2 p + 2 bits, and f32 has 24 = 2 *
+   11 + 2. Other operations compute in f64 and round to odd first. */
 
-/* x + y with its last bit set where it is not exact, so that rounding it once more is rounding once. */
+/* x + y rounded to odd: an inexact sum gets its last bit set, so that a second rounding is correct. */
 static f64 sum_to_odd(f64 x, f64 y) {
     const f64 sum = x + y;
     if (!isfinite(sum))
@@ -18,7 +19,7 @@ static f64 sum_to_odd(f64 x, f64 y) {
     return ptx_f64_of(bits);
 }
 
-/* Each for one type; H and B turn bits into f32. */
+/* Instantiations for both types; H and B convert bits to f32. */
 #define H ptx_f32_of_half
 #define B ptx_f32_of_bfloat
 #define CONDITIONAL_NAN(x, y, other) (x != x || y != y ? ptx_f32_of(PTX_NAN_F32) : (other))
@@ -31,7 +32,7 @@ static inline f32 max_nan(f32 x, f32 y) {
     return CONDITIONAL_NAN(x, y, ptx_max_f32(x, y));
 }
 
-/* One handler for a number and one for a pair, from an expression of the operands' bits. */
+/* A scalar and a packed handler from an expression of the operands' bits. */
 #define HALF_UNARY(name, value)                                                                              \
     static inline u32 one_##name(u32 x) {                                                                    \
         return (value)&0xffffu;                                                                              \
@@ -76,8 +77,7 @@ HALF_UNARY(neg_bf16, ptx_bfloat_of_f32(-B(x & 0xffff)))
 HALF_UNARY(abs_f16, ptx_half_of_f32(fabsf(H(x & 0xffff))))
 HALF_UNARY(abs_bf16, ptx_bfloat_of_f32(fabsf(B(x & 0xffff))))
 
-/* The results of both types in [0, 1], and those without what is below zero; a NaN is a zero there, here it
- * stays. */
+/* .sat clamps to [0, 1] and turns a NaN into 0; .relu clamps below zero and keeps a NaN. */
 static inline f32 saturate(f32 x) {
     return x > 0 ? fminf(x, 1) : 0;
 }
@@ -95,7 +95,7 @@ HALF_TERNARY(fma_relu_f16, ptx_half_of_f32(relu(H(ptx_half_of_f64(sum_to_odd((f6
 HALF_TERNARY(fma_relu_bf16,
              ptx_bfloat_of_f32(relu(B(ptx_bfloat_of_f64(sum_to_odd((f64)B(x) * (f64)B(y), B(z)))))))
 
-/* Functions that a GPU approximates. */
+/* Functions that a GPU approximates; these are correct to the last bit or nearly so. */
 HALF_UNARY(ex2_f16, ptx_half_of_f64(exp2(H(x & 0xffff))))
 HALF_UNARY(ex2_bf16, ptx_bfloat_of_f64(exp2(B(x & 0xffff))))
 HALF_UNARY(tanh_f16, ptx_half_of_f64(tanh(H(x & 0xffff))))

@@ -1,4 +1,4 @@
-/* Small matrices that are spread over the lanes of a warp. */
+/* Handlers of ldmatrix and of mma (16 x 8 results per warp). */
 #include "interpreter/address.h"
 #include "interpreter/collective.h"
 #include "interpreter/exec.h"
@@ -7,7 +7,7 @@
 
 enum { ROWS = 8, ROW_BYTES = 16, MATRICES = 4 };
 
-/* Lane 8 i + k brings the address of row k of matrix i. */
+/* Lane 8 i + k supplies the address of row k of matrix i. */
 static ptx_status locate_rows(ptx_warp *w, const ptx_instr *in, unsigned matrices, const uint8_t **row,
                               ptx_access *access) {
     const unsigned count = matrices * ROWS;
@@ -33,7 +33,7 @@ static u32 element(const uint8_t *row, unsigned column) {
     return bits;
 }
 
-/* Each lane gets two neighbours of a row, or of a column. */
+/* Each lane receives two consecutive elements of a row, or of a column if transposed. */
 static ptx_status load(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool transposed) {
     const uint8_t *rows[ROWS * MATRICES];
     ptx_access access;
@@ -65,9 +65,9 @@ PTX_HANDLER(ldmatrix_trans) {
     return load(w, in, mask, true);
 }
 
-/* ---- products ---- */
+/* ---- mma ---- */
 
-/* A register of B holds neighbours of a column. */
+/* A register of B holds consecutive elements of a column. */
 static void gather_b(const ptx_warp *w, const ptx_instr *in, unsigned first, ptx_core_step step, u32 *bits) {
     const unsigned packed = ptx_matrix_packed(step.type), width = 32 / packed;
     for (unsigned r = 0; r < step.k / packed / 4; r++) {
@@ -79,7 +79,7 @@ static void gather_b(const ptx_warp *w, const ptx_instr *in, unsigned first, ptx
     }
 }
 
-/* The operands are D, A, B and C, each as many registers as it takes. */
+/* Operands: D, A, B, C; the number of registers of each depends on the shape. */
 static ptx_status multiply(ptx_warp *w, const ptx_instr *in, uint32_t mask, ptx_core_step step) {
     const unsigned of_d = step.half ? 2 : 4, of_b = step.k / ptx_matrix_packed(step.type) / 4;
     u32 a[PTX_CORE_ELEMENTS], b[PTX_CORE_K * PTX_CORE_COLUMNS], d[PTX_CORE_ROWS * PTX_CORE_COLUMNS];

@@ -1,4 +1,4 @@
-/* mbarrier.*, bulk copies, and stores that report to a barrier. */
+/* Handlers of mbarrier.*, of bulk copies that complete on an mbarrier, and of st.async. */
 #include "interpreter/address.h"
 #include "interpreter/async.h"
 #include "interpreter/exec.h"
@@ -14,7 +14,7 @@ static ptx_status locate_barrier(ptx_warp *w, const ptx_instr *in, unsigned lane
 
 /* ---- mbarrier.* ---- */
 
-/* The host's place of each lane's mbarrier. */
+/* Host pointers of the lanes' mbarriers. */
 static ptx_status locate_barriers(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint8_t *host[PTX_LANES]) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
@@ -52,7 +52,7 @@ PTX_HANDLER(mbarrier_inval) {
     return status;
 }
 
-/* Operations that give the state before them to operand 0, if they give one. */
+/* Handlers that update an mbarrier; some return its previous state in operand 0. */
 #define MBARRIER_UPDATE(name, gives_state, ...)                                                              \
     PTX_HANDLER(mbarrier_##name) {                                                                           \
         uint8_t *host[PTX_LANES];                                                                            \
@@ -67,7 +67,7 @@ PTX_HANDLER(mbarrier_inval) {
         return status;                                                                                       \
     }
 
-/* A count that is left out reads as 0 and means 1. */
+/* An omitted count is encoded as 0 and means 1. */
 static u32 arrivals(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     u32 count = ptx_number_of(w, in, 1, lane);
     return count ? count : 1;
@@ -80,7 +80,7 @@ MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = ptx_number_of(w,
 MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, i), .drops = arrivals(w, in, i))
 MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = ptx_number_of(w, in, 1, i))
 
-/* Tells observers of the lanes that go on, those at one mbarrier together. */
+/* Notifies observers of the lanes whose phase is over, once per mbarrier. */
 static void notify_waited(const ptx_warp *w, uint8_t *const host[PTX_LANES], uint32_t phase_over) {
     while (phase_over) {
         const uint8_t *at = host[__builtin_ctz(phase_over)];
@@ -93,7 +93,8 @@ static void notify_waited(const ptx_warp *w, uint8_t *const host[PTX_LANES], uin
     }
 }
 
-/* The phase that a state or a parity stands for is over when another one is under way. */
+/* test_wait and try_wait: a phase, given by a state or by its parity, is over once the other parity is
+   current. */
 static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool parity) {
     uint8_t *host[PTX_LANES];
     uint32_t phase_over = 0;
@@ -144,11 +145,10 @@ PTX_HANDLER(mbarrier_pending_count) {
     return PTX_OK;
 }
 
-/* ---- copies ---- */
+/* ---- bulk copies ---- */
 
-/* A bulk copy into shared memory takes its time, however short the way: what it will overwrite is gone at
-   once, and what it brings is there when it reports to the mbarrier, which is when the warps have all had
-   their turns. So a kernel that does not wait for it reads poison. */
+/* A bulk copy into shared memory completes after the current sweep over the warps, however short it is. Its
+   destination is poisoned at issue, so that a kernel which does not wait on the mbarrier reads poison. */
 static ptx_status issue_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned from_space) {
     u32 bytes = ptx_number_of(w, in, 2, lane);
     ptx_bulk_copy copy = {.warp = w, .in = in, .lane = lane, .bytes = bytes};
@@ -195,7 +195,7 @@ PTX_HANDLER(bulk_send) {
     return issue_copies(w, in, mask, PTX_SPACE_SHARED);
 }
 
-/* Prefetching changes nothing, but must stay within the allocation. */
+/* Prefetches have no effect, but their addresses must be valid. */
 PTX_HANDLER(prefetch) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
@@ -220,7 +220,7 @@ PTX_HANDLER(bulk_prefetch) {
     return status;
 }
 
-/* A store that reports to the mbarrier behind its values. */
+/* st.async: a store that completes on an mbarrier. */
 #define ST_ASYNC(name, T)                                                                                    \
     PTX_HANDLER(st_async_##name) {                                                                           \
         const unsigned size = (unsigned)sizeof(T) * in->vector;                                              \

@@ -1,17 +1,17 @@
-/* Loads, stores and atomics. */
+/* Handlers of loads, stores and atomics. */
 #include "interpreter/address.h"
 #include "interpreter/exec.h"
 #include "interpreter/half.h"
 #include "interpreter/poll.h"
 
-/* ---- waiting for memory to change ---- */
+/* ---- spin-waits ---- */
 
 static inline u64 mix_digest(u64 sum, u64 value) {
     return (sum ^ value) * 0x9e3779b97f4a7c15u;
 }
 
-/* A load that other threads' stores may concern: the same bytes from the same places as the last time mean
-   that it waits for one of them. */
+/* A strong load that reads the same bytes from the same addresses as the last time is polling: it waits for
+   another thread's store. */
 static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, const ptx_lane_pointers *at,
                              unsigned size) {
     u64 seen = 0;
@@ -29,7 +29,7 @@ static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, co
 
 /* ---- loads ---- */
 
-/* Memory holds M, the slot takes T. Element e of a vector goes to operand e. */
+/* M is the type in memory, T the type of the register slot. Element e of a vector is stored to operand e. */
 #define LOAD(name, M, T)                                                                                     \
     static inline T load_##name(const uint8_t *from) {                                                       \
         M value;                                                                                             \
@@ -115,8 +115,8 @@ LOAD(s32_wide, int32_t, u64)
 
 /* ---- stores ---- */
 
-/* The slot holds T, memory takes its low bits as M. Lanes store in order, so of several at one address the
-   last one's value stays. */
+/* T is the type of the register slot, whose low bits are stored as M. Lanes store in order, so that the last
+   lane's value remains if addresses are equal. */
 #define STORE(name, M, T)                                                                                    \
     static inline void store_##name(uint8_t *to, T value) {                                                  \
         M low = (M)value;                                                                                    \
@@ -157,10 +157,10 @@ STORE(b8_wide, uint8_t, u64)
 STORE(b16_wide, uint16_t, u64)
 STORE(b32_wide, uint32_t, u64)
 
-/* ---- atomics: lane after lane, in order; on global memory no other host thread's come between ---- */
+/* ---- atomics: lane by lane, in order; tickets order those on global memory between host threads ---- */
 
-/* atom and red from an expression of the old value x and the operands y and z. One that changes nothing, such
-   as a failing compare-and-swap, may be waiting for others. */
+/* atom and red from an expression of the old value x and the operands y and z. An atomic that changes
+   nothing, such as a failed compare-and-swap, may be polling. */
 #define ATOMIC_HANDLER(prefix, name, M, T, returns, first)                                                   \
     PTX_HANDLER(prefix##_##name) {                                                                           \
         ptx_lane_pointers at;                                                                                \
@@ -207,7 +207,7 @@ STORE(b32_wide, uint32_t, u64)
 
 ATOMIC(add_u32, u32, x + y)
 ATOMIC(add_u64, u64, x + y)
-/* Float addition in global memory, but not in shared memory, flushes subnormals (seen on an H200). */
+/* f32 atomic addition flushes subnormals in global memory, but not in shared memory (measured on an H200). */
 static inline f32 atomic_sum_f32(const ptx_instr *in, f32 x, f32 y) {
     if (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_CLUSTER)
         return ptx_result_f32(x + y);
@@ -240,7 +240,7 @@ ATOM(cas_b32, u32, x == y ? z : x)
 ATOM(cas_b64, u64, x == y ? z : x)
 ATOM_OF(cas_b16, uint16_t, u32, x == (uint16_t)y ? z : x)
 
-/* Sums of 16-bit floats, alone and in pairs. */
+/* Sums of 16-bit floats, scalar and packed. */
 static inline u32 half_sum(u32 x, u32 y) {
     return ptx_half_of_f32(ptx_f32_of_half(x & 0xffff) + ptx_f32_of_half(y & 0xffff));
 }

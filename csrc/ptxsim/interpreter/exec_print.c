@@ -1,5 +1,5 @@
-/* printf and a failed assert: functions of CUDA's runtime, to which a call is one instruction. Operands are
-   the addresses of the call's .param variables, which are in the thread's local memory. */
+/* Handlers of vprintf and __assertfail, functions of the CUDA runtime. A call is one instruction; its
+   operands are the addresses of the call's .param variables in the thread's local memory. */
 #include <limits.h>
 #include <locale.h>
 #include <stdio.h>
@@ -12,28 +12,28 @@
 #include "reserve.h"
 
 enum {
-    MAX_ARGUMENTS = 32, /* CUDA's limit; conversions beyond are printed as they are written */
-    MAX_FIELD = 1 << 20 /* characters of a width or precision */
+    MAX_ARGUMENTS = 32, /* CUDA's limit; further conversions are printed literally */
+    MAX_FIELD = 1 << 20 /* maximal width or precision, in characters */
 };
 
-/* A call by one lane. */
+/* The state of one lane's call. */
 typedef struct printing {
     ptx_warp *w;
     const ptx_instr *in;
     unsigned lane;
-    u64 arguments, offset; /* the address of the arguments, 0 for none, and where the next one is */
-    unsigned count;        /* arguments read */
+    u64 arguments, offset; /* generic address of the arguments, 0 if none, and the offset of the next one */
+    unsigned count;        /* arguments read so far */
 } printing;
 
-/* A conversion specification: its text, and its parts. */
+/* A parsed conversion specification. */
 typedef struct conversion {
     const char *text;
     size_t length;
     char flags[6];
     int width, precision; /* precision -1: none */
-    unsigned stars;       /* arguments that give the width or the precision */
-    unsigned bytes;       /* of an integer argument: 1, 2, 4 or 8 */
-    char type;            /* 0: it is none that CUDA has */
+    unsigned stars;       /* arguments that specify the width or the precision */
+    unsigned bytes;       /* size of an integer argument: 1, 2, 4 or 8 */
+    char type;            /* conversion character; 0: not one of CUDA's */
 } conversion;
 
 static ptx_status read_param(ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane,
@@ -47,7 +47,7 @@ static ptx_status read_param(ptx_warp *w, const ptx_instr *in, unsigned operand,
     return status;
 }
 
-/* Reads a string up to its NUL, or `most` characters, into memory that the caller frees. */
+/* Reads a string up to its NUL, at most `max_length` characters. The caller frees it. */
 static ptx_status read_string(ptx_warp *w, const ptx_instr *in, unsigned lane, u64 address, size_t max_length,
                               char **out) {
     char *text = NULL;
@@ -67,7 +67,7 @@ static ptx_status read_string(ptx_warp *w, const ptx_instr *in, unsigned lane, u
     return status;
 }
 
-/* Reads the next argument; the compiler aligns each to its size. */
+/* Reads the next argument, aligned to its size. */
 static ptx_status read_argument(printing *p, unsigned bytes, u64 *value) {
     uint8_t *from = NULL;
     *value = 0;
@@ -110,7 +110,7 @@ static unsigned parse_size(const char **at) {
     return 4;
 }
 
-/* `text` begins with a '%'. A width or precision of INT_MIN is an argument's. */
+/* `text` starts with a '%'. INT_MIN as the width or precision means that an argument specifies it. */
 static conversion parse_conversion(const char *text) {
     conversion c = {.text = text, .precision = -1};
     const char *at = text + 1;
@@ -150,7 +150,7 @@ static int64_t sign_extended(u64 value, unsigned bytes) {
     return (int64_t)(value << shift) >> shift;
 }
 
-/* snprintf of one conversion whose width and precision are arguments. */
+/* snprintf of one conversion; width and precision are passed as arguments. */
 static int write_conversion(char *to, size_t size, const conversion *c, u64 value, const char *string) {
     char format[16];
     const bool integer = strchr("diouxX", c->type) != NULL;
@@ -228,7 +228,7 @@ static ptx_status print_format(printing *p, const char *format) {
 
 /* ---- the instructions ---- */
 
-/* One lane's call; *result is what CUDA documents: the number of arguments, or -1 without a format. */
+/* The call of one lane. *result is as documented by CUDA: the number of arguments, or -1 without a format. */
 static ptx_status print_lane(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned first, u32 *result) {
     printing p = {.w = w, .in = in, .lane = lane};
     u64 address = 0;
@@ -247,7 +247,7 @@ static ptx_status print_lane(ptx_warp *w, const ptx_instr *in, unsigned lane, un
     return status;
 }
 
-/* Numbers are written as in C's own locale. */
+/* Numbers are formatted in the C locale. */
 PTX_HANDLER(vprintf) {
     const unsigned results = in->operand_count == 6 ? 2 : 0;
     if (!w->worker->run->config->print)
@@ -272,7 +272,7 @@ PTX_HANDLER(vprintf) {
     return status;
 }
 
-/* A string for a message: at most so many characters; "" where there is none. */
+/* Reads a string for an error message, at most BRIEF characters; "" if the pointer is null. */
 static ptx_status read_brief(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned operand, char **out) {
     enum { BRIEF = 150 };
     u64 address;
@@ -282,7 +282,7 @@ static ptx_status read_brief(ptx_warp *w, const ptx_instr *in, unsigned lane, un
     return status;
 }
 
-/* __assertfail(expression, file, line, function, bytes of a character) */
+/* __assertfail(expression, file, line, function, bytes per character) */
 PTX_HANDLER(assertfail) {
     const unsigned lane = (unsigned)__builtin_ctz(mask);
     char *expression = NULL, *file = NULL, *function = NULL;

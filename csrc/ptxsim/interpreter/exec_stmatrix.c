@@ -1,4 +1,4 @@
-/* stmatrix: small matrices that are spread over the lanes of a warp go to shared memory row by row. */
+/* Handlers of stmatrix: 8 x 8 matrices in the registers of a warp are stored to shared memory row by row. */
 #include "interpreter/address.h"
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
@@ -6,7 +6,7 @@
 
 enum { ROWS = 8, ROW_BYTES = 16 };
 
-/* A lane holds two neighbours of a row of each matrix, or of a column. */
+/* A lane holds two consecutive elements of a row of each matrix, or of a column if transposed. */
 static void store_row(const ptx_u32 *fragment, unsigned row, bool transposed, uint8_t *to) {
     for (unsigned column = 0; column < ROWS; column++) {
         const unsigned outer = transposed ? column : row, inner = transposed ? row : column;
@@ -15,7 +15,7 @@ static void store_row(const ptx_u32 *fragment, unsigned row, bool transposed, ui
     }
 }
 
-/* Lane 8 k + i brings the address of row i of matrix k. */
+/* Lane 8 k + i supplies the address of row i of matrix k. */
 static ptx_status store(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool transposed) {
     const unsigned count = in->operand_count * ROWS;
     ptx_access access = {.effect = PTX_EFFECT_STORE,

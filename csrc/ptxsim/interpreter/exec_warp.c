@@ -1,4 +1,5 @@
-/* Instructions in which lanes of a warp work together. The mask of a handler is the lanes that are here. */
+/* Handlers of warp-level instructions: shfl, vote, match, redux, elect, bar.warp.sync, setmaxnreg. The mask
+   of a handler is the set of lanes that execute the instruction together. */
 #include "interpreter/collective.h"
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
@@ -14,7 +15,8 @@ ptx_status ptx_require_whole_warp(ptx_warp *w, const ptx_instr *in, uint32_t mas
                      mask, ~mask);
 }
 
-/* Each lane must be in its own membermask, and every live lane that a membermask names must be here. */
+/* Each lane must be in its own membermask, and all live lanes of a membermask must execute the
+   instruction. */
 static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned operand) {
     const ptx_u32 *members = ptx_lanes(w, in, operand);
     for (uint32_t left = mask; left; left &= left - 1) {
@@ -33,7 +35,7 @@ static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
     return PTX_OK;
 }
 
-/* The frequent case first: everybody is here and is named by everybody. */
+/* Fast path: all lanes execute it, with full membermasks. */
 static inline ptx_status check_all_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
                                            unsigned operand) {
     const ptx_u32 *members = ptx_lanes(w, in, operand);
@@ -47,7 +49,7 @@ static inline ptx_status check_all_members(ptx_warp *w, const ptx_instr *in, uin
 
 typedef enum shuffle { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX } shuffle;
 
-/* The lane to read from; false when it is out of the segment. */
+/* The lane to read from; returns false if it is outside the segment. */
 static inline bool source_lane(shuffle mode, uint32_t lane, uint32_t b, uint32_t c, uint32_t *source) {
     uint32_t clamp = c & 31, segment = c >> 8 & 31, distance = b & 31;
     uint32_t highest = (lane & segment) | (clamp & ~segment), lowest = lane & segment;
@@ -67,8 +69,7 @@ static inline bool source_lane(shuffle mode, uint32_t lane, uint32_t b, uint32_t
     }
 }
 
-/* The frequent case of all lanes, in which up and down are mostly by one distance: a move of the whole slot.
- */
+/* Fast path for all 32 lanes. shfl.up and shfl.down with a uniform distance move the whole register. */
 static inline void exchange_all(ptx_warp *w, const ptx_instr *in, shuffle mode) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3), *c = ptx_lanes(w, in, 4);
@@ -93,7 +94,8 @@ static inline void exchange_all(ptx_warp *w, const ptx_instr *in, shuffle mode) 
     ptx_set_predicate(w, in, 1, PTX_ALL_LANES, in_range);
 }
 
-/* A lane whose source is not here reads something undefined in PTX: poison, so that it shows. */
+/* PTX does not define the result if the source lane is inactive: it is poison here, so that the error
+   shows. */
 static inline __attribute__((always_inline)) ptx_status exchange(ptx_warp *w, const ptx_instr *in,
                                                                  uint32_t mask, shuffle mode) {
     ptx_status status = check_all_members(w, in, mask, 5);
@@ -138,7 +140,7 @@ PTX_CLONES PTX_HANDLER(shfl_idx) {
     return exchange(w, in, mask, SHUFFLE_IDX);
 }
 
-/* ---- votes; lanes of other membermasks may be here too and don't count ---- */
+/* ---- votes; lanes with other membermasks may execute the instruction at the same time ---- */
 
 static inline uint32_t votes(const ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     return (*ptx_predicate(w, in, 1) ^ (in->flip ? PTX_ALL_LANES : 0)) & mask;
@@ -155,7 +157,7 @@ PTX_HANDLER(vote_ballot) {
     return PTX_OK;
 }
 
-/* Stores a predicate from an expression of the yes-votes y and the voters v of each lane's membermask. */
+/* Stores a predicate from an expression of the true votes y and the voters v of each lane's membermask. */
 #define VOTE(name, value)                                                                                    \
     PTX_HANDLER(vote_##name) {                                                                               \
         ptx_status status = check_all_members(w, in, mask, 2);                                               \
@@ -181,7 +183,7 @@ PTX_HANDLER(bar_warp_sync) {
     return check_all_members(w, in, mask, 0);
 }
 
-/* The lowest lane of each membermask leads. */
+/* The lowest lane of each membermask is elected. */
 PTX_HANDLER(elect) {
     ptx_status status = check_all_members(w, in, mask, 2);
     if (status != PTX_OK)
@@ -207,7 +209,7 @@ PTX_HANDLER(activemask) {
 
 /* ---- redux ---- */
 
-/* The lanes of `left` that name the same members as the first of them: mostly all. */
+/* The lanes of `left` that have the same membermask as the first of them. */
 static uint32_t same_members(const ptx_u32 *members, uint32_t left) {
     const uint32_t of = members[__builtin_ctz(left)];
     uint32_t same = 0;
@@ -216,7 +218,7 @@ static uint32_t same_members(const ptx_u32 *members, uint32_t left) {
     return same & left;
 }
 
-/* Combines the sources of each lane's membermask with an expression of x and y. */
+/* Reduces the sources of each lane's membermask with an expression of x and y. */
 #define REDUX(name, T, value)                                                                                \
     PTX_HANDLER(redux_##name) {                                                                              \
         ptx_status status = check_all_members(w, in, mask, 2);                                               \
@@ -252,7 +254,7 @@ REDUX(xor, u32, x ^ y)
 
 /* ---- match ---- */
 
-/* Which lanes of each membermask have the same value, or whether they all have. */
+/* match.any: the lanes of each membermask with the same value; match.all: whether all have the same value. */
 #define MATCH(bits)                                                                                          \
     PTX_HANDLER(match_any_b##bits) {                                                                         \
         ptx_status status = check_all_members(w, in, mask, 2);                                               \
@@ -295,10 +297,10 @@ REDUX(xor, u32, x ^ y)
 MATCH(32)
 MATCH(64)
 
-/* ---- registers ---- */
+/* ---- setmaxnreg ---- */
 
-/* Nobody runs short of registers here. That all warps of a warpgroup ask for the same is seen when they end.
- */
+/* The simulator does not limit registers. It checks when the warps of a warpgroup exit that all requested the
+   same. */
 static ptx_status set_max_registers(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool more) {
     enum { MIN_REGISTERS = 24, MAX_REGISTERS = 256, REGISTER_STEP = 8 };
     if (mask != w->live)

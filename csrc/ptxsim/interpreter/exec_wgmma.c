@@ -1,6 +1,7 @@
-/* wgmma: products of matrices by the four warps of a warpgroup, each of which has 16 of 64 rows. A product is
-   computed when it begins; its sums come to their registers when it has been waited for, and until then these
-   hold poison. */
+/* Handlers of wgmma: matrix multiplication by the four warps of a warpgroup, 16 of 64 rows each.
+
+   The result is computed when wgmma.mma_async is issued and written to the accumulator registers by
+   wgmma.wait_group. Until then these hold poison, so that a missing wait shows. */
 #include <stdlib.h>
 
 #include "interpreter/address.h"
@@ -14,7 +15,8 @@
 
 enum { REGISTER_BYTES = PTX_LANES * 4, WARPGROUP = 4, CHUNK = 16, N = PTX_CORE_COLUMNS };
 
-/* What the warps of a warpgroup have executed must be the same, which is looked at when they end. */
+/* Common checks. The digest of executed instructions must be equal in all warps of a warpgroup when they
+   exit. */
 static ptx_status begin_wgmma(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status != PTX_OK)
@@ -95,7 +97,7 @@ PTX_HANDLER(wgmma_wait) {
             notify_read(w, &read, true);
     }
     p->read_count = remaining;
-    /* All lanes are here, and what the products have read or taken from them has been read. */
+    /* all lanes are convergent here, and the completed groups have read their operands */
     if (w->block->observer_count)
         ptx_hooks_warp_sync(w);
     return PTX_OK;
@@ -103,8 +105,8 @@ PTX_HANDLER(wgmma_wait) {
 
 /* ---- operands in shared memory ---- */
 
-/* A matrix by its descriptor. `rows` are those of A, or columns of B; with them one behind the other
-   (`transposed`), else with the products' factors. */
+/* A matrix in shared memory by its descriptor. Rows are those of A or the columns of B. They are contiguous
+   if `transposed`, otherwise the k dimension is contiguous. */
 typedef struct matrix {
     u32 start, leading, stride, base, width, swizzled;
     bool transposed;
@@ -122,7 +124,8 @@ static matrix matrix_of(u64 descriptor, bool transposed) {
                     .transposed = transposed};
 }
 
-/* Where the 16 bytes are that hold a row's factor at byte `k`, or from row `row` on factor number `k`. */
+/* Offset of the 16-byte chunk of row `row` at byte `k`; if transposed, of the chunk from row `row` on at
+   index `k`. */
 static u32 chunk_of(const matrix *m, u32 row, u32 k) {
     const u32 outer = m->transposed ? row * 2 : k, inner = m->transposed ? k : row;
     u32 at = m->start + inner % 8 * m->width;
@@ -140,7 +143,7 @@ typedef struct reader {
     ptx_warp *w;
     const ptx_instr *in;
     ptx_core_step step;
-    u32 lowest, end; /* of all that is read */
+    u32 lowest, end; /* range of shared memory that was read */
 } reader;
 
 static ptx_status read_chunk(reader *r, u32 at, u32 *elements, unsigned stride) {
@@ -159,7 +162,7 @@ static ptx_status read_chunk(reader *r, u32 at, u32 *elements, unsigned stride) 
     return PTX_OK;
 }
 
-/* Rows from `first` on: element (row, k) goes to bits[row * along + k * across]. */
+/* Reads rows from `first` on: element (row, k) is stored to bits[row * along + k * across]. */
 static ptx_status read_matrix(reader *r, const matrix *m, u32 first, unsigned rows, u32 *bits, unsigned along,
                               unsigned across) {
     const unsigned bytes = 4 / ptx_matrix_packed(r->step.type), in_chunk = CHUNK / bytes;
@@ -171,7 +174,7 @@ static ptx_status read_matrix(reader *r, const matrix *m, u32 first, unsigned ro
     return status;
 }
 
-/* What has been read is not to change before it has been waited for. */
+/* Records the range: it must not change before the group has been waited for. */
 static ptx_status record_read(reader *r) {
     ptx_wgmma_state *p = r->w->wgmma;
     if (r->lowest >= r->end || !r->w->block->observer_count)
@@ -186,9 +189,9 @@ static ptx_status record_read(reader *r) {
     return PTX_OK;
 }
 
-/* ---- products ---- */
+/* ---- multiplication ---- */
 
-/* Where the operands begin: D as it is written and as it is read, A, B, and whether there is an addend. */
+/* Indices of the operands: D (as results, then as sources), A, B, and the predicate scale-d. */
 typedef struct operand_layout {
     unsigned accumulators, a, b, keep;
     bool a_in_memory, minus_a, minus_b, a_transposed, b_transposed;
@@ -201,7 +204,7 @@ static operand_layout operand_layout_of(const ptx_instr *in, ptx_core_step step)
     at.b = at.keep - 1;
     at.a_in_memory = at.b == at.a + 1;
     const bool turns = step.type == PTX_CORE_F16 || step.type == PTX_CORE_BF16;
-    s64 said = in->imm; /* a byte each, the last one lowest */
+    s64 said = in->imm; /* one byte per immediate, the last one lowest */
     if (turns) {
         at.b_transposed = said & 1;
         said >>= 8;
@@ -241,7 +244,7 @@ static ptx_status check_registers(ptx_warp *w, const ptx_instr *in, const operan
     return PTX_OK;
 }
 
-/* The registers of D get what they are to hold; those of products under way give it. */
+/* A wgmma that accumulates into registers of a pending one continues with its results. */
 static void write_back_accumulators(ptx_warp *w, const ptx_instr *in, const operand_layout *at) {
     for (unsigned i = 0; i < at->accumulators; i++)
         if (w->wgmma->registers[in->op[i] / REGISTER_BYTES].accumulating)

@@ -1,4 +1,5 @@
-/* A warp's instructions, its divergence and its barriers. */
+/* Executes the instructions of a warp: divergence with a stack of reconvergence points (IPDOM), barriers of
+   blocks and clusters, exits. */
 #include "interpreter/executor.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 /* ---- divergence ---- */
 
-/* The entry below takes over, less the lanes that exited meanwhile; false when there is none left. */
+/* Continues with the top stack entry that has live lanes; returns false otherwise. */
 static bool pop(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[--warp->depth];
@@ -31,9 +32,9 @@ static void push(ptx_warp *warp, uint32_t pc, uint32_t reconvergence_pc, uint32_
         (ptx_stack_entry){.pc = pc, .reconvergence_pc = reconvergence_pc, .mask = mask};
 }
 
-/* Some lanes branch and some don't. All meet again at the branch's meeting point, where the entry below goes
-   on with them; if that is where they were to meet anyway, an entry for it exists. A side that comes to a
-   collective instruction waits for the other if that one comes to none: its lanes may be about to exit. */
+/* A divergent branch: pushes an entry for all lanes at the reconvergence point, unless the current entry
+   already reconverges there, and one for the side that runs second. If only one side reaches a collective
+   instruction, the other side runs first, as its lanes may exit. */
 static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
     uint32_t target = in->op[0], reconvergence_pc = in->op[1], next = warp->pc + 1;
     if (reconvergence_pc != warp->reconvergence_pc && reconvergence_pc != PTX_NO_PC)
@@ -48,11 +49,12 @@ static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
     warp->reconvergence_pc = reconvergence_pc;
 }
 
-/* Lanes may have come to one place by ways that the stack keeps apart: two copies of a branch, say, that the
-   compiler made of one. So where an instruction needs lanes that wait beside the active ones, those go on
-   first, until they come to it too. */
+/* Lanes can reach one instruction by paths that the stack keeps apart, such as two copies of a branch that
+   the compiler duplicated. If an instruction needs lanes of sibling entries, those run first, until they
+   reach it, too.
 
-/* Where all that would meet the active lanes later are among them, they need not meet. */
+   Drops entries without live lanes and entries whose lanes are all active: they need no reconvergence. */
+
 static void drop_redundant_entries(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[warp->depth - 1];
@@ -77,8 +79,8 @@ static void swap_with_entry(ptx_warp *warp, ptx_stack_entry *entry, bool blocked
     warp->active = other.mask & warp->live;
 }
 
-/* Joins the active lanes with others that are at the same instruction, or lets others go on; false when there
-   are none that could. */
+/* Merges sibling lanes that are at the same instruction, or switches to siblings that can run; returns false
+   if there are none. */
 static bool regroup(ptx_warp *warp) {
     drop_redundant_entries(warp);
     ptx_stack_entry *candidate = NULL;
@@ -97,7 +99,7 @@ static bool regroup(ptx_warp *warp) {
     return candidate != NULL;
 }
 
-/* A warp that waits for memory may wait for its own lanes. */
+/* A warp that spins on memory may wait for its own lanes. */
 static void yield_to_siblings(ptx_warp *warp) {
     ptx_splits_rotate(warp);
     for (uint32_t k = warp->depth; k-- > 0 && is_sibling(warp, &warp->stack[k]);)
@@ -114,7 +116,7 @@ static bool is_reduction(const ptx_instr *in) {
            in->opcode == PTX_OP_bar_red_or;
 }
 
-/* What a barrier that counts or combines gives to the threads of a warp that it lets go on. */
+/* Writes the result of barrier.red (popc, and, or) to the released threads of a warp. */
 static void write_reduction(ptx_warp *warp, const ptx_votes *votes) {
     const ptx_instr *in = &warp->worker->kernel->code[warp->pc - 1];
     const uint32_t mask = warp->active;
@@ -152,7 +154,7 @@ static void release_if_complete(ptx_block *block, uint32_t barrier, uint32_t exp
         release(block, barrier);
 }
 
-/* Arrives at a barrier, for as many threads as given, and goes on. */
+/* barrier.arrive: counts the warp for a barrier of `threads` threads without waiting. */
 static ptx_status arrive_without_waiting(ptx_warp *warp, const ptx_instr *in, uint32_t barrier,
                                          uint32_t threads) {
     ptx_block *block = warp->block;
@@ -171,7 +173,7 @@ static ptx_status arrive_without_waiting(ptx_warp *warp, const ptx_instr *in, ui
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     const unsigned lane = (unsigned)__builtin_ctz(mask);
-    const bool votes = is_reduction(in); /* result, barrier, perhaps threads, predicate */
+    const bool votes = is_reduction(in); /* operands: result, barrier, optional thread count, predicate */
     const bool all = votes && in->operand_count == 3;
     const uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, votes))[lane];
     const uint32_t threads = all ? 0 : ((const ptx_u32 *)ptx_lanes(warp, in, votes + 1u))[lane];
@@ -197,7 +199,8 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     return PTX_OK;
 }
 
-/* The warps of a warpgroup, once all have ended: they must have asked for registers together. */
+/* Once all warps of a warpgroup have exited: they must have executed the same setmaxnreg and wgmma
+   instructions. */
 static ptx_status check_warpgroup(const ptx_warp *ended) {
     enum { WARPGROUP = 4 };
     ptx_warp *warps = ended->block->warps;
@@ -215,7 +218,7 @@ static ptx_status check_warpgroup(const ptx_warp *ended) {
     return PTX_OK;
 }
 
-/* A warp that is done no longer counts, which may complete a barrier that waits for all. */
+/* An exited warp no longer counts, which may complete a barrier of all warps. */
 static ptx_status end_warp(ptx_warp *warp) {
     ptx_block *block = warp->block;
     warp->state = PTX_WARP_DONE;
@@ -239,9 +242,9 @@ static ptx_status end_warp(ptx_warp *warp) {
     return PTX_OK;
 }
 
-/* ---- the barrier of a cluster ---- */
+/* ---- cluster barrier ---- */
 
-/* Calls for each warp of the cluster that has not ended. */
+/* Iterates over the warps of the cluster that have not exited. */
 #define FOR_EACH_WARP(cluster, warp)                                                                         \
     for (unsigned b_ = 0; b_ < PTX_MAX_CLUSTER && (cluster)->blocks[b_]; b_++)                               \
         for (ptx_warp *warp = (cluster)->blocks[b_]->warps;                                                  \
@@ -275,7 +278,7 @@ static ptx_status arrive_at_cluster(ptx_warp *warp, const ptx_instr *in, uint32_
     return PTX_OK;
 }
 
-/* Where the barrier is not complete the warp stays at the instruction, which runs again when it is. */
+/* While the barrier is incomplete the warp stays at the instruction, which executes again later. */
 static ptx_status wait_for_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     uint32_t absent = mask & ~(warp->cluster_arrived | warp->cluster_released);
     if (absent)
@@ -290,7 +293,7 @@ static ptx_status wait_for_cluster(ptx_warp *warp, const ptx_instr *in, uint32_t
     return PTX_OK;
 }
 
-/* ---- waits that cannot end ---- */
+/* ---- deadlocks ---- */
 
 static void describe_wait(const ptx_warp *warp, char *to, size_t size) {
     const ptx_kernel *kernel = warp->worker->kernel;
@@ -325,9 +328,9 @@ ptx_status ptx_deadlock(ptx_cluster *cluster) {
                      "deadlock: every warp left waits at a barrier that cannot complete: %s", waits);
 }
 
-/* ---- one warp ---- */
+/* ---- instructions of a warp ---- */
 
-/* Lanes leave the kernel; goes on with those that are left. */
+/* Lanes exit; continues with the remaining lanes of the warp. */
 static ptx_status exit_lanes(ptx_warp *warp, uint32_t mask) {
     ptx_status status = PTX_OK;
     ptx_cluster *cluster = warp->block->cluster;
@@ -345,7 +348,7 @@ static ptx_status exit_lanes(ptx_warp *warp, uint32_t mask) {
     return status;
 }
 
-/* A barrier that lanes have come to; those of the warp that are elsewhere are waited for if need be. */
+/* Lanes reach a barrier; lanes of the warp that have diverged run first if the barrier needs them. */
 static ptx_status reach_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     bool together = in->kind == PTX_BARRIER || in->aligned;
     if (mask == 0) {
@@ -367,7 +370,7 @@ static ptx_status reach_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t ma
     return arrive(warp, in, mask);
 }
 
-/* A branch, a barrier, an exit or a trap: everything that is not one handler call. */
+/* Executes a branch, a barrier, an exit or a trap. */
 static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     switch ((ptx_kind)in->kind) {
     case PTX_BRANCH:
@@ -394,7 +397,8 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     }
 }
 
-/* For an instruction that misses lanes: PTX_OK when others go on first, and it is executed again later. */
+/* For an instruction that lacks lanes: returns PTX_OK if other lanes run first, after which it executes
+   again. */
 static ptx_status gather_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     if (mask == warp->active && (regroup(warp) || ptx_splits_gather(warp, true)))
         return PTX_OK;
@@ -402,8 +406,8 @@ static ptx_status gather_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mas
     return ptx_handlers[in->opcode](warp, in, mask);
 }
 
-/* For a warp that waits for memory in vain: lanes that wait at reconvergence points may be those that would
-   change it. */
+/* A warp spins on memory that no running warp changes: lanes that wait at a reconvergence point may be those
+   that would change it, so they become a warp split. */
 static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     ptx_worker *worker = warp->worker;
     if (worker->stall_action == PTX_STALL_DEADLOCK)
@@ -419,7 +423,7 @@ static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     return PTX_OK;
 }
 
-/* Runs up to `count` instructions for as long as they are plain; returns how many are done. */
+/* Runs up to `count` plain instructions; returns how many were executed. */
 static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t count, ptx_status *status) {
     const uint32_t active = warp->active;
     uint32_t done = 0;
@@ -429,12 +433,12 @@ static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t c
     return done;
 }
 
-/* These look at their registers themselves. */
+/* wgmma instructions check their registers themselves. */
 static inline bool is_wgmma(const ptx_instr *in) {
     return in->opcode >= PTX_OP_wgmma_fence && in->opcode <= PTX_OP_wgmma_half;
 }
 
-/* Compiled with and without observers, and for kernels whose products are watched. */
+/* Compiled in three variants: with observers, with register checks for wgmma, and with neither. */
 static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *warp, bool observed,
                                                                     bool checks_wgmma) {
     const ptx_instr *code = warp->worker->kernel->code;
@@ -446,8 +450,8 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
     warp->progressed = warp->progressed && warp->quantum_left;
     warp->quantum_left = 0;
     while (left && status == PTX_OK && warp->state == PTX_WARP_READY) {
-        /* the stretch up to the next control instruction, but for branches that all take or none, or meeting
-           point */
+        /* runs up to the next control instruction or the reconvergence point; uniform branches continue in
+           the loop */
         uint32_t pc = warp->pc, reconvergence_pc = warp->reconvergence_pc, active = warp->active;
         const ptx_instr *in = &code[pc];
         uint32_t mask = 0;

@@ -1,4 +1,4 @@
-/* What a warp does between two looks at the others. */
+/* Executes a warp until it has to wait or its quantum is used up. */
 #ifndef PTXSIM_EXECUTOR_H
 #define PTXSIM_EXECUTOR_H
 
@@ -6,9 +6,10 @@
 
 enum { PTX_QUANTUM = 4096 };
 
-/* Runs until the warp waits, is done, or has taken a quantum of steps. */
+/* Runs until the warp waits at a barrier, needs a ticket, has exited, or has executed PTX_QUANTUM
+   instructions. */
 ptx_status ptx_warp_run(ptx_warp *warp);
-/* The error of a cluster in which no warp can go on. */
+/* Reports the deadlock of a cluster in which all warps wait at barriers. */
 ptx_status ptx_deadlock(ptx_cluster *cluster);
 
 #endif

@@ -1,3 +1,4 @@
+/* Composes the messages of run-time errors. */
 #include "interpreter/fault.h"
 
 #include <stdio.h>

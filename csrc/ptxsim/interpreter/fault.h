@@ -1,14 +1,14 @@
-/* Errors of a launch, at the instruction that met them. */
+/* Reports run-time errors of a kernel with the instruction, block, warp and lane that caused them. */
 #ifndef PTXSIM_FAULT_H
 #define PTXSIM_FAULT_H
 
 #include "interpreter/state.h"
 
-/* Records an error at this instruction (lane -1 when it concerns the warp) and returns `status`. */
+/* Records an error at this instruction (lane -1 if it concerns the whole warp) and returns `status`. */
 ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status, const char *format,
                      ...) __attribute__((format(printf, 5, 6)));
 
-/* The same for an access of `size` bytes outside every allocation; names the nearest one. */
+/* The same for an access of `size` bytes outside all allocations; the message names the nearest one. */
 ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size);
 
 #endif

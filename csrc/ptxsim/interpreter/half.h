@@ -1,4 +1,5 @@
-/* The two floating-point types of 16 bits, by way of f32. The upper bits of an argument are ignored. */
+/* Conversions of the 16-bit floating-point types, f16 and bf16, from and to f32 and f64. The upper 16 bits of
+   an argument are ignored. */
 #ifndef PTXSIM_HALF_H
 #define PTXSIM_HALF_H
 
@@ -6,10 +7,10 @@
 
 #include "interpreter/exec.h"
 
-/* The one NaN that arithmetic of either type gives. */
+/* The canonical NaN of both types. */
 #define PTX_NAN_HALF 0x7fffu
 
-/* Half precision: 5 bits of exponent, 10 of fraction. */
+/* f16 has 5 exponent bits and 10 fraction bits. */
 static inline f32 ptx_f32_of_half(u32 half) {
     const u32 sign = (half & 0x8000u) << 16, exponent = half >> 10 & 0x1fu, fraction = half & 0x3ffu;
     if (exponent == 0) /* zero or subnormal: an exact multiple of 2^-24 */
@@ -19,7 +20,7 @@ static inline f32 ptx_f32_of_half(u32 half) {
     return ptx_f32_of(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-/* To nearest even, by an addition that leaves just the bits that stay. */
+/* Round to nearest even; subnormals by an addition that shifts out the excess bits. */
 static inline u32 ptx_half_of_f32(f32 value) {
     const u32 bits = ptx_bits_f32(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
@@ -32,19 +33,19 @@ static inline u32 ptx_half_of_f32(f32 value) {
     return sign | (magnitude - (112u << 23) + 0xfffu + odd) >> 13;
 }
 
-/* bfloat16 is the upper half of f32. */
+/* bf16 is the upper half of an f32. */
 static inline f32 ptx_f32_of_bfloat(u32 bfloat) {
     return ptx_f32_of(bfloat << 16);
 }
 
-/* To nearest even. */
+/* Round to nearest even. */
 static inline u32 ptx_bfloat_of_f32(f32 value) {
     const u32 bits = ptx_bits_f32(value);
     return value != value ? PTX_NAN_HALF : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
 }
 
-/* As the host rounds, to so many bits of a type whose smallest normal number is 2^lowest; what is too large
-   stays so for the conversion that follows. */
+/* Rounds in the host's current mode to `bits` significant bits of a type whose smallest normal number is
+   2^lowest; overflow is left to the following conversion. */
 static inline f64 ptx_round_to(f64 value, int bits, int lowest) {
     int exponent;
     if (!isfinite(value) || value == 0)

@@ -1,9 +1,10 @@
+/* Dispatches events to the observers of a block. */
 #include "interpreter/hooks.h"
 
 #include "diagnostic.h"
 #include "interpreter/lanes.h"
 
-/* Calls one hook of every observer that has it. */
+/* Calls a hook of every observer that implements it. */
 #define NOTIFY(block, hook, ...)                                                                             \
     for (unsigned o = 0; o < (block)->observer_count; o++)                                                   \
         if ((block)->observers[o].hooks->hook)                                                               \
@@ -129,7 +130,7 @@ static void observe_access(const ptx_warp *warp, const ptx_instr *in, uint32_t m
     notify_access(warp, in, &access, PTX_SPACE_CLUSTER, mask & other_blocks);
 }
 
-/* Lanes may name different members; each group is told once. */
+/* Lanes may have different membermasks; each group is reported once. */
 static void observe_warp_sync(const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     const ptx_u32 *members = ptx_lanes(warp, in, 0);
     while (mask) {

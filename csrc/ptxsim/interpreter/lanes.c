@@ -1,3 +1,4 @@
+/* Reads the addresses of a warp's memory instruction. */
 #include "interpreter/lanes.h"
 
 PTX_CLONES bool ptx_read_addresses(const ptx_warp *w, const ptx_instr *in, unsigned size,

@@ -1,4 +1,4 @@
-/* The lanes of a warp's registers. */
+/* Access to the register file of a warp: a register is an array of 32 lanes. */
 #ifndef PTXSIM_LANES_H
 #define PTXSIM_LANES_H
 
@@ -6,8 +6,8 @@
 
 #include "interpreter/state.h"
 
-/* Compiles a handler twice, for any x86-64 and for AVX2, where the linker can choose at load time. Sanitizers
-   start too late for the code that does the choosing. */
+/* Compiles a function for baseline x86-64 and for AVX2; the dynamic linker selects one (IFUNC). Sanitizers
+   initialise too late for the selecting code. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&                 \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(PTX_NO_CLONES)
 #define PTX_CLONES __attribute__((target_clones("avx2", "default")))
@@ -17,14 +17,15 @@
 #define PTX_CLONES_FMA
 #endif
 
-/* Operands of an instruction are the same slot or disjoint ones, so lanes never depend on each other. */
+/* Operands of an instruction are identical or disjoint slots, so that iterations over the lanes are
+   independent. */
 #if defined(__clang__)
 #define PTX_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define PTX_IVDEP _Pragma("GCC ivdep")
 #endif
 
-/* Lanes of the register file; a slot holds any of them by turns. */
+/* Element types of register slots; a slot may be accessed with any of them. */
 typedef uint32_t ptx_u32 __attribute__((may_alias));
 typedef int32_t ptx_s32 __attribute__((may_alias));
 typedef uint64_t ptx_u64 __attribute__((may_alias));
@@ -32,7 +33,7 @@ typedef int64_t ptx_s64 __attribute__((may_alias));
 typedef float ptx_f32 __attribute__((may_alias));
 typedef double ptx_f64 __attribute__((may_alias));
 
-/* The short names that handlers' expressions are written in. */
+/* Short type names for the expressions of handlers. */
 typedef uint32_t u32;
 typedef int32_t s32;
 typedef uint64_t u64;
@@ -40,7 +41,8 @@ typedef int64_t s64;
 typedef float f32;
 typedef double f64;
 
-/* An entry of the operand list; a handler that reads behind its end would find another instruction's. */
+/* An entry of the operand list. An index behind its end would read the operands of another instruction, which
+   AddressSanitizer cannot detect, so that sanitized builds trap. */
 static inline uint32_t ptx_operand_at(const ptx_instr *in, unsigned operand) {
 #ifdef __SANITIZE_ADDRESS__
     if (operand >= in->operand_count)
@@ -53,12 +55,12 @@ static inline void *ptx_lanes(const ptx_warp *warp, const ptx_instr *in, unsigne
     return __builtin_assume_aligned(warp->registers + ptx_operand_at(in, operand), 64);
 }
 
-/* The distance of two threads' local memories. */
+/* Bytes from one thread's local memory to the next. */
 static inline size_t ptx_local_stride(const ptx_kernel *kernel) {
     return (kernel->local_bytes + 15) / 16 * 16;
 }
 
-/* The lanes of a memory instruction's address. */
+/* The address register of a memory instruction. */
 static inline const void *ptx_base_lanes(const ptx_warp *warp, const ptx_instr *in) {
     return __builtin_assume_aligned(warp->registers + in->base, 64);
 }
@@ -73,12 +75,12 @@ static inline void ptx_set_predicate(ptx_warp *warp, const ptx_instr *in, unsign
     *p = (*p & ~mask) | (value & mask);
 }
 
-/* The addresses of all lanes of a memory instruction whose address is not uniform; true if they follow each
-   other at a distance of `size`. */
+/* Stores the addresses of all lanes of a memory instruction with a register address; returns true if they are
+   consecutive with a distance of `size` bytes. */
 bool ptx_read_addresses(const ptx_warp *warp, const ptx_instr *in, unsigned size,
                         uint64_t address[PTX_LANES]);
 
-/* ---- a lane's operands, for instructions that go lane by lane ---- */
+/* ---- operands of one lane ---- */
 
 static inline u64 ptx_address_of(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     const void *base = ptx_base_lanes(w, in);
@@ -87,7 +89,7 @@ static inline u64 ptx_address_of(const ptx_warp *w, const ptx_instr *in, unsigne
     return ((const ptx_u64 *)base)[lane] + (u64)in->imm;
 }
 
-/* An address that is written as base and offset, an operand each. */
+/* The address in a pair of operands: base and offset. */
 static inline u64 ptx_further_address(const ptx_warp *w, const ptx_instr *in, unsigned operand,
                                       unsigned lane) {
     u64 offset = ((const ptx_u64 *)ptx_lanes(w, in, operand + 1))[lane];

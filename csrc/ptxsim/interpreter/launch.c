@@ -1,4 +1,4 @@
-/* ptx_launch: checks the configuration and shares the grid out to host threads. */
+/* ptx_launch: validates the configuration and distributes the grid over host threads. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static ptx_status check_config(const ptx_kernel *kernel, const ptx_launch_config
     return PTX_OK;
 }
 
-/* The clusters that the launch asks for, or else the kernel; blocks alone where neither does. */
+/* The cluster size of the launch configuration, or the one that the kernel was compiled with, or single
+   blocks. */
 static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
     const ptx_kernel *kernel = run->kernel;
     const uint32_t *asked = run->config->cluster, *required = kernel->cluster, *grid = run->config->grid;
@@ -111,7 +112,7 @@ static void *helper(void *argument) {
     return NULL;
 }
 
-/* Signals are the calling thread's business. */
+/* Helper threads block all signals; the calling thread handles them. */
 static bool start_helper(pthread_t *thread, ptx_worker *worker) {
     sigset_t all, before;
     sigfillset(&all);
@@ -122,7 +123,7 @@ static bool start_helper(pthread_t *thread, ptx_worker *worker) {
     return started;
 }
 
-/* Waits for the helpers and goes on asking whether to stop. */
+/* Waits for the helper threads and keeps polling the interrupt callback. */
 static void wait_for_helpers(ptx_run *run, uint64_t *last_poll) {
     pthread_mutex_lock(&run->lock);
     while (run->running) {
@@ -148,7 +149,7 @@ static unsigned thread_count(const ptx_run *run) {
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 
-/* With fewer threads than hoped for the grid still gets done. */
+/* If fewer threads can be started, the remaining ones run the whole grid. */
 static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     ptx_worker *workers[PTX_MAX_HOST_THREADS] = {0};
     pthread_t threads[PTX_MAX_HOST_THREADS];
@@ -188,7 +189,7 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     return run->status;
 }
 
-/* What the kernel finds in memory besides the allocations, in order of address. */
+/* Adds the memory of parameters, constants and variables to the launch's view, in order of address. */
 static ptx_status add_areas(ptx_run *run, ptx_error *error) {
     const ptx_module *module = run->kernel->module;
     const ptx_area params = {.bytes = run->config->param_bytes,

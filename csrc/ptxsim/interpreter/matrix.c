@@ -1,3 +1,4 @@
+/* Gathers and scatters matrix fragments. */
 #include "interpreter/matrix.h"
 
 enum { N = PTX_CORE_COLUMNS, HALF_OF_ROWS = 8, LANES_OF_ROW = 4 };
@@ -6,7 +7,7 @@ unsigned ptx_matrix_packed(ptx_core_type type) {
     return type == PTX_CORE_TF32 ? 1 : type == PTX_CORE_F16 || type == PTX_CORE_BF16 ? 2 : 4;
 }
 
-/* Registers go down the halves of the rows first, then along the columns. */
+/* Consecutive registers hold the upper and lower 8 rows, then the next columns. */
 void ptx_matrix_gather_a(const ptx_warp *w, const ptx_instr *in, unsigned first, ptx_core_step step,
                          uint32_t *bits) {
     const unsigned packed = ptx_matrix_packed(step.type), width = 32 / packed;
@@ -21,7 +22,7 @@ void ptx_matrix_gather_a(const ptx_warp *w, const ptx_instr *in, unsigned first,
     }
 }
 
-/* Where the first of a register's elements, or of two, is. */
+/* Index of the first element of a lane's register (or register pair). */
 static inline unsigned element_index(unsigned lane, unsigned half_of_rows) {
     return (lane / LANES_OF_ROW + half_of_rows * HALF_OF_ROWS) * N + lane % LANES_OF_ROW * 2;
 }

@@ -1,3 +1,4 @@
+/* Allocates simulated device memory, copies from and to it, and describes invalid addresses. */
 #include "interpreter/memory.h"
 
 #include <pthread.h>
@@ -17,7 +18,7 @@ typedef struct freed_range {
     size_t bytes;
 } freed_range;
 
-/* Addresses only grow, so a pointer to something freed never points at something new. */
+/* Addresses are never reused, so that a dangling pointer never refers to a new allocation. */
 struct ptx_memory {
     pthread_mutex_t lock;
     ptx_allocation **items;
@@ -64,8 +65,8 @@ static size_t rounded_up(size_t bytes) {
     return (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Under the lock. What is copied in first is not poisoned before: of a reduction of 16 MiB that was a seventh
-   of the time. */
+/* The caller holds the lock. Bytes that are copied in first are not poisoned before, which took a seventh of
+   the time of a reduction of 16 MiB. */
 static void poison_up_to(ptx_allocation *allocation, size_t end) {
     if (allocation->filled >= end)
         return;
@@ -88,7 +89,7 @@ static ptx_allocation *new_allocation(size_t bytes) {
     return allocation;
 }
 
-/* Reserves the bytes before they are filled, so that the limit holds with many threads. */
+/* Accounts for the bytes before they are allocated, so that concurrent allocations respect the limit. */
 static bool reserve(ptx_memory *memory, size_t bytes, size_t *available) {
     pthread_mutex_lock(&memory->lock);
     *available = memory->limit ? memory->limit - memory->used : SIZE_MAX - memory->used;
@@ -137,7 +138,7 @@ ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address,
     return status;
 }
 
-/* The index of the last item at or below the address; `count` when there is none. */
+/* Index of the last item at or below the address or `count`. */
 static size_t find_index(ptx_allocation *const *items, size_t count, uint64_t address) {
     size_t low = 0, high = count;
     while (low < high) {
@@ -172,8 +173,7 @@ ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *erro
     return PTX_OK;
 }
 
-/* The allocation that holds the whole range, which is about to be written or read; kept alive until it is
-   dropped under the lock. */
+/* Takes a reference to the allocation that contains the whole range, which is about to be written or read. */
 static ptx_status acquire(ptx_memory *memory, uint64_t address, size_t bytes, bool writing,
                           ptx_allocation **out, ptx_error *error) {
     pthread_mutex_lock(&memory->lock);
@@ -317,7 +317,7 @@ static void describe_nearest(ptx_allocation *const *items, size_t count, uint64_
                  start);
 }
 
-/* Allocations begin far above: an address below this is an offset from a null pointer. */
+/* Addresses below this are reported as offsets from a null pointer; allocations start far above. */
 enum { NEAR_NULL = 1 << 20 };
 
 void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t address, char *to, size_t size) {

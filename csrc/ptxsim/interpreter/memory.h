@@ -1,21 +1,21 @@
-/* Simulated device memory: the allocations and the view of them that one launch works on. */
+/* Simulated device memory: its allocations, and the snapshot of them that a launch uses. */
 #ifndef PTXSIM_MEMORY_H
 #define PTXSIM_MEMORY_H
 
 #include "ptxsim.h"
 
-/* What fresh memory is filled with: a NaN in every float type, so that no sum hides its use. */
+/* Byte pattern of uninitialised memory: a NaN in every floating-point type, so that a sum reveals its use. */
 enum { PTX_POISON = 0xFF };
 
 typedef struct ptx_allocation {
     uint64_t address;
     size_t bytes;
     uint8_t *host;
-    size_t filled;       /* bytes that were written or poisoned; the rest is poisoned when it may be seen */
-    unsigned references; /* the memory's own and one for each launch that may still use it */
+    size_t filled; /* bytes that were written or poisoned; the rest is poisoned when it becomes visible */
+    unsigned references; /* reference count: one of the memory, one of each launch that may use it */
 } ptx_allocation;
 
-/* The allocations of one moment, in order of address. Holding it keeps their bytes alive. */
+/* A snapshot of the allocations, sorted by address, which holds a reference to each. */
 typedef struct ptx_view {
     ptx_allocation **items;
     size_t count;
@@ -23,12 +23,13 @@ typedef struct ptx_view {
 
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error);
 void ptx_view_close(ptx_memory *memory, ptx_view *view);
-/* Adds an allocation of the launch's own, at an address above all others: `image` and zeros behind it. */
+/* Adds an allocation that belongs to the launch, at an address above all others. Contents: `image`, then
+   zeros. */
 ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const void *image, size_t filled,
                         ptx_error *error);
-/* The allocation that holds `address`, NULL if none does. */
+/* The allocation that contains `address` or NULL. */
 const ptx_allocation *ptx_view_find(const ptx_view *view, uint64_t address);
-/* Says in words where an address lies: which allocation is nearest, or which freed one held it. */
+/* Describes an address in words: the nearest allocation, or the freed allocation that contained it. */
 void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t address, char *to, size_t size);
 
 #endif

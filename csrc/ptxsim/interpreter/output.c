@@ -1,3 +1,4 @@
+/* Collects the printed text of blocks and prints it in block order. */
 #include "interpreter/output.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "interpreter/run.h"
 #include "reserve.h"
 
-/* The text of one block, and the cluster it ran in, by the order in which clusters begin. */
+/* The text of one block; `cluster` is the cluster's position in the order of start. */
 typedef struct ptx_printed {
     uint64_t block, cluster;
     ptx_text text;

@@ -1,12 +1,13 @@
+/* Remembers what polling instructions read last. */
 #include "interpreter/poll.h"
 
 ptx_status ptx_poll_check(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen) {
     unsigned i = 0;
     while (i < PTX_POLLS && (warp->polls[i].in != in || warp->polls[i].mask != mask))
         i++;
-    bool known = i < PTX_POLLS;
-    ptx_poll *poll = &warp->polls[known ? i : warp->next_poll++ % PTX_POLLS];
-    if (!known || poll->seen != seen) {
+    bool found = i < PTX_POLLS;
+    ptx_poll *poll = &warp->polls[found ? i : warp->next_poll++ % PTX_POLLS];
+    if (!found || poll->seen != seen) {
         *poll = (ptx_poll){.in = in, .mask = mask, .seen = seen};
         warp->progressed = true;
         return PTX_OK;

@@ -1,3 +1,4 @@
+/* Errors, interrupts and forks during a launch. */
 #include "interpreter/run.h"
 
 #include <time.h>
@@ -19,7 +20,7 @@ void ptx_run_fail(ptx_run *run, uint64_t cluster, const ptx_error *error) {
         atomic_store(&run->failed_cluster, cluster);
     if (whole)
         atomic_store(&run->stop, true);
-    pthread_cond_broadcast(&run->tickets.changed); /* those who wait may have to give up */
+    pthread_cond_broadcast(&run->tickets.changed); /* waiting workers may have to stop */
     pthread_mutex_unlock(&run->lock);
 }
 
@@ -46,8 +47,8 @@ bool ptx_run_open_locks(ptx_run *run) {
     return false;
 }
 
-/* In a child that the callback forked. A helper thread of the parent may have held a lock, or been in the
-   middle of a change: the child forgets what the threads shared. */
+/* Called in the child if the interrupt callback forked. A helper thread of the parent may have held the lock
+   or been in the middle of a change, so the child discards the state that threads share. */
 static void forget_helpers(ptx_run *run) {
     run->forked = true;
     run->running = 0;

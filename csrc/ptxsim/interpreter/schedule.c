@@ -1,4 +1,5 @@
-/* Which blocks run when: clusters one after the other, and those that wait for others by turns. */
+/* The scheduler of a worker: starts clusters one after the other and gives each ready warp a quantum of
+   instructions per sweep. Clusters that wait for other clusters stay resident and take turns. */
 #include "interpreter/schedule.h"
 
 #include <stdio.h>
@@ -15,19 +16,19 @@
 #include "interpreter/wgmma_state.h"
 
 enum {
-    MAX_RESIDENT = 2112,          /* blocks at once: 16 on each of the 132 multiprocessors of an H200 */
-    IDLE_SWEEPS_BEFORE_START = 4, /* turns without change before another cluster is started */
-    /* Every so many turns without change the registers of the warps that wait are compared with what they
-       were the time before. A multiple of 2, 3 and 4, so that it does not matter how many places a loop looks
-       at. */
+    MAX_RESIDENT = 2112,          /* blocks per worker: 16 on each of the 132 multiprocessors of an H200 */
+    IDLE_SWEEPS_BEFORE_START = 4, /* sweeps without progress before another cluster is started */
+    /* Every this many sweeps without progress the registers of waiting warps are compared with the previous
+       time. A multiple of 2, 3 and 4, so that loops which poll 2, 3 or 4 locations in rotation compare the
+       same one. */
     COMPARE_SWEEPS = 24,
-    MAX_POLLS =
-        1 << 26 /* looks without change that are a deadlock even if registers, such as a count, change */
+    MAX_POLLS = 1 << 26 /* polls without change after which a deadlock is reported even if registers change,
+                           such as a loop counter */
 };
 
-/* ---- budget ---- */
+/* ---- step budget ---- */
 
-/* Reports the steps taken and says whether this worker may go on with a cluster. */
+/* Adds the executed steps to the run's; returns whether the worker may continue with the cluster. */
 static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
     ptx_run *run = worker->run;
     uint64_t total = atomic_fetch_add(&run->steps, worker->steps) + worker->steps;
@@ -38,7 +39,7 @@ static bool checkpoint(ptx_worker *worker, const ptx_cluster *cluster) {
                  run->kernel->name, (unsigned long long)run->config->step_budget);
         ptx_run_fail(run, UINT64_MAX, &error);
     }
-    if (worker->caller) { /* whose callback is at home in its own environment */
+    if (worker->caller) { /* the callback runs in the caller's floating-point environment */
         ptx_environment_leave(&worker->environment);
         ptx_run_interrupted(run, &worker->last_poll);
         ptx_environment_enter(&worker->environment);
@@ -59,7 +60,7 @@ static void fill(ptx_warp *warp, const ptx_constant *c, uint64_t value) {
             ((ptx_u32 *)(void *)slot)[i] = (uint32_t)value;
 }
 
-/* Those of which each block of the grid has its own. */
+/* Special registers that differ between blocks. */
 static bool changes_with_block(ptx_special which) {
     return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z) ||
            (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTERID_Z);
@@ -132,7 +133,7 @@ static uint32_t special_value(const ptx_run *run, ptx_special which, uint32_t wa
     case PTX_DYNAMIC_SMEM_SIZE:
         return (uint32_t)run->config->dynamic_shared_bytes;
     default:
-        return 0; /* block_value gives it when the block starts */
+        return 0; /* block_value sets it when the block starts */
     }
 }
 
@@ -205,9 +206,9 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
     cluster->has_ticket = has_ticket;
     cluster->sweeps_ahead = 0;
     cluster->block = cluster->warp = 0;
-    /* The last one first: blocks have no order, and a kernel that relies on one, such as a pass that writes
-       in place what other blocks have yet to read, shall be wrong here too. Atomics keep the order of the
-       block numbers, which people expect of the values they return. */
+    /* Clusters start from the last one: CUDA does not define an order of blocks, and a kernel that depends on
+       one, such as an in-place pass over data that other blocks still read, should fail here, too. Kernels
+       with global atomics start from the first one, the order that users expect of the returned values. */
     if (!run->kernel->global_atomics)
         index = run->cluster_count - 1 - index;
     cluster->live_blocks = run->cluster_blocks;
@@ -223,18 +224,18 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
     }
 }
 
-/* ---- turns ---- */
+/* ---- sweeps ---- */
 
-/* What one turn of the clusters under way came to. */
+/* The outcome of one sweep over the running clusters. */
 typedef struct sweep_state {
     bool progress, stopped;
-    bool awaits_ticket; /* a cluster came to an access before it is its turn */
-    uint64_t polls;     /* warps that found nothing changed */
-    bool compare;       /* whether their registers are looked at, and found to have changed */
+    bool awaits_ticket; /* a cluster reached an access for which it needs its ticket */
+    uint64_t polls;     /* warps that polled without change */
+    bool compare;       /* compare: digest the registers of waiting warps; changed: a digest differed */
     bool changed;
 } sweep_state;
 
-/* A digest of all that a warp's next steps depend on, memory apart. */
+/* A digest of a warp's state without memory: what its next steps depend on. */
 static uint64_t digest(const ptx_warp *warp) {
     const ptx_kernel *kernel = warp->worker->kernel;
     const ptx_u64 *registers = (const void *)warp->registers;
@@ -258,7 +259,7 @@ static void account_warp(ptx_warp *warp, sweep_state *sweep) {
     warp->digest = now_seen;
 }
 
-/* A quantum for each warp of the cluster that can use it, from the one on that came early to an access. */
+/* Runs a quantum of each ready warp of the cluster, starting with the warp that waited for a ticket. */
 static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_state *sweep) {
     bool ready = false;
     for (; cluster->block < worker->run->cluster_blocks; cluster->block++, cluster->warp = 0) {
@@ -286,7 +287,7 @@ static ptx_status run_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_st
     return ready ? PTX_OK : ptx_deadlock(cluster);
 }
 
-/* The same, but for turns that a cluster has had ahead of those it runs among now. */
+/* The same, but skips the sweeps that a cluster ran ahead before it got its ticket. */
 static ptx_status sweep_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_state *sweep) {
     if (!cluster->has_ticket || !cluster->sweeps_ahead) {
         ptx_status status = run_cluster(worker, cluster, sweep);
@@ -298,7 +299,7 @@ static ptx_status sweep_cluster(ptx_worker *worker, ptx_cluster *cluster, sweep_
     return PTX_OK;
 }
 
-/* A turn for every cluster under way; those that are done become idle. */
+/* Runs one sweep over all clusters; finished clusters become idle. */
 static void run_sweep(ptx_worker *worker, sweep_state *sweep) {
     ptx_cluster **link = &worker->running;
     while (*link && !sweep->stopped) {
@@ -328,7 +329,7 @@ static void run_sweep(ptx_worker *worker, sweep_state *sweep) {
 
 static ptx_status open_cluster(ptx_worker *worker, ptx_error *error);
 
-/* Puts a cluster at the end, so that the ones that wait for it see what it did in the same turn. */
+/* Appends a cluster, so that clusters which wait for it see its effects in the same sweep. */
 static void link_cluster(ptx_worker *worker, ptx_cluster *cluster) {
     ptx_cluster **link = &worker->running;
     while (*link)
@@ -351,7 +352,7 @@ static ptx_status begin_cluster(ptx_worker *worker, uint64_t index, bool has_tic
     return PTX_OK;
 }
 
-/* Goes on in its turn with a cluster that another worker may have begun. */
+/* Continues a cluster with its ticket; another worker may have started it. */
 static void resume_cluster(ptx_worker *worker, ptx_cluster *cluster) {
     for (unsigned b = 0; b < worker->run->cluster_blocks; b++) {
         ptx_block *block = cluster->blocks[b];
@@ -363,7 +364,7 @@ static void resume_cluster(ptx_worker *worker, ptx_cluster *cluster) {
     link_cluster(worker, cluster);
 }
 
-/* Takes the next cluster of the grid, if there is one. */
+/* Starts or resumes the next cluster of the grid, if any. */
 static ptx_status draw_cluster(ptx_worker *worker, ptx_ticket_result *result) {
     ptx_run *run = worker->run;
     uint64_t index = 0;
@@ -383,8 +384,8 @@ static ptx_status draw_cluster(ptx_worker *worker, ptx_ticket_result *result) {
     return *result == PTX_TICKET_START ? begin_cluster(worker, index, has_ticket) : PTX_OK;
 }
 
-/* Where all clusters under way wait for others, further ones may be what they wait for: as many again are
-   started, as far as a device would have room for them. */
+/* If all running clusters wait, they may wait for clusters that have not started: doubles the resident
+   blocks, up to the capacity of a device. */
 static ptx_status draw_clusters(ptx_worker *worker, ptx_ticket_result *last) {
     const ptx_run *run = worker->run;
     unsigned wanted = worker->resident ? worker->resident : 1;
@@ -399,8 +400,8 @@ static ptx_status draw_clusters(ptx_worker *worker, ptx_ticket_result *last) {
     return status;
 }
 
-/* A cluster that runs ahead and can't go on by itself waits for its turn, with others that do, if that has
-   not come yet. */
+/* A cluster that ran ahead cannot continue without its ticket: takes it if it is available, otherwise leaves
+   the cluster to other workers. */
 static void claim_ticket(ptx_worker *worker) {
     ptx_cluster *cluster = worker->running;
     worker->running = NULL;
@@ -464,7 +465,7 @@ void ptx_worker_run(ptx_worker *worker) {
     ptx_environment_leave(&worker->environment);
 }
 
-/* ---- a worker's memory ---- */
+/* ---- memory of a worker ---- */
 
 static void *allocate(size_t bytes) {
     return aligned_alloc(64, (bytes + 64) / 64 * 64);
@@ -517,7 +518,7 @@ static void open_warp(ptx_worker *worker, ptx_block *block, unsigned index, size
 
 static ptx_block *open_block(ptx_worker *worker, ptx_cluster *cluster, uint32_t rank) {
     const ptx_kernel *kernel = worker->kernel;
-    /* an odd number of cache lines, so that the warps' registers don't all compete for the same sets */
+    /* an odd number of cache lines, so that the registers of different warps map to different cache sets */
     size_t register_stride = ((size_t)kernel->register_bytes + kernel->constant_bytes) / 128 * 128 + 192;
     size_t predicate_stride = ((size_t)kernel->predicate_count + 15) / 16 * 16;
     size_t shared = worker->run->shared_bytes;
@@ -544,7 +545,7 @@ static ptx_block *open_block(ptx_worker *worker, ptx_cluster *cluster, uint32_t 
     return block;
 }
 
-/* Adds an idle cluster. */
+/* Allocates an idle cluster. */
 static ptx_status open_cluster(ptx_worker *worker, ptx_error *error) {
     ptx_cluster *cluster = calloc(1, sizeof *cluster);
     bool good = cluster != NULL;

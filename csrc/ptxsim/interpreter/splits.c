@@ -1,3 +1,4 @@
+/* Creates, merges and switches warp splits. */
 #include "interpreter/splits.h"
 
 #include <stdlib.h>
@@ -30,14 +31,14 @@ static ptx_split remove_split(ptx_warp *warp, uint32_t i) {
     return split;
 }
 
-/* There are no more splits than lanes. */
+/* Allocates for the maximal number of splits, one per lane. */
 static bool has_capacity(ptx_warp *warp) {
     if (warp->splits == NULL)
         warp->splits = calloc(PTX_LANES, sizeof *warp->splits);
     return warp->splits != NULL;
 }
 
-/* Cuts the lanes off that wait at the innermost entry of the stack where some do. */
+/* Splits off the lanes that wait at the innermost stack entry with waiting lanes. */
 static bool split_waiting(ptx_split *from, uint32_t live, ptx_split *out) {
     uint32_t elsewhere = from->active;
     for (uint32_t k = from->depth; k-- > 0; elsewhere |= from->stack[k].mask) {
@@ -64,7 +65,7 @@ bool ptx_splits_divide(ptx_warp *warp) {
     return true;
 }
 
-/* The first split that does not wait for other lanes; split_count if there is none. */
+/* Index of the first split that is not blocked or split_count. */
 static uint32_t first_unblocked(const ptx_warp *warp) {
     uint32_t i = 0;
     while (i < warp->split_count && warp->splits[i].blocked)
@@ -94,8 +95,8 @@ bool ptx_splits_take(ptx_warp *warp) {
     return true;
 }
 
-/* Joins another split, which is at the same instruction. Its own waiting lanes become splits; the others
-   reconverge where the lanes do that they join. */
+/* Merges a split that is at the same instruction. Its waiting lanes become splits of their own; its active
+   lanes reconverge where the running lanes do. */
 static void merge(ptx_warp *warp, uint32_t i) {
     ptx_split other = remove_split(warp, i), split;
     while (split_waiting(&other, warp->live, &split))
@@ -125,6 +126,6 @@ bool ptx_splits_gather(ptx_warp *warp, bool divide) {
     if (!divide || !ptx_splits_divide(warp))
         return false;
     for (uint32_t j = 0; j < warp->split_count; j++)
-        warp->splits[j].blocked = true; /* the running one is new, and the only one that can go on */
+        warp->splits[j].blocked = true; /* the running split is new, and the only one that is not blocked */
     return true;
 }

@@ -1,23 +1,26 @@
-/* Warp splits: lanes of a warp with a program counter and a divergence stack of their own, as independent
-   thread scheduling has them from sm_70 on. A warp has one, its own fields, until the running lanes cannot go
-   on: an instruction needs lanes that wait at a reconvergence point, or memory does not change that only such
-   lanes would write to. Then the waiting lanes become a split, and run. (J. Meng, D. Tarjan, K. Skadron,
-   "Dynamic warp subdivision for integrated branch and memory divergence tolerance", ISCA 2010.) */
+/* Warp splits: lanes of a warp with their own program counter and divergence stack, as in independent thread
+   scheduling since sm_70 (J. Meng, D. Tarjan, K. Skadron, "Dynamic warp subdivision for integrated branch and
+   memory divergence tolerance", ISCA 2010).
+
+   A warp starts with one split, stored in its own fields. Lanes that wait at a reconvergence point become a
+   split if the running lanes cannot continue without them: an instruction needs them, or they would change
+   the memory that the running lanes poll. */
 #ifndef PTXSIM_SPLITS_H
 #define PTXSIM_SPLITS_H
 
 #include "interpreter/state.h"
 
-/* For an instruction that needs lanes which are elsewhere: joins splits that are at it, or runs another one;
-   with `divide`, one that is made of waiting lanes if need be. False where nothing else can run. */
+/* For an instruction that needs further lanes: merges a split that is at the same instruction, or switches to
+   another split; with `divide`, it may create one from waiting lanes. Returns false if no other split can
+   run. */
 bool ptx_splits_gather(ptx_warp *warp, bool divide);
-/* Makes a split of lanes that wait, and runs it; false if none wait. */
+/* Creates a split from waiting lanes and switches to it; returns false if no lanes wait. */
 bool ptx_splits_divide(ptx_warp *warp);
-/* Runs the next split that can go on, if there is one. */
+/* Switches to the next split that is not blocked, if any. */
 void ptx_splits_rotate(ptx_warp *warp);
-/* To be called after lanes have exited: splits that wait for them may go on. */
+/* Unblocks all splits after lanes have exited, since they may have waited for those. */
 void ptx_splits_release(ptx_warp *warp);
-/* Goes on with another split in place of the running one, which has no lanes left; false if there is none. */
+/* Replaces the running split, which has no lanes left, by another one; returns false otherwise. */
 bool ptx_splits_take(ptx_warp *warp);
 
 #endif

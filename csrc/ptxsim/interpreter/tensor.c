@@ -1,4 +1,4 @@
-/* Tensor maps and tiles. */
+/* Encodes and decodes tensor maps; loads and stores tiles row by row, with swizzle. */
 #include "interpreter/tensor.h"
 
 #include "diagnostic.h"
@@ -8,11 +8,11 @@ enum { PIECE = 16, MAX_BOX = 256, MAX_STEP = 8, MAX_ROW_BYTES = MAX_BOX * 8 };
 
 /* ---- maps ---- */
 
-/* The simulator's own form of a map. */
+/* The simulator's encoding of a map. */
 typedef struct packed_map {
     char magic[8];
     u64 address, strides[PTX_TENSOR_DIMENSIONS - 1];
-    u32 last[PTX_TENSOR_DIMENSIONS]; /* sizes, less 1 */
+    u32 last[PTX_TENSOR_DIMENSIONS]; /* sizes - 1 */
     uint16_t box[PTX_TENSOR_DIMENSIONS];
     uint8_t steps[PTX_TENSOR_DIMENSIONS], type, rank, swizzle, fill_nan;
 } packed_map;
@@ -100,7 +100,7 @@ ptx_status ptx_tensor_map_encode(const ptx_tensor *t, void *map, ptx_error *erro
     return PTX_OK;
 }
 
-/* A kernel may have written the map, so all of it is looked at. */
+/* A kernel may have written the map, so that all fields are validated. */
 bool ptx_tensor_map_decode(const void *map, ptx_tensor *t) {
     packed_map p;
     memcpy(&p, map, sizeof p);
@@ -122,7 +122,7 @@ bool ptx_tile_is_aligned(const ptx_tile *tile) {
     return (s64)tile->at[0] * element_bytes(tile->tensor.type) % PIECE == 0;
 }
 
-/* Elements of a box along a dimension. Along the one that lies together there are no steps. */
+/* Elements of a box along a dimension; the innermost dimension has no element stride. */
 static u32 length_of(const ptx_tensor *t, unsigned i) {
     return i ? (t->box[i] + t->steps[i] - 1) / t->steps[i] : t->box[i];
 }
@@ -138,7 +138,7 @@ static u32 row_bytes(const ptx_tensor *t) {
     return t->box[0] * element_bytes(t->type);
 }
 
-/* From one row to the next in shared memory: a swizzle's rows lie as far apart as it reaches. */
+/* Bytes between rows in shared memory; a swizzle pads rows to its width. */
 static u32 row_pitch(const ptx_tensor *t) {
     return t->swizzle ? 16u << t->swizzle : row_bytes(t);
 }
@@ -151,7 +151,7 @@ uint64_t ptx_tile_bytes(const ptx_tensor *t) {
     return row_count(t) * row_bytes(t);
 }
 
-/* A row of a box: its bytes inside the tensor, and where they are in global memory. */
+/* A row of a box: the bytes inside the tensor and their global address. */
 typedef struct tile_row {
     u32 first, bytes;
     u64 address;
@@ -182,21 +182,20 @@ static ptx_status locate_row(ptx_warp *w, const ptx_instr *in, unsigned lane, co
     return ptx_locate(w, in, lane, PTX_SPACE_GLOBAL, row->address, row->bytes, 1, host);
 }
 
-/* Where a piece of a box lies: bits 4 and up of its address are changed by bits 7 and up, as many as the
-   swizzle takes. */
+/* Address of a 16-byte chunk: bits 4 and up are XORed with bits 7 and up, as many bits as the swizzle has. */
 static u64 swizzled(const ptx_tensor *t, u64 address) {
     const u64 pattern = (1u << t->swizzle) - 1;
     return address ^ (address >> 7 & pattern) << 4;
 }
 
-/* What stands for elements outside the tensor. The NaN is an H200's, of every type. */
+/* Fills elements outside the tensor: zeros, or the NaN pattern that an H200 uses for every type. */
 static void fill(const ptx_tensor *t, uint8_t *row, u32 bytes) {
     memset(row, t->fill_nan ? 0x7f : 0, bytes);
     for (u32 i = 0; i < bytes && t->fill_nan; i += 2)
         row[i] = 0xf7;
 }
 
-/* Maps of these types round what they load, to 10 bits of fraction; any NaN becomes one and the same. */
+/* TF32 maps round to 10 fraction bits when loading; all NaNs become the same NaN. */
 static void round_to_tf32(uint8_t *row, u32 bytes) {
     for (u32 i = 0; i < bytes; i += sizeof(u32)) {
         u32 value;
@@ -251,7 +250,8 @@ ptx_status ptx_tile_store(ptx_warp *w, const ptx_instr *in, unsigned lane, const
         uint8_t *to;
         if (!row.bytes)
             continue;
-        row.bytes = (row.bytes + PIECE - 1) / PIECE * PIECE; /* so that the end of a row may be overwritten */
+        row.bytes = (row.bytes + PIECE - 1) / PIECE *
+                    PIECE; /* an H200 may overwrite memory up to the next 16 bytes */
         ptx_status status = locate_row(w, in, lane, &row, &to);
         if (status != PTX_OK)
             return status;

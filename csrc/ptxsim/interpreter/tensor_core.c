@@ -1,28 +1,28 @@
-/* What an H200 does in one step, found by tests/gpu/tensor_cores.cu: all products, exact, and the addend are
-   cut toward zero at one place, 25 bits (of 8-bit types 13) below the greatest of their exponents, where a
-   product's exponent is the sum of its factors' and nothing is taken to be below 2^-133. Their exact sum is
-   cut toward zero to a float32 (of 8-bit types to 13 bits of fraction), or rounded to nearest even to a
-   float16. No result is a negative zero. */
+/* One step of an H200's tensor cores, as measured by tests/gpu/tensor_cores.cu. All exact products and the
+   addend are truncated toward zero to a common bit position: 25 bits (13 bits for 8-bit types) below the
+   largest exponent. The exponent of a product is the sum of its factors' exponents, and none counts as less
+   than -133. The exact sum is truncated to f32 (13 fraction bits for 8-bit types), or rounded to nearest even
+   for f16. No result is a negative zero. */
 #include "interpreter/tensor_core.h"
 
 #include "interpreter/exec.h"
 #include "interpreter/half.h"
 
 enum {
-    FRACTION = 10, /* bits behind the point of a significand, of all types */
+    FRACTION = 10, /* fraction bits of a significand, for all types */
     FRACTION_OF_C = 23,
-    KEPT = 25,          /* bits below the greatest exponent */
-    KEPT_OF_BYTES = 13, /* the same of 8-bit types */
-    LOWEST = -133,      /* the least exponent that the place is counted from */
-    ZERO = -10000,      /* exponents of what has none */
+    KEPT = 25,          /* bits kept below the largest exponent */
+    KEPT_OF_BYTES = 13, /* the same for 8-bit types */
+    LOWEST = -133,      /* minimal exponent for the common bit position */
+    ZERO = -10000,      /* pseudo-exponents of special values */
     INFINITE = 20000,
     NOT_A_NUMBER = 100000,
-    FINITE = 1000, /* more is not finite */
+    FINITE = 1000, /* exponents above this value are not finite */
 };
 
 typedef struct format {
     unsigned bits, fraction, shift;
-    bool finite; /* no infinities, and one NaN: all bits set */
+    bool finite; /* no infinities, and a single NaN whose bits are all set */
 } format;
 
 static const format formats[] = {
@@ -31,7 +31,7 @@ static const format formats[] = {
     [PTX_CORE_E5M2] = {8, 2, 0, false},
 };
 
-/* Without branches, for vectors. */
+/* Branch-free, so that it vectorises. */
 static inline __attribute__((always_inline)) void split(u32 bits, u32 minus, format f, s32 *significand,
                                                         s32 *exponent) {
     const u32 x = bits >> f.shift, top = (1u << (f.bits - 1 - f.fraction)) - 1;
@@ -53,7 +53,7 @@ PTX_CLONES void ptx_core_split(ptx_core_type type, const uint32_t *bits, unsigne
         split(bits[i], minus, f, &parts->significand[i], &parts->exponent[i]);
 }
 
-/* ---- what is not finite ---- */
+/* ---- infinities and NaNs ---- */
 
 static u32 special_sum(const ptx_core_step *step, const s32 *sa, const s32 *ea, const s32 *sb, const s32 *eb,
                        s32 sc, s32 ec) {
@@ -83,7 +83,8 @@ static inline f64 cut(f64 value, unsigned bits) {
     return ptx_f64_of(ptx_bits_f64(value) & UINT64_MAX << (53 - bits));
 }
 
-/* A number that a normal float32 holds as it is; others are cut or are infinite. */
+/* Converts a number that is exact as a normal f32; smaller ones are truncated, larger ones become
+   infinite. */
 static u32 narrowed(f64 value) {
     const f64 magnitude = value < 0 ? -value : value;
     const u32 sign = value < 0 ? 0x80000000u : 0;
@@ -100,8 +101,7 @@ static u32 halved(f64 value) {
     return half == 0x8000u ? 0 : half;
 }
 
-/* One number for each of the 8 columns. Written out as vectors, since compilers do not see them in loops
- * of 8. */
+/* One number per column of B (8). Explicit vectors, since compilers do not vectorise loops of length 8. */
 typedef s32 eight __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
 typedef u32 eight_unsigned __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
 
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) void raise(eight *to, const eight *
     *to = (*other & more) | (*to & ~more);
 }
 
-/* Adds `value`, shifted left and then right, which cuts it toward zero. */
+/* Adds `value` shifted left and then right; the right shift truncates toward zero. */
 static inline __attribute__((always_inline)) void add_aligned(eight *sum, const eight *value, s32 left,
                                                               const eight *right) {
     const eight sign = *value<0, far = *right> 31, shift = (*right & ~far) | (31 & far);
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void add_aligned(eight *sum, const 
     *sum += ((eight)size ^ sign) - sign;
 }
 
-/* The addends of a row, with 23 bits of fraction. */
+/* Decodes the addends of a row, with 23 fraction bits. */
 static inline __attribute__((always_inline)) void split_addends(bool half, const u32 *bits,
                                                                 eight *significand, eight *exponent) {
     if (half) {
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void split_addends(bool half, const
     *significand = (value ^ minus) - minus;
 }
 
-/* One row of A and 8 columns of B. Eight products and the addend fit into 32 bits. */
+/* One row of A times 8 columns of B. Eight products and the addend fit into 32 bits. */
 static inline __attribute__((always_inline)) void row(ptx_core_step step, const s32 *sa, const s32 *ea,
                                                       const s32 *sb, const s32 *eb, u32 *d) {
     enum { N = PTX_CORE_COLUMNS, HALFWAY = 8 };

@@ -1,3 +1,4 @@
+/* The ticket lock that orders clusters, and the slots of clusters that ran ahead. */
 #include "interpreter/tickets.h"
 
 #include <stdlib.h>
@@ -7,9 +8,9 @@
 
 enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
-/* A cluster that has begun before its turn and has left its worker; in the place of its index. */
+/* The slot of a cluster that started without its ticket and has left its worker. */
 typedef struct ptx_ticket_slot {
-    ptx_cluster *waiting; /* for its turn */
+    ptx_cluster *waiting; /* waits for its ticket, or NULL */
     bool ended;
 } ptx_ticket_slot;
 
@@ -43,8 +44,8 @@ static bool has_capacity(const ptx_tickets *tickets, size_t needed) {
     return tickets->next_ticket - tickets->now_serving + needed <= tickets->capacity;
 }
 
-/* To be called after a change. Those that wait for room wait until there is some for all of them, else they
-   would sleep again at once. */
+/* Called after a change. Workers that wait for a free slot are woken once half of the slots are free, as they
+   would otherwise sleep again at once. */
 static void wake_waiters(ptx_run *run) {
     const ptx_tickets *tickets = &run->tickets;
     const ptx_ticket_slot *slot = slot_of(tickets, tickets->now_serving);
@@ -53,7 +54,7 @@ static void wake_waiters(ptx_run *run) {
         pthread_cond_broadcast(&run->tickets.changed);
 }
 
-/* Until something has happened, or a while has passed. The calling thread asks whether to stop. */
+/* Waits for a change, or for WAIT_NANOSECONDS. The calling thread also polls the interrupt callback. */
 static void wait_for_change(ptx_worker *worker) {
     ptx_run *run = worker->run;
     struct timespec until;
@@ -71,7 +72,7 @@ static void wait_for_change(ptx_worker *worker) {
     }
 }
 
-/* Whether clusters from this one on no longer matter. */
+/* Whether clusters from `index` on no longer matter. */
 static bool is_over(const ptx_run *run, uint64_t index) {
     return index >= run->cluster_count || atomic_load(&run->stop) ||
            index >= atomic_load(&run->failed_cluster);

@@ -1,36 +1,41 @@
-/* Kernels whose blocks tell each other something by way of global memory, on several host threads.
+/* Deterministic order of inter-block communication on several host threads: a ticket lock in the order of
+   clusters.
 
-   What one block does to memory that others watch (atomics, strong loads and stores) has to come in the order
-   of one thread: a cluster runs ahead up to the first such access, and goes on when it is its turn, which it
-   then has to its end. Whoever has the turn takes over the next cluster that waits for its own, so that no
-   thread has to wake another. A cluster with the turn that waits for later ones takes them in, too, as one
-   thread would. */
+   Accesses that other blocks can observe (atomics, strong loads and stores on global memory) must take effect
+   in the order of a single thread. A cluster runs ahead up to its first such access. It continues once its
+   ticket is served, and keeps the ticket until it ends. The worker that holds the ticket also adopts the next
+   cluster that waits for one, which avoids waking another thread. If a cluster with the ticket waits for
+   later clusters, its worker runs those, too, as a single thread would. */
 #ifndef PTXSIM_TICKETS_H
 #define PTXSIM_TICKETS_H
 
 #include "interpreter/state.h"
 
-enum { PTX_MAX_AHEAD = 4 }; /* clusters for each thread that may have begun before their turn */
+enum {
+    PTX_MAX_AHEAD = 4
+}; /* maximal number of clusters per host thread that have started without their ticket */
 
-/* What ptx_turns_take and ptx_turns_adopt found. */
+/* Result of ptx_tickets_draw and ptx_tickets_adopt. */
 typedef enum ptx_ticket_result {
-    PTX_TICKET_NONE,   /* there are no more, or none that matter after an error */
-    PTX_TICKET_FAILED, /* another thread found an error there, which ends the launch */
-    PTX_TICKET_START,  /* one to begin with */
-    PTX_TICKET_RESUME, /* *cluster, which another thread has begun and left */
-    PTX_TICKET_DONE    /* one that another thread has run to its end */
+    PTX_TICKET_NONE,   /* no clusters are left, or none that matter after an error */
+    PTX_TICKET_FAILED, /* another thread found an error, which ends the launch */
+    PTX_TICKET_START,  /* start the cluster *index */
+    PTX_TICKET_RESUME, /* resume *cluster, which another thread started and left */
+    PTX_TICKET_DONE    /* another thread has run the cluster to its end */
 } ptx_ticket_result;
 
 bool ptx_tickets_open(ptx_run *run, unsigned threads);
-/* Gives a worker the clusters that have waited in vain, after an error. */
+/* After an error: returns the clusters that still wait for their ticket to a worker, which frees them. */
 void ptx_tickets_close(ptx_run *run, ptx_worker *worker);
 
-/* The next cluster of the grid, for a worker that has none. */
+/* The next cluster of the grid, for a worker without a running cluster. */
 ptx_ticket_result ptx_tickets_draw(ptx_worker *worker, uint64_t *index, bool *has_ticket);
-/* The next one in order, for the worker that has the turn; waits for another thread that runs it ahead. */
+/* The next cluster in ticket order, for the worker that holds the ticket; waits for a thread that runs it
+   ahead. */
 ptx_ticket_result ptx_tickets_adopt(ptx_worker *worker, uint64_t *index, ptx_cluster **cluster);
-/* For a cluster that can go on only in its turn: true if that has come, else it is left for others. */
+/* For a cluster that needs its ticket: returns true if the ticket is free, otherwise leaves the cluster in
+   its slot. */
 bool ptx_tickets_claim(ptx_worker *worker, ptx_cluster *cluster);
-/* A worker's last cluster has ended. Returns one that goes on in its turn, NULL if there is none. */
+/* The last cluster of a worker has ended. Returns a waiting cluster that gets the ticket or NULL. */
 ptx_cluster *ptx_tickets_release(ptx_worker *worker, const ptx_cluster *ended);
 #endif

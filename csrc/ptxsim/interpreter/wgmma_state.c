@@ -1,3 +1,4 @@
+/* Checks that a kernel leaves registers alone while wgmma operations use them. */
 #include "interpreter/wgmma_state.h"
 
 #include <stdlib.h>
@@ -28,8 +29,8 @@ void ptx_wgmma_free(ptx_warp *warp) {
     warp->wgmma = NULL;
 }
 
-/* A copy of a register that a product sums into: compilers write such ones where a variable changes its name,
-   and they come to nothing. The copy takes all that is known of the register. */
+/* A move of an accumulator register. Compilers emit such moves when a variable is renamed, and ptxas removes
+   them, so that the state moves with the register. */
 static void move_register(ptx_warp *warp, uint32_t from, uint32_t to) {
     ptx_wgmma_state *p = warp->wgmma;
     ptx_wgmma_register *target = &p->registers[to];

@@ -1,18 +1,19 @@
-/* The products of wgmma that are under way: each warp's registers that they sum into, or take A from. */
+/* In-flight wgmma operations of a warp: registers that accumulate results or supply A, and shared memory that
+   is read. */
 #ifndef PTXSIM_WGMMA_STATE_H
 #define PTXSIM_WGMMA_STATE_H
 
 #include "interpreter/state.h"
 
-/* A register of 32 bits. Groups are counted from 1; 0: none. */
+/* A 32-bit register. Commit groups are numbered from 1; 0 means none. */
 typedef struct ptx_wgmma_register {
-    uint32_t accumulating, reading_a; /* the group that sums into it, or reads A from it */
-    bool completed_sum;               /* a product's sum that was waited for, */
-    bool accessed;                    /* and has been read or written since */
-    const ptx_instr *in;              /* the product */
+    uint32_t accumulating, reading_a; /* group that accumulates into it, or reads A from it */
+    bool completed_sum;               /* holds an accumulator whose group was waited for */
+    bool accessed;                    /* a completed accumulator was accessed since the last wgmma.fence */
+    const ptx_instr *in;              /* the wgmma.mma_async */
 } ptx_wgmma_register;
 
-/* Shared memory that a group reads, until it is waited for. */
+/* A range of shared memory that a group reads until it is waited for. */
 typedef struct ptx_wgmma_read {
     uint32_t group;
     const ptx_instr *in;
@@ -20,12 +21,12 @@ typedef struct ptx_wgmma_read {
 } ptx_wgmma_read;
 
 struct ptx_wgmma_state {
-    uint32_t committed_groups; /* that are closed */
-    uint32_t pending;          /* registers that a group sums into */
-    bool active;               /* there was a product */
-    bool fenced;               /* there was a wgmma.fence */
+    uint32_t committed_groups; /* number of committed groups */
+    uint32_t pending;          /* number of registers with a pending accumulation */
+    bool active;               /* a wgmma.mma_async was executed */
+    bool fenced;               /* a wgmma.fence was executed */
     ptx_wgmma_register *registers;
-    uint8_t *accumulators; /* what the registers will hold */
+    uint8_t *accumulators; /* future contents of the accumulator registers */
     ptx_wgmma_read *reads;
     size_t read_count, read_capacity;
 };
@@ -33,10 +34,10 @@ struct ptx_wgmma_state {
 void ptx_wgmma_reset(ptx_warp *warp);
 void ptx_wgmma_free(ptx_warp *warp);
 
-/* Before an instruction is executed: an error where it touches what a product has not let go of. */
+/* Called before each instruction: reports an access to a register that a pending wgmma still uses. */
 ptx_status ptx_wgmma_check(ptx_warp *warp, const ptx_instr *in);
 
-/* At the warp's end: an error where a product was not waited for. */
+/* Called when a warp exits: reports a wgmma that was not waited for. */
 ptx_status ptx_wgmma_end(ptx_warp *warp);
 
 #endif
