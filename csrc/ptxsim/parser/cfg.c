@@ -1,28 +1,31 @@
+/* Builds the control-flow graph and computes post-dominators with the algorithm of Lengauer and Tarjan
+   (TOPLAS 1979) on the reversed graph. */
 #include "parser/cfg.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks are numbered in code order; block `count` is the exit that every path ends in. */
+/* Blocks are numbered in code order; block `count` is the exit, at which every path ends. */
 enum { NONE = -1 };
 
 typedef struct block {
     uint32_t begin, end;         /* instructions [begin, end) */
-    int32_t first_out, first_in; /* edges, chained */
-    int32_t order;               /* in a walk from the exit against the edges, NONE while not reached */
+    int32_t first_out, first_in; /* indices of the first edges; edges form linked lists */
+    int32_t
+        order; /* number in the depth-first search from the exit along reversed edges, NONE if not reached */
     int32_t ipdom;
-    bool syncs; /* may reach a collective instruction */
+    bool syncs; /* a collective instruction is in the block or reachable from it */
 } block;
 
 typedef struct edge {
     int32_t from, to, next_out, next_in;
 } edge;
 
-/* Of the block that the walk found as the k-th. */
+/* The k-th node in depth-first order: variables of the algorithm, named as in the paper where possible. */
 typedef struct dfs_node {
     int32_t block;
-    int32_t parent, semi, ancestor, best, same, idom; /* all of them places */
-    int32_t bucket, next;                             /* whose semi is this one */
+    int32_t parent, semi, ancestor, best, same, idom; /* all are indices of nodes */
+    int32_t bucket, next; /* bucket: list of the nodes whose semidominator this is */
 } dfs_node;
 
 typedef struct graph {
@@ -30,13 +33,13 @@ typedef struct graph {
     block *blocks;
     edge *edges;
     dfs_node *nodes;
-    int32_t *block_of; /* of each instruction */
+    int32_t *block_of; /* per instruction */
     int32_t *stack, *cursor;
     int32_t count, edge_count, reached;
 } graph;
 
-/* An unguarded branch, return or exit leaves no way to the next instruction. A trap ends the whole launch,
-   so it is given none of its own: the lanes beside it meet as if it fell through. */
+/* Nothing follows an unguarded branch, return or exit. A trap ends the launch; it is treated as falling
+   through, so that other lanes still have a reconvergence point. */
 static bool ends_block(const ptx_instr *in) {
     return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
 }
@@ -87,7 +90,7 @@ static void find_edges(graph *g) {
     }
 }
 
-/* Numbers all blocks that can reach `root`, depth first, and those before their successors' others. */
+/* Numbers all blocks that can reach `root` in depth-first preorder. */
 static void number_blocks(graph *g, int32_t root, int32_t parent) {
     int32_t depth = 0;
     int32_t next = root;
@@ -112,8 +115,8 @@ static void number_blocks(graph *g, int32_t root, int32_t parent) {
     }
 }
 
-/* A loop with no way out has no path to the exit: it gets an edge there, from its last block, so that
-   lanes inside it still meet again. */
+/* An infinite loop has no path to the exit: it gets an edge from its last block to the exit, so that its
+   lanes still reconverge. */
 static void order_blocks(graph *g) {
     number_blocks(g, g->count, NONE);
     for (int32_t b = g->count; b-- > 0;)
@@ -123,7 +126,7 @@ static void order_blocks(graph *g) {
         }
 }
 
-/* Of a place's ancestors so far the one with the lowest semi; shortens the way to it. */
+/* EVAL: the ancestor with the lowest semidominator in the forest, with path compression. */
 static int32_t evaluate(graph *g, int32_t v) {
     dfs_node *nodes = g->nodes;
     int32_t depth = 0;
@@ -141,7 +144,7 @@ static int32_t evaluate(graph *g, int32_t v) {
     return nodes[v].best;
 }
 
-/* What waited for its semi, a place whose subtree is done. */
+/* Computes or defers the dominators of the nodes in a bucket. */
 static void process_bucket(graph *g, int32_t p) {
     dfs_node *nodes = g->nodes;
     for (int32_t v = nodes[p].bucket; v != NONE; v = nodes[v].next) {
@@ -154,7 +157,7 @@ static void process_bucket(graph *g, int32_t p) {
     nodes[p].bucket = NONE;
 }
 
-/* Lengauer and Tarjan's dominators, with the path compression alone, on the graph turned round. */
+/* Lengauer-Tarjan with simple LINK (path compression only). */
 static void find_ipdoms(graph *g) {
     dfs_node *nodes = g->nodes;
     for (int32_t n = g->reached; n-- > 1;) {

@@ -1,10 +1,12 @@
-/* Where diverging lanes meet again: basic blocks and their immediate post-dominators. */
+/* Reconvergence analysis: basic blocks of a kernel and their immediate post-dominators (IPDOM), at which
+   diverged lanes reconverge. */
 #ifndef PTXSIM_CFG_H
 #define PTXSIM_CFG_H
 
 #include "ir.h"
 
-/* Fills op[1], target_syncs and next_syncs of every branch; false when memory ran out. */
+/* Sets op[1] (the reconvergence point), target_syncs and next_syncs of every branch; returns false if memory
+   ran out. */
 bool ptx_cfg_build(ptx_kernel *kernel);
 
 #endif

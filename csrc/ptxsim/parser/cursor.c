@@ -1,4 +1,4 @@
-/* The token at hand and the one after it: errors, and the small steps that the grammar is made of. */
+/* Errors at a token, and the basic steps of the recursive-descent parser. */
 #include "parser/cursor.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ bool ptx_skip_to_semicolon(ptx_parser *p) {
     return ptx_expect(p, ";", "at the end of the statement");
 }
 
-/* Directives such as .loc and .file end with their line. */
+/* Directives such as .loc and .file end at the end of the line. */
 bool ptx_skip_line(ptx_parser *p) {
     unsigned line = p->token.line;
     while (p->token.kind != PTX_TOKEN_END && p->token.line == line)

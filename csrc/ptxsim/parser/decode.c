@@ -1,4 +1,4 @@
-/* From a parsed statement to a ptx_instr: finds the row of opcodes.def that fits the operands. */
+/* Instruction selection: finds the row of opcodes.def that matches an opcode and its operands. */
 #include "parser/decode.h"
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static ptx_fit decode_as(ptx_decoding *d, const ptx_opcode_row *opcode) {
     return PTX_FITS;
 }
 
-/* Room for as many slots as any row can ask for: two for an operand or an element of a vector, one for a
-   letter whose operand is left out. */
+/* Reserves the maximal number of slots of any row: two per operand or vector element, one per omitted
+   operand. */
 static bool reserve_slots(ptx_parser *p) {
     enum { LETTERS = 16 };
     size_t wanted = 2 * (p->operand_count + p->element_count) + LETTERS;
@@ -48,7 +48,7 @@ static bool reserve_slots(ptx_parser *p) {
     return true;
 }
 
-/* Words that stay where they are as long as the kernel does. */
+/* Allocates words from the kernel's arena; they never move. */
 static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
     enum { AT_LEAST = 1024 };
     ptx_operands *last = kernel->operands;
@@ -86,7 +86,7 @@ static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
     return true;
 }
 
-/* Memory that only this thread, block or cluster writes. */
+/* State spaces that only this thread, block or cluster can write. */
 static bool is_own(const ptx_opcode_parts *parts) {
     return parts->space != PTX_SPACE_GENERIC && parts->space != PTX_SPACE_GLOBAL;
 }

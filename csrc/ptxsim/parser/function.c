@@ -1,3 +1,4 @@
+/* Scans the text for device functions before it is parsed. */
 #include "parser/function.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static bool note_function(ptx_parser *p, const ptx_token *name, const ptx_lexer 
     return true;
 }
 
-/* `.func (results) name (parameters) {`, from behind the `.func`. */
+/* Reads `.func (results) name (parameters) {`, starting after the `.func`. */
 static bool look_at_function(ptx_parser *p, ptx_lexer lexer) {
     const ptx_lexer at = lexer;
     ptx_token token = ptx_lexer_next(&lexer), name = token;

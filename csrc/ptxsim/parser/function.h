@@ -1,14 +1,15 @@
-/* Device functions: where in the text they stand. A call takes the body in, so that no stack is needed. */
+/* Finds device functions (.func) in the text. Calls are inlined by parsing the body again at the call, so
+   that the interpreter needs no call stack. */
 #ifndef PTXSIM_FUNCTION_H
 #define PTXSIM_FUNCTION_H
 
 #include "parser/parser.h"
 
-/* Notes every function of the text that has a body; false when memory ran out. */
+/* Records all functions of the text that have a body; returns false if memory ran out. */
 bool ptx_find_functions(ptx_parser *p);
-/* NULL if there is none of that name. */
+/* The function of that name or NULL. */
 const ptx_function *ptx_function_named(const ptx_parser *p, const ptx_token *name);
-/* From `.func` to behind its body or its declaration. */
+/* Skips from `.func` to the end of its body or declaration. */
 bool ptx_skip_function(ptx_parser *p);
 
 #endif

@@ -1,3 +1,4 @@
+/* The hash index; hashes are 32-bit FNV-1a. */
 #include "parser/index.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Recognises comments, names, numbers and strings. */
 #include "parser/lexer.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static void skip_blank(ptx_lexer *lexer) {
     }
 }
 
-/* As ASCII has them: what else is a letter depends on the locale. */
+/* ASCII only: the functions of <ctype.h> depend on the locale. */
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
@@ -80,7 +81,7 @@ static const char *end_of_name(const char *c) {
     return c;
 }
 
-/* 0f or 0d and exactly the digits of the type. */
+/* 0f or 0d, followed by exactly as many digits as the type has. */
 static bool hex_float(ptx_token *token) {
     const char letter = token->start[1];
     const bool single = letter == 'f' || letter == 'F', twofold = letter == 'd' || letter == 'D';
@@ -97,7 +98,7 @@ static bool hex_float(ptx_token *token) {
     return true;
 }
 
-/* Whatever the locale, in which a comma may stand for the point. */
+/* Independent of the locale, in which a comma may be the decimal point. */
 static bool decimal_float(ptx_token *token) {
     char buffer[64];
     if (token->length >= sizeof buffer)

@@ -1,4 +1,4 @@
-/* Splits PTX text into tokens. */
+/* The lexer: splits PTX text into tokens with line and column. */
 #ifndef PTXSIM_LEXER_H
 #define PTXSIM_LEXER_H
 
@@ -8,13 +8,13 @@
 
 typedef enum ptx_token_kind {
     PTX_TOKEN_END,
-    PTX_TOKEN_NAME,      /* identifier or opcode, dotted parts included: %tid.x, add.rn.f32 */
+    PTX_TOKEN_NAME,      /* identifier or opcode with its dotted parts: %tid.x, add.rn.f32 */
     PTX_TOKEN_DIRECTIVE, /* .reg, .b32 */
     PTX_TOKEN_INTEGER,
-    PTX_TOKEN_F32,     /* 0f3F800000; `value` holds the bits */
+    PTX_TOKEN_F32,     /* 0f3F800000; `value` is the bit pattern */
     PTX_TOKEN_F64,     /* 0d3FF0000000000000 */
-    PTX_TOKEN_DECIMAL, /* 1.5; `value` holds the bits of the double */
-    PTX_TOKEN_STRING,  /* start and length leave the quotes out */
+    PTX_TOKEN_DECIMAL, /* 1.5; `value` is the bit pattern of the double */
+    PTX_TOKEN_STRING,  /* start and length exclude the quotes */
     PTX_TOKEN_PUNCTUATION,
     PTX_TOKEN_BAD
 } ptx_token_kind;

@@ -1,4 +1,4 @@
-/* .file and .loc: where the code came from. */
+/* Parses source positions, including those of inlined calls. */
 #include "parser/location.h"
 
 #include <string.h>
@@ -26,8 +26,7 @@ bool ptx_parse_file(ptx_parser *p) {
     return true;
 }
 
-/* Where inlined code was inlined: a place that a .loc shortly before has named, or else one that is in no
-   other. */
+/* The location of the inlined call: reuses one of the last NEAR locations, or adds it. */
 static bool find_caller(ptx_parser *p, ptx_location place, uint32_t *caller) {
     enum { NEAR = 64 };
     ptx_module *m = p->module;
@@ -67,7 +66,7 @@ bool ptx_parse_location(ptx_parser *p) {
     if (p->token.line == written && ptx_accept(p, "inlined_at") &&
         (!parse_place(p, &caller) || !find_caller(p, caller, &place.caller)))
         return false;
-    if (place.line == 0) /* code that belongs to no line; what came before still says more */
+    if (place.line == 0) /* code without a source line; the previous location is more useful */
         return true;
     if (!ptx_reserve(&m->locations, &m->location_capacity, m->location_count, sizeof *m->locations))
         return ptx_out_of_memory(p);

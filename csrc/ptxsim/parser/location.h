@@ -1,4 +1,4 @@
-/* .file and .loc. */
+/* The debug directives .file and .loc: source positions of instructions. */
 #ifndef PTXSIM_LOCATION_H
 #define PTXSIM_LOCATION_H
 

@@ -1,4 +1,4 @@
-/* The directives of a module, and its kernels up to their bodies. */
+/* Parses the directives of a module and the headers of its kernels; the entry point of the parser. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,8 @@ static bool parse_performance_directives(ptx_parser *p) {
                 return false;
             p->kernel->max_cluster = (uint32_t)most;
         } else if (ptx_accept(p, ".explicitcluster")) {
-            continue; /* that the launch gives the size shows when it does not divide the grid */
+            continue; /* the launch must specify the size; a size that does not divide the grid is reported
+                         then */
         } else if (ptx_accept(p, ".minnctapersm") || ptx_accept(p, ".maxnctapersm") ||
                    ptx_accept(p, ".maxnreg")) {
             if (!ptx_parse_count(p, UINT32_MAX, &ignored, "the directive"))
@@ -114,7 +115,7 @@ static bool parse_entry(ptx_parser *p) {
     ptx_kernel *kernel = calloc(1, sizeof *kernel);
     if (!kernel)
         return ptx_out_of_memory(p);
-    m->kernels[m->kernel_count++] = kernel; /* the module frees it from here on */
+    m->kernels[m->kernel_count++] = kernel; /* the module owns it from here on */
     kernel->module = m;
     kernel->dynamic_align = 1;
     kernel->predicate_count = PTX_PRED_FIRST;

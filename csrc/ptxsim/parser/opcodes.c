@@ -1,3 +1,4 @@
+/* The opcode table: pattern matching, a hash index by first part, and the decoding of modifiers. */
 #include "parser/opcodes.h"
 
 #include <stdlib.h>
@@ -51,8 +52,8 @@ bool ptx_opcode_index_init(ptx_opcode_index *index) {
     index->next = calloc(ENTRIES, sizeof *index->next);
     if (!index->next)
         return false;
-    /* A pattern may start with alternatives, "fma|mad": only its first one and its second are chained,
-       each through an entry of its own, from the last row up so that chains run in the table's order. */
+    /* A pattern may start with alternatives, "fma|mad": the first two are chained, with an entry each. Rows
+       are added from the last one up, so that chains are in the table's order. */
     for (size_t row = ROWS; row-- > 0;) {
         const char *pattern = rows[row].pattern;
         size_t length = part_length(pattern, pattern + strlen(pattern));
@@ -75,7 +76,7 @@ void ptx_opcode_index_free(ptx_opcode_index *index) {
     index->next = NULL;
 }
 
-/* One part against the alternatives of one pattern part. */
+/* Matches one part against the alternatives of a pattern part. */
 static bool part_matches(const char *choice, const char *choice_end, const char *part, size_t length) {
     while (choice < choice_end) {
         const char *bar = memchr(choice, '|', (size_t)(choice_end - choice));
@@ -240,7 +241,8 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i].name) != length || memcmp(words[i].name, part, length) != 0)
             continue;
-        if (words[i].space && parts->space == PTX_SPACE_GENERIC) /* of a copy's two, where it goes */
+        if (words[i].space &&
+            parts->space == PTX_SPACE_GENERIC) /* of the two state spaces of a copy, the destination */
             parts->space = (ptx_space)words[i].space;
         if (words[i].vector)
             parts->vector = words[i].vector;
@@ -262,7 +264,7 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
     }
 }
 
-/* The handler of st.async tells of its stores itself. */
+/* st.async reports its stores itself. */
 static ptx_effect effect_of(const char *name, size_t length) {
     static const struct {
         const char *start;
@@ -285,13 +287,13 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
     for (name += part_length(name, end) + 1; name < end;) {
         size_t part = part_length(name, end);
         ptx_type type = ptx_type_named(name, part);
-        if (part == 4 && memcmp(name, "bf16", 4) == 0) /* of instructions alone: no register has it */
+        if (part == 4 && memcmp(name, "bf16", 4) == 0) /* an operand type only: no register has it */
             type = PTX_TYPE_BF16;
         const bool pair =
             (part == 5 && memcmp(name, "f16x2", 5) == 0) || (part == 6 && memcmp(name, "bf16x2", 6) == 0);
-        if (pair && parts.effect != PTX_EFFECT_NONE) /* what an access is wide */
+        if (pair && parts.effect != PTX_EFFECT_NONE) /* the width of the access */
             type = PTX_CLASS_B | 4;
-        if (part > 5 && memcmp(name, "m64n", 4) == 0) /* columns of a product, by eights */
+        if (part > 5 && memcmp(name, "m64n", 4) == 0) /* wgmma shape m64nNkK: columns in units of 8 */
             parts.vector = (unsigned)strtoul(name + 4, NULL, 10) / 8;
         if (type != PTX_TYPE_NONE) {
             parts.type2 = parts.type;
@@ -301,7 +303,7 @@ ptx_opcode_parts ptx_opcode_split(const char *name, size_t length) {
         }
         name += part + 1;
     }
-    if (parts.type == PTX_TYPE_B128) { /* as two of 64 bits */
+    if (parts.type == PTX_TYPE_B128) { /* two accesses of 64 bits */
         parts.type = PTX_CLASS_B | 8;
         parts.vector = 2;
     }

@@ -1,4 +1,4 @@
-/* Looking opcodes up in opcodes.def. */
+/* Lookup of opcodes in opcodes.def, and the attributes that the dotted parts of an opcode specify. */
 #ifndef PTXSIM_OPCODES_H
 #define PTXSIM_OPCODES_H
 
@@ -11,30 +11,30 @@ typedef struct ptx_opcode_row {
     ptx_opcode opcode;
 } ptx_opcode_row;
 
-/* What all rows of an opcode have in common. */
+/* Attributes common to all rows of an opcode. */
 typedef struct ptx_opcode_traits {
     ptx_kind kind;
-    bool collective; /* needs its lanes together: barriers, shuffles, votes */
+    bool collective; /* lanes must execute it convergently: barriers, shuffles, votes */
 } ptx_opcode_traits;
 
 ptx_opcode_traits ptx_opcode_traits_of(ptx_opcode opcode);
 
-/* What the parts of an opcode say. */
+/* Attributes that the parts of an opcode specify. */
 typedef struct ptx_opcode_parts {
     ptx_space space;
     ptx_type type, type2;
     unsigned vector;
-    uint8_t rank; /* of the tensor of a copy */
+    uint8_t rank; /* dimensions of the tensor of a copy */
     ptx_combine combine;
     ptx_compare compare;
     ptx_rounding rounding;
     ptx_effect effect;
     bool ftz, sat, relu, aligned;
     bool strong;     /* volatile, relaxed, acquire or release */
-    bool cache_hint; /* a cache policy is the last operand */
+    bool cache_hint; /* the last operand is a cache policy */
 } ptx_opcode_parts;
 
-/* An opcode that was met before, where it stands in the text, and the first row that matches it. */
+/* Cache entry for an opcode of the text: its attributes and the first matching row. */
 typedef struct ptx_opcode_cached {
     const char *name;
     size_t length;
@@ -44,7 +44,8 @@ typedef struct ptx_opcode_cached {
 
 enum { PTX_OPCODE_BUCKETS = 256 };
 
-/* Rows chained by the first part of their pattern; built once for a parse, whose text stays where it is. */
+/* Rows chained by the first part of their pattern. The cache refers to the text, which must outlive the
+   index. */
 typedef struct ptx_opcode_index {
     uint16_t first[PTX_OPCODE_BUCKETS]; /* row + 1 */
     uint16_t *next;
@@ -54,32 +55,31 @@ typedef struct ptx_opcode_index {
 bool ptx_opcode_index_init(ptx_opcode_index *index);
 void ptx_opcode_index_free(ptx_opcode_index *index);
 
-/* What is known of an opcode in the text, which has few of them many times. */
+/* The attributes and the first row of an opcode, cached, as a text repeats few opcodes many times. */
 const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *name, size_t length);
 
-/* The next row after `previous` (NULL: the first) whose pattern matches the opcode; NULL if there is none. */
+/* The next row after `previous` (NULL: the first) whose pattern matches the opcode or NULL. */
 const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
                                       const ptx_opcode_row *previous);
-/* Whether any row has this opcode's first part, for the wording of an error. */
+/* Whether any row has the opcode's first part, for error messages. */
 bool ptx_opcode_base_known(const ptx_opcode_index *index, const char *name, size_t length);
 
-/* The table's rows, one after the other; NULL behind the last. */
+/* The rows of the table by index; NULL behind the last. */
 const ptx_opcode_row *ptx_opcode_row_at(size_t index);
 
-/* Instructions that PTX has and that are not simulated yet. */
+/* A row of unsupported.def: instructions of PTX that are not simulated. */
 typedef struct ptx_unsupported_row {
-    const char *start,
-        *part; /* what the opcode begins with, or what is a part of it; the other one is NULL */
+    const char *start, *part; /* the first parts of the opcode, or one of its parts; the other one is NULL */
     const char *what;
 } ptx_unsupported_row;
 
 const ptx_unsupported_row *ptx_unsupported_at(size_t index);
-/* The row that an opcode falls under, NULL if there is none. */
+/* The row that matches an opcode or NULL. */
 const ptx_unsupported_row *ptx_unsupported_find(const char *name, size_t length);
 
 ptx_opcode_parts ptx_opcode_split(const char *name, size_t length);
 
-/* The type a name such as "u32" stands for, PTX_TYPE_NONE if it is no type. */
+/* The type with this name, such as "u32" or PTX_TYPE_NONE. */
 ptx_type ptx_type_named(const char *name, size_t length);
 
 #endif

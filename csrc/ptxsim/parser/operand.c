@@ -1,4 +1,4 @@
-/* Operands: from the names and numbers of a statement to slots of the register file. */
+/* Resolves names and literals to slots of the register file, predicates, labels and addresses. */
 #include "parser/operand.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value,
 
 /* ---- names ---- */
 
-/* The newest declaration of `name`, or of numbered registers with that prefix and enough of them. */
+/* The newest declaration of `name`, or of a numbered range with that prefix that includes the number. */
 static uint32_t find_declared(const ptx_parser *p, const char *name, size_t length, bool numbered,
                               uint32_t number) {
     const uint32_t hash = ptx_hash(name, length, numbered);
@@ -71,8 +71,8 @@ static uint32_t find_declared(const ptx_parser *p, const char *name, size_t leng
     return PTX_NO_ENTRY;
 }
 
-/* `%r12` may be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`: the one declared
- * last. */
+/* `%r12` can be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`; the last declaration
+   takes precedence. */
 static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
     enum { MOST_DIGITS = 7 };
     uint32_t found = find_declared(p, name->start, name->length, false, 0);
@@ -94,7 +94,7 @@ static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32
     return found == PTX_NO_ENTRY ? NULL : &p->registers[found];
 }
 
-/* The slot of a register, given to it at its first use; an index for a predicate. */
+/* The slot of a register, assigned at its first use; for a predicate its index. */
 static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint32_t *op) {
     uint32_t *slot = &r->slots[number];
     if (*slot == 0) {
@@ -119,7 +119,7 @@ static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
     return PTX_FAILED;
 }
 
-/* The symbol as a place in memory, its offset in the kernel settled. */
+/* Resolves a symbol and assigns its offset in the kernel. */
 static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *name) {
     if (symbol->unsupported) {
         ptx_unsupported(d->p, name,
@@ -145,7 +145,7 @@ static void set_register(ptx_decoding *d, uint32_t op, bool wide, bool written) 
     d->p->slots[d->in.operand_count - 1].role = written ? PTX_ROLE_WRITTEN : PTX_ROLE_READ;
 }
 
-/* The width a letter stands for; for x and y, that of the register at hand if it is wide enough. */
+/* The width that a letter stands for; x and y accept any register that is wide enough. */
 static bool width_fits(const ptx_decoding *d, char letter, unsigned bytes) {
     ptx_type destination = d->parts.type2 ? d->parts.type2 : d->parts.type;
     switch (letter) {
@@ -213,7 +213,7 @@ static const char *letter_wants(char letter) {
     }
 }
 
-/* `_`, which throws a result away. */
+/* `_`: the result is discarded. */
 static ptx_fit match_sink(ptx_decoding *d, char letter) {
     bool wide = letter == 'L';
     uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
@@ -245,7 +245,7 @@ static ptx_fit match_destination(ptx_decoding *d, char letter, const ptx_token *
     return PTX_FITS;
 }
 
-/* The bits of a literal for a source of `bytes`; false if a literal of that kind makes no sense there. */
+/* The bit pattern of a literal for a source of `bytes`; returns false if the kinds do not match. */
 static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t value, unsigned bytes,
                          uint64_t *bits) {
     bool is_float = ptx_type_class(d->parts.type) == PTX_CLASS_F;
@@ -306,7 +306,7 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
     unsigned shift;
     if (ptx_find_clock(name, &shift))
         return ptx_misfit(d, name, "a clock can only be moved to a register");
-    /* The multiprocessor: blocks are told of one alone. */
+    /* The simulator reports a single multiprocessor. */
     if (ptx_token_is(name, "%smid") || ptx_token_is(name, "%nsmid"))
         return match_constant(d, PTX_CONSTANT_VALUE, name->length == 6, 4);
     if (ptx_token_is(name, "WARP_SZ"))
@@ -317,7 +317,7 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
     ptx_fit fits = use_symbol(d, symbol, name);
     if (fits != PTX_FITS)
         return fits;
-    /* Of a shared variable or of a parameter: addresses in their own spaces, not generic ones. */
+    /* the address of a shared variable or parameter is in its own state space, not generic */
     return match_constant(d, symbol->dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE,
                           symbol->offset, constant_bytes);
 }
@@ -375,7 +375,7 @@ static ptx_fit match_second_predicate(ptx_decoding *d, const ptx_operand *operan
     return PTX_FITS;
 }
 
-/* An address that is the same in every lane: a variable or a number. */
+/* An address that is equal in all lanes: a variable or a number. */
 static ptx_fit match_uniform_address(ptx_decoding *d, const ptx_operand *operand) {
     ptx_symbol *symbol = NULL;
     if (!operand->absolute) {
@@ -419,7 +419,7 @@ static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
     return register_slot(d->p, r, number, &d->in.base) ? PTX_FITS : PTX_FAILED;
 }
 
-/* A second address: its base and its offset, an operand each. */
+/* A second address operand: base and offset take a slot each. */
 static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
         return ptx_misfit(d, &operand->token, letter_wants(coordinates ? 'c' : 'a'));
@@ -439,7 +439,7 @@ static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand
     return fits == PTX_FITS ? match_constant(d, PTX_CONSTANT_VALUE, operand->value, 8) : fits;
 }
 
-/* Both halves of a 128-bit register. */
+/* Both 64-bit halves of a 128-bit register. */
 static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
     uint32_t number, op;
     if (operand->kind != PTX_OPERAND_NAME)
@@ -456,7 +456,7 @@ static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operan
     return PTX_FITS;
 }
 
-/* A cache policy changes nothing here. */
+/* Cache policies have no effect. */
 static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
     uint32_t number;
     const ptx_registers *r =
@@ -478,7 +478,7 @@ static ptx_fit match_label(ptx_decoding *d, const ptx_operand *operand) {
                                               .pc = (uint32_t)p->kernel->count,
                                               .operand = d->in.operand_count};
     set_op(d, 0, false);
-    set_op(d, 0, false); /* where the lanes meet again, which ptx_cfg_build finds */
+    set_op(d, 0, false); /* the reconvergence point, which ptx_cfg_build fills in */
     return PTX_FITS;
 }
 
@@ -496,7 +496,7 @@ static ptx_fit match_scalar(ptx_decoding *d, char letter, const ptx_token *token
     return written ? match_destination(d, letter, token, kind) : match_source(d, letter, token, kind, value);
 }
 
-/* A tensor's map and where in it: a further address, and its coordinates. */
+/* A tensor map and the coordinates of a tile. */
 static ptx_fit match_coordinates(ptx_decoding *d, const ptx_operand *operand) {
     ptx_fit fits = match_further_address(d, operand, d->parts.rank);
     d->in.vector = d->parts.rank;
@@ -507,7 +507,7 @@ static ptx_fit match_coordinates(ptx_decoding *d, const ptx_operand *operand) {
     return fits;
 }
 
-/* The vector of a .v2/.v4 access: the same letter for each element. */
+/* The vector of a .v2 or .v4 access: all elements match the same letter. */
 static ptx_fit match_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
         return ptx_misfit(d, &operand->token,
@@ -590,7 +590,7 @@ ptx_fit ptx_match_absent(ptx_decoding *d, char letter) {
     return PTX_FITS;
 }
 
-/* Sums: as many as the shape has, which are written and, behind them, read. */
+/* The accumulators of wgmma, whose number depends on the shape: first as results, then as sources. */
 static ptx_fit match_sums(ptx_decoding *d, const ptx_operand *operand, unsigned wanted) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != wanted)
         return ptx_misfit(d, &operand->token, "expected a vector of as many registers as the shape has sums");

@@ -1,10 +1,11 @@
+/* Liveness analysis by backward data flow over basic blocks, then a linear scan over live intervals. */
 #include "parser/registers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A slot of 32 bits a lane is a unit, and the name of a register is its first unit before it is moved. Sets
-   of registers are rows of words. */
+/* A unit is a 32-bit slot of all lanes. A register is identified by its first unit before allocation. Sets of
+   registers are bit sets. */
 enum { UNIT = PTX_LANES * 4, NONE = UINT32_MAX };
 #define MAX_WORK ((size_t)1 << 24)
 
@@ -13,11 +14,11 @@ typedef struct basic_block {
     uint32_t successor[2];
 } basic_block;
 
-/* Where a register is alive, at most: from its first to its last instruction. */
+/* Conservative live interval of a register: from its first to its last instruction. */
 typedef struct live_interval {
     uint32_t first, last;
-    uint32_t next; /* of those that begin, or end, at one place */
-    uint32_t unit; /* that it gets */
+    uint32_t next; /* next interval that starts, or ends, at the same instruction */
+    uint32_t unit; /* allocated unit */
     bool wide;
 } live_interval;
 
@@ -25,14 +26,15 @@ typedef struct allocation {
     ptx_kernel *kernel;
     uint32_t units, words, count;
     basic_block *blocks;
-    uint32_t *block_of; /* of each instruction that begins one */
+    uint32_t *block_of; /* per instruction that starts a block */
     uint64_t *live_in, *defined,
-        *live_out; /* a row for each stretch: read before written; alive at its end */
+        *live_out; /* one bit set per block: read before written, written, live at its end */
     live_interval *intervals;
-    uint32_t *boundaries; /* by instruction: the first life that begins there, then the first that ends */
+    uint32_t *boundaries; /* per instruction: the first interval that starts there, then the first that ends
+                             there */
 } allocation;
 
-/* ---- stretches without branches ---- */
+/* ---- basic blocks ---- */
 
 static bool ends_block(const ptx_instr *in) {
     return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
@@ -67,7 +69,7 @@ static void find_blocks(allocation *s) {
     }
 }
 
-/* ---- which registers are alive ---- */
+/* ---- liveness ---- */
 
 static void add(uint64_t *set, uint32_t member) {
     set[member / 64] |= (uint64_t)1 << member % 64;
@@ -77,7 +79,8 @@ static bool has(const uint64_t *set, uint32_t member) {
     return set[member / 64] >> member % 64 & 1;
 }
 
-/* The register of an operand, by its first unit; NONE of others. The address comes behind the list. */
+/* The register of an operand, by its first unit; NONE if it is no register. Index operand_count is the
+   address. */
 static uint32_t register_at(const ptx_instr *in, uint32_t k) {
     if (k == in->operand_count)
         return in->address == PTX_ADDRESS_UNIFORM ? NONE : in->base / UNIT;
@@ -88,7 +91,7 @@ static bool writes(const ptx_instr *in, uint32_t k) {
     return k < in->operand_count && ptx_role_of(in, k) == PTX_ROLE_WRITTEN;
 }
 
-/* Lanes that a guard keeps away keep the old value, so that it is needed. */
+/* A guarded write keeps the old value in some lanes, so that the register remains live. */
 static void scan_block(allocation *s, const basic_block *at, uint64_t *live_in, uint64_t *defined) {
     for (const ptx_instr *in = s->kernel->code + at->begin; in < s->kernel->code + at->end; in++) {
         for (unsigned writing = 0; writing < 2; writing++)
@@ -106,7 +109,7 @@ static void scan_block(allocation *s, const basic_block *at, uint64_t *live_in, 
     }
 }
 
-/* From the last stretch to the first until nothing changes; false if that takes too long. */
+/* Backward data flow until a fixed point; returns false if that takes too long. */
 static bool solve_liveness(allocation *s) {
     size_t work = 0;
     for (bool changed = true; changed;) {
@@ -157,15 +160,15 @@ static void build_intervals(allocation *s) {
     }
 }
 
-/* ---- slots ---- */
+/* ---- allocation ---- */
 
 static void push_interval(allocation *s, uint32_t *first, uint32_t r) {
     s->intervals[r].next = *first;
     *first = r;
 }
 
-/* One pass over the code: a slot is free again after the last instruction of its register. A chain of free
-   ones for either width goes through their lives. */
+/* Linear scan: a slot becomes free after the last instruction of its register. Free slots of each width are
+   linked through their intervals. */
 static void assign_slots(allocation *s) {
     const uint32_t n = (uint32_t)s->kernel->count;
     uint32_t next_unit = 0, free_slot[2] = {NONE, NONE}, *begins = s->boundaries, *ends = s->boundaries + n;
@@ -221,7 +224,7 @@ void ptx_allocate_registers(ptx_kernel *kernel) {
     allocation s = {.kernel = kernel, .units = kernel->register_bytes / UNIT};
     s.words = s.units / 64 + 1;
     kernel->poisoned_bytes = kernel->register_bytes;
-    if (kernel->uses_wgmma) /* they use registers beyond their last instruction */
+    if (kernel->uses_wgmma) /* wgmma uses registers beyond their last instruction */
         return;
     s.blocks = calloc(n, sizeof *s.blocks);
     s.block_of = calloc(n, sizeof *s.block_of);

@@ -1,3 +1,4 @@
+/* The names of special registers. */
 #include "parser/special.h"
 
 #include "ir.h"

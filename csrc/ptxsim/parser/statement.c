@@ -1,4 +1,4 @@
-/* The statements of a kernel's body. */
+/* The statements of a kernel's body: register declarations, labels, instructions, calls. */
 #include "parser/statement.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static const ptx_label *find_label(const ptx_parser *p, const ptx_token *name, u
 
 /* ---- instructions ---- */
 
-/* An optional sign and a number; a name where `names` allows one. */
+/* An optional sign and a number, or a name. */
 static bool parse_element(ptx_parser *p, ptx_element *element) {
     bool minus = ptx_accept(p, "-");
     if (!minus)
@@ -173,7 +173,7 @@ static bool parse_vector(ptx_parser *p, ptx_operand *operand) {
     return parse_elements(p, operand);
 }
 
-/* The rest of an address: its end, or the coordinates of a tensor before it. */
+/* The end of an address, with optional tensor coordinates before it. */
 static bool end_address(ptx_parser *p, ptx_operand *operand) {
     if (ptx_accept(p, ",")) {
         if (!ptx_at(p, "{"))
@@ -245,13 +245,13 @@ static bool parse_guard(ptx_parser *p, ptx_statement *statement) {
     return true;
 }
 
-/* ---- calls: the function's body is taken in, in a scope of its own ---- */
+/* ---- calls: the body of the function is inlined in a new scope ---- */
 
 enum { MAX_CALL_DEPTH = 32, MAX_CALLS = 10000, MAX_INLINED = 1 << 20 };
 
 static bool parse_statement_list(ptx_parser *p, unsigned depth);
 
-/* A label that no text can have: behind what was taken in. */
+/* The label at the end of an inlined body, with a name that no text can contain. */
 static const char return_label[] = "(return)";
 
 static ptx_token named_like(const ptx_token *at, const char *text) {
@@ -262,7 +262,7 @@ static ptx_token named_like(const ptx_token *at, const char *text) {
     return token;
 }
 
-/* A branch behind the body, under the statement's guard. */
+/* Branches to the end of the inlined body, with the statement's guard. */
 static bool branch_to_return(ptx_parser *p, const ptx_statement *statement) {
     ptx_statement branch = *statement;
     const ptx_operand target = {.kind = PTX_OPERAND_NAME,
@@ -276,7 +276,7 @@ static bool branch_to_return(ptx_parser *p, const ptx_statement *statement) {
     return ptx_decode(p, &branch);
 }
 
-/* `(a, b)`: variables of the space .param that lie in local memory. */
+/* `(a, b)`: .param variables, which are in local memory. */
 static bool parse_actuals(ptx_parser *p) {
     do {
         ptx_advance(p);
@@ -337,14 +337,14 @@ static bool inline_function(ptx_parser *p, const ptx_function *function, const p
     return true;
 }
 
-/* The opcode of a call of one of CUDA's functions that have no body in PTX, NULL if it is none of them. */
+/* The pseudo-opcode of a call of a CUDA function without a body in PTX, NULL for other names. */
 static const char *opcode_of_call(const ptx_token *name) {
     return ptx_token_is(name, "vprintf")        ? "call vprintf"
            : ptx_token_is(name, "__assertfail") ? "call __assertfail"
                                                 : NULL;
 }
 
-/* Decodes such a call as one instruction, with the addresses of its variables as operands. */
+/* Decodes such a call as one instruction whose operands are the addresses of the call's variables. */
 static bool decode_call(ptx_parser *p, const ptx_statement *statement, const char *opcode,
                         size_t first_actual) {
     ptx_statement call = *statement;
@@ -453,7 +453,7 @@ static bool parse_body_directive(ptx_parser *p) {
                            (int)p->token.length, p->token.start);
 }
 
-/* Registers and variables of a nested scope end with it; its labels stay for the fix-ups. */
+/* Registers and variables of a nested scope end with it; labels are kept for the fixups. */
 static bool parse_statement_list(ptx_parser *p, unsigned depth) {
     uint32_t outer = p->scope;
     size_t registers = p->register_count, symbols = p->symbol_count;
@@ -506,7 +506,7 @@ static void move_constant(const ptx_kernel *kernel, uint32_t *op) {
         *op = (*op & ~PTX_CONSTANT) + kernel->register_bytes;
 }
 
-/* Registers and constants were numbered apart; the constants go behind the registers. */
+/* Registers and constants were numbered separately; the constants follow the registers. */
 static void join_areas(ptx_kernel *kernel) {
     for (size_t pc = 0; pc < kernel->count; pc++) {
         ptx_instr *in = &kernel->code[pc];
@@ -516,7 +516,7 @@ static void join_areas(ptx_kernel *kernel) {
     }
 }
 
-/* Lanes that run off the end exit there, so the code always ends with an exit. */
+/* Lanes that reach the end of the code exit, so that the code always ends with an exit. */
 static bool append_exit(ptx_parser *p) {
     static const char name[] = "exit";
     ptx_statement statement = {.opcode = p->token};

@@ -1,10 +1,10 @@
-/* The body of a kernel. */
+/* Parses the body of a kernel. */
 #ifndef PTXSIM_STATEMENT_H
 #define PTXSIM_STATEMENT_H
 
 #include "parser/parser.h"
 
-/* From `{` to its `}`. */
+/* Parses from `{` to the matching `}`. */
 bool ptx_parse_body(ptx_parser *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* Declarations of variables and of a kernel's parameters, and where those lie in memory. */
+/* Declarations of variables and parameters: types, initial values, and their offsets in each state space. */
 #include "parser/variable.h"
 
 #include <stdlib.h>
@@ -25,13 +25,13 @@ static bool parse_align(ptx_parser *p, uint64_t *align) {
     return true;
 }
 
-/* What the directives before a variable's name say. */
+/* Attributes before the name of a variable. */
 typedef struct ptx_element_type {
     ptx_type type;
-    uint64_t bytes, align; /* bytes: of all elements of a vector */
+    uint64_t bytes, align; /* bytes of all elements of a vector; alignment in bytes */
 } ptx_element_type;
 
-/* Alignment, vector, type. */
+/* Parses alignment, vector and type. */
 static bool parse_variable_type(ptx_parser *p, ptx_element_type *e) {
     uint64_t vector = 1;
     *e = (ptx_element_type){.type = PTX_TYPE_NONE};
@@ -62,7 +62,7 @@ static bool parse_variable_type(ptx_parser *p, ptx_element_type *e) {
     return true;
 }
 
-/* `[4][8]` multiplies; `[]` leaves *bytes at 0 and says so in *open. */
+/* `[4][8]` multiplies *bytes; `[]` sets *bytes to 0 and *open. */
 static bool parse_dimensions(ptx_parser *p, uint64_t *bytes, bool *open) {
     *open = false;
     while (ptx_accept(p, "[")) {
@@ -106,9 +106,9 @@ bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
         return true;
     }
     if (!kernel)
-        return true; /* placed when a kernel first uses it */
+        return true; /* its offset is assigned when a kernel first uses it */
     symbol->offset = align_up(kernel->shared_bytes, symbol->align);
-    if (symbol->offset + symbol->bytes > PTX_MAX_STATIC_SHARED) /* ptxas refuses it, too */
+    if (symbol->offset + symbol->bytes > PTX_MAX_STATIC_SHARED) /* ptxas rejects it, too */
         return ptx_syntax(
             p, at,
             "kernel %s uses too much static shared memory: %zu bytes, %d are the most; dynamic shared "
@@ -135,7 +135,7 @@ static bool store(ptx_parser *p, ptx_area *area, uint64_t offset, uint64_t bits,
     return true;
 }
 
-/* A variable's address, `name`, `generic(name)`, and an offset behind it. */
+/* The address of a variable as an initial value: `name` or `generic(name)`, with an optional offset. */
 static bool parse_address_value(ptx_parser *p, uint64_t *bits) {
     const bool generic = ptx_at(p, "generic") && ptx_token_is(&p->ahead, "(");
     if (generic) {
@@ -144,7 +144,7 @@ static bool parse_address_value(ptx_parser *p, uint64_t *bits) {
     }
     const ptx_token name = p->token;
     const ptx_symbol *symbol = ptx_find_symbol(p, &name);
-    if (!symbol && ptx_function_named(p, &name)) { /* a table of virtual functions, say: no use, no harm */
+    if (!symbol && ptx_function_named(p, &name)) { /* for example a table of virtual functions: ignored */
         p->symbols[p->symbol_count - 1].unsupported = true;
         *bits = UINT64_MAX;
         ptx_advance(p);
@@ -172,7 +172,7 @@ static bool parse_address_value(ptx_parser *p, uint64_t *bits) {
     return true;
 }
 
-/* One number, as the bits of the type. */
+/* Parses a number into the bit pattern of the type. */
 static bool parse_value(ptx_parser *p, ptx_type type, uint64_t *bits) {
     const bool is_float = ptx_type_class(type) == PTX_CLASS_F, minus = ptx_accept(p, "-");
     const ptx_token token = p->token;
@@ -208,7 +208,7 @@ static bool parse_value(ptx_parser *p, ptx_type type, uint64_t *bits) {
            ptx_unsupported(p, &token, "initial values of this type are not supported as floats");
 }
 
-/* `= 5`, `= {1, 2, 3}`; what is not given is zero. */
+/* `= 5`, `= {1, 2, 3}`; missing elements are zero. */
 static bool parse_initial(ptx_parser *p, ptx_area *area, const ptx_symbol *symbol, uint64_t window,
                           const ptx_element_type *e) {
     const unsigned bytes = ptx_type_bytes(e->type);
@@ -238,7 +238,7 @@ static bool parse_initial(ptx_parser *p, ptx_area *area, const ptx_symbol *symbo
 
 /* ---- declarations ---- */
 
-/* An offset in the frame that each thread has. */
+/* Assigns an offset in the local memory of each thread. */
 static bool place_local(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     ptx_kernel *kernel = p->kernel;
     symbol->offset = align_up(kernel->local_bytes, symbol->align);
@@ -249,7 +249,7 @@ static bool place_local(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) 
     return true;
 }
 
-/* An address among the module's constants or variables. */
+/* Assigns an address in the module's constants or variables. */
 static bool place_in_module(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     const bool constant = symbol->space == PTX_SPACE_CONST;
     ptx_area *area = constant ? &p->module->constants : &p->module->variables;
@@ -289,7 +289,7 @@ static bool parse_initialiser(ptx_parser *p, const ptx_symbol *symbol, const ptx
                          constant ? PTX_CONST_WINDOW : PTX_VARIABLES_WINDOW, e);
 }
 
-/* .shared .align 4 .b8 name[1024]; and its like, from after the state space. */
+/* For example .shared .align 4 .b8 name[1024]; starts after the state space. */
 bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
     ptx_element_type e;
     if (!parse_variable_type(p, &e))
@@ -349,7 +349,7 @@ static bool parse_parameter_type(ptx_parser *p, ptx_symbol *symbol, ptx_type *ki
     return true;
 }
 
-/* The type, the name and the dimensions. */
+/* Parses the type, the name and the dimensions. */
 static bool parse_parameter(ptx_parser *p, ptx_symbol *symbol, ptx_type *kind) {
     *symbol = (ptx_symbol){.space = PTX_SPACE_PARAM, .placed = true};
     if (!parse_parameter_type(p, symbol, kind))

@@ -1,18 +1,19 @@
-/* Variables and parameters. */
+/* Parses declarations of variables and parameters. */
 #ifndef PTXSIM_VARIABLE_H
 #define PTXSIM_VARIABLE_H
 
 #include "parser/parser.h"
 
-/* A variable's declaration, from after the state space. */
+/* Parses a variable's declaration, starting after the state space. */
 bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
-/* The variable or parameter of that name, NULL if there is none. */
+/* The variable or parameter of that name or NULL. */
 ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name);
-/* Gives a shared variable its offset in the kernel at hand. */
+/* Assigns a shared variable its offset in the current kernel. */
 bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
-/* The list in parentheses behind a kernel's name, if there is one. */
+/* Parses the optional parameter list of a kernel. */
 bool ptx_parse_parameters(ptx_parser *p);
-/* That of a function, whose parameters are other names for what a call gives: p->actuals from *next on. */
+/* Parses the parameter list of an inlined function: its parameters become aliases of the call's arguments,
+   p->actuals from *next on. */
 bool ptx_bind_parameters(ptx_parser *p, size_t *next, size_t end);
 
 #endif
