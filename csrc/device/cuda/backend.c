@@ -207,9 +207,10 @@ static captured captured_last(const cuda_backend *self, gr_cu_stream stream) {
     return found;
 }
 
-/* Whether the kernel before it may be one of ours, which let the next one in. To overlap with another's costs
-   more than it gains: behind one of PyTorch's a sum of 2^20 float32 takes 3.23 us in place of 3.78, one of
-   2^12 1.79 in place of 2.01 (H200, in a graph). In a graph it is known what comes before. */
+/* Whether the preceding kernel may be one of this library, which triggers programmatic dependent launch.
+ * Overlap with a kernel of another library costs more than it gains: after a kernel of PyTorch a sum of 2^20
+ * float32 takes 3.23 us serialized and 3.78 us overlapped, one of 2^12 1.79 us and 2.01 us (H200, in a
+ * graph). In a capture the preceding node is known. */
 static bool overlaps(cuda_backend *self, const gr_launch *launch, captured before) {
     return launch->pdl &&
            (before.capture == 0 || (before.last != NULL && before.last == atomic_load(&self->last_node) &&
@@ -235,9 +236,9 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
         memcpy(told + launch->serialized_offset, &(uint32_t){1}, sizeof(uint32_t));
         params = told;
     }
-    /* The driver copies the parameters now, and does not write to them. In a buffer it takes them to begin at
-       a multiple of 16 bytes in the kernel's constants: one of 64, as a tensor map, would be read from
-       elsewhere (driver 580). */
+    /* cuLaunchKernelEx copies the parameters during the call and does not write to them. It expects a buffer
+     * of parameters at a multiple of 16 bytes in constant memory: a parameter with alignment 64, as a tensor
+     * map, would be read from a wrong address (driver 580). */
     void *one[] = {(void *)(uintptr_t)params};
     void *all[] = {GR_CU_LAUNCH_PARAM_BUFFER, one[0], GR_CU_LAUNCH_PARAM_BYTES, &bytes,
                    GR_CU_LAUNCH_PARAM_END};
@@ -280,7 +281,7 @@ static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_t
                         "making a tensor map of %u dimensions", tensor->rank);
 }
 
-/* Kernels of a reduction are short and cannot be recalled once launched, so nothing here asks `interrupt`. */
+/* Kernels cannot be stopped after their launch, and are short, so `interrupt` is not polled. */
 static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
                              gr_error *error) {
     (void)interrupt;
@@ -295,8 +296,9 @@ static gr_status cuda_launch(gr_backend *base, const gr_launch *launch, const gr
     return gr_cuda_leave(self, status, error);
 }
 
-/* Freeing memory waits for all work that could use it, so there is always some to free. To wait for the
-   context would spoil every capture of the process, in whatever mode; this spoils none (H200, driver 580). */
+/* cuMemFree waits for all work that could use the memory, so freeing one byte synchronizes the device.
+ * cuCtxSynchronize would invalidate every capture of the process, in all modes; cuMemFree does not (H200,
+ * driver 580). */
 static gr_status cuda_sync(gr_backend *base, gr_error *error) {
     cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
@@ -309,7 +311,7 @@ static gr_status cuda_sync(gr_backend *base, gr_error *error) {
         result = driver->free(sync_probe);
     if (result == GR_CU_SUCCESS && driver->alloc(&sync_probe, 1) == GR_CU_SUCCESS) {
         sync_probe = atomic_exchange(&self->sync_probe, sync_probe);
-        if (sync_probe != 0) /* of another thread */
+        if (sync_probe != 0) /* the allocation of another thread that synchronized meanwhile */
             driver->free(sync_probe);
     }
     status = gr_cuda_check(driver, result, error, "waiting for the work on cuda:%d", base->info.index);
@@ -323,17 +325,17 @@ static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) 
     return gr_cuda_check_stream(self, stream, status, error);
 }
 
-/* What one call of `time` holds. */
+/* The resources of one measurement. */
 typedef struct timing {
     const gr_cuda_driver *driver;
     gr_cu_stream stream;
     gr_cu_graph graph;
     gr_cu_graph_exec exec;
     gr_cu_event start, stop;
-    const char *name; /* of the first launch, for messages */
+    const char *name; /* name of the first launch, for messages */
 } timing;
 
-/* Whether a step went well; if not, `error` says which. */
+/* Whether a driver call succeeded; otherwise `error` has the message. */
 static bool done(const timing *t, gr_cu_result result, const char *step, gr_error *error) {
     return gr_cuda_check(t->driver, result, error, "timing %s: %s", t->name, step) == GR_OK;
 }
@@ -345,7 +347,7 @@ static bool capture(cuda_backend *self, timing *t, const gr_launch *launches, si
     gr_status status = GR_OK;
     for (size_t i = 0; i < count && status == GR_OK; i++)
         status = enqueue(self, &launches[i], t->stream, error);
-    gr_cu_result ended = t->driver->capture_end(t->stream, &t->graph); /* after a failed launch, too */
+    gr_cu_result ended = t->driver->capture_end(t->stream, &t->graph); /* also after a failed launch */
     return status == GR_OK && done(t, ended, "ending the capture", error);
 }
 
@@ -393,8 +395,8 @@ static gr_status cuda_time(gr_backend *base, const gr_launch *launches, size_t c
     cuda_backend *self = as_cuda(base);
     if (count == 0)
         return gr_fail(error, GR_ERR_VALUE, "timing needs at least one launch");
-    /* The stream of our own is not ordered with the default stream, where the input may still be on its way.
-     */
+    /* The stream of the measurement is not ordered with the default stream, in which the upload of the input
+     * may be pending. */
     gr_status status = cuda_wait(base, 0, error);
     if (status == GR_OK)
         status = gr_cuda_enter(self, error);
@@ -488,7 +490,7 @@ static gr_status read_info(const gr_cuda_driver *driver, gr_cu_device device, in
     info->multiprocessors = (uint32_t)multiprocessors;
     info->threads_per_multiprocessor = (uint32_t)threads;
     info->memory_bytes = memory;
-    /* Two transfers a clock: it is double data rate. */
+    /* Two transfers per clock cycle: double data rate. */
     info->memory_bytes_per_second = 2 * 1000 * (uint64_t)clock_khz * (uint64_t)bus_bits / 8;
     return status;
 }
@@ -507,7 +509,7 @@ gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error)
         return status;
     status = gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
                            "looking up the device of address 0x%llx", (unsigned long long)address);
-    if (status == GR_OK && *index < 0) /* host memory, where devices reach all of it */
+    if (status == GR_OK && *index < 0) /* mapped host memory belongs to no device */
         status = gr_fail(error, GR_ERR_DEVICE, "address 0x%llx lies on no CUDA device",
                          (unsigned long long)address);
     return status;
