@@ -1,20 +1,19 @@
-#include "conv/cost_model.h"
-
+/* The cost model: estimates how long each rung takes on the reference device (an H200), so that plan.c can
+   choose. The rates below were measured there; an estimate is a sum of launches, memory traffic and
+   multiply-adds at these rates. */
 #include <math.h>
 
 #include "base/limits.h"
-#include "conv/direct.h"
-#include "conv/im2col.h"
-#include "conv/implicit_gemm_async.h"
-#include "conv/implicit_gemm_tma.h"
-#include "conv/small_c.h"
-#include "conv/tensor_cores.h"
+#include "conv/internal.h"
 
-/* What an H200 was seen to do in a microsecond: multiply-adds, elements and bytes of memory. */
+/* Measured on an H200: microseconds of a launch, bytes per microsecond of memory traffic, bytes and elements
+   per microsecond that im2col writes. */
 static const double LAUNCH_US = 3, BYTES = 4.5e6, IM2COL_BYTES = 3.6e6, IM2COL_ELEMENTS = 0.46e6;
+/* Multiply-adds per microsecond of the kernels. */
 static const double NAIVE[] = {[GR_CONV_NHWC] = 0.9e6, [GR_CONV_NCHW] = 1.5e6};
 static const double IMPLICIT_GEMM = 6.5e6, DIRECT = 11e6, DIRECT_ROWS = 29e6;
 static const double TENSOR_CORES = 30e6, TENSOR_CORES_TF32X3 = 15e6, TENSOR_CORES_HALVES = 60e6;
+/* Bytes per microsecond of the transpose; results per microsecond of scattered stores in NCHW. */
 static const double TRANSPOSED_BYTES = 2.6e6, SCATTERED = 0.25e6, SCATTERED_HALVES = 0.33e6;
 
 static double round_up(uint64_t count, uint64_t to) {
@@ -29,7 +28,7 @@ static double taps_of(const gr_conv *self) {
     return (double)(self->height.kernel * self->width.kernel * self->channels);
 }
 
-/* Multiply-adds of the kernels for products. */
+/* Returns multiply-adds per microsecond of the matrix-multiplication kernels. */
 static double product_rate(const gr_conv *self) {
     static const double rates[GR_PRECISIONS] = {[GR_PRECISION_IEEE] = 21e6,
                                                 [GR_PRECISION_TF32] = 150e6,
@@ -40,8 +39,9 @@ static double product_rate(const gr_conv *self) {
     return self->dtype == GR_DTYPE_f64 ? 9e6 : rates[self->precision];
 }
 
-/* Of 1 x 1 the kernels for products on tensor cores take up to three times what is reckoned (H200), unless
-   in TF32 the filters are rows for whole tiles, and pixels are columns as they lie. */
+/* Returns whether c8 or c9 beat the matrix-multiplication kernels on 1 x 1 taps. Those take up to three times
+   the estimate on tensor cores (H200), unless in TF32 the filters are rows of whole tiles and the pixels are
+   contiguous columns. */
 static bool favours_tma(const gr_conv *self) {
     enum { HIGH = 256, FOUR = 4 };
     const bool halves = self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16;
@@ -51,12 +51,12 @@ static bool favours_tma(const gr_conv *self) {
            gr_conv_implicit_gemm_tma_supports(self);
 }
 
-/* Of the matrix that was written down. A long sum of plain float32 hides what is moved, and is a little
-   faster than others; of short ones tensor cores wait for tiles that are begun and stored, as if sums were
-   longer. */
+/* Returns microseconds of the product after im2col. In IEEE float32 a long k hides the memory traffic and is
+   slightly faster. With a short k tensor cores wait for the prologue and epilogue of tiles, as if k were
+   `min_taps`. */
 static double time_of_product(const gr_conv *self, double arithmetic, double bytes_time) {
     enum { LONG = 256, MIN_TAPS = 256, MIN_TAPS_HALVES = 1024 };
-    static const double LONGER = 23. / 21; /* times as fast */
+    static const double LONGER = 23. / 21; /* speedup */
     const bool halves = self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16;
     const double taps = taps_of(self), min_taps = halves ? MIN_TAPS_HALVES : MIN_TAPS;
     if (self->precision == GR_PRECISION_IEEE && self->dtype == GR_DTYPE_f32)
@@ -65,14 +65,14 @@ static double time_of_product(const gr_conv *self, double arithmetic, double byt
            bytes_time;
 }
 
-/* The matrix is written, 16 bytes or an element at once, and read, unless x is it. */
+/* The matrix is written (by 16 bytes or by elements) and read, unless x itself is the matrix. */
 static double time_of_im2col(const gr_conv *self) {
     const size_t bytes = gr_dtypes[self->dtype].item_bytes;
     const bool wide = self->layout == GR_CONV_NHWC && self->channels * bytes % 16 == 0;
     const double matrix = (double)self->groups * pixels_of(self) * taps_of(self);
     const double all_bytes = (matrix + (double)gr_conv_output_count(self)) * (double)bytes;
     const bool half_empty =
-        product_rate(self) > TENSOR_CORES && self->filters < 64; /* their tiles are wider */
+        product_rate(self) > TENSOR_CORES && self->filters < 64; /* tiles have 128 columns */
     const double filters = half_empty ? 128 : round_up(self->filters, 64);
     const double arithmetic = matrix * filters / product_rate(self), bytes_time = all_bytes / BYTES;
     if (gr_conv_is_gemm(self))
@@ -81,7 +81,7 @@ static double time_of_im2col(const gr_conv *self) {
            (wide ? matrix * (double)bytes / IM2COL_BYTES : matrix / IM2COL_ELEMENTS);
 }
 
-/* What is moved at least. */
+/* Returns microseconds to read x and to write the result once. */
 static double time_of_bytes(const gr_conv *self) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
@@ -103,13 +103,13 @@ static double time_of_tensor_cores(const gr_conv *self, const gr_conv_variant *v
     const double time = (double)self->groups * pixels * filters * taps / rate * idle;
     if (gr_conv_is_c12_3x3(self))
         return 0.4 * time;
-    /* In NCHW results go to as many planes as there are filters, an element at once. */
+    /* In NCHW the results of a pixel are scattered: one element per filter plane. */
     const double scattered =
         (double)gr_conv_output_count(self) / (length == 8 ? SCATTERED_HALVES : SCATTERED);
     return self->layout == GR_CONV_NCHW && scattered > time ? scattered : time;
 }
 
-/* NCHW is turned first, but for planes. */
+/* NCHW is transposed to NHWC first, unless TMA can load it. */
 static double time_of_implicit_gemm_tma(const gr_conv *self) {
     const uint64_t elements =
         self->batch * self->height.size * self->width.size * self->groups * self->channels;
@@ -123,9 +123,7 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     switch (variant->algorithm) {
     case GR_CONV_IM2COL:
         return time_of_im2col(self);
-    case GR_CONV_IMPLICIT_GEMM_ASYNC: /* where x is the matrix there is nothing to gather, and those for
-                                       * products are faster
-                                       */
+    case GR_CONV_IMPLICIT_GEMM_ASYNC: /* of a GEMM c1 is faster */
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + gr_conv_implicit_gemm_async_time(self);
     case GR_CONV_IMPLICIT_GEMM:
         return moved + pixels_of(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM;
@@ -133,21 +131,21 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
         return moved + (double)self->batch * round_up(self->height.out, 8) * round_up(self->width.out, 64) *
                            round_up(self->filters, 24) * all * round_up(self->channels, 4) /
                            (double)self->channels / DIRECT;
-    case GR_CONV_DIRECT_ROWS: /* else it is c3 */
+    case GR_CONV_DIRECT_ROWS: /* otherwise it runs c3 */
         return gr_conv_direct_rows_supports(self)
                    ? moved + (double)self->batch * round_up(self->height.out, 16) *
                                  round_up(self->width.out, 16) * round_up(self->filters, 24) * all /
                                  DIRECT_ROWS
                    : HUGE_VAL;
-    case GR_CONV_IMPLICIT_GEMM_TMA: /* else it is c5 or c7 */
+    case GR_CONV_IMPLICIT_GEMM_TMA: /* otherwise it runs c5 or c7 */
         return gr_conv_implicit_gemm_tma_supports(self) ? time_of_implicit_gemm_tma(self) : HUGE_VAL;
-    case GR_CONV_SMALL_C: /* else it is c5 or c7 */
+    case GR_CONV_SMALL_C: /* otherwise it runs c5 or c7 */
         return gr_conv_small_c_supports(self) && !gr_conv_is_gemm(self)
                    ? LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self))
                    : HUGE_VAL;
     case GR_CONV_TENSOR_CORES:
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + time_of_tensor_cores(self, variant);
-    case GR_CONV_WINOGRAD: /* its error is not bounded by the products of a result */
+    case GR_CONV_WINOGRAD: /* its error is not bounded by the terms of a result */
         return HUGE_VAL;
     default:
         return moved + (double)gr_conv_output_count(self) * taps_of(self) / NAIVE[self->layout];

@@ -1,14 +1,17 @@
+/* The rung `cudnn`: cuDNN's functions, loaded by dlopen; a library step of a program; and its completion,
+   which asks cuDNN for the fastest algorithm whose workspace is small enough. */
 #include "conv/cudnn.h"
 
 #include <pthread.h>
 #include <stddef.h>
 
+#include "conv/internal.h"
 #include "device/vendor.h"
 
-/* What is needed of cudnn_ops.h and cudnn_cnn.h. */
+/* Enumerators of cudnn_ops.h and cudnn_cnn.h, whose headers the build does not need. */
 enum { CUDNN_FLOAT = 0, CUDNN_HALF = 2, CUDNN_BFLOAT16 = 9 };
 enum { FORMAT_NCHW = 0, FORMAT_NHWC = 1, CROSS_CORRELATION = 1 };
-enum { DEFAULT_MATH = 0, TENSOR_MATH = 1, FMA_MATH = 3 }; /* the first has float32 rounded to TF32 */
+enum { DEFAULT_MATH = 0, TENSOR_MATH = 1, FMA_MATH = 3 }; /* DEFAULT_MATH rounds float32 to TF32 */
 enum { MAX_ALGORITHMS = 8 };
 
 typedef void *handle;
@@ -49,8 +52,8 @@ typedef struct algorithm {
        descriptor convolution, int algorithm, void *workspace, size_t bytes, const void *beta,               \
        descriptor of_out, void *out))
 
-/* The library is one for the process, and a handle one for a device. A stream is set in a handle, so that one
-   thread at a time may use it. */
+/* One library per process and one handle per device. The stream is a property of the handle, so that a lock
+   serializes its use. */
 static struct {
     pthread_mutex_t lock;
     void *library;
@@ -64,7 +67,7 @@ static struct {
 typedef struct cudnn_call {
     gr_library_call call;
     int device, algorithm, math;
-    uint32_t workspace_buffer; /* the buffer of the workspace */
+    uint32_t workspace_buffer; /* buffer of the program */
     size_t workspace_bytes;
     gr_conv conv;
     gr_devptr x, w, out, workspace;
@@ -95,7 +98,7 @@ static gr_status check(int code, const char *doing, gr_error *error) {
 
 /* ---- the plan ---- */
 
-/* Whether it has the results that cuDNN reckons with: of as many zeros before as behind. */
+/* Returns whether the result has the size that cuDNN computes from symmetric padding. */
 static bool is_symmetric(const gr_conv_axis *axis) {
     const uint64_t padded = axis->size + 2 * (uint64_t)axis->padding;
     const uint64_t reach = (axis->kernel - 1) * axis->dilation + 1;
@@ -119,7 +122,7 @@ bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant)
 
 gr_status gr_conv_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                         const gr_conv_operands *operands, gr_program *program, gr_error *error) {
-    enum { MIN_BYTES = 16 }; /* until it is known how much it takes */
+    enum { MIN_BYTES = 16 }; /* bytes, until gr_cudnn_complete knows the size */
     (void)variant, (void)info, (void)error;
     const cudnn_call call = {.call = {.name = "cudnn"},
                              .conv = *self,
@@ -169,7 +172,7 @@ static int math_of(const gr_conv *self) {
                                                   : FMA_MATH;
 }
 
-/* Fills them in; sums are float32. */
+/* Sets the descriptors; accumulation is in float32. */
 static int describe(const descriptors *self, const gr_conv *conv, int math) {
     const gr_conv_axis *height = &conv->height, *width = &conv->width;
     const int format = conv->layout == GR_CONV_NHWC ? FORMAT_NHWC : FORMAT_NCHW, type = type_of(conv->dtype);
@@ -191,7 +194,7 @@ static int describe(const descriptors *self, const gr_conv *conv, int math) {
     return code == 0 ? cudnn.set_math(self->convolution, math) : code;
 }
 
-/* The first of those that cuDNN holds for fast, that runs with no more memory than is reasonable. */
+/* Chooses the first algorithm of cuDNN's list, the fastest first, whose workspace is at most 1 GiB. */
 static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
     const size_t max_bytes = (size_t)1 << 30;
     algorithm found[MAX_ALGORITHMS];
@@ -225,7 +228,7 @@ static gr_status convolve(const cudnn_call *call, handle self, const descriptors
                  "convolving", error);
 }
 
-/* The context of the device is current, and the lock is taken. */
+/* The caller holds the lock and has made the context of the device current. */
 static gr_status acquire_handle(int device, handle *out, gr_error *error) {
     gr_status status = GR_OK;
     if (cudnn.handles[device] == NULL)
@@ -253,7 +256,7 @@ static gr_status run(const gr_library_call *given, void *stream, gr_error *error
     return status;
 }
 
-/* The context of the device is current. */
+/* The caller has made the context of the device current. */
 static gr_status complete(cudnn_call *call, gr_error *error) {
     descriptors of = {NULL, NULL, NULL, NULL};
     handle self;

@@ -1,18 +1,19 @@
-#include "conv/depthwise.h"
-
+/* Depthwise convolution (one channel per group), which only `auto` selects. No data is shared between
+   filters, so that it is bound by memory: a thread computes a few neighbouring results of what it loads. */
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "conv/internal.h"
 
-/* Its kernel counts rows, columns and results in 32 bits. */
+/* The kernels index rows, columns and results in 32 bits. */
 static bool fits_32_bits(const gr_conv_axis *axis) {
     return axis->size < INT32_MAX && axis->out < INT32_MAX && axis->kernel < INT32_MAX &&
            (axis->out + GR_CONV_DEPTHWISE_3X3_NCHW_ROWS) * axis->stride + axis->kernel * axis->dilation <
                INT32_MAX;
 }
 
-/* Its products have no rounding that another precision would spare. Of many filters for a channel a thread
-   would make too few results of what it loads. */
+/* The precision does not matter: no other one is faster. With many filters per channel a thread would compute
+   too few results of what it loads. */
 bool gr_conv_prefers_depthwise(const gr_conv *self) {
     enum { FILTERS = 4 };
     return self->variant == NULL && self->channels == 1 && self->filters <= FILTERS &&
@@ -20,14 +21,14 @@ bool gr_conv_prefers_depthwise(const gr_conv *self) {
            fits_32_bits(&self->width);
 }
 
-/* Whether elements of four channels, and results, can be taken at once. */
+/* Returns whether loads and stores of 4 channels at once are aligned. */
 static bool takes_4_channels(const gr_conv *self) {
     const gr_conv_strides *x = &self->x.strides;
     return self->layout == GR_CONV_NHWC && self->filters == 1 && self->groups % 4 == 0 && self->out_aligned &&
            self->x.aligned && x->channel == 1 && x->outer % 4 == 0 && x->row % 4 == 0 && x->column % 4 == 0;
 }
 
-/* The stride of both axes where kernels know it and the 3 x 3 taps; else 0. */
+/* Returns the stride if a special kernel exists: 3 x 3 taps, no dilation, a stride of 1 or 2. Else 0. */
 static int stride_of_3x3(const gr_conv *self) {
     enum { TAPS = 3, MAX_STRIDE = 2 };
     const gr_conv_axis *axes[] = {&self->height, &self->width};
@@ -38,14 +39,14 @@ static int stride_of_3x3(const gr_conv *self) {
     return stride <= MAX_STRIDE ? (int)stride : 0;
 }
 
-/* Whether the taps of a filter lie one behind the other, and four filters' together on a boundary. */
+/* Returns whether the taps of a filter are contiguous and those of 4 filters 16-byte aligned. */
 static bool has_dense_filters(const gr_conv *self) {
     const gr_conv_strides *w = &self->w.strides;
     return self->w.aligned && w->column == 1 && w->row == (int64_t)self->width.kernel &&
            w->outer == (int64_t)(self->height.kernel * self->width.kernel);
 }
 
-/* What a thread makes. */
+/* The results per thread, and the suffix of the kernel's name. */
 typedef struct thread_tile {
     uint64_t rows, columns, filters;
     const char *form;

@@ -1,18 +1,20 @@
-#include "conv/im2col.h"
-
+/* im2col (c1): writes the matrix of all elements that taps read, a line per pixel (NHWC) or per tap (NCHW),
+   and multiplies it with the filters by the best kernel for matrix multiplication. The same kernel copies x
+   and w to the dense layout that other rungs require. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
+#include "conv/internal.h"
 
 enum {
-    ALIGNMENT = 16,        /* of lines, in bytes, as tensor maps want it */
-    BLOCK_ELEMENTS = 8192, /* elements of a block */
+    ALIGNMENT = 16,        /* bytes, of lines of the matrix, as TMA requires */
+    BLOCK_ELEMENTS = 8192, /* per thread block */
 };
 
-/* One or more axes as one: elements from one to the next; false where they do not go on evenly. The slowest
-   comes first. */
+/* Merges axes, the slowest first, into one: sets its stride in elements, or returns false if there is none.
+ */
 static bool merge_axes(const uint64_t *sizes, const int64_t *strides, int count, int64_t *stride) {
     uint64_t length = 1;
     *stride = 1;
@@ -28,10 +30,10 @@ static bool merge_axes(const uint64_t *sizes, const int64_t *strides, int count,
     return true;
 }
 
-/* ---- the matrix of what the taps see ---- */
+/* ---- im2col ---- */
 
-/* Takes several neighbouring channels, 16 bytes, for one where they can be: then there is less to look up.
-   Returns how many bytes an element has. */
+/* Treats 16 bytes of neighbouring channels as one element if all are aligned, which needs fewer index
+   computations. Returns the bytes of an element. */
 static size_t vectorize_channels(gr_conv_im2col_params *params, gr_conv_layout layout, bool aligned,
                                  size_t item_bytes) {
     gr_conv_params *conv = &params->conv;
@@ -53,8 +55,8 @@ static uint64_t taps_of(const gr_conv_params *conv) {
     return conv->height.kernel * conv->width.kernel * conv->channels;
 }
 
-/* Appends its making, out of `from` in the place of x, whose first element is `aligned`. *to is its buffer,
-   or `from` where it is to get one; `pitch` and `lines` of what is given are those of the matrix then. */
+/* Appends the im2col of buffer `from` to buffer *to; if *to is `from`, allocates a temporary. Sets `pitch`
+   and `lines` of *given. `aligned`: x is 16-byte aligned. */
 static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layout, size_t item_bytes,
                                bool aligned, uint32_t from, uint32_t *to, gr_program *program,
                                gr_error *error) {
@@ -93,13 +95,13 @@ static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layo
                             error);
 }
 
-/* An axis of which each element is a result. */
+/* Returns an axis with one tap, a stride of 1 and no padding: im2col then copies. */
 static gr_conv_axis whole(uint64_t size) {
     return (gr_conv_axis){.size = size, .kernel = 1, .out = size, .stride = 1, .dilation = 1};
 }
 
-/* Has an array of pictures, or of filters, copied to C order of the layout. */
-static gr_status pack(gr_conv_view *side, const gr_conv *self, uint64_t outer, uint64_t height,
+/* Appends a copy of x or w to C order of the layout. */
+static gr_status pack(gr_conv_view *view, const gr_conv *self, uint64_t outer, uint64_t height,
                       uint64_t width, uint64_t channels, uint32_t *buffer, gr_program *program,
                       gr_error *error) {
     gr_conv_im2col_params params = {.conv = {.batch = outer,
@@ -107,11 +109,11 @@ static gr_status pack(gr_conv_view *side, const gr_conv *self, uint64_t outer, u
                                              .channels = channels,
                                              .height = whole(height),
                                              .width = whole(width),
-                                             .of_x = side->strides},
+                                             .of_x = view->strides},
                                     .pitch = self->layout == GR_CONV_NHWC ? channels : height * width};
-    const bool aligned = side->aligned;
-    side->strides = gr_conv_dense_strides(self->layout, height, width, channels);
-    side->aligned = true;
+    const bool aligned = view->aligned;
+    view->strides = gr_conv_dense_strides(self->layout, height, width, channels);
+    view->aligned = true;
     return append_im2col(&params, self->layout, gr_dtypes[self->dtype].item_bytes, aligned, *buffer, buffer,
                          program, error);
 }
@@ -119,15 +121,6 @@ static gr_status pack(gr_conv_view *side, const gr_conv *self, uint64_t outer, u
 static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr_error *error) {
     return pack(&self->w, self, self->groups * self->filters, self->height.kernel, self->width.kernel,
                 self->channels, buffer, program, error);
-}
-
-bool gr_conv_is_dense(const gr_conv_view *side, gr_conv_layout layout, uint64_t outer, uint64_t height,
-                      uint64_t width, uint64_t channels) {
-    const gr_conv_strides dense = gr_conv_dense_strides(layout, height, width, channels),
-                          *strides = &side->strides;
-    return side->aligned && (outer == 1 || strides->outer == dense.outer) &&
-           (height == 1 || strides->row == dense.row) && (width == 1 || strides->column == dense.column) &&
-           (channels == 1 || strides->channel == dense.channel);
 }
 
 gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_program *program,
@@ -147,7 +140,7 @@ gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_progr
 
 /* ---- the product ---- */
 
-/* The steps of w within a filter, in the order of its taps; it is copied if they do not go on evenly. */
+/* Sets the stride of w between taps and channels in the order of k; copies w if they have no common one. */
 static gr_status prepare_filters(gr_conv *self, int64_t *stride, uint32_t *buffer, gr_program *program,
                                  gr_error *error) {
     const gr_conv_strides *w = &self->w.strides;
@@ -161,8 +154,8 @@ static gr_status prepare_filters(gr_conv *self, int64_t *stride, uint32_t *buffe
     return pack_w(self, buffer, program, error);
 }
 
-/* Whether every result sees one pixel, its own, and pixels go on evenly: of all pictures in NHWC, where a
-   channel comes after the other, of each in NCHW. */
+/* Returns whether each result reads exactly its own pixel and pixels have a common stride: over all images in
+   NHWC, within an image in NCHW. */
 static bool find_pixel_stride(const gr_conv *self, int64_t *stride) {
     const gr_conv_axis *axes[] = {&self->height, &self->width};
     for (int i = 0; i < 2; ++i)
@@ -179,7 +172,7 @@ bool gr_conv_is_gemm(const gr_conv *self) {
     return find_pixel_stride(self, &stride);
 }
 
-/* The side of a product that has the pixels; `step` from one to the next, of one that is taken from x. */
+/* The operand with the pixels: strides in elements between pixels, taps, groups and images. */
 typedef struct pixels {
     int64_t pixel, tap, group, image;
     bool aligned;
@@ -209,8 +202,7 @@ static gr_status prepare_pixels(const gr_conv *self, pixels *of, uint32_t *buffe
     return GR_OK;
 }
 
-/* Brings results that lie by groups, each of all pixels, to their places: one behind the other for each
-   pixel, as if a kernel of 1 x groups saw them. */
+/* Interleaves results that are ordered by group and pixel to NHWC: an im2col with a kernel of 1 x groups. */
 static gr_status interleave_groups(const gr_conv *self, uint32_t from, uint32_t to, gr_program *program,
                                    gr_error *error) {
     const uint64_t count = self->batch * self->height.out * self->width.out;
@@ -229,7 +221,7 @@ static gr_status interleave_groups(const gr_conv *self, uint32_t from, uint32_t 
                          &to, program, error);
 }
 
-/* The product of a line for each pixel and a column for each filter, or the other way round. */
+/* Describes the product: pixels by filters in NHWC, filters by pixels in NCHW. */
 static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) {
     const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
     const uint64_t image_pixels = self->height.out * self->width.out;
@@ -265,7 +257,7 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
     return product;
 }
 
-/* Its kernel counts the rows and columns of padded pictures in 32 bits. */
+/* The kernel indexes rows and columns of padded images in 32 bits. */
 static bool fits_32_bits(const gr_conv_axis *axis) {
     return axis->size < INT32_MAX &&
            (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation < INT32_MAX;

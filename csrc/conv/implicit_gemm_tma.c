@@ -1,20 +1,18 @@
-#include "conv/implicit_gemm_tma.h"
-
+/* Implicit GEMM by TMA (c8, c9): tensor maps describe x and w to the Tensor Memory Accelerator, which copies
+   boxes of x, with zeros for the padding, and filters of a tap to shared memory, where wgmma reads them.
+   tma_boxes.c chooses the boxes; this file encodes the tensor maps and the list of taps. */
 #include <stddef.h>
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "conv/im2col.h"
-#include "conv/nchw_to_nhwc.h"
-#include "conv/tensor_cores.h"
-#include "conv/tma_boxes.h"
+#include "conv/internal.h"
 
 enum {
-    LINE = 128, /* bytes of a pixel in shared memory */
+    LINE = 128, /* bytes of channels per pixel in shared memory: the span of the 128-byte swizzle */
     ALIGNMENT = 16,
 };
 
-/* Elements of x from one pixel of a box to the next, at most. */
+/* Returns whether a tensor map can traverse the axis: elementStrides are at most 8. */
 static bool fits_tensor_map(const gr_conv_axis *axis) {
     enum { MAX_STRIDE = 8 };
     return axis->stride <= MAX_STRIDE && axis->size > 0 &&
@@ -29,7 +27,8 @@ bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self) {
            self->groups * self->filters < INT32_MAX / 2;
 }
 
-/* Where each result sees one pixel, those of a picture, or of all, are one row. */
+/* If the convolution is a GEMM (1 x 1), merges the pixels of an image (NCHW), or of all images (NHWC), to one
+   row. */
 static gr_conv as_rows(const gr_conv *self) {
     gr_conv it = *self;
     if (!gr_conv_is_gemm(self))
@@ -44,7 +43,7 @@ static gr_conv as_rows(const gr_conv *self) {
     return it;
 }
 
-/* Whether the engine can bring the pixels channel by channel, as NCHW has them. */
+/* Returns whether TMA can load NCHW as it is: a GEMM whose strides are multiples of 16 bytes. */
 static bool loads_nchw_x(const gr_conv *self) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const gr_conv_strides *x = &self->x.strides;
@@ -60,7 +59,7 @@ static gr_tensor_type type_of(gr_dtype dtype) {
     return dtype == GR_DTYPE_f16 ? GR_TENSOR_F16 : dtype == GR_DTYPE_bf16 ? GR_TENSOR_BF16 : GR_TENSOR_TF32;
 }
 
-/* Elements of x in a box over which so many pixels lie. */
+/* Returns the elements of x that a box of `pixels` spans along an axis. */
 static uint32_t span_of(uint32_t pixels, const gr_conv_axis *axis) {
     return (pixels - 1) * (uint32_t)axis->stride + 1;
 }
@@ -107,8 +106,8 @@ static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
     };
 }
 
-/* The taps of one box behind the other: along each axis, those that leave the same remainder by the stride;
-   every one is by itself where they are apart. */
+/* Lists the taps, box by box. Taps share a box if their offsets are equal modulo the stride on both axes;
+   with `box_per_tap` each has its own. */
 static void list_taps(const gr_conv *self, bool box_per_tap, gr_conv_tma_params *params) {
     const uint64_t height = box_per_tap ? self->height.kernel : self->height.stride,
                    width = box_per_tap ? self->width.kernel : self->width.stride;
@@ -137,9 +136,10 @@ bool gr_conv_needs_nhwc_transpose(const gr_conv *self) {
     return self->layout == GR_CONV_NCHW && !loads_nchw_x(self);
 }
 
-/* Bytes of shared memory: the rings, in whose place results are put together then, or behind them. */
+/* Returns the bytes of dynamic shared memory: the pipelines, and results that are staged on them or behind
+   them. */
 static uint32_t shared_bytes_of(const gr_conv_tma_tiling *boxes) {
-    enum { ENTRY = 16 }; /* of a stage's barriers, or a tap */
+    enum { ENTRY = 16 }; /* bytes, of the mbarriers of a stage or of a tap */
     const gr_conv_tma_params *maps = &boxes->maps;
     const uint32_t rings = maps->x_stages * maps->x_stage_bytes + maps->w_stages * boxes->filters * LINE +
                            (maps->x_stages + maps->w_stages + GR_CONV_MAX_TAPS) * ENTRY;
@@ -166,7 +166,7 @@ gr_status gr_conv_implicit_gemm_tma(const gr_conv *self, const gr_conv_variant *
         return status == GR_OK ? gr_conv_tensor_cores(&plain, variant, info, &at, program, error) : status;
     }
     const bool x_is_nchw = loads_nchw_x(self);
-    plain.layout = GR_CONV_NHWC; /* to which NCHW is turned first */
+    plain.layout = GR_CONV_NHWC; /* to which NCHW is transposed first */
     status = gr_conv_make_nhwc(&plain, x_is_nchw, &at, program, error);
     if (status != GR_OK)
         return status;

@@ -1,6 +1,7 @@
-#include "conv/naive.h"
-
+/* c0: one thread per result, which loops over all taps and channels. In NHWC a warp computes a tile of
+   GR_CONV_NAIVE_PIXELS by GR_CONV_NAIVE_FILTERS results, so that its loads are coalesced. */
 #include "base/limits.h"
+#include "conv/internal.h"
 
 gr_status gr_conv_naive(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                         const gr_conv_operands *operands, gr_program *program, gr_error *error) {

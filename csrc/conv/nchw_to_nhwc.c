@@ -1,36 +1,35 @@
-#include "conv/nchw_to_nhwc.h"
-
+/* Transposes x and w from NCHW to NHWC for kernels that load by TMA (c8, c9), with one launch for both. */
 #include <stddef.h>
 
 #include "base/limits.h"
-#include "conv/im2col.h"
+#include "conv/internal.h"
 
-enum { VEC16 = 16, RUN_BYTES = 16 << 10 }; /* bytes: of channels at once; of shared memory for a run */
+enum { VEC16 = 16, RUN_BYTES = 16 << 10 }; /* bytes of channels per store; bytes of shared memory per block */
 
-/* The array of one side: pictures and their pixels, or filters and their taps. */
+/* x (images and their pixels) or w (filters and their taps). */
 typedef struct array {
-    gr_conv_view *side;
+    gr_conv_view *view;
     uint64_t outer, height, width, channels;
 } array;
 
-/* How pixels are taken, in bytes. */
+/* Returns the bytes per load of pixels: the largest power of two, up to 16, that is aligned everywhere. */
 static uint32_t unit_bytes_of(const array *of, size_t item) {
-    const gr_conv_strides *strides = &of->side->strides;
+    const gr_conv_strides *strides = &of->view->strides;
     const uint64_t all = (uint64_t)strides->outer | (uint64_t)strides->channel | of->height * of->width;
     uint32_t unit_bytes = VEC16;
-    while (unit_bytes > item && (!of->side->aligned || all * item % unit_bytes != 0))
+    while (unit_bytes > item && (!of->view->aligned || all * item % unit_bytes != 0))
         unit_bytes /= 2;
     return unit_bytes;
 }
 
-/* Describes how it is turned; false where it does not lie channel by channel. */
+/* Plans the transpose of an array; returns false if the pixels of a channel are not contiguous. */
 static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
-    const gr_conv_strides *strides = &of->side->strides;
+    const gr_conv_strides *strides = &of->view->strides;
     const uint64_t pixels = of->height * of->width, length = VEC16 / item, line = 128 / item;
     const bool together = (of->width == 1 || strides->column == 1) &&
                           (of->height == 1 || strides->row == (int64_t)of->width) && strides->channel > 0 &&
                           strides->outer >= 0;
-    const bool dense = of->side->aligned && strides->channel == (int64_t)pixels &&
+    const bool dense = of->view->aligned && strides->channel == (int64_t)pixels &&
                        (of->outer == 1 || strides->outer == (int64_t)(pixels * of->channels));
     if (!together || of->channels % length != 0)
         return false;
@@ -56,7 +55,7 @@ static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
 }
 
 static bool is_nhwc(const array *of) {
-    return gr_conv_is_dense(of->side, GR_CONV_NHWC, of->outer, of->height, of->width, of->channels);
+    return gr_conv_is_dense(of->view, GR_CONV_NHWC, of->outer, of->height, of->width, of->channels);
 }
 
 gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *operands, gr_program *program,

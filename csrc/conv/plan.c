@@ -1,28 +1,17 @@
+/* Plans a convolution: chooses the rung (named by the caller, or the one with the smallest estimated time),
+   copies operands whose layout it does not take, and appends its launches to a program. Runs that program. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "conv/common.h"
-#include "conv/cost_model.h"
 #include "conv/cudnn.h"
-#include "conv/depthwise.h"
-#include "conv/direct.h"
-#include "conv/im2col.h"
-#include "conv/implicit_gemm_async.h"
-#include "conv/implicit_gemm_tma.h"
-#include "conv/naive.h"
-#include "conv/pointwise.h"
-#include "conv/small_c.h"
-#include "conv/tensor_cores.h"
-#include "conv/winograd.h"
+#include "conv/internal.h"
 #include "executor/executor.h"
 
-/* How a rung is laid out. */
+/* What plan.c knows of an algorithm. */
 typedef struct algorithm {
-    /* Whether it can be; NULL: always. */
+    /* Returns whether the rung can compute it; NULL: always. */
     bool (*supports)(const gr_conv *self, const gr_conv_variant *variant);
-    /* Appends the convolution, of x and w that lie as the rung takes them. */
-    gr_status (*append)(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                        const gr_conv_operands *operands, gr_program *program, gr_error *error);
+    gr_conv_append *append;
 } algorithm;
 
 static const algorithm algorithms[GR_CONV_ALGORITHMS] = {
@@ -55,8 +44,8 @@ static bool is_candidate(const gr_conv *self, const gr_conv_variant *variant, co
            gr_rung_check(&variant->rung, info, &ignored) == GR_OK && supports(self, variant);
 }
 
-/* Takes the rung of these precisions that is over before `least` microseconds, and first: the later one of
-   equals. */
+/* Sets *out to the rung of one of two precisions with the smallest estimated time, if that is at most
+ *best_time microseconds; of equal ones the last. */
 static void consider(const gr_conv *self, const gr_device_info *info, gr_precision one, gr_precision other,
                      const gr_conv_variant **out, double *best_time) {
     for (size_t i = 0; i < gr_conv_variant_count; ++i) {
@@ -71,11 +60,13 @@ static void consider(const gr_conv *self, const gr_device_info *info, gr_precisi
     }
 }
 
-/* The rung that takes least time; where that is clearly one of plain float32, that one for TF32, too.
-   GR_ERR_VALUE where none has the precision. */
+/* Chooses the fastest rung of the precision. TF32 takes a rung of IEEE float32 if that is clearly faster.
+   GR_ERR_VALUE if no rung has the precision. */
 static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
                         gr_error *error) {
-    static const double LONG_US = 20, FASTER_BY = 0.85; /* microseconds: of a launch little can be reckoned */
+    static const double LONG_US = 20,
+                        FASTER_BY =
+                            0.85; /* microseconds, below which estimates are too coarse; ratio of times */
     double best_time = HUGE_VAL;
     *out = NULL;
     consider(self, info, self->precision, GR_PRECISION_ANY, out, &best_time);
@@ -88,7 +79,7 @@ static gr_status choose(const gr_conv *self, const gr_device_info *info, const g
     return GR_OK;
 }
 
-/* Whether a rung that the caller names can run. */
+/* GR_ERR_VALUE if the rung that the caller named cannot run. */
 static gr_status check(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
                        gr_error *error) {
     const gr_status status = gr_rung_check(&variant->rung, info, error);
@@ -98,7 +89,7 @@ static gr_status check(const gr_conv *self, const gr_conv_variant *variant, cons
                          variant->rung.name);
 }
 
-/* Has the result, which lies in memory of the program, copied to the output. */
+/* Appends a copy of the result from a temporary to the output. */
 static gr_status copy_output(const gr_conv *self, uint32_t from, uint32_t out, gr_program *program,
                              gr_error *error) {
     const gr_matmul flat = {
@@ -106,7 +97,7 @@ static gr_status copy_output(const gr_conv *self, uint32_t from, uint32_t out, g
     return gr_matmul_copy_output(&flat, gr_dtypes[self->dtype].item_bytes, from, out, program, error);
 }
 
-/* Appends the convolution by the rung that is named, or the best one. */
+/* Appends the convolution by the named rung or the fastest one. */
 static gr_status append_rung(const gr_conv *self, const gr_device_info *info,
                              const gr_conv_operands *operands, gr_program *program, gr_error *error) {
     const gr_conv_variant *variant = self->variant;
@@ -120,8 +111,7 @@ static gr_status append_rung(const gr_conv *self, const gr_device_info *info,
                            : status;
 }
 
-gr_status gr_conv_plan(const gr_conv *self, const gr_device_info *info, gr_program *program,
-                       gr_error *error) {
+static gr_status plan(const gr_conv *self, const gr_device_info *info, gr_program *program, gr_error *error) {
     const size_t bytes = (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes;
     gr_program_begin(program);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
@@ -149,7 +139,7 @@ gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_status status = gr_conv_plan(self, &device->backend->info, program, error);
+    gr_status status = plan(self, &device->backend->info, program, error);
     if (status == GR_OK && is_library(self->variant))
         status = gr_cudnn_complete(device, program, error);
     if (status == GR_OK)

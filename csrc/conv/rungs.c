@@ -1,3 +1,4 @@
+/* The table of rungs of the ladder of convolutions, from rungs.def. */
 #include "conv/conv.h"
 
 const gr_conv_variant gr_conv_variants[] = {
@@ -22,11 +23,11 @@ const size_t gr_conv_variant_count = sizeof gr_conv_variants / sizeof gr_conv_va
 const char *const gr_conv_layouts[GR_CONV_LAYOUTS] = {"NHWC", "NCHW"};
 
 gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *error) {
-    size_t place;
+    size_t row;
     const gr_status status = gr_rung_find(gr_conv_variants, sizeof gr_conv_variants[0], gr_conv_variant_count,
-                                          name, " of conv", &place, error);
+                                          name, " of conv", &row, error);
     if (status == GR_OK)
-        *out = &gr_conv_variants[place];
+        *out = &gr_conv_variants[row];
     return status;
 }
 

@@ -1,40 +1,36 @@
-#include "conv/small_c.h"
-
+/* Few channels (small C) on tensor cores (c5_few, c7_few). 16-byte vectors of channels would be mostly empty,
+   so that k runs over a kernel row instead: in NHWC its taps and channels are contiguous, and mma.sync reads
+   them from shared memory at any element. A thread block computes several tiles, one after the other. */
 #include "base/limits.h"
-#include "conv/im2col.h"
-#include "conv/tensor_cores.h"
+#include "conv/internal.h"
 
 enum {
-    VEC16 = 16,        /* bytes */
-    M16 = 16,          /* pixels of a product */
-    MAX_M16_TILES = 8, /* of a tile */
+    VEC16 = 16,        /* bytes of a vector of k */
+    M16 = 16,          /* pixels per mma.sync (its m) */
+    MAX_M16_TILES = 8, /* per tile, along a row */
     MAX_ROWS = 8,
-    MIN_ROWS = 2, /* where tiles are few */
+    MIN_ROWS = 2, /* a tile keeps these if blocks have few tiles */
     SEVERAL = 3,
-    BLOCKS = 2,      /* of a multiprocessor */
-    FILTERS_32 = 32, /* filters of a block */
+    BLOCKS = 2,      /* per SM */
+    FILTERS_32 = 32, /* filters per block */
     FILTERS_64 = 64,
-    TWO_BLOCKS_BYTES = 113 << 10, /* bytes of shared memory, so that two blocks have room */
-    MAX_ROW_ELEMENTS = 1 << 16,   /* elements of a row that a tile sees are fewer */
-    MAX_BLOCKS_Y = 65535          /* blocks along y */
+    TWO_BLOCKS_BYTES = 113 << 10, /* shared memory per block that leaves space for a second one */
+    MAX_ROW_ELEMENTS = 1 << 16,   /* exclusive bound of the elements of x in a row of a tile */
+    MAX_BLOCKS_Y = 65535          /* CUDA's limit of grid.y */
 };
-
-/* Elements of x, along an axis, that so many results see. */
-static uint64_t extent_read(const gr_conv_axis *axis, uint64_t results) {
-    return (results - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
-}
 
 static uint64_t filters_of_block(const gr_conv *self) {
     return self->filters <= FILTERS_32 ? FILTERS_32 : FILTERS_64;
 }
 
-/* Words of a fragment begin at words: of halves, pixels that a product sees are an even number apart. */
+/* Returns the elements from pixel to pixel in shared memory. Fragments are loaded by 4-byte words, so that
+   2-byte elements need an even distance between the pixels of an mma.sync. */
 static uint64_t pitch_of(const gr_conv *self) {
     const uint64_t words = 4 / gr_dtypes[self->dtype].item_bytes;
     return self->channels * self->width.stride % words == 0 ? self->channels : self->channels + 1;
 }
 
-/* Columns of a tile, in sixteens, that leave the fewest idle, and of such the most. */
+/* Returns the largest width of a tile, in units of 16 columns, among those that waste the fewest columns. */
 static uint64_t choose_m16_tiles(uint64_t columns) {
     const uint64_t all = gr_ceil_div(columns, M16);
     uint64_t best = 1;
@@ -44,14 +40,14 @@ static uint64_t choose_m16_tiles(uint64_t columns) {
     return best;
 }
 
-/* Sets all that follows from the rows of a tile; the bytes that it takes. */
+/* Sets the parameters that depend on the rows per tile. Returns the bytes of shared memory. */
 static uint64_t set_rows(const gr_conv *self, uint64_t rows, gr_conv_small_c_params *params) {
     const uint64_t item = gr_dtypes[self->dtype].item_bytes, kernel = self->width.kernel;
     params->block_rows = rows;
     params->tiles_y = gr_ceil_div(self->height.out, rows);
     params->tiles = self->batch * params->tiles_x * params->tiles_y;
-    params->rows = extent_read(&self->height, rows);
-    params->columns = extent_read(&self->width, params->m16_tiles * M16);
+    params->rows = gr_conv_extent_read(&self->height, rows);
+    params->columns = gr_conv_extent_read(&self->width, params->m16_tiles * M16);
     params->row_vec16s = gr_ceil_div(kernel * params->pitch * item, VEC16);
     params->row_bytes = gr_ceil_div((params->columns - kernel) * params->pitch * item, VEC16) * VEC16 +
                         (params->row_vec16s + 1) * VEC16;
@@ -59,7 +55,8 @@ static uint64_t set_rows(const gr_conv *self, uint64_t rows, gr_conv_small_c_par
     return params->rows * params->row_bytes + params->k_steps * (2 * filters_of_block(self) * VEC16 + VEC16);
 }
 
-/* Of the most rows that leave room for two blocks, and that give each of these blocks several tiles. */
+/* Chooses the largest number of rows with which two blocks fit on an SM and each has several tiles. Returns
+   the bytes of shared memory. */
 static uint64_t choose_tile(const gr_conv *self, gr_conv_small_c_params *params) {
     params->pitch = pitch_of(self);
     params->m16_tiles = choose_m16_tiles(self->width.out);
@@ -72,8 +69,8 @@ static uint64_t choose_tile(const gr_conv *self, gr_conv_small_c_params *params)
     }
 }
 
-/* So few that pieces of them would be mostly empty; or, of float32, an uneven number, of which no four can be
-   loaded at once (3 x 137 x 153 x 17: 37 to 40 us where c5 and c1 take 46 and more). */
+/* Returns whether vectors of channels would be mostly empty or, in float32, could not be loaded by 16 bytes
+   (3 x 137 x 153 x 17: 37 to 40 us on an H200; c5 and c1 take 46 and more). */
 static bool has_small_c(const gr_conv *self) {
     enum { FEW = 6, UNEVEN = 32, TOGETHER = 4 };
     return self->channels > 0 &&
@@ -92,21 +89,20 @@ bool gr_conv_small_c_supports(const gr_conv *self) {
            params.columns * params.pitch < MAX_ROW_ELEMENTS && params.tiles < INT32_MAX;
 }
 
-/* How many blocks share the tiles of a part of the filters. */
+/* Returns how many blocks share the tiles of one filter tile. */
 static uint64_t blocks_of(const gr_conv *self, const gr_conv_small_c_params *params) {
     const uint64_t filter_tiles = gr_ceil_div(self->filters, filters_of_block(self));
     const uint64_t max_blocks = gr_ceil_div(gr_reference_device.multiprocessors * BLOCKS, filter_tiles);
     return params->tiles < max_blocks ? params->tiles : max_blocks;
 }
 
-/* The loads of a tile wait for one another by turns of its warps, those of the filters by turns. Results of
-   NCHW go to as many planes as there are filters, four bytes or two at once, which is slower than all else
-   where there is little to multiply. */
+/* Loads of x and of filters are serialized, one round of the warps after the other. NCHW results are
+   scattered over filter planes, 4 or 2 bytes per store, which dominates if k is short. */
 double gr_conv_small_c_time(const gr_conv *self, double moved) {
     enum { WARPS = 8, LOADED = 1024 /* bytes */, WORDS = 1024 };
-    static const double LOAD = 0.8, FILTERS = 1.8; /* microseconds of a turn */
-    static const double PRODUCTS = 70e6, SCATTERED = 0.165e6, FILTERS_32_RATE = 1.7; /* in a microsecond */
-    static const double HALVES = 2, SCATTERED_HALVES = 1.4;                          /* times as many */
+    static const double LOAD = 0.8, FILTERS = 1.8; /* microseconds per round */
+    static const double PRODUCTS = 70e6, SCATTERED = 0.165e6, FILTERS_32_RATE = 1.7; /* per microsecond */
+    static const double HALVES = 2, SCATTERED_HALVES = 1.4; /* factors for 2-byte elements */
     gr_conv_small_c_params params;
     choose_tile(self, &params);
     const uint64_t filters = filters_of_block(self), item = gr_dtypes[self->dtype].item_bytes;

@@ -1,31 +1,32 @@
-#include "conv/tensor_cores.h"
-
+/* Direct convolution on tensor cores (c5, c6, c7): wgmma reads pixels and filters from shared memory, where a
+   tap is an offset. Shared memory has the layout C/8 x H x W x 8 (C/4 x H x W x 4 in float32): one plane per
+   16-byte vector of channels. Special kernels compute 12 channels with 3 x 3 taps. */
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "conv/im2col.h"
+#include "conv/internal.h"
 
 enum {
-    VEC16 = 16, /* bytes */
-    LINE = 128, /* of shared memory: bytes that lie in different banks */
-    ENTRY = 16, /* bytes, of a step in a table */
-    GROUP = 8,
-    TILE = 64,             /* pixels of a product */
-    MAX_BLOCKS_YZ = 65535, /* blocks along y, and along z */
+    VEC16 = 16,            /* bytes of a vector of channels */
+    LINE = 128,            /* bytes that cover all banks of shared memory once */
+    ENTRY = 16,            /* bytes per k-step in the table of offsets */
+    GROUP = 8,             /* rows of a core matrix of wgmma */
+    TILE = 64,             /* pixels per wgmma (its m) */
+    MAX_BLOCKS_YZ = 65535, /* CUDA's limit of grid.y and grid.z */
 };
 
-/* What a block of a kernel makes: so many filters, of so many times 64 pixels. */
+/* The results per thread block: `filters` filters of `tiles` tiles of 64 pixels. */
 typedef struct shape {
     uint32_t filters, tiles;
-    uint32_t terms; /* that each element is parted into */
+    uint32_t terms; /* terms per element: 2 in TF32X3 (high and low part), else 1 */
 } shape;
 
 enum { SHAPES = 2 };
 
-/* As the rungs' files have them. */
+/* Chooses among the shapes for which the rungs have kernels. */
 static const shape *choose_shape(const gr_conv *self, uint32_t terms) {
     static const shape all[][SHAPES] = {{{24, 8, 1}, {64, 4, 1}}, {{24, 8, 2}, {32, 4, 2}}};
-    enum { PIXELS_COST = 16 }; /* of taking the pixels, in filters */
+    enum { PIXELS_COST = 16 }; /* cost of reading the pixels, in filters */
     const shape *shapes = all[terms - 1], *best = shapes;
     uint64_t min_cost = UINT64_MAX;
     for (int i = 0; i < SHAPES; ++i) {
@@ -39,12 +40,7 @@ static const shape *choose_shape(const gr_conv *self, uint32_t terms) {
     return best;
 }
 
-/* Elements of x, along an axis, that so many results see. */
-static uint64_t extent_read(const gr_conv_axis *axis, uint64_t results) {
-    return (results - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
-}
-
-/* The rectangle of a block that covers the results with the least to spare. */
+/* Chooses the rectangle of pixels per thread block that wastes the fewest results. */
 static void choose_block(const gr_conv *self, const shape *of, gr_conv_mma_params *params) {
     uint64_t fewest = UINT64_MAX;
     for (uint64_t tile_8x8 = 0; tile_8x8 < 2; ++tile_8x8)
@@ -62,16 +58,16 @@ static void choose_block(const gr_conv *self, const shape *of, gr_conv_mma_param
         }
     params->blocks_x = gr_ceil_div(self->width.out, params->block_columns);
     params->blocks_y = gr_ceil_div(self->height.out, params->block_rows);
-    params->rows = extent_read(&self->height, params->block_rows);
-    params->pitch = gr_ceil_div(extent_read(&self->width, params->block_columns), self->width.stride);
+    params->rows = gr_conv_extent_read(&self->height, params->block_rows);
+    params->pitch = gr_ceil_div(gr_conv_extent_read(&self->width, params->block_columns), self->width.stride);
     params->columns = params->pitch * self->width.stride;
 }
 
-/* Sets how much is there at once; the bytes that this takes. */
+/* Sets the vectors of channels per step of the channel loop. Returns the bytes of shared memory. */
 static uint64_t set_vec16s(const gr_conv *self, const shape *of, uint64_t vec16s,
                            gr_conv_mma_params *params) {
     const uint64_t taps = self->height.kernel * self->width.kernel, terms = of->terms;
-    const uint64_t zeros = taps * vec16s % 2; /* a plane that makes their number even */
+    const uint64_t zeros = taps * vec16s % 2; /* a plane of zeros if the number of vectors is odd */
     params->vec16s = vec16s;
     params->k_steps = gr_ceil_div(taps * vec16s, 2);
     params->plane =
@@ -89,10 +85,11 @@ bool gr_conv_is_c12_3x3(const gr_conv *self) {
     return self->groups == 1 && self->channels == CHANNELS;
 }
 
-enum { C12_FILTERS = 24, C12_ROWS = 4, C12_COLUMNS = 128 }; /* of a block of its kernels */
+/* Results per block of the kernels for 12 channels. */
+enum { C12_FILTERS = 24, C12_ROWS = 4, C12_COLUMNS = 128 };
 
-/* Whether blocks of those kernels are what to take, and have a place in the grid; of NCHW they load pairs of
-   columns. */
+/* Returns whether the kernels for 12 channels can run: their blocks match the chosen ones and fit the grid,
+   and in NCHW pairs of columns are aligned. */
 static bool uses_c12_kernel(const gr_conv *self, const shape *of, const gr_conv_mma_params *params) {
     return gr_conv_is_c12_3x3(self) && of->filters == C12_FILTERS && !params->tile_8x8 &&
            params->block_columns == C12_COLUMNS && params->blocks_y <= MAX_BLOCKS_YZ &&
@@ -113,7 +110,7 @@ static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant,
     gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
                                    sizeof params, operands, program);
     if (nhwc && variant->precision == GR_PRECISION_TF32)
-        step->shared_bytes = ROWS_BYTES; /* rows as they lie, filters, barriers */
+        step->shared_bytes = ROWS_BYTES; /* rows of x in NHWC, filters, mbarriers */
     else
         step->shared_bytes =
             (uint32_t)(of->terms * vec16s * plane + TILE * VEC16 + chunks * of->terms * C12_FILTERS * VEC16);
@@ -125,7 +122,7 @@ static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant,
 gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *variant,
                                const gr_device_info *info, const gr_conv_operands *operands,
                                gr_program *program, gr_error *error) {
-    enum { TWO_BLOCKS_BYTES = 113 << 10 }; /* bytes, so that two blocks have room */
+    enum { TWO_BLOCKS_BYTES = 113 << 10 }; /* shared memory per block that leaves space for a second one */
     const uint64_t length = VEC16 / gr_dtypes[self->dtype].item_bytes,
                    all = gr_ceil_div(self->channels, length);
     const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
@@ -136,15 +133,15 @@ gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *varia
     choose_block(self, of, &params);
     if (uses_c12_kernel(self, of, &params))
         return append_c12(self, variant, of, operands, program, error);
-    const uint64_t most = info->caps.shared_per_block; /* more pixels than bytes cannot be there */
-    if (params.rows > most || params.columns > most || self->height.kernel * self->width.kernel > most ||
-        set_vec16s(self, of, 1, &params) > most)
+    const uint64_t max_bytes = info->caps.shared_per_block; /* pixels need at least a byte each */
+    if (params.rows > max_bytes || params.columns > max_bytes ||
+        self->height.kernel * self->width.kernel > max_bytes || set_vec16s(self, of, 1, &params) > max_bytes)
         return gr_conv_im2col(self, variant, info, operands, program, error);
     uint64_t vec16s = 1;
     while (vec16s < all && set_vec16s(self, of, vec16s + 1, &params) <= good)
         ++vec16s;
     if (all > 0)
-        vec16s = gr_ceil_div(all, gr_ceil_div(all, vec16s)); /* evenly */
+        vec16s = gr_ceil_div(all, gr_ceil_div(all, vec16s)); /* the same number in each step */
     const uint64_t bytes = set_vec16s(self, of, vec16s, &params);
     char form[16];
     snprintf(form, sizeof form, "_%u", (unsigned)of->filters);

@@ -1,33 +1,37 @@
-#include "conv/tma_boxes.h"
-
+/* Chooses the tiling of an implicit GEMM by TMA (c8, c9): which box of pixels a thread block computes,
+   whether all taps read one box of x or each its own, how shared memory is divided into pipeline stages,
+   split-K by clusters and persistent blocks. Up to 80 tilings are compared by a cost model with rates
+   measured on an H200. */
 #include <math.h>
 
 #include "base/limits.h"
+#include "conv/internal.h"
 
 enum {
-    LINE = 128,  /* bytes of a pixel in shared memory */
-    UNIT = 1024, /* where a tile of the tensor cores begins */
-    TILE = 64,
-    GROUP = 8,
-    MAX_BOX = 256, /* elements along a dimension of a tensor map's box */
+    LINE = 128,    /* bytes of channels per pixel in shared memory: the span of the 128-byte swizzle */
+    UNIT = 1024,   /* alignment of a wgmma tile with the 128-byte swizzle, bytes */
+    TILE = 64,     /* pixels per wgmma (its m) */
+    GROUP = 8,     /* rows of a core matrix of wgmma */
+    MAX_BOX = 256, /* limit of a tensor map's boxDim, elements */
     MAX_STAGES = 6,
     MAX_SLICES = 8,
-    ENTRY = 16, /* bytes of a stage's barriers, or of a tap */
+    ENTRY = 16, /* bytes of the mbarriers of a stage or of a tap */
 };
-/* Bytes of shared memory for one block of a multiprocessor, and for each of two. */
+
+/* Bytes of shared memory for one block per SM, and for each of two. */
 static const uint64_t ALL = 227 << 10, HALF = 113 << 10;
 
-/* What was seen on an H200, in microseconds: of a launch, of a block, more of one that has a multiprocessor
-   for itself, of all blocks that stay, of a cluster; cycles in one, bytes in one from the L2 cache, and from
-   shared memory. */
+/* Measured on an H200. Microseconds: a launch; the start of a block; more if it is alone on its SM; the start
+   of persistent blocks; the reduction in a cluster. Then cycles per microsecond, and bytes per cycle from the
+   L2 cache and from shared memory. */
 static const double LAUNCH = 1.5, BLOCK = 1.2, BLOCK_ALONE = 1, PERSISTENT = 2.5, CLUSTER = 2.2,
                     CYCLES_PER_US = 1755, L2_BYTES = 45, SHARED_BYTES = 120;
-/* As if results were so many times as many bytes, more where those of NCHW are scattered; how much longer all
-   takes with a ring of two stages for filters, with boxes for remainders, or without a neighbour. */
+/* Cost of storing results relative to loading the same bytes, and what scattered NCHW adds. Slowdowns: a
+   pipeline of filters with two stages, strided boxes, one block per SM. */
 static const double RESULTS = 3.5, SCATTERED = 0.8, SHALLOW = 0.2, REMAINDERS = 0.16, ALONE = 1.06;
-static const double MIXED = 0.1; /* what of the last turn others fill */
-/* Of what is reckoned so, what 1 x 1 of NHWC takes: by 256 pixels and blocks that stay, by 128 pixels and 128
-   filters, which has no room for a third stage of pixels if blocks stay (H200, 22 layers). */
+static const double MIXED = 0.1; /* share of the last wave that overlaps with others */
+/* Corrections for 1 x 1 in NHWC, measured on 22 layers (H200): 256 pixels and persistent blocks; 128 pixels
+   and 128 filters, persistent (no third stage of pixels fits) and not. */
 static const double PERSISTENT_256 = 0.86, PERSISTENT_128 = 1.12, TILE_128X128 = 1.08;
 
 typedef struct shape {
@@ -40,12 +44,12 @@ static uint32_t taps_of(const gr_conv *self) {
     return (uint32_t)(self->height.kernel * self->width.kernel);
 }
 
-/* Elements of channels that a line holds, and lines of a pixel. */
+/* Returns the k-chunks: 128-byte lines of channels per pixel. */
 static uint64_t k_chunks_of(const gr_conv *self) {
     return gr_ceil_div(self->channels * gr_dtypes[self->dtype].item_bytes, LINE);
 }
 
-/* How many boxes the taps see: one for each remainder that the stride leaves of where they are. */
+/* Returns the boxes along an axis: one for each remainder of a tap's offset modulo the stride. */
 static uint32_t boxes_of_axis(const gr_conv_axis *axis) {
     uint32_t found = 0;
     for (uint64_t rest = 0; rest < axis->stride; ++rest)
@@ -57,28 +61,28 @@ static uint32_t boxes_of_axis(const gr_conv_axis *axis) {
     return found;
 }
 
-/* Pixels of a box beyond those that the first tap sees. */
+/* Returns the halo: pixels of a box beyond those that the first tap reads. */
 static uint64_t halo_of(const gr_conv_axis *axis, bool box_per_tap) {
     return box_per_tap ? 0 : (axis->kernel - 1) * axis->dilation / axis->stride;
 }
 
-/* Elements of x over which so many pixels of a box lie. */
+/* Returns whether `pixels` pixels, at the stride of the axis, are within the limit of a box. */
 static bool fits_in_box(uint64_t pixels, const gr_conv_axis *axis) {
     return pixels > 0 && (pixels - 1) * axis->stride + 1 <= MAX_BOX;
 }
 
-/* Fills in what follows from the box; false where it is too large. */
+/* Sets the parameters that follow from the box; returns false if it is too large for TMA. */
 static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it) {
     gr_conv_tma_params *maps = &it->maps;
-    const uint64_t more = halo_of(&self->width, it->box_per_tap),
-                   below = halo_of(&self->height, it->box_per_tap);
-    const uint64_t columns = maps->box_columns + more, rows = maps->box_rows + below;
+    const uint64_t halo_columns = halo_of(&self->width, it->box_per_tap),
+                   halo_rows = halo_of(&self->height, it->box_per_tap);
+    const uint64_t columns = maps->box_columns + halo_columns, rows = maps->box_rows + halo_rows;
     if (!fits_in_box(columns, &self->width) || !fits_in_box(rows, &self->height) ||
         maps->box_images > MAX_BOX)
         return false;
     maps->pitch = (uint32_t)columns;
     maps->plane = (uint32_t)(columns * rows);
-    if (maps->group8_pitch == 0) { /* tiles of 8 by 8 */
+    if (maps->group8_pitch == 0) { /* tiles of 8 x 8 pixels */
         maps->group8_pitch = maps->pitch;
         maps->tile_row_pitch = GROUP * maps->pitch;
     }
@@ -86,7 +90,7 @@ static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it
     const uint64_t reach = (of->tiles - 1) / maps->tiles_per_image * maps->plane +
                            last / maps->tiles_per_row * maps->tile_row_pitch +
                            (uint64_t)last % maps->tiles_per_row * GROUP + (GROUP - 1) * maps->group8_pitch +
-                           GROUP + below * maps->pitch + more;
+                           GROUP + halo_rows * maps->pitch + halo_columns;
     const uint64_t pixels = maps->plane * (uint64_t)maps->box_images;
     maps->box_bytes = (uint32_t)(pixels * LINE);
     maps->x_stage_bytes = (uint32_t)(gr_ceil_div((pixels > reach ? pixels : reach) * LINE, UNIT) * UNIT);
@@ -98,7 +102,7 @@ static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it
     return true;
 }
 
-/* Divides shared memory into stages; false where there is too little for a ring. */
+/* Divides shared memory into pipeline stages; returns false if too few fit. */
 static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
     gr_conv_tma_params *maps = &it->maps;
     const uint64_t w = it->filters * LINE, taps = taps_of(self);
@@ -108,23 +112,22 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
         it->blocks_per_sm == 1 || it->blocks * it->slices <= gr_reference_device.multiprocessors;
     const uint64_t capacity = (alone ? ALL : HALF) - (GR_CONV_MAX_TAPS + 2 * MAX_STAGES) * ENTRY -
                               (it->persistent ? GR_CONV_OUTPUT_STAGING_BYTES : 0);
-    const uint64_t turns = it->persistent
-                               ? MAX_STAGES
-                               : gr_ceil_div(k_chunks_of(self), it->slices) * boxes; /* of boxes, at most */
+    const uint64_t boxes_loaded =
+        it->persistent ? MAX_STAGES : gr_ceil_div(k_chunks_of(self), it->slices) * boxes; /* per block */
     uint64_t x = it->box_per_tap ? capacity / (maps->x_stage_bytes + w) : 2;
     if (x > MAX_STAGES)
         x = MAX_STAGES;
-    if (x > turns)
-        x = turns;
-    /* A stage is let go of when the next one is asked for, so one alone is for one turn. */
-    if (x == 0 || (x == 1 && turns > 1) || x * maps->x_stage_bytes >= capacity)
+    if (x > boxes_loaded)
+        x = boxes_loaded;
+    /* A stage is released when the next one is acquired, so that a single stage can serve a single box. */
+    if (x == 0 || (x == 1 && boxes_loaded > 1) || x * maps->x_stage_bytes >= capacity)
         return false;
     uint64_t filters = (capacity - x * maps->x_stage_bytes) / w;
     if (filters > MAX_STAGES)
         filters = MAX_STAGES;
-    if (filters > turns * taps / boxes)
-        filters = turns * taps / boxes;
-    if (filters == 0 || (filters == 1 && turns * taps / boxes > 1))
+    if (filters > boxes_loaded * taps / boxes)
+        filters = boxes_loaded * taps / boxes;
+    if (filters == 0 || (filters == 1 && boxes_loaded * taps / boxes > 1))
         return false;
     maps->x_stages = (uint32_t)x;
     maps->w_stages = (uint32_t)filters;
@@ -134,19 +137,19 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
     return true;
 }
 
-/* Cycles of a block: what it multiplies, reads from shared memory or gets from the L2 cache, whichever takes
-   longest, and its results. */
+/* Returns cycles per block: the longest of multiply-adds, reads of shared memory and loads from the
+   L2 cache, and the stores of results. */
 static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
-    enum { TENSOR = 4096, RUN = 64 }; /* multiply-adds a cycle; pixels of NCHW that are stored together */
+    enum { TENSOR = 4096, RUN = 64 }; /* multiply-adds per cycle; pixels per contiguous store in NCHW */
     const double chunks = (double)gr_ceil_div(k_chunks_of(self), it->slices), taps = taps_of(self);
     const double remainders = boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
     const double pixels = it->tiles * TILE, filters = it->filters;
     const double boxes = it->box_per_tap ? taps : remainders;
-    const double brought = chunks * (boxes * it->maps.box_bytes + taps * filters * LINE);
-    const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + brought;
+    const double loaded = chunks * (boxes * it->maps.box_bytes + taps * filters * LINE);
+    const double read = chunks * taps * it->tiles * (TILE + filters) * LINE + loaded;
     const double products = chunks * taps * pixels * filters * LINE / TENSOR;
     const double results = pixels * filters * (double)gr_dtypes[self->dtype].item_bytes / L2_BYTES;
-    double cycles = fmax(products, fmax(read / SHARED_BYTES, brought / L2_BYTES)) + RESULTS * results;
+    double cycles = fmax(products, fmax(read / SHARED_BYTES, loaded / L2_BYTES)) + RESULTS * results;
     if (it->maps.w_stages < 3 && taps > 1)
         cycles *= 1 + SHALLOW;
     if (!it->box_per_tap && remainders > 1)
@@ -156,14 +159,14 @@ static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     return cycles;
 }
 
-/* About how many microseconds it takes, in as many turns as a multiprocessor has blocks. */
+/* Returns the estimated microseconds, from the waves of blocks per SM. */
 static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     const double processors = gr_reference_device.multiprocessors;
-    const double each = (double)(it->blocks * it->slices) / processors, turns = ceil(each);
+    const double each = (double)(it->blocks * it->slices) / processors, waves = ceil(each);
     const double cycles = cycles_of(self, it) / CYCLES_PER_US;
     double time = cycles + BLOCK + BLOCK_ALONE;
     if (each > 1)
-        time = cycles * (each > 2 ? each * MIXED + turns * (1 - MIXED) : turns) *
+        time = cycles * (each > 2 ? each * MIXED + waves * (1 - MIXED) : waves) *
                    (it->blocks_per_sm == 1 ? ALONE : 1) +
                (it->persistent ? PERSISTENT : ceil(each / it->blocks_per_sm) * BLOCK);
     if (it->slices > 1)
@@ -171,7 +174,7 @@ static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     return LAUNCH + time;
 }
 
-/* The same, with what was seen of single taps. */
+/* Returns that estimate with the corrections for 1 x 1. */
 static double calibrated_time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     double more = 1;
     if (taps_of(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
@@ -181,7 +184,7 @@ static double calibrated_time_of(const gr_conv *self, const gr_conv_tma_tiling *
     return time_of(self, it) * more;
 }
 
-/* Takes the division, with each number of slices, where it is better. */
+/* Evaluates a box with each number of split-K slices, persistent or not, and keeps the fastest in *best. */
 static void consider(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
     if (!set_box(self, of, it))
         return;
@@ -201,7 +204,7 @@ static void consider(const gr_conv *self, const shape *of, gr_conv_tma_tiling *i
     }
 }
 
-/* All boxes of a shape with so many tiles a picture. */
+/* Evaluates all boxes of a shape with `each` tiles per image. */
 static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, bool box_per_tap,
                            gr_conv_tma_tiling *best) {
     enum { TRIED = 4 };
@@ -218,7 +221,7 @@ static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, 
         it.maps.group8_pitch = 0;
         consider(self, of, &it, best);
     }
-    /* One row behind the other, with what lies between them. */
+    /* Rows of pixels, one after the other with their halos; tiles are 64 consecutive pixels of the box. */
     const uint64_t all = (uint64_t)each * TILE, more = halo_of(&self->width, box_per_tap);
     const uint64_t fewest = gr_ceil_div(self->width.out, all);
     for (uint64_t splits = fewest; splits < fewest + TRIED; ++splits) {
@@ -235,7 +238,7 @@ static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, 
     }
 }
 
-/* Rows of pixels of one channel. */
+/* Evaluates boxes of an image in NCHW: pixels of one channel. */
 static void consider_nchw(const gr_conv *self, const shape *of, gr_conv_tma_tiling *best) {
     gr_conv_tma_tiling it = {.tiles = of->tiles,
                              .filters = of->filters,
@@ -243,7 +246,7 @@ static void consider_nchw(const gr_conv *self, const shape *of, gr_conv_tma_tili
                              .box_per_tap = true,
                              .x_is_nchw = true};
     if (self->dtype == GR_DTYPE_f32 && of->filters > TILE)
-        it.blocks_per_sm = 1; /* for fragments, too */
+        it.blocks_per_sm = 1; /* registers for fragments leave one block per SM */
     it.maps.tiles_per_image = of->tiles;
     it.maps.tiles_per_row = 1;
     it.maps.box_images = it.maps.box_rows = 1;

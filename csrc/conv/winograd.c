@@ -1,9 +1,15 @@
-#include "conv/winograd.h"
-
+/* Winograd's F(2 x 2, 3 x 3) (c2_winograd; Lavin and Gray, arXiv:1509.09308): tiles of 4 x 4 pixels and 3 x 3
+   filters are transformed, multiplied as 16 matrices, and transformed back to 2 x 2 results, with 4
+   multiply-adds per result instead of 9. */
 #include "base/limits.h"
-#include "conv/implicit_gemm_async.h"
+#include "conv/internal.h"
 
-enum { TILE = 2, PRODUCTS = 16, VEC4 = 4, SQUARE = 16 /* filters, and channels, of a block */ };
+enum {
+    TILE = 2,
+    PRODUCTS = 16,
+    VEC4 = 4,
+    BLOCK = 16 /* filters and channels per block of the filter transform */
+};
 
 static bool is_three(const gr_conv_axis *axis) {
     enum { TAPS = 3 };
@@ -14,7 +20,7 @@ static uint64_t tiles_of(const gr_conv *self) {
     return self->batch * gr_ceil_div(self->height.out, TILE) * gr_ceil_div(self->width.out, TILE);
 }
 
-/* Its kernels number their threads, and the elements of a place, in 32 bits. */
+/* The kernels index threads, and the elements of one of the 16 matrices, in 32 bits. */
 static bool supports(const gr_conv *self) {
     const uint64_t max_depth = self->channels > self->filters ? self->channels : self->filters;
     uint64_t max_elements;
@@ -24,7 +30,7 @@ static bool supports(const gr_conv *self) {
             (self->channels % VEC4 == 0 && self->filters % VEC4 == 0 && self->out_aligned));
 }
 
-/* Appends a launch of a kernel that has a thread for each of so many. */
+/* Appends a launch of a transform with `threads` threads. */
 static gr_status transform(const gr_conv *self, const gr_conv_variant *variant, const char *form,
                            uint64_t threads, const gr_conv_operands *operands, gr_program *program,
                            gr_error *error) {
@@ -36,7 +42,7 @@ static gr_status transform(const gr_conv *self, const gr_conv_variant *variant, 
     return gr_conv_set_grid(step, gr_ceil_div(threads, variant->threads), 1, 1, variant->threads, error);
 }
 
-/* In NHWC of tiles and channels, by channels and filters; in NCHW the other way round. */
+/* Describes the 16 products: tiles by filters in NHWC, filters by tiles in NCHW. */
 static gr_matmul product_of(const gr_conv *self) {
     const uint64_t tiles = tiles_of(self), channels = self->channels, filters = self->filters;
     const bool nhwc = self->layout == GR_CONV_NHWC;
@@ -75,10 +81,10 @@ gr_status gr_conv_winograd(const gr_conv *self, const gr_conv_variant *variant, 
     const gr_conv_operands of_x = {operands->x, operands->w, seen}, of_w = {operands->x, operands->w, taps},
                            back = {sums, operands->w, operands->out};
     const uint64_t each = nhwc ? VEC4 : 1;
-    const uint64_t squares = gr_ceil_div(channels, SQUARE) * gr_ceil_div(filters, SQUARE);
+    const uint64_t filter_blocks = gr_ceil_div(channels, BLOCK) * gr_ceil_div(filters, BLOCK);
     gr_status status =
         transform(self, variant, nhwc ? "_filters_nhwc" : "_filters_nchw",
-                  nhwc ? squares * SQUARE * SQUARE : channels * filters, &of_w, program, error);
+                  nhwc ? filter_blocks * BLOCK * BLOCK : channels * filters, &of_w, program, error);
     if (status == GR_OK)
         status = transform(self, variant, nhwc ? "_pictures_nhwc" : "_pictures_nchw", tiles * channels / each,
                            &of_x, program, error);

@@ -1,12 +1,13 @@
-#include "matmul/common.h"
-
+/* Helpers of all planners of matrix multiplications: sizes, grids, packed copies of operands, and the
+   reduction of split-K slices. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "base/limits.h"
+#include "matmul/internal.h"
 
-enum { MAX_BLOCKS_YZ = 65535 }; /* along y, and along z */
+enum { MAX_BLOCKS_YZ = 65535 }; /* CUDA's limit of grid.y and grid.z */
 
 uint64_t gr_matmul_output_count(const gr_matmul *self) {
     uint64_t count = self->m * self->n;
@@ -36,12 +37,12 @@ gr_status gr_matmul_set_grid(gr_step *step, uint64_t tiles, uint64_t matrices, u
     return GR_OK;
 }
 
-/* Appends a copy to C order. */
+/* Appends a copy to rows of contiguous elements. */
 static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t from, uint32_t to,
                       gr_program *program, gr_error *error) {
     char bytes[8];
     snprintf(bytes, sizeof bytes, "%zu", item_bytes);
-    /* Where rows lie side by side, a lane takes 16 bytes of one, else an element. */
+    /* If rows are contiguous, a lane copies 16 bytes, else one element. */
     const uint64_t tile_columns = GR_MATMUL_PACK_TILE * (params->column == 1 ? 16 / item_bytes : 1);
     params->column_tiles = gr_ceil_div(params->columns, tile_columns);
     params->matrices = gr_matmul_stack_count(params->stack);
@@ -55,24 +56,24 @@ static gr_status copy(gr_matmul_pack_params *params, size_t item_bytes, uint32_t
                               params->matrices, GR_MATMUL_THREADS, error);
 }
 
-gr_status gr_matmul_pack_operand(gr_matmul_view *side, const gr_matmul_shape *shape, const uint64_t *stack,
+gr_status gr_matmul_pack_operand(gr_matmul_view *view, const gr_matmul_shape *shape, const uint64_t *stack,
                                  size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error) {
     gr_matmul_pack_params params = {.rows = shape->rows,
                                     .columns = shape->columns,
-                                    .row = side->row,
-                                    .column = side->column,
+                                    .row = view->row,
+                                    .column = view->column,
                                     .to_pitch = shape->pitch};
     int64_t next = (int64_t)(shape->rows * shape->pitch);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
-        const bool is_broadcast = side->stack[d] == 0;
+        const bool is_broadcast = view->stack[d] == 0;
         params.stack[d] = is_broadcast ? 1 : stack[d];
-        params.from_stack[d] = side->stack[d];
-        side->stack[d] = is_broadcast ? 0 : next;
+        params.from_stack[d] = view->stack[d];
+        view->stack[d] = is_broadcast ? 0 : next;
         next *= (int64_t)params.stack[d];
     }
-    side->row = (int64_t)shape->pitch;
-    side->column = 1;
-    side->aligned = true;
+    view->row = (int64_t)shape->pitch;
+    view->column = 1;
+    view->aligned = true;
     const uint32_t from = *buffer;
     *buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)next * item_bytes);
     return copy(&params, item_bytes, from, *buffer, program, error);
@@ -93,7 +94,7 @@ gr_status gr_matmul_copy_output(const gr_matmul *self, size_t item_bytes, uint32
 gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
                                uint32_t from, uint32_t to, gr_program *program, gr_error *error) {
     const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
-    const gr_dtype part = doubles ? GR_DTYPE_f64 : GR_DTYPE_f32; /* complex numbers have two */
+    const gr_dtype part = doubles ? GR_DTYPE_f64 : GR_DTYPE_f32; /* a complex number counts as two */
     const gr_matmul_add_slices_params params = {.count = gr_matmul_output_count(self) *
                                                          gr_dtypes[self->dtype].item_bytes /
                                                          gr_dtypes[part].item_bytes,

@@ -1,15 +1,18 @@
+/* The rung `cublas`: cuBLAS's functions, loaded by dlopen; a library step of a program; and its run, a
+   strided batched GEMM for each index of the outer batch dimensions. */
 #include "matmul/cublas.h"
 
 #include <pthread.h>
 #include <stddef.h>
 
 #include "device/vendor.h"
+#include "matmul/internal.h"
 
-/* What is needed of cublas_api.h, library_types.h. */
+/* Enumerators of cublas_api.h and library_types.h, whose headers the build does not need. */
 enum { R_32F = 0, R_64F = 1, R_16F = 2, C_32F = 4, C_64F = 5, R_16BF = 14 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
 enum { NO_REDUCED_SUMS = 16, ANY_ALGORITHM = -1 };
-enum { WORKSPACE_BYTES = 32 << 20 }; /* as cuBLAS has for itself on compute capability 9.0 */
+enum { WORKSPACE_BYTES = 32 << 20 }; /* bytes: the default of cuBLAS on compute capability 9.0 */
 
 typedef void *handle;
 
@@ -24,8 +27,8 @@ typedef void *handle;
        int64_t stride_b, const void *beta, void *c, int type_c, int64_t ldc, int64_t stride_c,               \
        int64_t count, int compute, int algorithm))
 
-/* The library is one for the process, and a handle one for a device. Streams and workspaces are set in a
-   handle, so that one thread at a time may use it. */
+/* One library per process and one handle per device. Stream and workspace are properties of the handle, so
+   that a lock serializes its use. */
 static struct {
     pthread_mutex_t lock;
     void *library;
@@ -69,28 +72,29 @@ static gr_status check(int code, const char *doing, gr_error *error) {
 
 /* ---- the plan ---- */
 
-/* Of a side that cuBLAS takes: whether it lies down columns. */
-static bool is_column_major(const gr_matmul_view *side) {
-    return side->column != 1;
+/* Of an operand with a leading dimension: whether it is column-major. */
+static bool is_column_major(const gr_matmul_view *view) {
+    return view->column != 1;
 }
 
-/* Whether it takes a side as it lies. Strides that are never taken become what it takes. */
-static bool has_leading_dimension(gr_matmul_view *side, uint64_t rows, uint64_t columns) {
+/* Returns whether cuBLAS accepts the operand uncopied. Sets strides of dimensions of length 1 to a valid
+   leading dimension. */
+static bool has_leading_dimension(gr_matmul_view *view, uint64_t rows, uint64_t columns) {
     const int64_t wide = (int64_t)columns, high = (int64_t)rows;
     if (rows == 1)
-        side->row = side->column == 1 || columns == 1 ? wide : 1;
+        view->row = view->column == 1 || columns == 1 ? wide : 1;
     if (columns == 1)
-        side->column = side->row >= wide ? 1 : high;
-    const bool taken = is_column_major(side) ? side->row == 1 && side->column >= high : side->row >= wide;
-    return taken && side->stack[0] >= 0;
+        view->column = view->row >= wide ? 1 : high;
+    const bool taken = is_column_major(view) ? view->row == 1 && view->column >= high : view->row >= wide;
+    return taken && view->stack[0] >= 0;
 }
 
-static gr_status prepare(gr_matmul_view *side, uint64_t rows, uint64_t columns, const gr_matmul *self,
+static gr_status prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,
                          uint32_t *buffer, gr_program *program, gr_error *error) {
     const gr_matmul_shape shape = {rows, columns, columns};
-    if (has_leading_dimension(side, rows, columns))
+    if (has_leading_dimension(view, rows, columns))
         return GR_OK;
-    return gr_matmul_pack_operand(side, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer,
+    return gr_matmul_pack_operand(view, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer,
                                   program, error);
 }
 
@@ -125,12 +129,12 @@ static void *pointer(gr_devptr base, int64_t elements, gr_dtype dtype) {
     return (void *)(uintptr_t)(base + (uint64_t)(elements * (int64_t)gr_dtypes[dtype].item_bytes));
 }
 
-static int64_t leading_dimension(const gr_matmul_view *side) {
-    return is_column_major(side) ? side->column : side->row;
+static int64_t leading_dimension(const gr_matmul_view *view) {
+    return is_column_major(view) ? view->column : view->row;
 }
 
-/* The products of the first dimension of the stack, of which number `first` is the first. cuBLAS counts down
-   columns: what it calls A is our B, and what it calls B our A. */
+/* Multiplies the matrices of the first batch dimension, from index `first` on. cuBLAS is column-major and
+   computes C^T = B^T A^T: its A is our B, its B our A. */
 static int multiply(const cublas_call *call, handle self, uint64_t first) {
     static const double one[] = {1, 0}, zero[] = {0, 0};
     static const float narrow_one[] = {1, 0}, narrow_zero[] = {0, 0};
@@ -153,7 +157,7 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
                            (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
 }
 
-/* The context of the device is current. */
+/* The caller has made the context of the device current. */
 static gr_status run(const gr_library_call *call, void *stream, gr_error *error) {
     const cublas_call *p = (const cublas_call *)call;
     const uint64_t count = gr_matmul_stack_count(p->product.stack);

@@ -1,49 +1,50 @@
-/* Products of a matrix and a vector, which read the matrix once, whichever way it lies. */
+/* Matrix-vector products (GEMV): reads the matrix once, by rows or by columns, whichever are contiguous, and
+   splits k between blocks if there are too few results. */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "matmul/gemv.h"
+#include "matmul/internal.h"
 
 enum {
     WARP = 32,
-    COLUMN_BYTES = 16, /* that a thread takes of a row at once, of at most COLUMNS elements */
+    COLUMN_BYTES = 16, /* per load of a thread, of at most COLUMNS elements */
     COLUMNS = 8,
-    MIN_SLICE = 512, /* products, below which a part is not worth its hand-over */
-    LONG_ROW = 4096, /* products, from which on a block has enough to do in a row */
+    MIN_SLICE = 512, /* minimum of k per slice */
+    LONG_ROW = 4096, /* k, from which on a block computes one row instead of a warp */
 };
 
 bool gr_matmul_prefers_gemv(const gr_matmul *self) {
     return self->variant == NULL && (self->m == 1 || self->n == 1);
 }
 
-/* The matrix as the kernel has it: a line for each result, or a line for each product. */
+/* The matrix as the kernel reads it: lines are contiguous. */
 typedef struct lines {
-    gr_matmul_view side; /* row: from line to line, column: within one */
+    gr_matmul_view view; /* row: stride between lines, column: within a line */
     uint64_t count, length;
-    bool rows; /* a line has the products of a result */
+    bool rows; /* a line has the factors of one result, else one factor of each result */
     const int64_t *vector_stack;
     int64_t vector_stride;
 } lines;
 
-/* Turns the matrix so that its lines lie side by side, if one of the two ways does it. */
+/* Takes rows or columns of the matrix as lines, so that these are contiguous if either is. */
 static lines orient(const gr_matmul *self) {
     const bool first = self->n == 1; /* the matrix is A */
     const gr_matmul_view *matrix = first ? &self->a : &self->b, *vector = first ? &self->b : &self->a;
     lines found = {
-        .side = *matrix,
+        .view = *matrix,
         .count = first ? self->m : self->k,
         .length = first ? self->k : self->n,
         .rows = first,
         .vector_stack = vector->stack,
         .vector_stride = first ? vector->row : vector->column,
     };
-    const bool side_by_side = found.side.column == 1 || found.length <= 1;
-    if (!side_by_side && (found.side.row == 1 || found.count <= 1)) {
-        const gr_matmul_view turned = found.side;
+    const bool contiguous = found.view.column == 1 || found.length <= 1;
+    if (!contiguous && (found.view.row == 1 || found.count <= 1)) {
+        const gr_matmul_view turned = found.view;
         const uint64_t count = found.count;
-        found.side.row = turned.column;
-        found.side.column = turned.row;
+        found.view.row = turned.column;
+        found.view.column = turned.row;
         found.count = found.length;
         found.length = count;
         found.rows = !found.rows;
@@ -51,20 +52,19 @@ static lines orient(const gr_matmul *self) {
     return found;
 }
 
-/* The blocks that keep the reference device busy: of those that take rows five on a multiprocessor, of those
-   that take columns three. 1 x 8192 x 8192 takes 63 us with three, 65 with four, 71 with five, of cuBLAS 66
-   (float32, H200). */
+/* Returns how many blocks saturate the reference device: 5 per SM by rows, 3 by columns. 1 x 8192 x 8192
+   takes 63 us with 3, 65 with 4, 71 with 5, and 66 in cuBLAS (float32, H200). */
 static uint64_t wanted_blocks(bool rows) {
     return (uint64_t)gr_reference_device.multiprocessors * (rows ? 5 : 3);
 }
 
-/* Divides the products of a result so that `blocks` become enough. */
+/* Split-K: chooses slices so that `blocks` blocks per slice saturate the device. */
 static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows) {
     const uint64_t max_slices = gr_ceil_div(params->length, MIN_SLICE),
                    slices_wanted = wanted_blocks(rows) / blocks;
     uint64_t slices = slices_wanted < max_slices ? slices_wanted : max_slices;
     slices = slices > 0 ? slices : 1;
-    /* Whole vectors of 16 bytes, so that all parts begin as the first one does. */
+    /* A multiple of 16 bytes, so that all slices have the alignment of the first. */
     params->slice_length = gr_ceil_div(gr_ceil_div(params->length, slices), COLUMN_BYTES) * COLUMN_BYTES;
     params->slices = params->slice_length > 0 ? gr_ceil_div(params->length, params->slice_length) : 1;
 }
@@ -75,24 +75,24 @@ gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_
     lines matrix = orient(self);
     uint32_t of_matrix = self->n == 1 ? operands->a : operands->b,
              of_vector = self->n == 1 ? operands->b : operands->a;
-    if (matrix.side.column != 1 && matrix.length > 1) {
+    if (matrix.view.column != 1 && matrix.length > 1) {
         const gr_matmul_shape shape = {matrix.count, matrix.length, matrix.length};
         const gr_status status =
-            gr_matmul_pack_operand(&matrix.side, &shape, self->stack, item_bytes, &of_matrix, program, error);
+            gr_matmul_pack_operand(&matrix.view, &shape, self->stack, item_bytes, &of_matrix, program, error);
         if (status != GR_OK)
             return status;
     }
     gr_matmul_gemv_params params = {
         .results = matrix.rows ? matrix.count : matrix.length,
         .length = self->k,
-        .line_stride = matrix.side.row,
+        .line_stride = matrix.view.row,
         .vector_stride = matrix.vector_stride,
         .pairs = gr_matmul_stack_count(self->stack),
     };
     memcpy(params.stack, self->stack, sizeof params.stack);
-    memcpy(params.matrix_stack, matrix.side.stack, sizeof params.matrix_stack);
+    memcpy(params.matrix_stack, matrix.view.stack, sizeof params.matrix_stack);
     memcpy(params.vector_stack, matrix.vector_stack, sizeof params.vector_stack);
-    /* A warp a row where there is little to do in one; else a block, of which more come and go. */
+    /* A warp per row if rows are short, else a block per row. */
     const bool warps = self->k < LONG_ROW;
     params.threads_per_result = warps ? WARP : GR_MATMUL_THREADS;
     const uint64_t columns = COLUMN_BYTES / item_bytes < COLUMNS ? COLUMN_BYTES / item_bytes : COLUMNS;

@@ -1,4 +1,6 @@
-/* Products of matrices: the rows of rungs.def, and the program of a call. */
+/* Matrix multiplication (batched GEMM): the table of rungs (rungs.def), the description of one call, its run,
+   and functions by which other planners append a product to their program (im2col and Winograd in csrc/conv).
+ */
 #ifndef GR_MATMUL_MATMUL_H
 #define GR_MATMUL_MATMUL_H
 
@@ -7,6 +9,9 @@
 #include "program/program.h"
 #include "rungs/rung.h"
 
+/* ---- rungs ---- */
+
+/* The dtypes of a rung; rungs.def says which these are. */
 typedef enum gr_matmul_set {
     GR_MATMUL_FOUR,
     GR_MATMUL_F32,
@@ -17,9 +22,11 @@ typedef enum gr_matmul_set {
     GR_MATMUL_LIBRARY,
     GR_MATMUL_SETS
 } gr_matmul_set;
+
+/* TILES: one thread block per tile of C; PERSISTENT: at most one block per SM, which loops over tiles. */
 typedef enum gr_matmul_blocks { GR_MATMUL_TILES, GR_MATMUL_PERSISTENT } gr_matmul_blocks;
 
-/* How products of float32 are made; the first is the default. */
+/* How float32 is multiplied; rungs.def says what each means. The first is the default. */
 typedef enum gr_precision {
     GR_PRECISION_IEEE,
     GR_PRECISION_TF32,
@@ -35,83 +42,80 @@ typedef struct gr_matmul_variant {
     gr_rung rung;
     gr_matmul_set dtypes;
     gr_precision precision;
-    uint32_t rows, columns; /* of the tile of C that a block makes */
-    uint32_t threads;       /* of a block */
+    uint32_t rows, columns; /* of the tile of C per thread block; 0: tiles.def has the tile shapes */
+    uint32_t threads;       /* per block, at most */
     uint32_t shared;        /* bytes of dynamic shared memory */
     gr_matmul_blocks blocks;
-    uint32_t cluster;             /* blocks of one, whose tiles lie below one another */
-    uint32_t a_box, b_box, c_box; /* rows of the boxes of tensor maps, 0 for none */
+    uint32_t cluster; /* thread blocks per cluster, whose tiles are neighbours along m */
+    uint32_t a_box, b_box,
+        c_box; /* rows of the TMA boxes; a_box 0: loads by addresses; c_box 0: C stored so */
 } gr_matmul_variant;
 
 extern const gr_matmul_variant gr_matmul_variants[];
 extern const size_t gr_matmul_variant_count;
 
-/* Whether its PTX is for its compute capability alone: that of wgmma is, to which tensor maps belong. */
+/* Returns whether the PTX of the rung runs on one compute capability alone (sm_90a: wgmma, and so TMA here).
+ */
 static inline bool gr_matmul_is_arch_specific(const gr_matmul_variant *variant) {
     return variant->a_box > 0;
 }
 
-/* GR_ERR_VALUE where the device cannot run it. */
-gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info *info, gr_error *error);
-
-/* GR_ERR_VALUE lists the names. */
+/* Finds a rung by name; GR_ERR_VALUE lists the names. */
 gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error);
-/* Whether it has kernels for elements of this dtype. */
 bool gr_matmul_supports_dtype(const gr_matmul_variant *variant, gr_dtype dtype);
-
-/* Whether it makes products of float32 so. */
 bool gr_matmul_supports_precision(const gr_matmul_variant *variant, gr_precision precision);
 
-/* A matrix or a stack of them; strides in elements. */
+/* ---- a call ---- */
+
+/* The memory layout of A or B: a matrix or a stack of them. Strides are in elements. */
 typedef struct gr_matmul_view {
-    int64_t row, column;             /* from a row to the next, from an element of a row to the next */
-    int64_t stack[GR_MATMUL_STACKS]; /* from a matrix to the next, 0 where it is taken again */
-    bool aligned;                    /* the first element lies on a boundary of 16 bytes */
+    int64_t row, column;             /* strides between rows and within a row */
+    int64_t stack[GR_MATMUL_STACKS]; /* strides between matrices; 0 for a broadcast dimension */
+    bool aligned;                    /* the first element is 16-byte aligned */
 } gr_matmul_view;
 
-/* C = A B: A, of m rows and k columns, is input 0, B, of k rows and n columns, input 1. C lies in C order. */
+/* C = A B, where A (m x k) is input 0 and B (k x n) is input 1. C is in C order. */
 typedef struct gr_matmul {
-    const gr_matmul_variant *variant; /* NULL: the best one for this precision */
+    const gr_matmul_variant *variant; /* NULL: the fastest for this precision */
     gr_precision precision;
     gr_dtype dtype;
     uint64_t m, n, k;
-    uint64_t stack[GR_MATMUL_STACKS]; /* lengths, the fastest first; 1 where there is none */
+    uint64_t stack[GR_MATMUL_STACKS]; /* lengths of the batch dimensions, the fastest first; 1 if unused */
     gr_matmul_view a, b;
-    bool out_aligned;            /* C begins on a boundary of 16 bytes */
-    bool needs_temporary_output; /* C is put together elsewhere and copied, as it overlaps with A or B */
+    bool out_aligned;            /* C is 16-byte aligned */
+    bool needs_temporary_output; /* C overlaps A or B: compute in a temporary, then copy */
 } gr_matmul;
 
-/* How many elements C has. */
+/* Returns the number of elements of C. */
 uint64_t gr_matmul_output_count(const gr_matmul *self);
 
-/* The program of a product that has results: a pure function of its arguments. Sides that the rung does not
-   take as they lie are copied first. */
-gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
-                         gr_error *error);
+/* Plans and runs a product; does nothing if C is empty. */
+gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error);
 
-/* For programs that a product is a part of, which say where its matrices are. */
+/* ---- products within other programs ---- */
+
+/* Buffers of the program. */
 typedef struct gr_matmul_operands {
     uint32_t a, b, c;
 } gr_matmul_operands;
 
+/* Appends the launches of a product, and copies of operands whose layout the kernel does not take. */
 gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
                            const gr_matmul_operands *operands, gr_program *program, gr_error *error);
 
-/* Has a side copied to memory of the program, which takes the place of *buffer, `pitch` elements from one row
-   to the next; what is taken again is copied once. */
+/* The shape of a packed copy; `pitch` is its row stride in elements. */
 typedef struct gr_matmul_shape {
     uint64_t rows, columns, pitch;
 } gr_matmul_shape;
 
-gr_status gr_matmul_pack_operand(gr_matmul_view *side, const gr_matmul_shape *shape, const uint64_t *stack,
+/* Appends a copy of an operand to a temporary with contiguous rows; *view and *buffer then describe the copy.
+   Broadcast dimensions are copied once. */
+gr_status gr_matmul_pack_operand(gr_matmul_view *view, const gr_matmul_shape *shape, const uint64_t *stack,
                                  size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
 
-/* Appends a copy of the result, which lies in memory of the program, to the output. */
+/* Appends a copy of C from a temporary to the output. */
 gr_status gr_matmul_copy_output(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
                                 gr_program *program, gr_error *error);
-
-/* Nothing is done where there are no results. */
-gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
-                        const gr_interrupt *interrupt, gr_error *error);
 
 #endif

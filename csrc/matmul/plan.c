@@ -1,3 +1,6 @@
+/* Plans a matrix multiplication: chooses the rung (named by the caller, or the newest that the device runs),
+   its tiling, copies operands whose layout it does not take, and appends the launches to a program. Runs that
+   program. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -5,25 +8,22 @@
 
 #include "base/limits.h"
 #include "executor/executor.h"
-#include "matmul/common.h"
 #include "matmul/cublas.h"
-#include "matmul/gemv.h"
-#include "matmul/tensor_maps.h"
-#include "matmul/tiles.h"
+#include "matmul/internal.h"
 
 enum {
-    /* Products with an element, from which on a copy of a side pays that lies by rows. On an H200 3000 x 3001
-       x 500 takes 215 us with one and 221 without, 1000 x 1001 x 1002 57 and 55. */
+    /* Uses of each element from which on a packed copy of an operand pays. On an H200 3000 x 3001 x 500 takes
+       215 us with a copy and 221 without, 1000 x 1001 x 1002 57 and 55. */
     REUSE = 2048,
-    VEC4 = 4, /* elements of float32 in 16 bytes */
+    VEC4 = 4, /* float32 per 16 bytes */
 };
 
-/* The elements of a row must lie side by side: strides that are never taken may be anything. */
-static bool is_packed(const gr_matmul_view *side, uint64_t columns) {
-    return side->column == 1 || columns <= 1;
+/* Returns whether rows are contiguous. The stride of a dimension of length 1 does not matter. */
+static bool is_packed(const gr_matmul_view *view, uint64_t columns) {
+    return view->column == 1 || columns <= 1;
 }
 
-gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info *info, gr_error *error) {
+static gr_status check(const gr_matmul_variant *variant, const gr_device_info *info, gr_error *error) {
     const gr_rung *rung = &variant->rung;
     const gr_status status = gr_rung_check(rung, info, error);
     if (status != GR_OK)
@@ -41,15 +41,15 @@ gr_status gr_matmul_check(const gr_matmul_variant *variant, const gr_device_info
     return GR_OK;
 }
 
-/* Whether the device runs a rung, for this precision and dtype. */
+/* Returns whether `auto` may take a rung for this precision and dtype on this device. */
 static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dtype dtype,
                  const gr_device_info *info) {
     gr_error ignored;
     const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
-    const uint64_t max_coordinate = INT32_MAX / 2; /* of coordinates, of which a complex number takes two */
+    const uint64_t max_coordinate = INT32_MAX / 2; /* limit of TMA coordinates; a complex number takes two */
     const bool mapped = variant->a_box == 0 || (k > 0 && k <= max_coordinate && longest <= max_coordinate);
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&
-           gr_matmul_supports_dtype(variant, dtype) && gr_matmul_check(variant, info, &ignored) == GR_OK;
+           gr_matmul_supports_dtype(variant, dtype) && check(variant, info, &ignored) == GR_OK;
 }
 
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
@@ -58,14 +58,15 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
     return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1};
 }
 
-/* The best rung, or none: the kernel for all other dtypes. GR_ERR_VALUE where no rung has the precision. */
+/* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no
+   rung has the precision. */
 static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                         gr_matmul_tiling *out, gr_error *error) {
     for (size_t i = gr_matmul_variant_count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         if (!fits(variant, self, dtype, info))
             continue;
-        /* The last of those that have tiles asks most of the device: it has all of them to choose from. */
+        /* m10 needs the newest device, so that where it fits every tile shape of tiles.def is a candidate. */
         *out = variant->rows == 0 ? gr_matmul_choose_tiling(self, NULL) : tiling_of(self, variant);
         return GR_OK;
     }
@@ -76,43 +77,43 @@ static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_i
                          gr_precisions[self->precision], gr_dtypes[dtype].numpy_name, info->name);
 }
 
-/* Integers without a sign wrap as those with one. */
+/* Unsigned integers wrap like signed ones and use their kernels. */
 static gr_dtype kernel_dtype(gr_dtype dtype) {
     return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
 }
 
-/* A side of a product. */
+/* An operand and how the kernel reads it. */
 typedef struct operand {
-    gr_matmul_view side;
+    gr_matmul_view view;
     uint64_t rows, columns;
-    uint64_t reuse; /* that each element serves */
+    uint64_t reuse; /* of each element: n for A, m for B */
     bool is_b;
-    bool padded_to_16_bytes; /* rows may be read as far as the next boundary of 16 bytes */
+    bool padded_to_16_bytes; /* rows are padded, so that 16-byte loads may read beyond their last element */
     uint32_t buffer;
 } operand;
 
-/* Whether it lies as a kernel that has tiles takes it without checks: by rows, of which those of B are copied
-   16 bytes at once. */
+/* Returns whether the kernel of a tile needs no checks of this operand: rows are contiguous and those of B,
+   which are copied by 16 bytes, are aligned. */
 static bool is_row_major(const operand *of) {
-    const gr_matmul_view *side = &of->side;
-    return is_packed(side, of->columns) && (!of->is_b || (side->aligned && side->row % VEC4 == 0));
+    const gr_matmul_view *view = &of->view;
+    return is_packed(view, of->columns) && (!of->is_b || (view->aligned && view->row % VEC4 == 0));
 }
 
-/* Whether the entry of a rung with tiles takes both sides that checks nothing. */
+/* Returns whether the kernel without checks can compute the product, instead of the one named `_any`. */
 static bool needs_no_checks(const gr_matmul *self, const operand *a, const operand *b,
                             const gr_matmul_tiling *tiling) {
     bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_TILE_K &&
-                 a->side.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
+                 a->view.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        plain = plain && b->side.stack[d] % VEC4 == 0;
+        plain = plain && b->view.stack[d] % VEC4 == 0;
     return plain;
 }
 
-/* Appends the product of sides that lie as the kernel takes them. */
+/* Appends the product of operands that the kernel takes. */
 static gr_status multiply(const gr_matmul *self, const operand *of_a, const operand *of_b,
                           const gr_matmul_tiling *tiling, gr_dtype dtype, uint32_t out, gr_program *program,
                           gr_error *error) {
-    const gr_matmul_view *a = &of_a->side, *b = &of_b->side;
+    const gr_matmul_view *a = &of_a->view, *b = &of_b->view;
     const gr_matmul_variant *variant = tiling->variant;
     const uint64_t results = gr_matmul_output_count(self);
     gr_matmul_params params = {
@@ -145,7 +146,7 @@ static gr_status multiply(const gr_matmul *self, const operand *of_a, const oper
     char form[24] = "";
     const char *how =
         gr_matmul_has_tiles(variant) && !needs_no_checks(self, of_a, of_b, tiling) ? "_any" : "";
-    if (variant != NULL && variant->rows == 0) /* entries for each of its tiles */
+    if (variant != NULL && variant->rows == 0) /* a kernel for each tile shape */
         snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "%s", tiling->rows, tiling->columns, how);
     else
         snprintf(form, sizeof form, "%s", how);
@@ -159,32 +160,32 @@ static gr_status multiply(const gr_matmul *self, const operand *of_a, const oper
                : status;
 }
 
-/* Has a side copied unless the kernel takes it as it lies. */
+/* Appends a packed copy of an operand unless the kernel takes its layout. */
 static gr_status prepare(operand *of, const gr_matmul *self, const gr_matmul_variant *variant,
                          gr_program *program, gr_error *error) {
-    gr_matmul_view *side = &of->side;
+    gr_matmul_view *view = &of->view;
     const bool by_tma = variant != NULL && variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
     const bool is_split = by_tma && variant->precision == GR_PRECISION_F16X3;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const uint64_t pitch = by_tma || tiled ? gr_matmul_padded_row(of->columns, item_bytes) : of->columns;
     const gr_matmul_shape shape = {of->rows, of->columns, pitch};
     if (by_tma && of->rows == 1)
-        side->row = (int64_t)pitch; /* it is never taken */
-    const bool is_supported = is_split ? gr_matmul_f16x3_supports(side, of->columns)
-                              : by_tma ? gr_matmul_tma_supports(side, of->columns, item_bytes)
+        view->row = (int64_t)pitch; /* the stride of a single row does not matter */
+    const bool is_supported = is_split ? gr_matmul_f16x3_supports(view, of->columns)
+                              : by_tma ? gr_matmul_tma_supports(view, of->columns, item_bytes)
                               : tiled  ? of->reuse < REUSE || is_row_major(of)
-                                       : is_packed(side, of->columns);
+                                       : is_packed(view, of->columns);
     if (is_supported || self->k == 0)
         return GR_OK;
     of->padded_to_16_bytes = true;
-    return gr_matmul_pack_operand(side, &shape, self->stack, item_bytes, &of->buffer, program, error);
+    return gr_matmul_pack_operand(view, &shape, self->stack, item_bytes, &of->buffer, program, error);
 }
 
 static bool is_library(const gr_matmul_variant *variant) {
     return variant != NULL && variant->rung.entry == GR_ENTRY_LIBRARY;
 }
 
-/* The product by a kernel that makes tiles of C, which wants the rows of both sides side by side. */
+/* Appends a product that is not a GEMV: by cuBLAS, or by a kernel that computes tiles of C. */
 static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
                             const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
     operand a = {self->a, self->m, self->k, self->n, false, false, operands->a};
@@ -193,7 +194,7 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     gr_status status = GR_OK;
     gr_matmul plain = *self;
     if (self->k == 0)
-        plain.precision = GR_PRECISION_IEEE; /* all are zeros, whatever makes them */
+        plain.precision = GR_PRECISION_IEEE; /* C is 0, whatever kernel writes it */
     if (is_library(self->variant) && self->k > 0)
         return gr_cublas_plan(self, operands, program, error);
     if (self->variant == NULL || (self->k == 0 && (self->variant->a_box > 0 || is_library(self->variant))))
@@ -211,7 +212,7 @@ static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_devi
     if (variant == NULL || variant->a_box == 0)
         return multiply(self, &a, &b, &tiling, dtype, operands->c, program, error);
     const gr_matmul_operands copied = {a.buffer, b.buffer, operands->c};
-    return gr_matmul_tma(self, &a.side, &b.side, variant, &copied, program, error);
+    return gr_matmul_tma(self, &a.view, &b.view, variant, &copied, program, error);
 }
 
 gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
@@ -221,8 +222,8 @@ gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
                                         : plan_tiles(self, dtype, info, operands, program, error);
 }
 
-gr_status gr_matmul_plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
-                         gr_error *error) {
+static gr_status plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
+                      gr_error *error) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     gr_program_begin(program);
     const size_t bytes = (size_t)gr_matmul_output_count(self) * item_bytes;
@@ -247,9 +248,9 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
     if (program == NULL)
         return GR_ERR_MEMORY;
     if (self->variant != NULL)
-        status = gr_matmul_check(self->variant, &device->backend->info, error);
+        status = check(self->variant, &device->backend->info, error);
     if (status == GR_OK)
-        status = gr_matmul_plan(self, &device->backend->info, program, error);
+        status = plan(self, &device->backend->info, program, error);
     if (status == GR_OK && is_library(self->variant))
         status = gr_cublas_complete(device, program, error);
     if (status == GR_OK)

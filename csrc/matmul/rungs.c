@@ -1,3 +1,4 @@
+/* The table of rungs of the ladder of matrix multiplications, from rungs.def, and the names of precisions. */
 #include <string.h>
 
 #include "matmul/matmul.h"
@@ -39,11 +40,11 @@ bool gr_precision_find(const char *name, gr_precision *out) {
 const size_t gr_matmul_variant_count = sizeof gr_matmul_variants / sizeof gr_matmul_variants[0];
 
 gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error) {
-    size_t place;
+    size_t row;
     const gr_status status = gr_rung_find(gr_matmul_variants, sizeof gr_matmul_variants[0],
-                                          gr_matmul_variant_count, name, " of matmul", &place, error);
+                                          gr_matmul_variant_count, name, " of matmul", &row, error);
     if (status == GR_OK)
-        *out = &gr_matmul_variants[place];
+        *out = &gr_matmul_variants[row];
     return status;
 }
 

@@ -1,14 +1,19 @@
-/* Products whose tiles the copy engine brings: operands are described to it by tensor maps. */
+/* Kernels that load tiles by TMA (t1 to t5): encodes operands as tensor maps (CUtensorMap) of three
+   dimensions, appends the split of float32 into two float16 (F16X3), chooses smaller tiles and split-K for
+   small products, and appends the product. */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/limits.h"
-#include "matmul/tensor_maps.h"
+#include "matmul/internal.h"
 
-enum { BOX_BYTES = 128, ALIGNMENT = 16 }; /* of a row of a box; of addresses and of strides */
+enum {
+    BOX_BYTES = 128, /* per row of a box: the span of the 128-byte swizzle */
+    ALIGNMENT = 16,  /* bytes, of addresses and strides, as TMA requires */
+};
 
-/* The matrices of a side as one dimension: how many steps of `unit` elements each dimension of the stack
-   goes, which takes the place of its strides. */
+/* The matrices of an operand as one dimension of a tensor map: `unit` is the greatest common divisor of the
+   batch strides, in elements; `count` the matrices at multiples of it. */
 typedef struct matrices {
     uint64_t unit, count;
 } matrices;
@@ -22,30 +27,30 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
     return a;
 }
 
-static matrices count_matrices(const gr_matmul_view *side, const uint64_t *stack, int64_t *strides) {
+static matrices count_matrices(const gr_matmul_view *view, const uint64_t *stack, int64_t *strides) {
     matrices found = {.unit = 0, .count = 1};
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        found.unit = gcd(found.unit, (uint64_t)side->stack[d]);
+        found.unit = gcd(found.unit, (uint64_t)view->stack[d]);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
-        strides[d] = found.unit == 0 ? 0 : (int64_t)((uint64_t)side->stack[d] / found.unit);
+        strides[d] = found.unit == 0 ? 0 : (int64_t)((uint64_t)view->stack[d] / found.unit);
         found.count += (uint64_t)strides[d] * (stack[d] - 1);
     }
     return found;
 }
 
-bool gr_matmul_tma_supports(const gr_matmul_view *side, uint64_t columns, size_t item_bytes) {
+bool gr_matmul_tma_supports(const gr_matmul_view *view, uint64_t columns, size_t item_bytes) {
     const int64_t each = ALIGNMENT / (int64_t)item_bytes;
     bool good =
-        side->aligned && (side->column == 1 || columns <= 1) && side->row > 0 && side->row % each == 0;
+        view->aligned && (view->column == 1 || columns <= 1) && view->row > 0 && view->row % each == 0;
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        good = good && side->stack[d] >= 0 && side->stack[d] % each == 0;
+        good = good && view->stack[d] >= 0 && view->stack[d] % each == 0;
     return good;
 }
 
-bool gr_matmul_f16x3_supports(const gr_matmul_view *side, uint64_t columns) {
-    bool good = side->column == 1 || columns <= 1;
+bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns) {
+    bool good = view->column == 1 || columns <= 1;
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        good = good && side->stack[d] >= 0;
+        good = good && view->stack[d] >= 0;
     return good;
 }
 
@@ -58,12 +63,12 @@ static gr_tensor_type type_of(gr_dtype dtype, gr_precision precision) {
         return GR_TENSOR_F16;
     if (dtype == GR_DTYPE_bf16)
         return GR_TENSOR_BF16;
-    if (dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128) /* which has two in an element */
+    if (dtype == GR_DTYPE_f64 || dtype == GR_DTYPE_c128) /* a complex128 counts as two */
         return GR_TENSOR_F64;
     return precision == GR_PRECISION_TF32 ? GR_TENSOR_TF32 : GR_TENSOR_F32;
 }
 
-/* A map of `count` matrices, `apart` elements from one to the next. */
+/* Returns a tensor map of `count` matrices at a stride of `matrix_stride` elements. */
 static gr_tensor tensor_of(uint64_t rows, uint64_t columns, int64_t row, uint64_t count,
                            uint64_t matrix_stride, uint32_t box_rows, size_t item_bytes,
                            gr_tensor_type type) {
@@ -78,13 +83,13 @@ static gr_tensor tensor_of(uint64_t rows, uint64_t columns, int64_t row, uint64_
     };
 }
 
-/* Whether the engine can store to C as it lies. */
+/* Returns whether TMA can store C. */
 static bool stores_c_by_tma(const gr_matmul *self, const gr_matmul_variant *variant, size_t item_bytes) {
     return variant->c_box > 0 && (self->out_aligned || self->needs_temporary_output) &&
            self->n * item_bytes % ALIGNMENT == 0;
 }
 
-/* Where the tiles of a side come from: it itself, or the float16 that it is parted into. */
+/* What tiles of an operand are loaded from: the operand, or the two float16 that it is split into. */
 typedef struct tile_source {
     uint32_t buffer, scales;
     gr_tensor tensor;
@@ -105,14 +110,14 @@ static gr_status launch_split(const char *entry, const gr_matmul_split_params *p
     return gr_matmul_set_grid(step, blocks, params->matrices, GR_MATMUL_THREADS, error);
 }
 
-/* Appends the kernels that part a side, whose rows or columns have a scale each. */
-static gr_status split(const gr_matmul_view *side, const matrices *of, uint64_t rows, uint64_t columns,
+/* Appends the kernels that split an operand, with one scale per row (A) or per column (B). */
+static gr_status split(const gr_matmul_view *view, const matrices *of, uint64_t rows, uint64_t columns,
                        bool by_row, uint32_t box_rows, tile_source *at, gr_program *program,
                        gr_error *error) {
     enum { HALF = 2, SPLIT_COLUMNS = 2 * GR_MATMUL_THREADS, ROWS = GR_MATMUL_THREADS / 32 };
     const gr_matmul_split_params params = {.rows = rows,
                                            .columns = columns,
-                                           .row = side->row,
+                                           .row = view->row,
                                            .matrix = (int64_t)of->unit,
                                            .pitch = gr_matmul_padded_row(columns, HALF),
                                            .matrices = of->count};
@@ -139,18 +144,18 @@ static gr_status split(const gr_matmul_view *side, const matrices *of, uint64_t 
                               program, error);
 }
 
-/* Entries of rungs for small products, whose tiles are smaller, of elements of so many bytes. The one is
-   taken of which the waves of tiles, each of which takes `percent` of the time of the rung's, and `start`
-   more, are over first (H200: 1024^3 in bfloat16 takes 6.3 us in place of 13.1, in TF32 12.2 in place
-   of 27.2, in float64 41.9 in place of 73.8; 256^3 in float64 3.7 in place of 21.5). Those of `slices` take k
-   in that many at most. */
+/* Kernels with smaller tiles, for small products. A wave of tiles takes `percent` of the time of a wave of
+   the rung's own tiles, and the product `start` percent more; the kernel with the smallest estimate is chosen
+   (H200: 1024^3 in bfloat16 takes 6.3 us instead of 13.1, in TF32 12.2 instead of 27.2, in float64 41.9
+   instead of 73.8; 256^3 in float64 3.7 instead of 21.5). `slices` is the maximum of split-K slices, `shared`
+   is in bytes. */
 typedef struct small_tile {
     const char *rung, *entry;
     size_t item_bytes;
     uint32_t rows, columns, shared, a_box, percent, start, slices;
 } small_tile;
 
-/* How a product is made: NULL for the rung's own tiles. */
+/* The chosen kernel: `small` is NULL for the rung's own tiles. */
 typedef struct choice {
     const small_tile *small;
     uint32_t slices;
@@ -162,17 +167,17 @@ static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t colum
                        gr_reference_device.multiprocessors);
 }
 
-/* In percent of the time that the rung's tile takes. A sum of slices takes as long as a SUM of products along
-   k. */
+/* Returns the estimated time in percent of a wave of the rung's own tiles. Adding up slices costs as much as
+   ADD_SLICES elements along k. */
 static double cost(const gr_matmul *self, const small_tile *of, uint32_t slices) {
     enum { ADD_SLICES = 50 };
     const double waves = (double)count_waves(self, of->rows, of->columns, slices);
     return waves * of->percent / slices + of->start + (slices > 1 ? 100.0 * ADD_SLICES / (double)self->k : 0);
 }
 
-/* `columns` of the rung's own tiles. */
+/* `columns`: the width of the rung's own tiles. */
 static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t columns) {
-    enum { MIN_SLICE_K = 256 }; /* products along k that are worth a slice */
+    enum { MIN_SLICE_K = 256 }; /* minimum of k per slice */
     static const small_tile all[] = {
         {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0, 1},
         {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15, 1},
@@ -200,7 +205,7 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
     return best;
 }
 
-/* Appends the product by the entries of this name; *variant has the sizes of their tiles. */
+/* Appends the product by the kernels named `entry`; *variant has the sizes of their tiles. */
 static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
                           const gr_matmul_variant *variant, const char *entry, uint32_t slices,
                           const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
@@ -266,7 +271,7 @@ gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr
                         gr_program *program, gr_error *error) {
     gr_matmul_variant shape = *variant;
     if (self->dtype == GR_DTYPE_c128)
-        shape.columns /= 2; /* they take twice the room */
+        shape.columns /= 2; /* a complex128 takes twice the shared memory */
     const choice how =
         self->variant == NULL ? choose_small_tile(self, variant, shape.columns) : (choice){NULL, 1};
     if (how.small != NULL) {

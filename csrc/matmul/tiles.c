@@ -1,21 +1,22 @@
-#include "matmul/tiles.h"
-
+/* The tile shapes of m9 and m10 (tiles.def) and their cost model, which also chooses how to split k: by
+   blocks of a cluster, or by slices of the grid with a second kernel that adds up. */
 #include <string.h>
 
 #include "base/limits.h"
+#include "matmul/internal.h"
 
 enum {
     RATES = 4,
     MAX_SLICES = 256,
-    MIN_STEPS = 4, /* steps, below which a slice is not worth its sum */
+    MIN_STEPS = 4, /* minimum of k-tiles per slice */
 };
 
 typedef struct shape {
     const char *rung;
     gr_dtype dtype;
     uint32_t rows, columns, threads, blocks_per_sm;
-    uint32_t overhead;       /* cycles of a wave that are not for products */
-    uint32_t percent[RATES]; /* with 1, 2, 4, 8 blocks a multiprocessor */
+    uint32_t overhead;       /* cycles per wave without multiply-adds: prologue and epilogue */
+    uint32_t percent[RATES]; /* of the peak rate, with 1, 2, 4 and 8 blocks per SM */
 } shape;
 
 static const shape shapes[] = {
@@ -26,7 +27,7 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* How k is divided. */
+/* How k is split. */
 typedef struct division {
     uint32_t cluster, slices;
 } division;
@@ -36,7 +37,7 @@ static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
            gr_ceil_div(self->n, of->columns);
 }
 
-/* The cycles that blocks take which a multiprocessor has at once, with so many products for each lane. */
+/* Returns the cycles of `blocks` resident blocks per SM with `products` multiply-adds per lane. */
 static double wave(const shape *of, uint64_t blocks, double products) {
     int rate = 0;
     while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
@@ -44,10 +45,10 @@ static double wave(const shape *of, uint64_t blocks, double products) {
     return blocks == 0 ? 0 : (double)blocks * 100 / of->percent[rate] * products + of->overhead;
 }
 
-/* How long it takes, in cycles, if a multiprocessor gets so many blocks. To bring parts together costs SPLIT
-   for each time that they double and something for each element, and another kernel that adds up slices SUM
-   (64 x 64 x 65536 takes 25.6 us in 128 slices, of cuBLAS 30.4). Slices have their elements from memory, so
-   that a multiprocessor with a single block waits for them. */
+/* Returns the estimated cycles with `blocks` blocks per SM. The reduction in a cluster costs CLUSTER_SUM per
+   doubling and a term per element; the kernel that adds up slices costs SLICE_SUM and a term per element (64
+   x 64 x 65536 takes 25.6 us in 128 slices, 30.4 in cuBLAS; H200). Slices read from device memory, so that an
+   SM with a single block stalls. */
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { CLUSTER_SUM = 740, SLICE_SUM = 5000, LANES = 128 };
     const double weight = of->dtype == GR_DTYPE_c64 ? 4 : 1;
@@ -63,8 +64,8 @@ static double duration(const shape *of, uint64_t blocks, uint64_t steps, divisio
     return waves + combine;
 }
 
-/* Whether it is worth looking at: each part has a step, and clusters leave room for one another. Slices are
-   for few tiles, have steps enough, and blocks of their own. */
+/* Returns whether a split is a candidate. In a cluster each block needs a k-tile, and clusters must fit next
+   to each other. Slices need few tiles, enough k-tiles each, and no cluster. */
 static bool is_sensible(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     if (by.slices > 1)
         return by.cluster == 1 && blocks <= of->blocks_per_sm && by.slices * MIN_STEPS <= steps;

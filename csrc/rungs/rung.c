@@ -1,9 +1,10 @@
+/* The search of a rung by name, and its check against a device. */
 #include "rungs/rung.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { ALL_DEVICES = 75 }; /* of a rung that runs on every device */
+enum { ALL_DEVICES = 75 }; /* compute capability of rungs that run on every supported device */
 
 gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_error *error) {
     if (rung->backends == GR_BACKENDS_CUDA && info->kind != GR_DEVICE_CUDA)

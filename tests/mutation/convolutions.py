@@ -14,7 +14,7 @@ TWELVE = "cuda_kernels/include/conv_twelve.cuh"
 INCLUDE = "cuda_kernels/include/conv.cuh"
 IM2COL = "csrc/conv/im2col.c"
 PLAN = "csrc/conv/plan.c"
-OF_ASYNC_GEMM = "csrc/conv/implicit_gemm_async.c"
+OF_IMPLICIT_GEMM = "csrc/conv/implicit_gemm.c"
 TAPS = KERNELS + "c8_taps.cu"
 OF_TMA_GEMM = "csrc/conv/implicit_gemm_tma.c"
 OF_TMA_BOXES = "csrc/conv/tma_boxes.c"
@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "the ring's tiles by floor: the last pixels are lost",
-        OF_ASYNC_GEMM,
+        OF_IMPLICIT_GEMM,
         "count_tiles",
         "gr_ceil_div(self->batch * self->height.out * self->width.out, of->pixels)",
         "(self->batch * self->height.out * self->width.out / of->pixels)",
@@ -286,7 +286,7 @@ MUTANTS = (
     Mutant(
         "a result may overlap with x",
         PLAN,
-        "gr_conv_plan",
+        "plan",
         ".out = needs_temporary_output ?",
         ".out = needs_temporary_output && 0 ?",
         PLACES,

@@ -1,15 +1,37 @@
-#include "conv/implicit_gemm_async.h"
-
+/* Implicit GEMM on CUDA cores: the convolution is the product of the im2col matrix (a line per pixel, a
+   column per tap and channel) and the filters, but that matrix never exists in memory: thread blocks gather
+   its tiles from x. Two kernels: c2, and c2_ring, which gathers by cp.async into a pipeline of shared-memory
+   stages and multiplies in the order of m9. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "conv/direct.h"
+#include "conv/internal.h"
 
-enum { RATES = 4, MIN_FILTERS = 32 /* filters of a block */ };
+/* ---- c2 ---- */
 
-/* Pixels and filters of a block, its threads, how many a multiprocessor has room for, and percent of its
-   multiply-adds that they do, being one, two, four or eight (as in matmul/tiles.def). */
+gr_status gr_conv_implicit_gemm(const gr_conv *self, const gr_conv_variant *variant,
+                                const gr_device_info *info, const gr_conv_operands *operands,
+                                gr_program *program, gr_error *error) {
+    enum { PIXELS = 128, FILTERS = 32, WARP_FILTERS = 4, WARP = 32 };
+    (void)info;
+    gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
+                                   .filter_tiles = gr_ceil_div(self->filters, FILTERS)};
+    params.filters =
+        gr_ceil_div(gr_ceil_div(self->filters, params.filter_tiles), WARP_FILTERS) * WARP_FILTERS;
+    const uint64_t pixels = self->batch * self->height.out * self->width.out;
+    gr_step *step = gr_conv_launch(self, variant, self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw", &params,
+                                   sizeof params, operands, program);
+    return gr_conv_set_grid(step, params.filter_tiles * self->groups * gr_ceil_div(pixels, PIXELS), 1, 1,
+                            (uint32_t)(params.filters / WARP_FILTERS * WARP), error);
+}
+
+/* ---- c2_ring ---- */
+
+enum { RATES = 4, MIN_FILTERS = 32 /* per block */ };
+
+/* A tile shape. `percent` is the share of the multiply-adds of an SM that 1, 2, 4 or 8 resident blocks reach
+   (measured on an H200, as in matmul/tiles.def). */
 typedef struct shape {
     uint32_t pixels, filters, threads, blocks_per_sm, percent[RATES];
 } shape;
@@ -26,7 +48,7 @@ static uint64_t count_tiles(const gr_conv *self, const shape *of) {
            gr_ceil_div(self->filters, of->filters) * self->groups;
 }
 
-/* Of blocks that a multiprocessor has at once, in units of one that had it all for itself. */
+/* Returns the time of `blocks` resident blocks, in units of one block at the full rate of an SM. */
 static double wave(const shape *of, uint64_t blocks) {
     int rate = 0;
     while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
@@ -34,6 +56,7 @@ static double wave(const shape *of, uint64_t blocks) {
     return (double)blocks * 100 / of->percent[rate];
 }
 
+/* Returns the estimated microseconds with a tile shape. */
 static double time_of(const gr_conv *self, const shape *of) {
     const double cycles_per_us = 1755, lanes = 128;
     const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
@@ -52,30 +75,31 @@ static const shape *best(const gr_conv *self) {
 }
 
 bool gr_conv_implicit_gemm_async_supports(const gr_conv *self, const gr_conv_variant *variant) {
-    return gr_conv_fits_32_bits(self, variant) && self->batch * self->height.out * self->width.out <
-                                                      INT32_MAX - 256; /* pixels, and a tile's beyond */
+    enum { MAX_TILE_PIXELS = 256 }; /* the index of a pixel behind the last one must fit, too */
+    return gr_conv_fits_32_bits(self, variant) &&
+           self->batch * self->height.out * self->width.out < INT32_MAX - MAX_TILE_PIXELS;
 }
 
 double gr_conv_implicit_gemm_async_time(const gr_conv *self) {
-    static const double PACK_US = 2; /* microseconds */
+    static const double PACK_US = 2;
     const shape *of = best(self);
     return (of->filters > MIN_FILTERS ? PACK_US : 0) + time_of(self, of);
 }
 
-/* Has the filters of each group lie side by side, those of a tap behind those of the one before. Of few it
-   would take longer than it spares (a launch, some 3 us on an H200). */
+/* Appends a transpose of w to (tap, filter) order, where the filters of a tap are contiguous. For few filters
+   the launch costs more (some 3 us on an H200) than it saves. */
 static gr_status pack_filters(const gr_conv *self, const shape *of, uint64_t *pitch, uint32_t *buffer,
                               gr_program *program, gr_error *error) {
-    enum { EACH = 4 };
+    enum { VEC4 = 4 };
     const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
     const uint64_t stack[GR_MATMUL_STACKS] = {self->groups, 1, 1, 1};
-    const gr_matmul_shape packed = {taps, self->filters, gr_ceil_div(self->filters, EACH) * EACH};
-    gr_matmul_view side = {
+    const gr_matmul_shape packed = {taps, self->filters, gr_ceil_div(self->filters, VEC4) * VEC4};
+    gr_matmul_view view = {
         .row = 1, .column = (int64_t)taps, .stack = {(int64_t)(self->filters * taps), 0, 0, 0}};
     *pitch = packed.pitch;
     return taps == 0 || of->filters <= MIN_FILTERS
                ? GR_OK
-               : gr_matmul_pack_operand(&side, &packed, stack, gr_dtypes[self->dtype].item_bytes, buffer,
+               : gr_matmul_pack_operand(&view, &packed, stack, gr_dtypes[self->dtype].item_bytes, buffer,
                                         program, error);
 }
 

@@ -1,0 +1,159 @@
+/* What the planners of convolutions share within this folder. Each algorithm is a .c file of its own that
+   appends the launches of one or more rungs to a program; plan.c chooses between them by cost_model.c. */
+#ifndef GR_CONV_INTERNAL_H
+#define GR_CONV_INTERNAL_H
+
+#include "conv/conv.h"
+
+/* Buffers of the program: x and w are inputs or copies of inputs, out is the output or a temporary. */
+typedef struct gr_conv_operands {
+    uint32_t x, w, out;
+} gr_conv_operands;
+
+/* Signature of all functions that append a convolution by one rung, `variant`, to a program. x and w meet the
+   layout requirement of the rung. */
+typedef gr_status gr_conv_append(const gr_conv *self, const gr_conv_variant *variant,
+                                 const gr_device_info *info, const gr_conv_operands *operands,
+                                 gr_program *program, gr_error *error);
+
+/* ---- common.c ---- */
+
+/* Returns the kernel parameters of a convolution; buffer addresses are 0. */
+gr_conv_params gr_conv_make_params(const gr_conv *self);
+
+/* Appends a launch of the kernel "<rung>_<dtype><form>" with parameters that begin with a gr_conv_params, and
+   relocations for its three addresses. The caller sets grid and block. */
+gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, const char *form,
+                        const void *params, size_t bytes, const gr_conv_operands *operands,
+                        gr_program *program);
+
+/* Sets a grid of x by y by z blocks of `threads` threads. GR_ERR_VALUE if it exceeds the limits of CUDA. */
+gr_status gr_conv_set_grid(gr_step *step, uint64_t x, uint64_t y, uint64_t z, uint32_t threads,
+                           gr_error *error);
+
+/* Returns how many elements of x, along one axis, `results` neighbouring results read (the halo included). */
+uint64_t gr_conv_extent_read(const gr_conv_axis *axis, uint64_t results);
+
+/* Returns whether images are so small that kernels can index them in 32 bits. */
+bool gr_conv_fits_32_bits(const gr_conv *self, const gr_conv_variant *variant);
+
+/* Returns whether an array of images, or of filters, is contiguous in C order of the layout and 16-byte
+   aligned. Strides of axes of length 1 do not matter. */
+bool gr_conv_is_dense(const gr_conv_view *view, gr_conv_layout layout, uint64_t outer, uint64_t height,
+                      uint64_t width, uint64_t channels);
+
+/* ---- naive.c: one thread per result (c0) ---- */
+
+gr_conv_append gr_conv_naive;
+
+/* ---- im2col.c: im2col and a matrix multiplication (c1) ---- */
+
+/* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, evenly strided pixels.
+ */
+bool gr_conv_is_gemm(const gr_conv *self);
+bool gr_conv_im2col_supports(const gr_conv *self, const gr_conv_variant *variant);
+gr_conv_append gr_conv_im2col;
+
+/* Appends copies of x and w unless they are dense (gr_conv_is_dense); then *self and *operands describe the
+   copies. */
+gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_program *program, gr_error *error);
+
+/* ---- implicit_gemm.c: implicit GEMM on CUDA cores (c2, c2_ring) ---- */
+
+gr_conv_append gr_conv_implicit_gemm;
+bool gr_conv_implicit_gemm_async_supports(const gr_conv *self, const gr_conv_variant *variant);
+/* Estimated microseconds on the reference device, without launch and memory traffic. */
+double gr_conv_implicit_gemm_async_time(const gr_conv *self);
+gr_conv_append gr_conv_implicit_gemm_async;
+
+/* ---- winograd.c: Winograd's F(2 x 2, 3 x 3) (c2_winograd) ---- */
+
+/* Falls back to implicit GEMM (c2_ring) unless the taps are 3 x 3 with strides of 1 and, in NHWC, channels
+   and filters are multiples of 4. */
+gr_conv_append gr_conv_winograd;
+
+/* ---- direct.c: direct convolution from shared memory or registers (c3, c4) ---- */
+
+/* Falls back to c2 if the tile of x that a block reads exceeds shared memory. */
+gr_conv_append gr_conv_direct;
+/* Returns whether c4 has a kernel for it: 12 channels, 3 x 3 taps, strides of 1. */
+bool gr_conv_direct_rows_supports(const gr_conv *self);
+/* Falls back to gr_conv_direct. */
+gr_conv_append gr_conv_direct_rows;
+
+/* ---- tensor_cores.c: direct convolution on tensor cores (c5, c6, c7) ---- */
+
+/* Returns whether the special kernels for 12 channels, 3 x 3 taps and strides of 1 can compute it. */
+bool gr_conv_is_c12_3x3(const gr_conv *self);
+/* Falls back to im2col if one vector of channels exceeds shared memory. */
+gr_conv_append gr_conv_tensor_cores;
+
+/* ---- small_c.c: few channels on tensor cores (c5_few, c7_few) ---- */
+
+bool gr_conv_small_c_supports(const gr_conv *self);
+/* Estimated microseconds on the reference device without the launch; `moved`: those of the memory traffic. */
+double gr_conv_small_c_time(const gr_conv *self, double moved);
+/* Falls back to gr_conv_tensor_cores. */
+gr_conv_append gr_conv_small_c;
+
+/* ---- implicit_gemm_tma.c: implicit GEMM by TMA (c8, c9) ---- */
+
+/* Returns whether tensor maps can describe x and w. */
+bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self);
+/* Returns whether x, in NCHW, is first transposed to NHWC. */
+bool gr_conv_needs_nhwc_transpose(const gr_conv *self);
+/* Estimated microseconds on the reference device, without that transpose. */
+double gr_conv_implicit_gemm_tma_time(const gr_conv *self);
+/* Falls back to gr_conv_tensor_cores. */
+gr_conv_append gr_conv_implicit_gemm_tma;
+
+/* ---- tma_boxes.c: the tiling of an implicit GEMM by TMA ---- */
+
+/* A thread block computes `tiles` tiles of 64 pixels (a box of images, rows and columns) by `filters`
+ * filters. */
+typedef struct gr_conv_tma_tiling {
+    uint32_t tiles, filters;
+    uint32_t blocks_per_sm;
+    uint32_t slices;         /* split-K: blocks of a cluster, which share the channels */
+    bool box_per_tap;        /* TMA loads a box for each tap, instead of one that all taps read */
+    bool persistent;         /* a thread block computes box after box */
+    bool x_is_nchw;          /* TMA loads NCHW, without a transpose */
+    gr_conv_tma_params maps; /* kernel parameters except for `conv` and the tensor maps */
+    uint64_t blocks;         /* boxes, with all their groups and filter tiles */
+    double time;             /* estimated microseconds */
+} gr_conv_tma_tiling;
+
+/* Returns the tiling with the smallest estimated time. With `x_is_nchw` the convolution must be 1 x 1 in NCHW
+   with images of one row. */
+gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw);
+
+/* ---- nchw_to_nhwc.c: the transpose before an implicit GEMM by TMA ---- */
+
+/* Appends a transpose of x, unless `x_stays`, and of w to NHWC, the layout of *self; then *self and *operands
+   describe the copies. */
+gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *operands, gr_program *program,
+                            gr_error *error);
+
+/* ---- depthwise.c and pointwise.c: kernels that only `auto` selects ---- */
+
+/* Returns whether the depthwise kernel is the fastest: one channel per group, few filters per channel. */
+bool gr_conv_prefers_depthwise(const gr_conv *self);
+gr_status gr_conv_depthwise(const gr_conv *self, const gr_conv_operands *operands, gr_program *program,
+                            gr_error *error);
+/* Returns whether the kernel for 1 x 1 taps and at most 4 filters (small K) is the fastest. */
+bool gr_conv_prefers_pointwise(const gr_conv *self);
+gr_status gr_conv_pointwise(const gr_conv *self, const gr_conv_operands *operands, gr_program *program,
+                            gr_error *error);
+
+/* ---- cudnn.c: the convolution of cuDNN; cudnn.h has what other folders call ---- */
+
+bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant);
+/* Appends a library step, which gr_cudnn_complete fills in. */
+gr_conv_append gr_conv_cudnn;
+
+/* ---- cost_model.c ---- */
+
+/* Estimated microseconds of a rung on the reference device (H200); HUGE_VAL: never to be chosen. */
+double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant);
+
+#endif

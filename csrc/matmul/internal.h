@@ -1,0 +1,71 @@
+/* What the planners of matrix multiplications share within this folder. plan.c chooses a rung and a tiling
+   and appends the launches of kernels that load tiles by addresses; tensor_maps.c does so for kernels that
+   load tiles by TMA, gemv.c for a matrix and a vector, cublas.c for the library. */
+#ifndef GR_MATMUL_INTERNAL_H
+#define GR_MATMUL_INTERNAL_H
+
+#include "matmul/matmul.h"
+
+/* ---- common.c ---- */
+
+/* Returns the number of matrices in a stack of these lengths. */
+uint64_t gr_matmul_stack_count(const uint64_t *stack);
+
+/* Sets a grid with `tiles` blocks along x for every matrix, which y and z count. GR_ERR_VALUE if it exceeds
+   the limits of CUDA. */
+gr_status gr_matmul_set_grid(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
+                             gr_error *error);
+
+/* Split-K: appends the kernel that adds up `slices` partial products of buffer `from`. */
+gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
+                               uint32_t from, uint32_t to, gr_program *program, gr_error *error);
+
+/* Names the kernel "<rung>_<dtype><form>"; variant NULL: of dtypes without a rung. */
+void gr_matmul_name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, const char *form,
+                           gr_kernel_id *out);
+
+/* ---- tiles.c: the tile shapes of m9 and m10 (tiles.def) and their cost model ---- */
+
+/* How C and k are divided between thread blocks. */
+typedef struct gr_matmul_tiling {
+    const gr_matmul_variant *variant;
+    uint32_t rows, columns; /* of the tile of C per thread block */
+    uint32_t threads;       /* per block */
+    uint32_t cluster;       /* split-K within a cluster: blocks that share the k of one slice */
+    uint32_t slices;        /* split-K across the grid, with a second kernel that adds up */
+} gr_matmul_tiling;
+
+/* Returns whether tiles.def has tiles of the rung. Such a rung takes operands of any strides. */
+bool gr_matmul_has_tiles(const gr_matmul_variant *variant);
+
+/* Returns the tiling with the smallest estimated time among those of a rung; variant NULL: of all rungs. */
+gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_variant *variant);
+
+/* ---- tensor_maps.c: kernels that load tiles by TMA (t1 to t5) ---- */
+
+/* Returns whether a tensor map can describe an operand without a copy. */
+bool gr_matmul_tma_supports(const gr_matmul_view *view, uint64_t columns, size_t item_bytes);
+/* Returns whether the kernels that split float32 into two float16 (F16X3) can read an operand. */
+bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns);
+/* Returns `columns` rounded up so that rows of a copy are multiples of 16 bytes, as TMA requires. */
+uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
+/* Appends the product of two operands that the functions above accept. */
+gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
+                        const gr_matmul_variant *variant, const gr_matmul_operands *operands,
+                        gr_program *program, gr_error *error);
+
+/* ---- gemv.c: matrix-vector product ---- */
+
+/* Returns whether one operand is a vector and no rung is named. */
+bool gr_matmul_prefers_gemv(const gr_matmul *self);
+gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_operands *operands,
+                         gr_program *program, gr_error *error);
+
+/* ---- cublas.c: the product of cuBLAS; cublas.h has what other folders call ---- */
+
+/* Appends a library step, which gr_cublas_complete fills in, and copies of operands that have no leading
+   dimension. */
+gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operands, gr_program *program,
+                         gr_error *error);
+
+#endif
