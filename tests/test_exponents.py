@@ -263,6 +263,16 @@ def test_far_rows_among_many_are_within_the_bound(axis, device):
         assert abs(Fraction(float(one)) - exact) <= 24 * exact * Fraction(2.0**-53)
 
 
+def test_columns_of_one_thread_are_within_the_bound(device):
+    """So wide that a thread reduces whole columns, whose first rows are far from the mean."""
+    rows = np.random.default_rng(7).normal(0, 1, (256, 49152)) + 100
+    rows[:8] += 1e8
+    got = gpureduce.var(rows, 0, device=device)
+    for j in range(0, rows.shape[1], 2048):
+        exact = variance(rows[:, j])
+        assert abs(Fraction(float(got[j])) - exact) <= 24 * exact * Fraction(2.0**-53)
+
+
 def test_norms_at_the_limits_of_orders(device):
     """Empty vectors, orders about 0, and orders of which powers have no bits left for fractions."""
     for order, elements, wanted in (
