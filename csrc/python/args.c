@@ -31,13 +31,13 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     if (value == Py_None)
         return 0;
     if (PyBool_Check(value) || !PyIndex_Check(value))
-        return PY_REFUSE(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
+        return PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
     const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
     if (number == -1 && PyErr_Occurred()) /* TypeError: an array of several numbers has the method, too */
         return !PyErr_ExceptionMatches(PyExc_TypeError)
                    ? -1
-                   : PY_REFUSE(PyExc_TypeError, "%s: expected int or None, got %s", name,
-                               Py_TYPE(value)->tp_name);
+                   : PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name,
+                              Py_TYPE(value)->tp_name);
     *out = number == 0 ? GR_GIVEN_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
     return 0;
 }
@@ -47,31 +47,31 @@ int py_find_op(PyObject *name, gr_op *out) {
     const char *text = PyUnicode_Check(name) ? py_utf8(name, &length) : NULL;
     if (text != NULL && gr_op_find(text, out))
         return 0;
-    return PY_REFUSE(PyExc_ValueError, "op: unknown operator %R", name);
+    return PY_RAISE(PyExc_ValueError, "op: unknown operator %R", name);
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {
-    const int at = gr_device_slot(kind, index);
-    _Atomic(gr_device *) *place = &state->opened[at < 0 ? 0 : at];
-    *out = at < 0 ? NULL : atomic_load_explicit(place, memory_order_acquire);
+    const int index_of_slot = gr_device_slot(kind, index);
+    _Atomic(gr_device *) *slot = &state->opened[index_of_slot < 0 ? 0 : index_of_slot];
+    *out = index_of_slot < 0 ? NULL : atomic_load_explicit(slot, memory_order_acquire);
     if (*out != NULL)
         return 0;
     py_work work;
     py_begin(&work);
     if (py_end(state, &work, gr_registry_device(&state->registry, kind, index, out, &work.error)) < 0)
         return -1;
-    atomic_store_explicit(place, *out, memory_order_release);
+    atomic_store_explicit(slot, *out, memory_order_release);
     return 0;
 }
 
-int py_take_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
+int py_parse_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
     const long kind = PyLong_AsLong(kind_object);
     const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
     return PyErr_Occurred() ? -1 : py_open_device(state, (gr_device_kind)kind, index, out);
 }
 
 /* The handle that an attribute of an object says: 1; 0 where there is no such attribute. */
-static int handle_of(PyObject *object, PyObject *name, bool protocol, PyObject **out) {
+static int get_stream_handle(PyObject *object, PyObject *name, bool protocol, PyObject **out) {
     *out = PyObject_GetAttr(object, name);
     if (*out == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
@@ -90,7 +90,7 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     PyObject *handle = NULL, *number = NULL;
     int found = 0;
     for (size_t i = 0; !PyLong_Check(given) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
-        found = handle_of(given, state->names[names[i]], i == 0, &handle);
+        found = get_stream_handle(given, state->names[names[i]], i == 0, &handle);
     PyObject *const asked = found > 0 ? handle : given;
     if (found >= 0 && PyIndex_Check(asked))
         number = PyNumber_Index(asked);
@@ -108,7 +108,7 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     if (PyErr_Occurred()) /* the driver would follow what is left of a number that does not fit */
         return !PyErr_ExceptionMatches(PyExc_OverflowError)
                    ? -1
-                   : PY_REFUSE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", given);
+                   : PY_RAISE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", given);
     if (*out == GR_LEGACY_HANDLE)
         *out = 0;
     return 0;

@@ -26,7 +26,7 @@ int py_find_op(PyObject *name, gr_op *out);
 /* Returns the device of a kind (the module's constants CUDA and SIM) and an index, and opens it on first use.
    -1 with an exception set. */
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
-int py_take_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
+int py_parse_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
 
 /* Converts a stream: an integer handle, or an object with `__cuda_stream__`, `cuda_stream` (PyTorch) or `ptr`
    (CuPy). The legacy default stream becomes 0. -1 with an exception set. */

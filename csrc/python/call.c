@@ -6,8 +6,8 @@
 
 #include "python/errors.h"
 
-void py_call_begin(py_call *self, py_state *state) {
-    py_job_begin(&self->job, state);
+void py_call_init(py_call *self, py_state *state) {
+    py_job_init(&self->job, state);
     self->reduction.initial = NULL;
     self->reduction.shape = NULL;
     self->reduction.parameter = 0;
@@ -23,7 +23,7 @@ void py_call_release(py_call *self) {
     py_job_release(&self->job);
 }
 
-void py_call_shape(py_call *self) {
+void py_call_infer_result(py_call *self) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     self->job.dtype = gr_op_result(self->reduction.op, self->reduction.dtype);
     self->job.ndim = 0;
@@ -37,7 +37,7 @@ void py_call_shape(py_call *self) {
         self->job.extent[self->job.ndim++] = numbers;
 }
 
-gr_exact_size py_call_shape_states(py_call *self) {
+gr_exact_size py_call_infer_states(py_call *self) {
     uint32_t parts;
     const gr_exact_size size = gr_exact_state_size(self->reduction.op, self->reduction.dtype, &parts);
     self->job.dtype = GR_DTYPE_i64;
@@ -141,7 +141,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     gr_layout *layout = &self->reduction.layout;
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     const py_operand *second = self->squares ? source : &self->job.inputs[PY_SECOND];
-    py_operand_lay_out(source, layout);
+    py_operand_fill_layout(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_order = gr_op_in_order(self->reduction.op);
     layout->keeps_elements = self->reduction.op == GR_OP_mean && self->reduction.dtype == GR_DTYPE_f32;
@@ -179,7 +179,7 @@ int py_call_plan(py_call *self) {
         return 0;
     py_operand *const operands[] = {&self->job.inputs[PY_SOURCE], &self->job.inputs[PY_SECOND]};
     gr_layout *layout = &self->reduction.layout;
-    if (py_operands_pack(operands, self->job.input_count, kept, layout->reduced) < 0)
+    if (py_operands_make_contiguous(operands, self->job.input_count, kept, layout->reduced) < 0)
         return -1;
     if (make_plan(self, NULL, &error))
         return 0;
@@ -226,9 +226,10 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
-    self->job.places = gr_ops[op].is_shared && gr_op_in_order(op);
-    self->job.rounded = !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
-                                          op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
-    self->job.alone = self->progress != NULL; /* a callback may do anything, on other devices too */
+    self->job.is_index = gr_ops[op].is_shared && gr_op_in_order(op);
+    self->job.check_nonfinite =
+        !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
+                          op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
+    self->job.detached = self->progress != NULL; /* a callback may do anything, on other devices too */
     return py_job_run(&self->job, work, self);
 }

@@ -22,15 +22,15 @@ typedef struct py_call {
 } py_call;
 
 /* Initialises an empty call. */
-void py_call_begin(py_call *self, py_state *state);
+void py_call_init(py_call *self, py_state *state);
 void py_call_release(py_call *self);
 
 /* Infers dtype and shape of the result from operator, dtype, axes and elements. */
-void py_call_shape(py_call *self);
+void py_call_infer_result(py_call *self);
 
 /* Makes the results of a planned call states of exact sums, (results, parts, words) of int64 in C order.
    Returns the size of a state. */
-gr_exact_size py_call_shape_states(py_call *self);
+gr_exact_size py_call_infer_states(py_call *self);
 
 /* Makes the plan. Copies host arrays first if their strides need more dimensions than the kernels have. -1
    with an exception set. */

@@ -8,24 +8,24 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
-#include "python/observed.h"
 #include "python/signature.h"
 #include "python/tables.h"
 
-enum { PICTURES, FILTERS }; /* the inputs of its job */
-enum { DOWN, ALONG, BOTH };
+enum { IMAGES, FILTERS }; /* the inputs of its job */
+enum { HEIGHT, WIDTH, SPATIAL_DIMS };
 enum { BEFORE, AFTER };
 
-typedef struct convolution {
+typedef struct conv_call {
     py_job job;
     gr_conv conv;
-    long long stride[BOTH], dilation[BOTH], padding[BOTH][2], groups;
-} convolution;
+    long long stride[SPATIAL_DIMS], dilation[SPATIAL_DIMS], padding[SPATIAL_DIMS][2], groups;
+} conv_call;
 
-static void begin(convolution *self, py_state *state) {
-    py_job_begin(&self->job, state);
+static void init(conv_call *self, py_state *state) {
+    py_job_init(&self->job, state);
     self->job.input_count = 2;
     self->job.as_array = true;
     memset(&self->conv, 0, sizeof self->conv);
@@ -34,11 +34,11 @@ static void begin(convolution *self, py_state *state) {
 /* ---- shapes ---- */
 
 /* Where the axes of a layout stand. */
-typedef struct places {
-    size_t outer, down, along, channel;
-} places;
+typedef struct layout_axes {
+    size_t batch, height, width, channel;
+} layout_axes;
 
-static const places places_of[GR_CONV_LAYOUTS] = {
+static const layout_axes axes_of_layout[GR_CONV_LAYOUTS] = {
     [GR_CONV_NHWC] = {0, 1, 2, 3},
     [GR_CONV_NCHW] = {0, 2, 3, 1},
 };
@@ -49,13 +49,13 @@ static int64_t stride_of(const py_operand *operand, size_t axis) {
     return operand->extent[axis] <= 1 ? 0 : operand->stride[axis] / item;
 }
 
-static gr_conv_strides strides_of(const py_operand *operand, const places *at) {
-    return (gr_conv_strides){stride_of(operand, at->outer), stride_of(operand, at->down),
-                             stride_of(operand, at->along), stride_of(operand, at->channel)};
+static gr_conv_strides conv_strides_of(const py_operand *operand, const layout_axes *at) {
+    return (gr_conv_strides){stride_of(operand, at->batch), stride_of(operand, at->height),
+                             stride_of(operand, at->width), stride_of(operand, at->channel)};
 }
 
 /* Makes one picture a stack of one. */
-static void stack(py_operand *operand) {
+static void add_batch_axis(py_operand *operand) {
     memmove(operand->extent + 1, operand->extent, 3 * sizeof operand->extent[0]);
     memmove(operand->stride + 1, operand->stride, 3 * sizeof operand->stride[0]);
     operand->extent[0] = 1;
@@ -64,7 +64,7 @@ static void stack(py_operand *operand) {
 }
 
 /* One axis of the pictures; false where there is no result, or there are too many. */
-static bool describe_axis(const convolution *self, int which, uint64_t size, uint64_t kernel,
+static bool describe_axis(const conv_call *self, int which, uint64_t size, uint64_t kernel,
                           gr_conv_axis *axis) {
     const long long stride = self->stride[which], dilation = self->dilation[which];
     const long long before = self->padding[which][BEFORE], after = self->padding[which][AFTER];
@@ -84,9 +84,9 @@ static bool describe_axis(const convolution *self, int which, uint64_t size, uin
 }
 
 /* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
-static const char *describe(convolution *self) {
+static const char *describe(conv_call *self) {
     py_job *job = &self->job;
-    py_operand *x = &job->inputs[PICTURES], *w = &job->inputs[FILTERS];
+    py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
     gr_conv *conv = &self->conv;
     const bool single = x->ndim == 3;
     if (w->ndim != 4 || (x->ndim != 4 && !single))
@@ -94,43 +94,43 @@ static const char *describe(convolution *self) {
     if (x->dtype != w->dtype)
         return "w: expected the dtype of x";
     if (single)
-        stack(x);
-    const places *at = &places_of[conv->layout];
+        add_batch_axis(x);
+    const layout_axes *at = &axes_of_layout[conv->layout];
     conv->dtype = job->dtype = x->dtype;
-    if (self->groups < 1 || w->extent[at->outer] % (uint64_t)self->groups != 0 ||
+    if (self->groups < 1 || w->extent[at->batch] % (uint64_t)self->groups != 0 ||
         x->extent[at->channel] % (uint64_t)self->groups != 0 ||
         x->extent[at->channel] / (uint64_t)self->groups != w->extent[at->channel])
         return "groups: x, w have no such groups of channels and filters";
-    conv->batch = x->extent[at->outer];
+    conv->batch = x->extent[at->batch];
     conv->groups = (uint64_t)self->groups;
     conv->channels = w->extent[at->channel];
-    conv->filters = w->extent[at->outer] / conv->groups;
-    if (!describe_axis(self, DOWN, x->extent[at->down], w->extent[at->down], &conv->height) ||
-        !describe_axis(self, ALONG, x->extent[at->along], w->extent[at->along], &conv->width))
+    conv->filters = w->extent[at->batch] / conv->groups;
+    if (!describe_axis(self, HEIGHT, x->extent[at->height], w->extent[at->height], &conv->height) ||
+        !describe_axis(self, WIDTH, x->extent[at->width], w->extent[at->width], &conv->width))
         return "x, w: the kernel does not fit into the padded pictures";
-    conv->x.strides = strides_of(x, at);
-    conv->w.strides = strides_of(w, at);
+    conv->x.strides = conv_strides_of(x, at);
+    conv->w.strides = conv_strides_of(w, at);
     uint64_t extent[4];
-    extent[at->outer] = conv->batch;
-    extent[at->down] = conv->height.out;
-    extent[at->along] = conv->width.out;
-    extent[at->channel] = w->extent[at->outer];
+    extent[at->batch] = conv->batch;
+    extent[at->height] = conv->height.out;
+    extent[at->width] = conv->width.out;
+    extent[at->channel] = w->extent[at->batch];
     job->ndim = single ? 3 : 4;
     memcpy(job->extent, extent + (single ? 1 : 0), job->ndim * sizeof extent[0]);
-    return py_job_stride_result(job) ? NULL : "x, w: the result would have too many elements";
+    return py_job_set_c_strides(job) ? NULL : "x, w: the result would have too many elements";
 }
 
 /* What the plan has to know of addresses. */
-static void note_places(convolution *self) {
+static void note_alignment(conv_call *self) {
     const py_job *job = &self->job;
-    self->conv.x.aligned = job->inputs[PICTURES].source.origin % 16 == 0;
+    self->conv.x.aligned = job->inputs[IMAGES].source.origin % 16 == 0;
     self->conv.w.aligned = job->inputs[FILTERS].source.origin % 16 == 0;
-    self->conv.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
-    self->conv.needs_temporary_output = py_job_overlaps(job);
+    self->conv.out_aligned = job->out == NULL || !job->on_device || job->device_out.source.origin % 16 == 0;
+    self->conv.needs_temporary_output = py_job_out_overlaps(job);
 }
 
 /* Whether there is a rung for elements of a dtype. */
-static bool is_float(gr_dtype dtype) {
+static bool has_rung(gr_dtype dtype) {
     bool found = false;
     for (size_t i = 0; i < gr_conv_variant_count; ++i)
         found = found || gr_conv_supports_dtype(&gr_conv_variants[i], dtype);
@@ -141,40 +141,40 @@ static bool is_float(gr_dtype dtype) {
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_conv_run(device, &((convolution *)arg)->conv, binding, interrupt, error);
+    return gr_conv_run(device, &((conv_call *)arg)->conv, binding, interrupt, error);
 }
 
 /* ---- the public function ---- */
 
 /* An int, or a pair of them; false where Python has to look at it. */
-static bool take_pair(PyObject *given, long long least, long long *out) {
-    PyObject *each[BOTH] = {given, given};
-    if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == BOTH) {
-        each[DOWN] = PyTuple_GET_ITEM(given, DOWN);
-        each[ALONG] = PyTuple_GET_ITEM(given, ALONG);
+static bool parse_pair(PyObject *given, long long min, long long *out) {
+    PyObject *each[SPATIAL_DIMS] = {given, given};
+    if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == SPATIAL_DIMS) {
+        each[HEIGHT] = PyTuple_GET_ITEM(given, HEIGHT);
+        each[WIDTH] = PyTuple_GET_ITEM(given, WIDTH);
     }
-    for (int i = 0; i < BOTH; ++i) {
+    for (int i = 0; i < SPATIAL_DIMS; ++i) {
         int overflow;
         if (!PyLong_CheckExact(each[i]))
             return false;
         out[i] = PyLong_AsLongLongAndOverflow(each[i], &overflow);
-        if (overflow != 0 || out[i] < least || out[i] > INT32_MAX)
+        if (overflow != 0 || out[i] < min || out[i] > INT32_MAX)
             return false;
     }
     return true;
 }
 
-static bool take_numbers(const py_arguments given, convolution *self) {
-    long long groups[BOTH] = {1, 1}, padding[BOTH] = {0, 0};
-    self->stride[DOWN] = self->stride[ALONG] = self->dilation[DOWN] = self->dilation[ALONG] = 1;
-    if ((given[PY_NAME_stride] != NULL && !take_pair(given[PY_NAME_stride], 1, self->stride)) ||
-        (given[PY_NAME_padding] != NULL && !take_pair(given[PY_NAME_padding], 0, padding)) ||
-        (given[PY_NAME_dilation] != NULL && !take_pair(given[PY_NAME_dilation], 1, self->dilation)) ||
+static bool parse_numbers(const py_arguments given, conv_call *self) {
+    long long groups[SPATIAL_DIMS] = {1, 1}, padding[SPATIAL_DIMS] = {0, 0};
+    self->stride[HEIGHT] = self->stride[WIDTH] = self->dilation[HEIGHT] = self->dilation[WIDTH] = 1;
+    if ((given[PY_NAME_stride] != NULL && !parse_pair(given[PY_NAME_stride], 1, self->stride)) ||
+        (given[PY_NAME_padding] != NULL && !parse_pair(given[PY_NAME_padding], 0, padding)) ||
+        (given[PY_NAME_dilation] != NULL && !parse_pair(given[PY_NAME_dilation], 1, self->dilation)) ||
         (given[PY_NAME_groups] != NULL &&
-         !(PyLong_CheckExact(given[PY_NAME_groups]) && take_pair(given[PY_NAME_groups], 1, groups))))
+         !(PyLong_CheckExact(given[PY_NAME_groups]) && parse_pair(given[PY_NAME_groups], 1, groups))))
         return false;
     self->groups = groups[0];
-    for (int i = 0; i < BOTH; ++i)
+    for (int i = 0; i < SPATIAL_DIMS; ++i)
         self->padding[i][BEFORE] = self->padding[i][AFTER] = padding[i];
     return true;
 }
@@ -196,11 +196,11 @@ static bool find_layout(const char *name, gr_conv_layout *out) {
 }
 
 /* Whether they are names that go together, and with the dtype. */
-static bool take_names(const py_arguments given, gr_conv *conv) {
+static bool parse_names(const py_arguments given, gr_conv *conv) {
     gr_error ignored;
-    const bool precise = !py_is_none(given[PY_NAME_precision]);
+    const bool has_precision = !py_is_none(given[PY_NAME_precision]);
     const char *precision = text_of(given[PY_NAME_precision]), *name = text_of(given[PY_NAME_variant]);
-    if ((precise && (precision == NULL || !gr_precision_find(precision, &conv->precision))) ||
+    if ((has_precision && (precision == NULL || !gr_precision_find(precision, &conv->precision))) ||
         (given[PY_NAME_variant] != NULL && name == NULL) ||
         (conv->precision != GR_PRECISION_IEEE && conv->dtype != GR_DTYPE_f32))
         return false;
@@ -211,50 +211,51 @@ static bool take_names(const py_arguments given, gr_conv *conv) {
         return false;
     if (conv->variant->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
         return false; /* Python knows where else to look */
-    if (!precise && conv->variant->precision != GR_PRECISION_ANY)
+    if (!has_precision && conv->variant->precision != GR_PRECISION_ANY)
         conv->precision = conv->variant->precision;
     return gr_conv_supports_precision(conv->variant, conv->precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
-static int take(const py_arguments given, convolution *self) {
+static int parse_arguments(const py_arguments given, conv_call *self) {
     static const py_name names[] = {PY_NAME_x, PY_NAME_w};
     py_job *job = &self->job;
     const char *layout = given[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : text_of(given[PY_NAME_layout]);
-    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_w] == NULL || !take_numbers(given, self) ||
+    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_w] == NULL || !parse_numbers(given, self) ||
         layout == NULL || !find_layout(layout, &self->conv.layout))
         return 0;
-    for (int side = PICTURES; side <= FILTERS; ++side) {
-        const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
-                                          side == PICTURES ? "x" : "w", &job->inputs[side]);
-        if (taken <= 0 || py_operand_settle(&job->inputs[side]) < 0)
-            return taken < 1 ? taken : -1;
+    for (int side = IMAGES; side <= FILTERS; ++side) {
+        const int parsed =
+            py_operand_from_object(job->state, given[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
+                                   side == IMAGES ? "x" : "w", &job->inputs[side]);
+        if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
+            return parsed < 1 ? parsed : -1;
     }
-    if (describe(self) != NULL || !is_float(self->conv.dtype) || !take_names(given, &self->conv))
+    if (describe(self) != NULL || !has_rung(self->conv.dtype) || !parse_names(given, &self->conv))
         return 0;
-    int taken = py_job_take_device(job, given[PY_NAME_device]);
-    const py_operand *x = &job->inputs[PICTURES], *w = &job->inputs[FILTERS];
-    if (taken > 0 && (x->placed ? py_job_is_elsewhere(job, w) : w->placed))
+    int parsed = py_job_parse_device(job, given[PY_NAME_device]);
+    const py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
+    if (parsed > 0 && (x->on_device ? py_job_is_on_other_device(job, w) : w->on_device))
         return 0;
-    if (taken > 0)
-        taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], x->placed);
-    if (taken <= 0)
-        return taken;
-    note_places(self);
-    return py_job_take_stream(job, given[PY_NAME_stream]);
+    if (parsed > 0)
+        parsed = py_job_parse_out(job, given[PY_NAME_out], given[PY_NAME_as_device], x->on_device);
+    if (parsed <= 0)
+        return parsed;
+    note_alignment(self);
+    return py_job_parse_stream(job, given[PY_NAME_stream]);
 }
 
 static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const py_public *public = py_public_of(capsule);
+    const py_signature *signature = py_signature_from_capsule(capsule);
     py_arguments given;
-    if (!py_public_sort(public, args, count, names, given))
+    if (!py_signature_bind(signature, args, count, names, given))
         return Py_NewRef(Py_NotImplemented);
-    convolution self;
-    begin(&self, public->state);
-    const int taken = take(given, &self);
-    PyObject *result = taken > 0    ? py_job_run(&self.job, work, &self)
-                       : taken == 0 ? Py_NewRef(Py_NotImplemented)
-                                    : NULL;
+    conv_call self;
+    init(&self, signature->state);
+    const int parsed = parse_arguments(given, &self);
+    PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
+                       : parsed == 0 ? Py_NewRef(Py_NotImplemented)
+                                     : NULL;
     py_job_release(&self.job);
     return result;
 }
@@ -266,35 +267,35 @@ PyObject *py_convolver(PyObject *module, PyObject *args) {
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
-    return py_public_new(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
+    return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
 }
 
 /* ---- what Python has made of the arguments ---- */
 
-static int take_layout(PyObject *given, gr_conv *conv) {
+static int parse_layout(PyObject *given, gr_conv *conv) {
     const char *name = py_text_argument(given, "layout");
     if (name == NULL)
         return -1;
     return find_layout(name, &conv->layout)
                ? 0
-               : PY_REFUSE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
+               : PY_RAISE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
 }
 
 /* Of (x, w, ...): arrays or views of one dtype. */
-static int take_inputs(convolution *self, PyObject *const *given) {
+static int parse_inputs(conv_call *self, PyObject *const *given) {
     static const char *const names[] = {"x", "w"};
     py_job *job = &self->job;
-    for (int side = PICTURES; side <= FILTERS; ++side)
-        if (py_operand_take(job->state, given[side], PY_TAKE, GR_SCOPE_GENERAL, names[side],
-                            &job->inputs[side]) < 0 ||
-            py_operand_settle(&job->inputs[side]) < 0)
+    for (int side = IMAGES; side <= FILTERS; ++side)
+        if (py_operand_from_object(job->state, given[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
+                                   &job->inputs[side]) < 0 ||
+            py_operand_ensure_element_strides(&job->inputs[side]) < 0)
             return -1;
     const char *wrong = describe(self);
-    return wrong == NULL ? 0 : PY_REFUSE(PyExc_ValueError, "%s", wrong);
+    return wrong == NULL ? 0 : PY_RAISE(PyExc_ValueError, "%s", wrong);
 }
 
 /* The name of a rung or None, and that of a precision; None is that of the rung, or the first. */
-static int take_rung(convolution *self, PyObject *variant, PyObject *precision) {
+static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
     gr_conv *conv = &self->conv;
     gr_error error;
     if (variant != Py_None) {
@@ -309,8 +310,8 @@ static int take_rung(convolution *self, PyObject *variant, PyObject *precision) 
             conv->precision = conv->variant->precision;
     }
     if (conv->variant != NULL && !gr_conv_supports_dtype(conv->variant, conv->dtype))
-        return PY_REFUSE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
-                         gr_dtypes[conv->dtype].numpy_name);
+        return PY_RAISE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
+                        gr_dtypes[conv->dtype].numpy_name);
     if (precision == Py_None)
         return 0;
     const char *name = py_text_argument(precision, "precision");
@@ -318,28 +319,30 @@ static int take_rung(convolution *self, PyObject *variant, PyObject *precision) 
         return -1;
     return gr_precision_find(name, &conv->precision)
                ? 0
-               : PY_REFUSE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
+               : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
 }
 
 /* What both functions begin with: "OO(LL)(LLLL)(LL)LO". */
 #define ARGUMENTS(self, given, layout)                                                                       \
-    &(given)[0], &(given)[1], &(self).stride[DOWN], &(self).stride[ALONG], &(self).padding[DOWN][BEFORE],    \
-        &(self).padding[DOWN][AFTER], &(self).padding[ALONG][BEFORE], &(self).padding[ALONG][AFTER],         \
-        &(self).dilation[DOWN], &(self).dilation[ALONG], &(self).groups, &(layout)
+    &(given)[0], &(given)[1], &(self).stride[HEIGHT], &(self).stride[WIDTH],                                 \
+        &(self).padding[HEIGHT][BEFORE], &(self).padding[HEIGHT][AFTER], &(self).padding[WIDTH][BEFORE],     \
+        &(self).padding[WIDTH][AFTER], &(self).dilation[HEIGHT], &(self).dilation[WIDTH], &(self).groups,    \
+        &(layout)
 
 PyObject *py_conv2d(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *given[2], *layout, *variant, *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
-    convolution self;
-    begin(&self, state);
+    conv_call self;
+    init(&self, state);
     if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOOOO|O", ARGUMENTS(self, given, layout), &variant,
                           &precision, &out, &kind, &index, &stream))
         return NULL;
-    if (take_layout(layout, &self.conv) == 0 && take_inputs(&self, given) == 0 &&
-        take_rung(&self, variant, precision) == 0 &&
-        py_take_device(state, kind, index, &self.job.device) == 0 && py_job_take_place(&self.job, out) == 0 &&
+    if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, given) == 0 &&
+        parse_rung(&self, variant, precision) == 0 &&
+        py_parse_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_parse_device_out(&self.job, out) == 0 &&
         (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
-        note_places(&self);
+        note_alignment(&self);
         result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
@@ -352,19 +355,19 @@ PyObject *py_profile_conv(PyObject *module, PyObject *args) {
     int races;
     unsigned watched;
     unsigned long long timeline;
-    convolution self;
-    begin(&self, state);
+    conv_call self;
+    init(&self, state);
     if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKI", ARGUMENTS(self, given, layout), &variant, &races,
                           &timeline, &watched))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {.status = GR_OK};
-    if (take_layout(layout, &self.conv) < 0 || take_inputs(&self, given) < 0 ||
-        take_rung(&self, variant, Py_None) < 0)
+    if (parse_layout(layout, &self.conv) < 0 || parse_inputs(&self, given) < 0 ||
+        parse_rung(&self, variant, Py_None) < 0)
         goto cleanup;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
     if (status == GR_OK) {
-        note_places(&self);
+        note_alignment(&self);
         self.job.device = profile.device;
         result = py_job_run(&self.job, work, &self);
         status = self.job.work.error.status;
@@ -372,7 +375,7 @@ PyObject *py_profile_conv(PyObject *module, PyObject *args) {
     }
     if (status == GR_ERR_SIMULATION)
         PyErr_Clear();
-    all = py_observed_outcome(state, &profile, status, &error, result);
+    all = py_profile_outcome(state, &profile, status, &error, result);
     gr_profile_release(&profile);
 cleanup:
     py_job_release(&self.job);

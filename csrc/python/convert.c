@@ -21,12 +21,12 @@ PyObject *py_convert(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OsOOOO", &a, &name, &out, &kind, &index, &stream))
         return NULL;
     py_job job;
-    py_job_begin(&job, state);
+    py_job_init(&job, state);
     job.input_count = 1;
     job.as_array = true;
     py_operand *source = &job.inputs[0];
     if (py_find_dtype_name(name, "dtype", &job.dtype) < 0 ||
-        py_operand_take(state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0)
+        py_operand_from_object(state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0)
         goto cleanup;
     conversion.from = source->dtype;
     conversion.to = job.dtype;
@@ -34,10 +34,10 @@ PyObject *py_convert(PyObject *module, PyObject *args) {
     memcpy(conversion.stride, source->stride, source->ndim * sizeof source->stride[0]);
     memcpy(conversion.extent, source->extent, source->ndim * sizeof source->extent[0]);
     memcpy(job.extent, source->extent, source->ndim * sizeof source->extent[0]);
-    if (!py_job_stride_result(&job))
+    if (!py_job_set_c_strides(&job))
         PyErr_Format(PyExc_ValueError, "a: too many elements");
-    else if (py_take_device(state, kind, index, &job.device) == 0 && py_job_take_place(&job, out) == 0 &&
-             py_stream_argument(state, stream, &job.stream) == 0)
+    else if (py_parse_device(state, kind, index, &job.device) == 0 &&
+             py_job_parse_device_out(&job, out) == 0 && py_stream_argument(state, stream, &job.stream) == 0)
         result = py_job_run(&job, work, &conversion);
 cleanup:
     py_job_release(&job);

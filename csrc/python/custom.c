@@ -7,12 +7,12 @@
 
 #include "python/args.h"
 #include "python/errors.h"
-#include "python/intake/operand.h"
+#include "python/operands/operand.h"
 #include "reduce/custom/custom.h"
 
 static const char CAPSULE[] = "gpureduce.custom";
 
-enum { OUT_APART = 16 }; /* bytes: each of several outputs begins at a multiple of it */
+enum { OUT_ALIGNMENT = 16 }; /* bytes: each of several outputs begins at a multiple of it */
 
 /* The capsule's context is the module, kept alive because it owns the device. */
 static void capsule_free(PyObject *capsule) {
@@ -24,7 +24,7 @@ static void capsule_free(PyObject *capsule) {
     Py_XDECREF(module);
 }
 
-gr_custom *py_custom_of(PyObject *kernels) {
+gr_custom *py_custom_from_capsule(PyObject *kernels) {
     return PyCapsule_GetPointer(kernels, CAPSULE);
 }
 
@@ -35,7 +35,7 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
     PyObject *kind, *index;
     gr_device *device = NULL;
     if (!PyArg_ParseTuple(args, "ss#OO", &name, &ptx, &bytes, &kind, &index) ||
-        py_take_device(state, kind, index, &device) < 0)
+        py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     gr_custom *custom = NULL;
     py_work work;
@@ -57,90 +57,91 @@ typedef struct custom_call {
     py_operand operands[GR_MAX_INPUTS];          /* the arrays */
     size_t input[GR_MAX_INPUTS];                 /* index of each array among the inputs */
     bool by_position, packed;                    /* as in custom/params.h and general/layout.h */
-    bool counts;                                 /* the kernels read an element's index in C order */
+    bool uses_index;                             /* the kernels read an element's index in C order */
     bool reduced[GR_MAX_NDIM];
     size_t outs;                      /* number of outputs */
     gr_dtype out_dtype;               /* of the first output */
     void *host_outs[GR_MAX_OUTPUTS];  /* memory of each output on the host, or NULL */
     size_t out_bytes[GR_MAX_OUTPUTS]; /* bytes of each output */
-    void *room; /* host memory for all outputs, if they are several on the host; else NULL */
+    void *staging; /* host memory for all outputs, if they are several on the host; else NULL */
     gr_custom_request request;
     gr_binding binding;
 } custom_call;
 
-static int take_scalar(PyObject *bytes, gr_custom_input *input) {
+static int parse_scalar(PyObject *bytes, gr_custom_input *input) {
     if ((size_t)PyBytes_GET_SIZE(bytes) > sizeof input->value)
-        return PY_REFUSE(PyExc_ValueError, "inputs: a scalar has at most 16 bytes");
+        return PY_RAISE(PyExc_ValueError, "inputs: a scalar has at most 16 bytes");
     memcpy(input->value, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     return 0;
 }
 
-static int take_array(py_state *state, PyObject *object, size_t number, custom_call *self) {
+static int parse_array(py_state *state, PyObject *object, size_t number, custom_call *self) {
     py_operand *operand = &self->operands[self->arrays];
     self->input[self->arrays++] = number;
     self->request.operands[number].is_array = true;
-    if (py_operand_take(state, object, PY_TAKE, GR_SCOPE_GENERAL, "inputs", operand) < 0)
+    if (py_operand_from_object(state, object, PY_NATIVE, GR_SCOPE_GENERAL, "inputs", operand) < 0)
         return -1;
     const py_operand *first = &self->operands[0];
     if (operand->ndim == first->ndim &&
         memcmp(operand->extent, first->extent, operand->ndim * sizeof operand->extent[0]) == 0)
         return 0;
-    return PY_REFUSE(PyExc_ValueError, "inputs: expected arrays of one shape");
+    return PY_RAISE(PyExc_ValueError, "inputs: expected arrays of one shape");
 }
 
-static int take_inputs(py_state *state, PyObject *inputs, custom_call *self) {
+static int parse_inputs(py_state *state, PyObject *inputs, custom_call *self) {
     if (!PyTuple_Check(inputs) || PyTuple_GET_SIZE(inputs) > GR_MAX_INPUTS)
-        return PY_REFUSE(PyExc_TypeError, "inputs: expected a tuple of at most %d", (int)GR_MAX_INPUTS);
+        return PY_RAISE(PyExc_TypeError, "inputs: expected a tuple of at most %d", (int)GR_MAX_INPUTS);
     self->request.count = (size_t)PyTuple_GET_SIZE(inputs);
     for (size_t i = 0; i < self->request.count; ++i) {
         PyObject *input = PyTuple_GET_ITEM(inputs, (Py_ssize_t)i);
-        const int failed = PyBytes_Check(input) ? take_scalar(input, &self->request.operands[i].input)
-                                                : take_array(state, input, i, self);
+        const int failed = PyBytes_Check(input) ? parse_scalar(input, &self->request.operands[i].input)
+                                                : parse_array(state, input, i, self);
         if (failed < 0)
             return -1;
     }
     if (self->arrays > 0 && (self->arrays <= 2 || self->by_position))
         return 0;
-    return PY_REFUSE(PyExc_ValueError, "inputs: %zu arrays", self->arrays);
+    return PY_RAISE(PyExc_ValueError, "inputs: %zu arrays", self->arrays);
 }
 
-static int take_out(py_state *state, PyObject *out, custom_call *self) {
-    py_operand place;
-    if (py_operand_take(state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &place) < 0) {
-        py_operand_release(&place);
+static int parse_out(py_state *state, PyObject *out, custom_call *self) {
+    py_operand operand;
+    if (py_operand_from_object(state, out, PY_NATIVE, GR_SCOPE_GENERAL, "out", &operand) < 0) {
+        py_operand_release(&operand);
         return -1;
     }
     const uint64_t results = py_operand_count(&self->operands[0], self->reduced);
-    const size_t number = self->outs++, bytes = (size_t)results * gr_dtypes[place.dtype].item_bytes;
+    const size_t number = self->outs++, bytes = (size_t)results * gr_dtypes[operand.dtype].item_bytes;
     gr_custom_request *request = &self->request;
-    bool good = py_operand_count(&place, NULL) == results;
+    bool good = py_operand_count(&operand, NULL) == results;
     self->out_bytes[number] = bytes;
     if (number == 0)
-        self->out_dtype = place.dtype;
+        self->out_dtype = operand.dtype;
     request->outs[number] = request->out_bytes;
-    if (place.owner != NULL) {
-        PyArrayObject *array = (PyArrayObject *)out; /* what py_operand_take took, or would have copied */
+    if (operand.owner != NULL) {
+        PyArrayObject *array =
+            (PyArrayObject *)out; /* what py_operand_from_object took, or would have copied */
         good = good && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISWRITEABLE(array);
         self->host_outs[number] = PyArray_DATA(array);
-        py_operand_release(&place);
+        py_operand_release(&operand);
     } else {
         if (number == 0)
-            self->binding.device_out = place.source.origin;
-        request->outs[number] = place.source.origin - self->binding.device_out;
+            self->binding.device_out = operand.source.origin;
+        request->outs[number] = operand.source.origin - self->binding.device_out;
     }
-    request->out_bytes += (bytes + OUT_APART - 1) / OUT_APART * OUT_APART;
-    return good ? 0 : PY_REFUSE(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
+    request->out_bytes += (bytes + OUT_ALIGNMENT - 1) / OUT_ALIGNMENT * OUT_ALIGNMENT;
+    return good ? 0 : PY_RAISE(PyExc_ValueError, "out: unexpected shape, or not writable in C order");
 }
 
-static int take_outs(py_state *state, PyObject *outs, custom_call *self) {
+static int parse_outs(py_state *state, PyObject *outs, custom_call *self) {
     const Py_ssize_t count = PyTuple_Check(outs) ? PyTuple_GET_SIZE(outs) : 0;
     if (count < 1 || count > GR_MAX_OUTPUTS)
-        return PY_REFUSE(PyExc_TypeError, "outs: expected a tuple of 1 to %d", (int)GR_MAX_OUTPUTS);
+        return PY_RAISE(PyExc_TypeError, "outs: expected a tuple of 1 to %d", (int)GR_MAX_OUTPUTS);
     for (Py_ssize_t i = 0; i < count; ++i) {
-        if (take_out(state, PyTuple_GET_ITEM(outs, i), self) < 0)
+        if (parse_out(state, PyTuple_GET_ITEM(outs, i), self) < 0)
             return -1;
         if ((self->host_outs[i] == NULL) != (self->host_outs[0] == NULL))
-            return PY_REFUSE(PyExc_ValueError, "outs: expected all in one place");
+            return PY_RAISE(PyExc_ValueError, "outs: expected all in one place");
     }
     if (count == 1)
         self->request.out_bytes = self->out_bytes[0];
@@ -148,23 +149,23 @@ static int take_outs(py_state *state, PyObject *outs, custom_call *self) {
     self->binding.host_out = self->host_outs[0];
     if (count == 1 || self->host_outs[0] == NULL)
         return 0;
-    self->binding.host_out = self->room = PyMem_RawMalloc(self->request.out_bytes);
-    if (self->room == NULL)
+    self->binding.host_out = self->staging = PyMem_RawMalloc(self->request.out_bytes);
+    if (self->staging == NULL)
         PyErr_NoMemory();
-    return self->room == NULL ? -1 : 0;
+    return self->staging == NULL ? -1 : 0;
 }
 
 /* Gives each output of the host its results. */
-static void share_room(const custom_call *self) {
-    for (size_t i = 0; self->room != NULL && i < self->outs; ++i)
-        memcpy(self->host_outs[i], (const char *)self->room + self->request.outs[i], self->out_bytes[i]);
+static void scatter_outputs(const custom_call *self) {
+    for (size_t i = 0; self->staging != NULL && i < self->outs; ++i)
+        memcpy(self->host_outs[i], (const char *)self->staging + self->request.outs[i], self->out_bytes[i]);
 }
 
 /* The layout of the arrays themselves. */
 static void describe_arrays(const custom_call *self, gr_layout *layout) {
     layout->has_second = self->arrays == 2;
-    layout->single_pass = self->request.count == 1 && (self->outs == 1 || self->room != NULL);
-    layout->rearranged = !self->counts;
+    layout->single_pass = self->request.count == 1 && (self->outs == 1 || self->staging != NULL);
+    layout->rearranged = !self->uses_index;
     layout->packed = self->packed;
     memcpy(layout->second_stride, self->operands[1].stride, sizeof layout->second_stride);
 }
@@ -184,7 +185,7 @@ static void describe_positions(gr_layout *layout) {
 static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_error *error) {
     gr_general_plan plan;
     gr_layout layout = {.in_order = true};
-    py_operand_lay_out(operand, &layout);
+    py_operand_fill_layout(operand, &layout);
     layout.item_bytes = 1;
     memset(layout.reduced, true, sizeof layout.reduced);
     const gr_status status = gr_general_plan_make(&layout, &gr_reference_device, &plan, error);
@@ -195,10 +196,10 @@ static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_erro
 
 static gr_status make_plan(custom_call *self, gr_error *error) {
     gr_layout layout = {.has_second = false};
-    py_operand_lay_out(&self->operands[0], &layout);
+    py_operand_fill_layout(&self->operands[0], &layout);
     self->request.item_bytes = layout.item_bytes;
-    layout.result_bytes = self->outs > 1 ? OUT_APART : gr_dtypes[self->out_dtype].item_bytes;
-    layout.in_order = self->counts;
+    layout.result_bytes = self->outs > 1 ? OUT_ALIGNMENT : gr_dtypes[self->out_dtype].item_bytes;
+    layout.in_order = self->uses_index;
     layout.large_states = self->request.large_states;
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)
@@ -219,16 +220,16 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     return status;
 }
 
-static int take_call(py_state *state, PyObject *const *args, custom_call *self) {
+static int parse_call(py_state *state, PyObject *const *args, custom_call *self) {
     if (!PyDict_Check(args[0]))
-        return PY_REFUSE(PyExc_TypeError, "kernels: expected a dict");
+        return PY_RAISE(PyExc_TypeError, "kernels: expected a dict");
     self->by_position = args[2] == Py_True;
     self->packed = args[3] == Py_True;
-    self->counts = args[4] == Py_True;
+    self->uses_index = args[4] == Py_True;
     self->request.large_states = args[5] == Py_True;
-    if (take_inputs(state, args[1], self) < 0 ||
-        py_take_axes(args[6], self->operands[0].ndim, self->reduced) < 0 ||
-        take_outs(state, args[7], self) < 0)
+    if (parse_inputs(state, args[1], self) < 0 ||
+        py_parse_axes(args[6], self->operands[0].ndim, self->reduced) < 0 ||
+        parse_outs(state, args[7], self) < 0)
         return -1;
     gr_error error;
     if (make_plan(self, &error) == GR_OK)
@@ -236,7 +237,7 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
     py_operand *operands[GR_MAX_INPUTS];
     for (size_t i = 0; i < self->arrays; ++i)
         operands[i] = &self->operands[i];
-    if (py_operands_pack(operands, self->arrays, NULL, self->reduced) < 0)
+    if (py_operands_make_contiguous(operands, self->arrays, NULL, self->reduced) < 0)
         return -1;
     if (make_plan(self, &error) == GR_OK)
         return 0;
@@ -245,15 +246,15 @@ static int take_call(py_state *state, PyObject *const *args, custom_call *self) 
 }
 
 /* Takes a kernel from those that there are, or notes that it is missing. */
-static int take_kernel(PyObject *there, const char *name, size_t number, PyObject *missing,
-                       custom_call *self) {
+static int parse_kernel(PyObject *loaded, const char *name, size_t number, PyObject *missing,
+                        custom_call *self) {
     PyObject *key = PyUnicode_FromString(name);
     if (key == NULL)
         return -1;
-    PyObject *kernel = self->kernels[number] = PyObject_GetItem(there, key);
+    PyObject *kernel = self->kernels[number] = PyObject_GetItem(loaded, key);
     int failed = 0;
     if (kernel != NULL) {
-        self->customs[number] = py_custom_of(kernel);
+        self->customs[number] = py_custom_from_capsule(kernel);
         failed = self->customs[number] == NULL ? -1 : 0;
     } else if (PyErr_ExceptionMatches(PyExc_KeyError)) {
         PyErr_Clear();
@@ -266,12 +267,12 @@ static int take_kernel(PyObject *there, const char *name, size_t number, PyObjec
 
 /* Takes the kernels of the plan; returns a list of the names of those that are missing, NULL with an
    exception set. */
-static PyObject *take_kernels(PyObject *there, custom_call *self) {
+static PyObject *parse_kernels(PyObject *loaded, custom_call *self) {
     const char *names[GR_GENERAL_PASSES];
     const size_t count = gr_custom_kernels(&self->request, names);
     PyObject *missing = PyList_New(0);
     for (size_t i = 0; missing != NULL && i < count; ++i)
-        if (take_kernel(there, names[i], i, missing, self) < 0)
+        if (parse_kernel(loaded, names[i], i, missing, self) < 0)
             Py_CLEAR(missing);
     return missing;
 }
@@ -284,11 +285,11 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (now == NULL)
         return PyErr_NoMemory();
     PyObject *missing = NULL;
-    int failed = take_call(state, args, now);
+    int failed = parse_call(state, args, now);
     if (failed == 0 && count == 9)
         failed = py_stream_argument(state, args[8], &now->binding.stream);
     if (failed == 0) {
-        missing = take_kernels(args[0], now);
+        missing = parse_kernels(args[0], now);
         failed = missing == NULL ? -1 : 0;
     }
     const bool complete = failed == 0 && PyList_GET_SIZE(missing) == 0;
@@ -300,8 +301,8 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
         failed = py_end(state, &work, status);
     }
     if (complete && failed == 0)
-        share_room(now);
-    PyMem_RawFree(now->room);
+        scatter_outputs(now);
+    PyMem_RawFree(now->staging);
     for (size_t i = 0; i < now->arrays; ++i)
         py_operand_release(&now->operands[i]);
     for (size_t i = 0; i < GR_GENERAL_PASSES; ++i)

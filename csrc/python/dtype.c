@@ -11,7 +11,7 @@
 
 enum { NO_TYPE_NUMBER = -1 };
 
-static PyArray_Descr *named(const char *numpy_name) {
+static PyArray_Descr *descr_from_name(const char *numpy_name) {
     PyObject *name = PyUnicode_FromString(numpy_name);
     PyArray_Descr *descr = NULL;
     if (name != NULL && PyArray_DescrConverter(name, &descr) == NPY_FAIL)
@@ -25,7 +25,7 @@ int py_dtypes_init(py_state *state) {
         state->type_numbers[i] = NO_TYPE_NUMBER;
         if (strcmp(gr_dtypes[i].numpy_name, BFLOAT16) == 0)
             continue;
-        PyArray_Descr *descr = named(gr_dtypes[i].numpy_name);
+        PyArray_Descr *descr = descr_from_name(gr_dtypes[i].numpy_name);
         if (descr == NULL)
             return -1;
         state->type_numbers[i] = descr->type_num;
@@ -37,7 +37,8 @@ int py_dtypes_init(py_state *state) {
 PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype) {
     return state->type_numbers[dtype] != NO_TYPE_NUMBER
                ? PyArray_DescrFromType(state->type_numbers[dtype])
-               : named(gr_dtypes[dtype].numpy_name); /* not understood until ml_dtypes is imported */
+               : descr_from_name(
+                     gr_dtypes[dtype].numpy_name); /* not understood until ml_dtypes is imported */
 }
 
 static bool is_bfloat16(PyArrayObject *array) {
@@ -62,8 +63,8 @@ static int unsupported(PyObject *dtype, gr_scope scope, const char *argument) {
         append(supported, sizeof supported, *supported ? ", " : "");
         append(supported, sizeof supported, gr_dtypes[i].numpy_name);
     }
-    return PY_REFUSE(PyExc_TypeError, "%s: dtype %S is not supported; supported: %s", argument, dtype,
-                     supported);
+    return PY_RAISE(PyExc_TypeError, "%s: dtype %S is not supported; supported: %s", argument, dtype,
+                    supported);
 }
 
 int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, const char *argument,

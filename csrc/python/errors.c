@@ -48,7 +48,7 @@ static void raise_memory(const py_state *state, const char *message) {
 }
 
 /* An OSError of the errno, of which Python makes the subclass: PermissionError, say. */
-static void raise_system(const gr_error *error) {
+static void raise_os_error(const gr_error *error) {
     PyObject *args = Py_BuildValue("(is)", error->number, error->message);
     if (args != NULL)
         PyErr_SetObject(PyExc_OSError, args);
@@ -69,7 +69,7 @@ PyObject *py_raise(const py_state *state, const gr_error *error) {
     if (error->status == GR_ERR_MEMORY)
         raise_memory(state, error->message);
     else if (error->status == GR_ERR_SYSTEM)
-        raise_system(error);
+        raise_os_error(error);
     else if (error->status != GR_ERR_INTERRUPTED || !PyErr_Occurred())
         PyErr_SetString(types[error->status], error->message);
     return NULL;

@@ -12,6 +12,6 @@ int py_errors_init(PyObject *module, py_state *state);
 PyObject *py_raise(const py_state *state, const gr_error *error);
 
 /* PyErr_Format for functions that return -1 with an exception set. */
-#define PY_REFUSE(...) (PyErr_Format(__VA_ARGS__), -1)
+#define PY_RAISE(...) (PyErr_Format(__VA_ARGS__), -1)
 
 #endif

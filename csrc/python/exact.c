@@ -7,9 +7,9 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/operand.h"
+#include "python/instrumentation.h"
 #include "python/methods.h"
-#include "python/observed.h"
+#include "python/operands/operand.h"
 #include "python/tables.h"
 
 /* A sum by a rung. */
@@ -20,24 +20,24 @@ typedef struct rung_call {
 } rung_call;
 
 /* Of (a, variant). */
-static int take_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
+static int parse_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
     gr_error error;
-    py_operand_clear(&self->source);
+    py_operand_init(&self->source);
     if (gr_exact_find(name, &self->variant, &error) != GR_OK) {
         py_raise(state, &error);
         return -1;
     }
-    if (py_operand_take(state, a, PyTuple_Check(a) ? PY_TAKE : PY_CONVERT, GR_SCOPE_GENERAL, "a",
-                        &self->source) < 0)
+    if (py_operand_from_object(state, a, PyTuple_Check(a) ? PY_NATIVE : PY_COPY, GR_SCOPE_GENERAL, "a",
+                               &self->source) < 0)
         return -1;
     if (!gr_exact_covers(self->variant, GR_OP_sum, self->source.dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: %s takes float32, not %s", name,
-                         gr_dtypes[self->source.dtype].numpy_name);
-    if (!py_operand_packed(&self->source, true)) {
+        return PY_RAISE(PyExc_TypeError, "a: %s takes float32, not %s", name,
+                        gr_dtypes[self->source.dtype].numpy_name);
+    if (!py_operand_is_contiguous(&self->source, true)) {
         if (self->source.owner == NULL)
-            return PY_REFUSE(PyExc_ValueError,
-                             "a: %s takes device arrays in C order; 'auto' takes any strides", name);
-        if (py_operand_pack(&self->source) < 0)
+            return PY_RAISE(PyExc_ValueError,
+                            "a: %s takes device arrays in C order; 'auto' takes any strides", name);
+        if (py_operand_make_contiguous(&self->source) < 0)
             return -1;
     }
     self->count = py_operand_count(&self->source, NULL);
@@ -52,7 +52,7 @@ PyObject *py_exact_rung(PyObject *module, PyObject *args) {
     rung_call call;
     if (!PyArg_ParseTuple(args, "OsOO", &a, &name, &kind, &index))
         return NULL;
-    if (take_call(state, a, name, &call) == 0 && py_take_device(state, kind, index, &device) == 0) {
+    if (parse_call(state, a, name, &call) == 0 && py_parse_device(state, kind, index, &device) == 0) {
         gr_scalar result = {.bytes = {0}};
         py_work work;
         py_begin(&work);
@@ -77,7 +77,7 @@ PyObject *py_profile_exact(PyObject *module, PyObject *args) {
     rung_call call;
     if (!PyArg_ParseTuple(args, "OspKI", &a, &name, &races, &timeline, &watched))
         return NULL;
-    if (take_call(state, a, name, &call) == 0) {
+    if (parse_call(state, a, name, &call) == 0) {
         gr_scalar scalar = {.bytes = {0}};
         gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
         py_work work;
@@ -89,7 +89,7 @@ PyObject *py_profile_exact(PyObject *module, PyObject *args) {
         PyEval_RestoreThread(work.thread);
         if (status == GR_OK)
             result = py_result(state, GR_DTYPE_f32, scalar);
-        all = py_observed_outcome(state, &profile, status, &work.error, result);
+        all = py_profile_outcome(state, &profile, status, &work.error, result);
         gr_profile_release(&profile);
     }
     py_operand_release(&call.source);

@@ -10,7 +10,7 @@
 #include "python/dtype.h"
 #include "python/errors.h"
 
-static int take_second(PyObject *object, py_call *self) {
+static int parse_second(PyObject *object, py_call *self) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     py_operand *second = &self->job.inputs[PY_SECOND];
     const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
@@ -19,19 +19,19 @@ static int take_second(PyObject *object, py_call *self) {
         return 0;
     }
     if (object == Py_None)
-        return pair ? PY_REFUSE(PyExc_TypeError, "second: expected the other vector") : 0;
-    if (py_operand_take(self->job.state, object, PY_TAKE, GR_SCOPE_GENERAL, "second", second) < 0)
+        return pair ? PY_RAISE(PyExc_TypeError, "second: expected the other vector") : 0;
+    if (py_operand_from_object(self->job.state, object, PY_NATIVE, GR_SCOPE_GENERAL, "second", second) < 0)
         return -1;
     self->reduction.layout.has_second = true;
     if (second->dtype != (pair ? source->dtype : GR_DTYPE_b8))
-        return PY_REFUSE(PyExc_TypeError, "second: unexpected dtype %s", gr_dtypes[second->dtype].numpy_name);
+        return PY_RAISE(PyExc_TypeError, "second: unexpected dtype %s", gr_dtypes[second->dtype].numpy_name);
     bool same = second->ndim == source->ndim;
     for (size_t d = 0; same && d < source->ndim; ++d)
         same = second->extent[d] == source->extent[d];
-    return same ? 0 : PY_REFUSE(PyExc_ValueError, "second: expected the shape of the source");
+    return same ? 0 : PY_RAISE(PyExc_ValueError, "second: expected the shape of the source");
 }
 
-static int take_initial(PyObject *initial, py_call *self) {
+static int parse_initial(PyObject *initial, py_call *self) {
     if (initial == Py_None)
         return 0;
     gr_dtype dtype = GR_DTYPE_COUNT;
@@ -41,61 +41,61 @@ static int take_initial(PyObject *initial, py_call *self) {
         !PyArray_ISNOTSWAPPED((PyArrayObject *)initial)) {
         return PyErr_Occurred()
                    ? -1
-                   : PY_REFUSE(PyExc_TypeError, "initial: expected one element of the result's dtype");
+                   : PY_RAISE(PyExc_TypeError, "initial: expected one element of the result's dtype");
     }
     self->reduction.initial = PyArray_DATA((PyArrayObject *)initial);
     return 0;
 }
 
-static int take_out(PyObject *out, py_call *self) {
+static int parse_out(PyObject *out, py_call *self) {
     if (out == Py_None)
         return 0;
-    if (PyArray_Check(out) ||
-        py_operand_take(self->job.state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", &self->job.place) < 0)
+    if (PyArray_Check(out) || py_operand_from_object(self->job.state, out, PY_NATIVE, GR_SCOPE_GENERAL, "out",
+                                                     &self->job.device_out) < 0)
         return PyErr_Occurred() ? -1
-                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (py_operand_count(&self->job.place, NULL) !=
+                                : PY_RAISE(PyExc_TypeError, "out: expected a view of device memory or None");
+    if (py_operand_count(&self->job.device_out, NULL) !=
             py_operand_count(&self->job.inputs[PY_SOURCE], self->reduction.layout.reduced) ||
-        self->job.place.dtype != self->job.dtype)
-        return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
+        self->job.device_out.dtype != self->job.dtype)
+        return PY_RAISE(PyExc_ValueError, "out: unexpected shape or dtype");
     self->job.out = out;
     self->job.on_device = true;
     return 0;
 }
 
 /* Of the arguments of py_general all but the last two; without a device (NULL) only a plan is made. */
-static int take_call(py_state *state, PyObject *const *args, py_call *self) {
+static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
     py_operand *source = &self->job.inputs[PY_SOURCE];
     if (py_find_op(args[1], &self->reduction.op) < 0 ||
-        py_operand_take(state, args[0], PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0)
+        py_operand_from_object(state, args[0], PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0)
         return -1;
     self->job.as_array = true;
     self->reduction.dtype = source->dtype;
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: %s takes %s, not %s", gr_ops[self->reduction.op].name,
-                         gr_ops[self->reduction.op].takes == GR_TAKES_BITS ? "bool and integers"
-                                                                           : "floating numbers",
-                         gr_dtypes[self->reduction.dtype].numpy_name);
+        return PY_RAISE(PyExc_TypeError, "a: %s takes %s, not %s", gr_ops[self->reduction.op].name,
+                        gr_ops[self->reduction.op].takes == GR_TAKES_BITS ? "bool and integers"
+                                                                          : "floating numbers",
+                        gr_dtypes[self->reduction.dtype].numpy_name);
     if (self->exact && !gr_exact_takes(self->reduction.op, self->reduction.dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[self->reduction.op].name,
-                         gr_dtypes[self->reduction.dtype].numpy_name);
-    if (py_take_axes(args[2], source->ndim, self->reduction.layout.reduced) < 0)
+        return PY_RAISE(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[self->reduction.op].name,
+                        gr_dtypes[self->reduction.dtype].numpy_name);
+    if (py_parse_axes(args[2], source->ndim, self->reduction.layout.reduced) < 0)
         return -1;
-    py_call_shape(self);
+    py_call_infer_result(self);
     if (gr_op_numbers(self->reduction.op) > 1 &&
         (source->ndim == GR_MAX_NDIM || (args[6] != NULL && args[5] != Py_None)))
-        return PY_REFUSE(PyExc_ValueError, "%s: its results are for the host, of at most %d dimensions",
-                         gr_ops[self->reduction.op].name, GR_MAX_NDIM - 1);
-    if (take_second(args[3], self) < 0 || take_initial(args[4], self) < 0)
+        return PY_RAISE(PyExc_ValueError, "%s: its results are for the host, of at most %d dimensions",
+                        gr_ops[self->reduction.op].name, GR_MAX_NDIM - 1);
+    if (parse_second(args[3], self) < 0 || parse_initial(args[4], self) < 0)
         return -1;
     if (args[6] != NULL &&
-        (py_take_device(state, args[6], args[7], &self->job.device) < 0 || take_out(args[5], self) < 0))
+        (py_parse_device(state, args[6], args[7], &self->job.device) < 0 || parse_out(args[5], self) < 0))
         return -1;
     return py_call_plan(self);
 }
 
 /* What kernels get in place of the number of elements. */
-static int take_parameter(PyObject *given, gr_reduction *reduction) {
+static int parse_parameter(PyObject *given, gr_reduction *reduction) {
     reduction->parameter = PyLong_AsUnsignedLongLong(given);
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -105,11 +105,11 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     if (count < 9 || count > 11)
         return PyErr_Format(PyExc_TypeError, "expected 9 to 11 arguments, got %zd", count);
     py_call now;
-    py_call_begin(&now, state);
+    py_call_init(&now, state);
     PyObject *result = NULL;
-    if (take_call(state, args, &now) == 0 &&
+    if (parse_call(state, args, &now) == 0 &&
         (count < 10 || py_stream_argument(state, args[9], &now.job.stream) == 0) &&
-        (count < 11 || take_parameter(args[10], &now.reduction) == 0)) {
+        (count < 11 || parse_parameter(args[10], &now.reduction) == 0)) {
         now.progress = args[8] != Py_None ? args[8] : NULL;
         result = py_call_run(&now);
     }
@@ -118,26 +118,26 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 }
 
 /* Parses an integer from 0 to `most`. */
-static int take_number(PyObject *given, const char *name, uint32_t most, uint32_t *out) {
+static int parse_number(PyObject *given, const char *name, uint32_t max, uint32_t *out) {
     const unsigned long number = PyLong_AsUnsignedLong(given);
     if (PyErr_Occurred())
         return -1;
     *out = (uint32_t)number;
-    return number <= most ? 0 : PY_REFUSE(PyExc_ValueError, "%s: expected up to %u", name, (unsigned)most);
+    return number <= max ? 0 : PY_RAISE(PyExc_ValueError, "%s: expected up to %u", name, (unsigned)max);
 }
 
 PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { MOST_BLOCKS = 65535 }; /* of a grid along y */
+    enum { MAX_BLOCKS = 65535 }; /* of a grid along y */
     py_state *state = PyModule_GetState(module);
     if (count != 11)
         return PyErr_Format(PyExc_TypeError, "expected 11 arguments, got %zd", count);
     py_call now;
-    py_call_begin(&now, state);
+    py_call_init(&now, state);
     now.exact = true;
     PyObject *result = NULL;
-    if (take_call(state, args, &now) == 0 && py_stream_argument(state, args[8], &now.job.stream) == 0 &&
-        take_number(args[9], "fold", INT32_MAX, &now.fold) == 0 &&
-        take_number(args[10], "blocks", MOST_BLOCKS, &now.blocks) == 0)
+    if (parse_call(state, args, &now) == 0 && py_stream_argument(state, args[8], &now.job.stream) == 0 &&
+        parse_number(args[9], "fold", INT32_MAX, &now.fold) == 0 &&
+        parse_number(args[10], "blocks", MAX_BLOCKS, &now.blocks) == 0)
         result = py_call_run(&now);
     py_call_release(&now);
     return result;
@@ -149,14 +149,14 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
         return PyErr_Format(PyExc_TypeError, "expected 7 or 8 arguments, got %zd", count);
     PyObject *const all[] = {args[0], args[1], args[2], args[3], Py_None, Py_None, args[4], args[5]};
     py_call now;
-    py_call_begin(&now, state);
+    py_call_init(&now, state);
     now.exact = now.states = true;
     PyObject *result = NULL;
-    if (take_call(state, all, &now) == 0 && py_stream_argument(state, args[6], &now.job.stream) == 0) {
-        const gr_exact_size size = py_call_shape_states(&now);
-        if (!py_job_stride_result(&now.job))
+    if (parse_call(state, all, &now) == 0 && py_stream_argument(state, args[6], &now.job.stream) == 0) {
+        const gr_exact_size size = py_call_infer_states(&now);
+        if (!py_job_set_c_strides(&now.job))
             PyErr_NoMemory();
-        else if (count < 8 || py_job_take_place(&now.job, args[7]) == 0)
+        else if (count < 8 || py_job_parse_device_out(&now.job, args[7]) == 0)
             result = py_call_run(&now);
         if (result != NULL && !now.job.on_device)
             gr_exact_states_carry(PyArray_DATA((PyArrayObject *)result),
@@ -167,7 +167,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
 }
 
 /* Which of a kernel's ways of working a launch takes. */
-static const char *way_of(uint32_t flags) {
+static const char *launch_mode(uint32_t flags) {
     return flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
 }
 
@@ -177,31 +177,31 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOO", &all[0], &all[1], &all[2], &all[3]))
         return NULL;
     py_call now;
-    py_call_begin(&now, state);
-    PyObject *list = take_call(state, all, &now) < 0 ? NULL : PyList_New(0);
+    py_call_init(&now, state);
+    PyObject *list = parse_call(state, all, &now) < 0 ? NULL : PyList_New(0);
     for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
-        py_append(&list, Py_BuildValue("(ssII)", launch->kernel, way_of(launch->params.flags), launch->grid_x,
-                                       launch->grid_y));
+        py_append(&list, Py_BuildValue("(ssII)", launch->kernel, launch_mode(launch->params.flags),
+                                       launch->grid_x, launch->grid_y));
     }
     py_call_release(&now);
     return list;
 }
 
 /* The addresses of views that are all like the first, which `self` describes, or like the results. */
-static int take_addresses(py_state *state, PyObject *views, const char *name, const py_operand *like,
-                          gr_devptr *out) {
+static int parse_addresses(py_state *state, PyObject *views, const char *name, const py_operand *like,
+                           gr_devptr *out) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
         py_operand view;
-        const int taken =
-            py_operand_take(state, PyTuple_GET_ITEM(views, i), PY_TAKE, GR_SCOPE_GENERAL, name, &view);
+        const int parsed = py_operand_from_object(state, PyTuple_GET_ITEM(views, i), PY_NATIVE,
+                                                  GR_SCOPE_GENERAL, name, &view);
         py_operand_release(&view);
-        if (taken < 0)
+        if (parsed < 0)
             return -1;
         const size_t bytes = view.ndim * sizeof view.extent[0];
         if (view.source.host != NULL || view.dtype != like->dtype || view.ndim != like->ndim ||
             memcmp(view.extent, like->extent, bytes) != 0 || memcmp(view.stride, like->stride, bytes) != 0)
-            return PY_REFUSE(PyExc_ValueError, "%s: expected views that differ in their address alone", name);
+            return PY_RAISE(PyExc_ValueError, "%s: expected views that differ in their address alone", name);
         out[i] = view.source.origin;
     }
     return 0;
@@ -257,7 +257,7 @@ PyObject *py_flat_shapes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignore
 }
 
 PyObject *py_time_general(PyObject *module, PyObject *args) {
-    enum { MOST = 100000 };
+    enum { MAX_REPEATS = 100000 };
     py_state *state = PyModule_GetState(module);
     PyObject *sources, *op, *axes, *outs, *kind, *index, *seconds = NULL, *result = NULL;
     Py_ssize_t rounds, repeats, shape = -1;
@@ -273,28 +273,29 @@ PyObject *py_time_general(PyObject *module, PyObject *args) {
         return PyErr_Format(PyExc_ValueError, "shape: expected 0 to %zu, or -1 for the best",
                             gr_flat_shape_count - 1);
     const Py_ssize_t buffers = PyTuple_GET_SIZE(sources);
-    if (buffers < 1 || buffers > MOST || PyTuple_GET_SIZE(outs) != buffers || rounds < 1 || rounds > MOST ||
-        repeats < 1 || repeats > MOST || (seconds != NULL && PyTuple_GET_SIZE(seconds) != buffers))
+    if (buffers < 1 || buffers > MAX_REPEATS || PyTuple_GET_SIZE(outs) != buffers || rounds < 1 ||
+        rounds > MAX_REPEATS || repeats < 1 || repeats > MAX_REPEATS ||
+        (seconds != NULL && PyTuple_GET_SIZE(seconds) != buffers))
         return PyErr_Format(PyExc_ValueError,
                             "expected 1 to %d sources, rounds and repeats, and an out (and second) a source",
-                            MOST);
+                            MAX_REPEATS);
     py_call now;
     py_operand out;
-    py_call_begin(&now, state);
+    py_call_init(&now, state);
     now.exact = exact != 0;
-    py_operand_clear(&out);
+    py_operand_init(&out);
     gr_devptr *addresses = calloc((size_t)buffers * 3, sizeof *addresses);
     if (addresses == NULL)
         return PyErr_NoMemory();
     PyObject *source = PyTuple_GET_ITEM(sources, 0), *first_out = PyTuple_GET_ITEM(outs, 0);
     PyObject *second = seconds != NULL ? PyTuple_GET_ITEM(seconds, 0) : Py_None;
     PyObject *const first[] = {source, op, axes, second, Py_None, first_out, kind, index};
-    if (take_call(state, first, &now) < 0 ||
-        py_operand_take(state, first_out, PY_TAKE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
-        take_addresses(state, sources, "sources", &now.job.inputs[PY_SOURCE], addresses) < 0 ||
-        take_addresses(state, outs, "outs", &out, addresses + buffers) < 0 ||
+    if (parse_call(state, first, &now) < 0 ||
+        py_operand_from_object(state, first_out, PY_NATIVE, GR_SCOPE_GENERAL, "outs", &out) < 0 ||
+        parse_addresses(state, sources, "sources", &now.job.inputs[PY_SOURCE], addresses) < 0 ||
+        parse_addresses(state, outs, "outs", &out, addresses + buffers) < 0 ||
         (seconds != NULL &&
-         take_addresses(state, seconds, "seconds", &now.job.inputs[PY_SECOND], addresses + 2 * buffers) < 0))
+         parse_addresses(state, seconds, "seconds", &now.job.inputs[PY_SECOND], addresses + 2 * buffers) < 0))
         goto cleanup;
     now.reduction.shape = shape < 0 ? NULL : &gr_flat_shapes[shape];
     const gr_timing timing = {.buffers = (size_t)buffers,

@@ -9,30 +9,30 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
-void py_job_begin(py_job *self, py_state *state) {
+void py_job_init(py_job *self, py_state *state) {
     self->state = state;
     for (size_t i = 0; i < PY_JOB_INPUTS; ++i)
-        py_operand_clear(&self->inputs[i]);
-    py_operand_clear(&self->place);
+        py_operand_init(&self->inputs[i]);
+    py_operand_init(&self->device_out);
     self->input_count = 1;
     self->device = NULL;
     self->work.error.status = GR_OK;
     self->stream = 0;
     self->stream_owner = self->out = NULL;
-    self->lasts = self->on_device = self->as_array = self->places = self->rounded = self->doubtful =
-        self->alone = false;
+    self->stream_persists = self->on_device = self->as_array = self->is_index = self->check_nonfinite =
+        self->has_nonfinite = self->detached = false;
 }
 
 void py_job_release(py_job *self) {
     for (size_t i = 0; i < PY_JOB_INPUTS; ++i)
         py_operand_release(&self->inputs[i]);
-    py_operand_release(&self->place);
+    py_operand_release(&self->device_out);
 }
 
 /* ---- arguments ---- */
 
 /* Which device `text` means, as the kind and index; false where it may mean none. */
-static bool read_device(PyObject *text, gr_device_kind *kind, long *index) {
+static bool parse_device_name(PyObject *text, gr_device_kind *kind, long *index) {
     Py_ssize_t length;
     const char *name = PyUnicode_CheckExact(text) ? py_utf8(text, &length) : NULL;
     *kind = GR_DEVICE_CUDA;
@@ -53,36 +53,36 @@ static bool read_device(PyObject *text, gr_device_kind *kind, long *index) {
     return true;
 }
 
-int py_job_take_device(py_job *self, PyObject *given) {
+int py_job_parse_device(py_job *self, PyObject *given) {
     py_state *state = self->state;
     const py_operand *source = &self->inputs[0];
     gr_device_kind kind = source->kind;
     long index = source->index;
-    if (!py_is_none(given) && !read_device(given, &kind, &index))
+    if (!py_is_none(given) && !parse_device_name(given, &kind, &index))
         return 0;
-    if (source->placed && (kind != source->kind || index != source->index))
+    if (source->on_device && (kind != source->kind || index != source->index))
         return 0;
-    if (!source->placed && py_is_none(given)) {
-        const int place = atomic_load_explicit(&state->default_device, memory_order_relaxed);
-        if (place < 0)
+    if (!source->on_device && py_is_none(given)) {
+        const int slot = atomic_load_explicit(&state->default_device, memory_order_relaxed);
+        if (slot < 0)
             return 0;
-        kind = place == 0 ? GR_DEVICE_SIM : GR_DEVICE_CUDA;
-        index = place == 0 ? 0 : place - 1;
+        kind = slot == 0 ? GR_DEVICE_SIM : GR_DEVICE_CUDA;
+        index = slot == 0 ? 0 : slot - 1;
     }
     return py_open_device(state, kind, index, &self->device) < 0 ? -1 : 1;
 }
 
-bool py_job_is_elsewhere(const py_job *self, const py_operand *operand) {
+bool py_job_is_on_other_device(const py_job *self, const py_operand *operand) {
     const gr_device_info *info = &self->device->backend->info;
-    return !operand->placed || operand->kind != info->kind || operand->index != info->index;
+    return !operand->on_device || operand->kind != info->kind || operand->index != info->index;
 }
 
-static bool has_shape(const py_job *self, size_t ndim, const uint64_t *extent) {
+static bool matches_shape(const py_job *self, size_t ndim, const uint64_t *extent) {
     return ndim == self->ndim && memcmp(extent, self->extent, ndim * sizeof *extent) == 0;
 }
 
 /* An array of the host that can take the result as it is. */
-static bool take_host_out(py_job *self) {
+static bool parse_host_out(py_job *self) {
     PyArrayObject *array = (PyArrayObject *)self->out;
     uint64_t extent[GR_MAX_NDIM];
     gr_dtype dtype = GR_DTYPE_COUNT;
@@ -93,31 +93,33 @@ static bool take_host_out(py_job *self) {
         extent[d] = (uint64_t)PyArray_DIM(array, d);
     const bool found = py_find_dtype(self->state, array, GR_SCOPE_GENERAL, "out", &dtype) == 0;
     PyErr_Clear();
-    return found && dtype == self->dtype && has_shape(self, (size_t)PyArray_NDIM(array), extent);
+    return found && dtype == self->dtype && matches_shape(self, (size_t)PyArray_NDIM(array), extent);
 }
 
-int py_job_take_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device) {
+int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device) {
     if (!py_is_none(as_device) && !PyBool_Check(as_device))
         return 0;
     self->on_device = py_is_none(as_device) ? on_device : as_device == Py_True;
     if (py_is_none(out))
         return 1;
     self->out = out;
-    const bool of_host = PyArray_Check(out);
-    if (!py_is_none(as_device) && self->on_device == of_host)
+    const bool on_host = PyArray_Check(out);
+    if (!py_is_none(as_device) && self->on_device == on_host)
         return 0;
-    self->on_device = !of_host;
-    if (of_host)
-        return take_host_out(self);
-    py_operand *place = &self->place;
-    const int taken = py_operand_take(self->state, out, PY_LOOK, GR_SCOPE_GENERAL, "out", place);
-    if (taken <= 0)
-        return taken;
-    return !py_job_is_elsewhere(self, place) && !place->read_only && place->dtype == self->dtype &&
-           has_shape(self, place->ndim, place->extent) && py_operand_packed(place, true);
+    self->on_device = !on_host;
+    if (on_host)
+        return parse_host_out(self);
+    py_operand *device_out = &self->device_out;
+    const int parsed =
+        py_operand_from_object(self->state, out, PY_NO_COPY, GR_SCOPE_GENERAL, "out", device_out);
+    if (parsed <= 0)
+        return parsed;
+    return !py_job_is_on_other_device(self, device_out) && !device_out->read_only &&
+           device_out->dtype == self->dtype && matches_shape(self, device_out->ndim, device_out->extent) &&
+           py_operand_is_contiguous(device_out, true);
 }
 
-bool py_job_stride_result(py_job *self) {
+bool py_job_set_c_strides(py_job *self) {
     npy_intp next = (npy_intp)gr_dtypes[self->dtype].item_bytes;
     for (size_t d = self->ndim; d-- > 0;) {
         self->stride[d] = next;
@@ -142,46 +144,47 @@ static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
     *high += gr_dtypes[operand->dtype].item_bytes;
 }
 
-bool py_job_overlaps(const py_job *self) {
-    uint64_t place_low, place_high, low, high;
+bool py_job_out_overlaps(const py_job *self) {
+    uint64_t out_low, out_high, low, high;
     bool found = false;
     if (self->out == NULL || !self->on_device)
         return false;
-    span_of(&self->place, &place_low, &place_high);
+    span_of(&self->device_out, &out_low, &out_high);
     for (size_t i = 0; i < self->input_count; ++i) {
         span_of(&self->inputs[i], &low, &high);
-        found = found || (self->inputs[i].source.host == NULL && low < place_high && place_low < high);
+        found = found || (self->inputs[i].source.host == NULL && low < out_high && out_low < high);
     }
     return found;
 }
 
-int py_job_take_place(py_job *self, PyObject *out) {
-    py_operand *place = &self->place;
+int py_job_parse_device_out(py_job *self, PyObject *out) {
+    py_operand *device_out = &self->device_out;
     if (out == Py_None)
         return 0;
-    if (PyArray_Check(out) || py_operand_take(self->state, out, PY_TAKE, GR_SCOPE_GENERAL, "out", place) < 0)
+    if (PyArray_Check(out) ||
+        py_operand_from_object(self->state, out, PY_NATIVE, GR_SCOPE_GENERAL, "out", device_out) < 0)
         return PyErr_Occurred() ? -1
-                                : PY_REFUSE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (place->dtype != self->dtype || !has_shape(self, place->ndim, place->extent))
-        return PY_REFUSE(PyExc_ValueError, "out: unexpected shape or dtype");
+                                : PY_RAISE(PyExc_TypeError, "out: expected a view of device memory or None");
+    if (device_out->dtype != self->dtype || !matches_shape(self, device_out->ndim, device_out->extent))
+        return PY_RAISE(PyExc_ValueError, "out: unexpected shape or dtype");
     self->out = out;
     self->on_device = true;
     return 0;
 }
 
 /* The stream that the caller names, else that of the first array on a device. */
-int py_job_take_stream(py_job *self, PyObject *given) {
+int py_job_parse_stream(py_job *self, PyObject *given) {
     if (py_is_none(given)) {
-        const py_operand *first = self->inputs[0].placed ? &self->inputs[0] : &self->place;
-        if (first->placed) {
+        const py_operand *first = self->inputs[0].on_device ? &self->inputs[0] : &self->device_out;
+        if (first->on_device) {
             self->stream = first->stream;
             self->stream_owner = first->stream_owner;
-            self->lasts = first->lasts;
+            self->stream_persists = first->stream_persists;
         }
         return 1;
     }
-    self->lasts = !PyLong_Check(given);
-    self->stream_owner = self->lasts ? given : NULL;
+    self->stream_persists = !PyLong_Check(given);
+    self->stream_owner = self->stream_persists ? given : NULL;
     return py_stream_argument(self->state, given, &self->stream) < 0 ? -1 : 1;
 }
 
@@ -189,35 +192,35 @@ int py_job_take_stream(py_job *self, PyObject *given) {
 
 /* Work in the stream of the call comes after what others have put into theirs, and what they put there next
    comes after it. */
-static gr_status order_others(const py_job *self, bool after, gr_error *error) {
+static gr_status order_streams(const py_job *self, bool after, gr_error *error) {
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i <= PY_JOB_INPUTS; ++i) {
-        const py_operand *operand = i < PY_JOB_INPUTS ? &self->inputs[i] : &self->place;
+        const py_operand *operand = i < PY_JOB_INPUTS ? &self->inputs[i] : &self->device_out;
         const gr_stream theirs = operand->stream;
-        if (operand->placed && theirs != self->stream)
+        if (operand->on_device && theirs != self->stream)
             status = gr_stream_wait_for(self->device, after ? self->stream : theirs,
                                         after ? theirs : self->stream, error);
     }
     return status;
 }
 
-gr_status py_job_do(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
-                    gr_error *error) {
+gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *new_array, gr_binding *binding,
+                         gr_error *error) {
     gr_error ignored;
-    gr_status status = self->alone ? GR_OK : gr_device_attach(self->device, error);
+    gr_status status = self->detached ? GR_OK : gr_device_attach(self->device, error);
     if (status != GR_OK)
         return status;
-    status = order_others(self, false, error);
-    if (status == GR_OK && made != NULL) {
-        status = py_array_allocate(made, self->device, error);
-        binding->device_out = made->pointer;
+    status = order_streams(self, false, error);
+    if (status == GR_OK && new_array != NULL) {
+        status = py_array_allocate(new_array, self->device, error);
+        binding->device_out = new_array->pointer;
     }
     if (status == GR_OK)
         status = work(arg, self->device, binding, &self->work.interrupt, error);
-    if (status == GR_OK && made != NULL)
-        status = py_array_settle(made, self->device, error);
-    const gr_status ordered = order_others(self, true, status == GR_OK ? error : &ignored);
-    if (!self->alone)
+    if (status == GR_OK && new_array != NULL)
+        status = py_array_detach_stream(new_array, self->device, error);
+    const gr_status ordered = order_streams(self, true, status == GR_OK ? error : &ignored);
+    if (!self->detached)
         gr_device_detach(self->device);
     return status == GR_OK ? ordered : status;
 }
@@ -235,17 +238,17 @@ static PyObject *new_results(const py_job *self) {
 }
 
 /* Where the result goes. An array that is made is *result, and that of a device *made, too. */
-static int make_room(py_job *self, gr_scalar *scalar, gr_binding *binding, PyObject **result,
-                     py_array **made) {
+static int allocate_result(py_job *self, gr_scalar *scalar, gr_binding *binding, PyObject **result,
+                           py_array **new_array) {
     if (self->on_device && self->out != NULL) {
-        binding->device_out = self->place.source.origin;
+        binding->device_out = self->device_out.source.origin;
     } else if (self->on_device) {
-        *made = py_array_new(self->state, self->device->backend->info.kind, self->device->backend->info.index,
-                             self->dtype, self->ndim, self->extent);
-        *result = (PyObject *)*made;
-        if (*made == NULL)
+        *new_array = py_array_new(self->state, self->device->backend->info.kind,
+                                  self->device->backend->info.index, self->dtype, self->ndim, self->extent);
+        *result = (PyObject *)*new_array;
+        if (*new_array == NULL)
             return -1;
-        py_array_set_stream(*made, self->stream, self->stream_owner, self->lasts);
+        py_array_set_stream(*new_array, self->stream, self->stream_owner, self->stream_persists);
     } else if (self->ndim == 0 && !self->as_array && self->out == NULL) {
         binding->host_out = scalar;
     } else {
@@ -265,8 +268,8 @@ static size_t count_results(const py_job *self) {
 }
 
 /* Whether results are finite; of positions, whether there are such. */
-static bool is_settled(const py_job *self, const gr_binding *binding, size_t results) {
-    if (!self->places)
+static bool all_valid(const py_job *self, const gr_binding *binding, size_t results) {
+    if (!self->is_index)
         return gr_all_finite(self->dtype, binding->host_out, results);
     for (size_t i = 0; i < results; ++i)
         if (((const int64_t *)binding->host_out)[i] < 0)
@@ -276,7 +279,7 @@ static bool is_settled(const py_job *self, const gr_binding *binding, size_t res
 
 /* Tells the library of a tensor given as `out` that it was written. PyTorch's autograd counts that. */
 static int mark_written(const py_job *self) {
-    if (self->place.tensor.managed == NULL || self->state->mark_written == NULL)
+    if (self->device_out.tensor.managed == NULL || self->state->mark_written == NULL)
         return 0;
     PyObject *answer = PyObject_CallOneArg(self->state->mark_written, self->out);
     Py_XDECREF(answer);
@@ -294,20 +297,20 @@ PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {
     const size_t results = count_results(self);
     gr_binding binding = {.out_bytes = results * gr_dtypes[self->dtype].item_bytes, .stream = self->stream};
     PyObject *result = NULL;
-    py_array *made = NULL;
+    py_array *new_array = NULL;
     for (size_t i = 0; i < self->input_count; ++i)
         binding.inputs[i] = self->inputs[i].source;
-    if (make_room(self, &scalar, &binding, &result, &made) < 0)
+    if (allocate_result(self, &scalar, &binding, &result, &new_array) < 0)
         return NULL;
     py_begin(&self->work);
-    const gr_status status = py_job_do(self, work, arg, made, &binding, &self->work.error);
+    const gr_status status = py_job_execute(self, work, arg, new_array, &binding, &self->work.error);
     if (py_end(self->state, &self->work, status) < 0) {
         Py_XDECREF(result);
         return NULL;
     }
     py_count_run();
-    self->doubtful =
-        binding.host_out != NULL && (self->rounded || self->places) && !is_settled(self, &binding, results);
+    self->has_nonfinite = binding.host_out != NULL && (self->check_nonfinite || self->is_index) &&
+                          !all_valid(self, &binding, results);
     if (binding.host_out == &scalar)
         return py_result(self->state, self->dtype, scalar);
     if (self->out == NULL)

@@ -5,7 +5,7 @@
 #define GR_PYTHON_JOB_H
 
 #include "python/args.h"
-#include "python/intake/operand.h"
+#include "python/operands/operand.h"
 
 enum { PY_JOB_INPUTS = 2 };
 
@@ -13,18 +13,18 @@ typedef struct py_job {
     py_state *state;
     py_operand inputs[PY_JOB_INPUTS]; /* of a reduction: the elements; a mask, or the second vector */
     size_t input_count;
-    py_operand place; /* the caller's `out`, if it is device memory */
+    py_operand device_out; /* the caller's `out`, if it is device memory */
     gr_device *device;
     gr_stream stream;             /* the work is enqueued in it; 0: legacy default stream */
-    bool lasts;                   /* the stream outlives the result, as in array.h */
+    bool stream_persists;         /* the stream outlives the result, as in array.h */
     PyObject *stream_owner;       /* keeps the stream alive, or NULL; borrowed */
     PyObject *out;                /* the caller's `out`, or NULL; borrowed */
     bool on_device;               /* the result stays on the device */
     bool as_array;                /* a result without dimensions is an array, not a scalar */
-    bool places;                  /* the results are positions; negative: none found */
-    bool rounded;                 /* the result may be infinite or NaN although no input is: to be checked */
-    bool doubtful;                /* set by py_job_run: a checked result is infinite, NaN or not found */
-    bool alone;                   /* the device stays detached: a progress callback may use other devices */
+    bool is_index;                /* the results are positions; negative: none found */
+    bool check_nonfinite;         /* the result may be infinite or NaN although no input is: to be checked */
+    bool has_nonfinite;           /* set by py_job_run: a checked result is infinite, NaN or not found */
+    bool detached;                /* the device stays detached: a progress callback may use other devices */
     gr_dtype dtype;               /* of the result */
     size_t ndim;                  /* of the result */
     uint64_t extent[GR_MAX_NDIM]; /* of the result, elements */
@@ -33,25 +33,25 @@ typedef struct py_job {
 } py_job;
 
 /* Initialises an empty job. */
-void py_job_begin(py_job *self, py_state *state);
+void py_job_init(py_job *self, py_state *state);
 void py_job_release(py_job *self);
 
 /* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:
    parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs are
-   converted; dtype, ndim and extent of the result must be set before py_job_take_out. */
-int py_job_take_device(py_job *self, PyObject *given);
-int py_job_take_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
-int py_job_take_stream(py_job *self, PyObject *given);
+   converted; dtype, ndim and extent of the result must be set before py_job_parse_out. */
+int py_job_parse_device(py_job *self, PyObject *given);
+int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
+int py_job_parse_stream(py_job *self, PyObject *given);
 /* Whether an operand is not on the job's device. */
-bool py_job_is_elsewhere(const py_job *self, const py_operand *operand);
+bool py_job_is_on_other_device(const py_job *self, const py_operand *operand);
 
 /* Gives the result strides of C order. False if its size in bytes overflows. */
-bool py_job_stride_result(py_job *self);
+bool py_job_set_c_strides(py_job *self);
 /* Parses the view of device memory to which the result, described before, is written; None: none. -1 with an
    exception set. */
-int py_job_take_place(py_job *self, PyObject *out);
+int py_job_parse_device_out(py_job *self, PyObject *out);
 /* Whether `out` in device memory overlaps an input. */
-bool py_job_overlaps(const py_job *self);
+bool py_job_out_overlaps(const py_job *self);
 
 static inline bool py_is_none(PyObject *given) {
     return given == NULL || given == Py_None;
@@ -62,10 +62,11 @@ typedef gr_status (*py_job_work)(void *arg, gr_device *device, const gr_binding 
                                  const gr_interrupt *interrupt, gr_error *error);
 
 /* Runs the work with the device attached, after earlier work in the inputs' streams and before later work in
-   them. `made`: a new device array that gets its memory here, or NULL. Call without the GIL, after py_begin.
+   them. `new_array`: a new device array that gets its memory here, or NULL. Call without the GIL, after
+   py_begin.
  */
-gr_status py_job_do(py_job *self, py_job_work work, void *arg, py_array *made, gr_binding *binding,
-                    gr_error *error);
+gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *new_array, gr_binding *binding,
+                         gr_error *error);
 
 /* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception set.
  */

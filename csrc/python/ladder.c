@@ -15,10 +15,10 @@ enum { REQUIRED = 7 };
 static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
     if (gr_op_find(name, out) && gr_ops[*out].in_set[variant->ops])
         return 0;
-    return PY_REFUSE(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
+    return PY_RAISE(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
 }
 
-static int take_request(py_state *state, PyObject *const *args, py_rung_call *out) {
+static int parse_request(py_state *state, PyObject *const *args, py_rung_call *out) {
     gr_error error = {.status = GR_OK};
     const char *op = py_text_argument(args[1], "op");
     const char *variant = op == NULL ? NULL : py_text_argument(args[2], "variant");
@@ -33,42 +33,43 @@ static int take_request(py_state *state, PyObject *const *args, py_rung_call *ou
     if (py_size_argument(args[3], "block_size", &out->request.block) < 0 ||
         py_size_argument(args[4], "grid_size", &out->request.grid) < 0)
         return -1;
-    return py_take_device(state, args[5], args[6], &out->device);
+    return py_parse_device(state, args[5], args[6], &out->device);
 }
 
-int py_take_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out, bool views,
-                      size_t *extra, Py_ssize_t extra_count) {
+int py_parse_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out,
+                       bool views, size_t *extra, Py_ssize_t extra_count) {
     gr_request *request = &out->request;
-    py_operand_clear(&out->source);
+    py_operand_init(&out->source);
     if (count != REQUIRED + extra_count)
-        return PY_REFUSE(PyExc_TypeError, "expected %zd arguments, got %zd",
-                         (Py_ssize_t)REQUIRED + extra_count, count);
+        return PY_RAISE(PyExc_TypeError, "expected %zd arguments, got %zd",
+                        (Py_ssize_t)REQUIRED + extra_count, count);
     for (Py_ssize_t i = 0; i < extra_count; ++i) {
         extra[i] = PyLong_AsSize_t(args[REQUIRED + i]);
         if (extra[i] == (size_t)-1 && PyErr_Occurred())
             return -1;
     }
-    const py_effort effort = views && PyTuple_Check(args[0]) ? PY_TAKE : PY_CONVERT;
-    if (take_request(state, args, out) < 0 ||
-        py_operand_take(state, args[0], effort, effort == PY_TAKE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
-                        &out->source) < 0)
+    const py_conversion conversion = views && PyTuple_Check(args[0]) ? PY_NATIVE : PY_COPY;
+    if (parse_request(state, args, out) < 0 ||
+        py_operand_from_object(state, args[0], conversion,
+                               conversion == PY_NATIVE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
+                               &out->source) < 0)
         return -1;
-    if (out->source.owner != NULL && !py_operand_packed(&out->source, gr_op_in_order(request->op)) &&
-        py_operand_pack(&out->source) < 0)
+    if (out->source.owner != NULL && !py_operand_is_contiguous(&out->source, gr_op_in_order(request->op)) &&
+        py_operand_make_contiguous(&out->source) < 0)
         return -1;
     request->dtype = out->source.dtype;
     request->n = py_operand_count(&out->source, NULL);
     if (gr_variant_covers(request->variant, request->op, request->dtype))
         return 0;
-    return PY_REFUSE(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
-                     gr_dtypes[request->dtype].numpy_name);
+    return PY_RAISE(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
+                    gr_dtypes[request->dtype].numpy_name);
 }
 
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     py_rung_call call;
     PyObject *answer = NULL;
-    if (py_take_rung_call(state, args, count, &call, true, NULL, 0) < 0)
+    if (py_parse_rung_call(state, args, count, &call, true, NULL, 0) < 0)
         goto cleanup;
     gr_scalar result = {.bytes = {0}};
     py_work work;
@@ -85,18 +86,18 @@ cleanup:
 }
 
 PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MOST = 100000 };
+    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MAX_REPEATS = 100000 };
     py_state *state = PyModule_GetState(module);
     py_rung_call call;
     size_t extra[EXTRA];
     PyObject *result = NULL;
     double *times = NULL;
-    if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
+    if (py_parse_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
         goto cleanup;
     for (int i = 0; i < EXTRA; ++i) {
-        if (extra[i] < 1 || extra[i] > MOST) {
-            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu", MOST,
-                         extra[i]);
+        if (extra[i] < 1 || extra[i] > MAX_REPEATS) {
+            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu",
+                         MAX_REPEATS, extra[i]);
             goto cleanup;
         }
     }

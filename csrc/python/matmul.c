@@ -8,21 +8,21 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
-#include "python/observed.h"
 #include "python/signature.h"
 #include "python/tables.h"
 
 enum { LEFT, RIGHT }; /* the inputs of its job */
 
-typedef struct product {
+typedef struct matmul_call {
     py_job job;
     gr_matmul matmul;
-} product;
+} matmul_call;
 
-static void begin(product *self, py_state *state) {
-    py_job_begin(&self->job, state);
+static void init(matmul_call *self, py_state *state) {
+    py_job_init(&self->job, state);
     self->job.input_count = 2;
     self->matmul.variant = NULL;
     self->matmul.precision = GR_PRECISION_IEEE;
@@ -32,35 +32,36 @@ static void begin(product *self, py_state *state) {
 /* ---- shapes ---- */
 
 /* Elements from one to the next along an axis that counts from the end; 0 where there is no next. */
-static int64_t step_of(const py_operand *operand, size_t from_end) {
+static int64_t stride_from_end(const py_operand *operand, size_t from_end) {
     const size_t d = operand->ndim - from_end;
     const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
     return from_end > operand->ndim || operand->extent[d] <= 1 ? 0 : operand->stride[d] / item;
 }
 
-static size_t stack_ndim(const py_operand *operand) {
+static size_t batch_ndim(const py_operand *operand) {
     return operand->ndim > 2 ? operand->ndim - 2 : 0;
 }
 
 /* Adds a dimension of the stack outside of those that are there, as part of the last one if both sides go on
    evenly. False where there are too many. */
-static bool add_stack(gr_matmul *matmul, size_t *count, uint64_t length, int64_t of_a, int64_t of_b) {
+static bool add_batch_axis(gr_matmul *matmul, size_t *count, uint64_t length, int64_t stride_a,
+                           int64_t stride_b) {
     const size_t last = *count - 1;
-    if (*count > 0 && of_a == matmul->a.stack[last] * (int64_t)matmul->stack[last] &&
-        of_b == matmul->b.stack[last] * (int64_t)matmul->stack[last]) {
+    if (*count > 0 && stride_a == matmul->a.stack[last] * (int64_t)matmul->stack[last] &&
+        stride_b == matmul->b.stack[last] * (int64_t)matmul->stack[last]) {
         matmul->stack[last] *= length;
         return true;
     }
     if (*count == GR_MATMUL_STACKS)
         return false;
     matmul->stack[*count] = length;
-    matmul->a.stack[*count] = of_a;
-    matmul->b.stack[(*count)++] = of_b;
+    matmul->a.stack[*count] = stride_a;
+    matmul->b.stack[(*count)++] = stride_b;
     return true;
 }
 
 /* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
-static const char *describe(product *self) {
+static const char *describe(matmul_call *self) {
     const py_operand *a = &self->job.inputs[LEFT], *b = &self->job.inputs[RIGHT];
     gr_matmul *matmul = &self->matmul;
     if (a->ndim == 0 || b->ndim == 0)
@@ -73,22 +74,22 @@ static const char *describe(product *self) {
     matmul->n = b->ndim > 1 ? b->extent[b->ndim - 1] : 1;
     if (matmul->k != b->extent[b->ndim - (b->ndim > 1 ? 2 : 1)])
         return "b: expected as many rows as a has columns";
-    matmul->a.row = a->ndim > 1 ? step_of(a, 2) : 0;
-    matmul->a.column = step_of(a, 1);
-    matmul->b.row = step_of(b, b->ndim > 1 ? 2 : 1);
-    matmul->b.column = b->ndim > 1 ? step_of(b, 1) : 0;
-    const size_t deep_a = stack_ndim(a), deep_b = stack_ndim(b), deep = deep_a > deep_b ? deep_a : deep_b;
+    matmul->a.row = a->ndim > 1 ? stride_from_end(a, 2) : 0;
+    matmul->a.column = stride_from_end(a, 1);
+    matmul->b.row = stride_from_end(b, b->ndim > 1 ? 2 : 1);
+    matmul->b.column = b->ndim > 1 ? stride_from_end(b, 1) : 0;
+    const size_t ndim_a = batch_ndim(a), ndim_b = batch_ndim(b), ndim = ndim_a > ndim_b ? ndim_a : ndim_b;
     size_t count = 0;
-    self->job.ndim = deep;
-    for (size_t i = 0; i < deep; ++i) { /* the last dimension first */
-        const uint64_t of_a = i < deep_a ? a->extent[deep_a - 1 - i] : 1;
-        const uint64_t of_b = i < deep_b ? b->extent[deep_b - 1 - i] : 1;
-        const uint64_t length = of_a != 1 ? of_a : of_b;
-        if (of_a != of_b && of_a != 1 && of_b != 1)
+    self->job.ndim = ndim;
+    for (size_t i = 0; i < ndim; ++i) { /* the last dimension first */
+        const uint64_t length_a = i < ndim_a ? a->extent[ndim_a - 1 - i] : 1;
+        const uint64_t length_b = i < ndim_b ? b->extent[ndim_b - 1 - i] : 1;
+        const uint64_t length = length_a != 1 ? length_a : length_b;
+        if (length_a != length_b && length_a != 1 && length_b != 1)
             return "a, b: the stacks of matrices do not broadcast";
-        self->job.extent[deep - 1 - i] = length;
-        if (length != 1 && !add_stack(matmul, &count, length, i < deep_a ? step_of(a, i + 3) : 0,
-                                      i < deep_b ? step_of(b, i + 3) : 0))
+        self->job.extent[ndim - 1 - i] = length;
+        if (length != 1 && !add_batch_axis(matmul, &count, length, i < ndim_a ? stride_from_end(a, i + 3) : 0,
+                                           i < ndim_b ? stride_from_end(b, i + 3) : 0))
             return "a, b: stacks with such strides are not taken; copy them to C order first";
     }
     for (; count < GR_MATMUL_STACKS; ++count) {
@@ -102,30 +103,30 @@ static const char *describe(product *self) {
     return NULL;
 }
 
-static bool is_rounded(gr_dtype dtype) {
+static bool is_floating(gr_dtype dtype) {
     return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
 }
 
 /* What the plan has to know of addresses. */
-static void note_places(product *self) {
+static void note_alignment(matmul_call *self) {
     const py_job *job = &self->job;
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
     self->matmul.b.aligned = job->inputs[RIGHT].source.origin % 16 == 0;
-    self->matmul.out_aligned = job->out == NULL || !job->on_device || job->place.source.origin % 16 == 0;
-    self->matmul.needs_temporary_output = py_job_overlaps(job);
+    self->matmul.out_aligned = job->out == NULL || !job->on_device || job->device_out.source.origin % 16 == 0;
+    self->matmul.needs_temporary_output = py_job_out_overlaps(job);
 }
 
 /* ---- the run ---- */
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_matmul_run(device, &((product *)arg)->matmul, binding, interrupt, error);
+    return gr_matmul_run(device, &((matmul_call *)arg)->matmul, binding, interrupt, error);
 }
 
 /* ---- the public function ---- */
 
 /* Whether `name` is a precision that products of this dtype have. */
-static bool take_precision(PyObject *name, product *self) {
+static bool parse_precision(PyObject *name, matmul_call *self) {
     if (py_is_none(name))
         return true;
     Py_ssize_t length;
@@ -136,7 +137,7 @@ static bool take_precision(PyObject *name, product *self) {
 
 /* Whether `name` is auto, or a rung for this dtype and precision; where that is not given, it is the rung's.
  */
-static bool take_variant(PyObject *name, bool precise, product *self) {
+static bool parse_variant(PyObject *name, bool has_precision, matmul_call *self) {
     gr_error ignored;
     Py_ssize_t length;
     const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? py_utf8(name, &length) : NULL;
@@ -147,68 +148,69 @@ static bool take_variant(PyObject *name, bool precise, product *self) {
         return false;
     if (self->matmul.variant->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
         return false; /* Python knows where else to look */
-    if (!precise)
+    if (!has_precision)
         self->matmul.precision = self->matmul.variant->precision;
     return gr_matmul_supports_precision(self->matmul.variant, self->matmul.precision);
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
-static int take(const py_arguments given, product *self) {
+static int parse_arguments(const py_arguments given, matmul_call *self) {
     static const py_name names[] = {PY_NAME_a, PY_NAME_b};
     py_job *job = &self->job;
     if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_b] == NULL)
         return 0;
     for (int side = LEFT; side <= RIGHT; ++side) {
-        const int taken = py_operand_take(job->state, given[names[side]], PY_LOOK, GR_SCOPE_GENERAL,
-                                          side == LEFT ? "a" : "b", &job->inputs[side]);
-        if (taken <= 0 || py_operand_settle(&job->inputs[side]) < 0)
-            return taken < 1 ? taken : -1;
+        const int parsed =
+            py_operand_from_object(job->state, given[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
+                                   side == LEFT ? "a" : "b", &job->inputs[side]);
+        if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
+            return parsed < 1 ? parsed : -1;
     }
-    if (describe(self) != NULL || !py_job_stride_result(job) ||
-        !take_precision(given[PY_NAME_precision], self) ||
-        !take_variant(given[PY_NAME_variant], !py_is_none(given[PY_NAME_precision]), self))
+    if (describe(self) != NULL || !py_job_set_c_strides(job) ||
+        !parse_precision(given[PY_NAME_precision], self) ||
+        !parse_variant(given[PY_NAME_variant], !py_is_none(given[PY_NAME_precision]), self))
         return 0;
-    job->rounded = is_rounded(job->dtype);
-    int taken = py_job_take_device(job, given[PY_NAME_device]);
+    job->check_nonfinite = is_floating(job->dtype);
+    int parsed = py_job_parse_device(job, given[PY_NAME_device]);
     const py_operand *a = &job->inputs[LEFT], *b = &job->inputs[RIGHT];
-    if (taken > 0 && (a->placed ? py_job_is_elsewhere(job, b) : b->placed))
+    if (parsed > 0 && (a->on_device ? py_job_is_on_other_device(job, b) : b->on_device))
         return 0;
-    if (taken > 0)
-        taken = py_job_take_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->placed);
-    if (taken <= 0)
-        return taken;
-    note_places(self);
-    return py_job_take_stream(job, given[PY_NAME_stream]);
+    if (parsed > 0)
+        parsed = py_job_parse_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->on_device);
+    if (parsed <= 0)
+        return parsed;
+    note_alignment(self);
+    return py_job_parse_stream(job, given[PY_NAME_stream]);
 }
 
 /* Tells NumPy's floating-point state of a result, whose reference it takes. */
-static PyObject *tell(const product *self, const py_arguments given, PyObject *result) {
+static PyObject *report_nonfinite(const matmul_call *self, const py_arguments given, PyObject *result) {
     const gr_device_info *info = &self->job.device->backend->info;
     PyObject *floating = PyImport_ImportModule("gpureduce._matmul.floating");
-    PyObject *told = floating == NULL
-                         ? NULL
-                         : PyObject_CallMethod(floating, "look_at", "OOOii", result, given[PY_NAME_a],
-                                               given[PY_NAME_b], (int)info->kind, info->index);
+    PyObject *reported = floating == NULL
+                             ? NULL
+                             : PyObject_CallMethod(floating, "look_at", "OOOii", result, given[PY_NAME_a],
+                                                   given[PY_NAME_b], (int)info->kind, info->index);
     Py_XDECREF(floating);
-    if (told == NULL)
+    if (reported == NULL)
         Py_CLEAR(result);
-    Py_XDECREF(told);
+    Py_XDECREF(reported);
     return result;
 }
 
 static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const py_public *public = py_public_of(capsule);
+    const py_signature *signature = py_signature_from_capsule(capsule);
     py_arguments given;
-    if (!py_public_sort(public, args, count, names, given))
+    if (!py_signature_bind(signature, args, count, names, given))
         return Py_NewRef(Py_NotImplemented);
-    product self;
-    begin(&self, public->state);
-    const int taken = take(given, &self);
-    PyObject *result = taken > 0    ? py_job_run(&self.job, work, &self)
-                       : taken == 0 ? Py_NewRef(Py_NotImplemented)
-                                    : NULL;
-    if (result != NULL && taken > 0 && self.job.doubtful)
-        result = tell(&self, given, result);
+    matmul_call self;
+    init(&self, signature->state);
+    const int parsed = parse_arguments(given, &self);
+    PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
+                       : parsed == 0 ? Py_NewRef(Py_NotImplemented)
+                                     : NULL;
+    if (result != NULL && parsed > 0 && self.job.has_nonfinite)
+        result = report_nonfinite(&self, given, result);
     py_job_release(&self.job);
     return result;
 }
@@ -220,25 +222,25 @@ PyObject *py_multiplier(PyObject *module, PyObject *args) {
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
-    return py_public_new(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
+    return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
 }
 
 /* ---- what Python has made of the arguments ---- */
 
 /* Of (a, b, variant): arrays or views of one dtype, and the name of a rung or None. */
-static int take_product(py_state *state, PyObject *const *args, product *self) {
+static int parse_product(py_state *state, PyObject *const *args, matmul_call *self) {
     static const char *const names[] = {"a", "b"};
     py_job *job = &self->job;
     for (int side = LEFT; side <= RIGHT; ++side)
-        if (py_operand_take(state, args[side], PY_TAKE, GR_SCOPE_GENERAL, names[side], &job->inputs[side]) <
-                0 ||
-            py_operand_settle(&job->inputs[side]) < 0)
+        if (py_operand_from_object(state, args[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
+                                   &job->inputs[side]) < 0 ||
+            py_operand_ensure_element_strides(&job->inputs[side]) < 0)
             return -1;
     const char *wrong = describe(self);
     if (wrong != NULL)
-        return PY_REFUSE(PyExc_ValueError, "%s", wrong);
-    if (!py_job_stride_result(job))
-        return PY_REFUSE(PyExc_ValueError, "a, b: the product would have too many elements");
+        return PY_RAISE(PyExc_ValueError, "%s", wrong);
+    if (!py_job_set_c_strides(job))
+        return PY_RAISE(PyExc_ValueError, "a, b: the product would have too many elements");
     job->as_array = true;
     if (args[2] == Py_None)
         return 0;
@@ -252,12 +254,12 @@ static int take_product(py_state *state, PyObject *const *args, product *self) {
     }
     return gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype)
                ? 0
-               : PY_REFUSE(PyExc_TypeError, "a: %s does not take dtype %s", name,
-                           gr_dtypes[self->matmul.dtype].numpy_name);
+               : PY_RAISE(PyExc_TypeError, "a: %s does not take dtype %s", name,
+                          gr_dtypes[self->matmul.dtype].numpy_name);
 }
 
 /* The precision of the default; None is that of the rung, or the first. */
-static int take_named_precision(PyObject *name, product *self) {
+static int parse_named_precision(PyObject *name, matmul_call *self) {
     if (self->matmul.variant != NULL)
         self->matmul.precision = self->matmul.variant->precision;
     if (name == Py_None)
@@ -267,7 +269,7 @@ static int take_named_precision(PyObject *name, product *self) {
         return -1;
     return gr_precision_find(text, &self->matmul.precision)
                ? 0
-               : PY_REFUSE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
+               : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
 }
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
@@ -276,12 +278,13 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOOOOO|O", &given[0], &given[1], &given[2], &precision, &out, &kind, &index,
                           &stream))
         return NULL;
-    product self;
-    begin(&self, state);
-    if (take_product(state, given, &self) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_take_place(&self.job, out) == 0 && take_named_precision(precision, &self) == 0 &&
+    matmul_call self;
+    init(&self, state);
+    if (parse_product(state, given, &self) == 0 &&
+        py_parse_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_parse_device_out(&self.job, out) == 0 && parse_named_precision(precision, &self) == 0 &&
         (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
-        note_places(&self);
+        note_alignment(&self);
         result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
@@ -298,13 +301,13 @@ PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {.status = GR_OK};
-    product self;
-    begin(&self, state);
-    if (take_product(state, given, &self) < 0)
+    matmul_call self;
+    init(&self, state);
+    if (parse_product(state, given, &self) < 0)
         goto cleanup;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-    if (status == GR_OK && take_named_precision(Py_None, &self) == 0) {
-        note_places(&self);
+    if (status == GR_OK && parse_named_precision(Py_None, &self) == 0) {
+        note_alignment(&self);
         self.job.device = profile.device;
         result = py_job_run(&self.job, work, &self);
         status = self.job.work.error.status;
@@ -312,7 +315,7 @@ PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
     }
     if (status == GR_ERR_SIMULATION)
         PyErr_Clear();
-    all = py_observed_outcome(state, &profile, status, &error, result);
+    all = py_profile_outcome(state, &profile, status, &error, result);
     gr_profile_release(&profile);
 cleanup:
     py_job_release(&self.job);

@@ -5,7 +5,7 @@
 #include "executor/executor.h"
 #include "python/args.h"
 #include "python/errors.h"
-#include "python/intake/operand.h"
+#include "python/operands/operand.h"
 
 PyObject *py_default_device(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
@@ -27,7 +27,7 @@ PyObject *py_device_alloc(PyObject *module, PyObject *args) {
     if (bytes < 0)
         return PyErr_Format(PyExc_ValueError, "nbytes: expected a size, got a negative number");
     gr_device *device;
-    if (py_take_device(state, kind, index, &device) < 0)
+    if (py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     gr_devptr address = 0;
     py_work work;
@@ -42,7 +42,7 @@ PyObject *py_device_free(PyObject *module, PyObject *args) {
     unsigned long long address;
     gr_device *device;
     if (!PyArg_ParseTuple(args, "OOK", &kind, &index, &address) ||
-        py_take_device(state, kind, index, &device) < 0)
+        py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS; /* freeing waits for the device, which may be in a host callback */
     device->backend->free(device->backend, address);
@@ -60,14 +60,14 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     gr_stream stream = 0;
     if (!PyArg_ParseTuple(args, "OOKO!|O", &kind, &index, &address, &PyArray_Type, &array, &given) ||
         (given != NULL && py_stream_argument(state, given, &stream) < 0) ||
-        py_take_device(state, kind, index, &device) < 0)
+        py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     /* After the device: while that was looked for, others may have had their way with the array. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array)))
         return PyErr_Format(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
     gr_backend *backend = device->backend;
-    PyObject *pin = py_pin(array);
-    if (pin == NULL)
+    PyObject *guard = py_resize_guard(array);
+    if (guard == NULL)
         return NULL;
     void *const data = PyArray_DATA(array);
     const size_t bytes = (size_t)PyArray_NBYTES(array);
@@ -81,7 +81,7 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
         status = to_device ? gr_upload(device, &source, address, stream, &work.interrupt, &work.error)
                            : backend->download(backend, stream, data, address, bytes, &work.error);
     const int failed = py_end(state, &work, status);
-    Py_DECREF(pin);
+    Py_DECREF(guard);
     return failed < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -101,9 +101,9 @@ PyObject *py_stream_handle(PyObject *module, PyObject *given) {
 }
 
 /* -1 with an exception set. */
-static int take_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *given, gr_device **device,
-                       gr_stream *stream) {
-    return py_stream_argument(state, given, stream) < 0 ? -1 : py_take_device(state, kind, index, device);
+static int parse_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *given, gr_device **device,
+                        gr_stream *stream) {
+    return py_stream_argument(state, given, stream) < 0 ? -1 : py_parse_device(state, kind, index, device);
 }
 
 PyObject *py_stream_order(PyObject *module, PyObject *args) {
@@ -113,7 +113,7 @@ PyObject *py_stream_order(PyObject *module, PyObject *args) {
     gr_stream from, to;
     if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &before, &after) ||
         py_stream_argument(state, before, &from) < 0 ||
-        take_stream(state, kind, index, after, &device, &to) < 0)
+        parse_stream(state, kind, index, after, &device, &to) < 0)
         return NULL;
     py_work work;
     py_begin(&work);
@@ -127,7 +127,7 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     gr_device *device;
     gr_stream stream;
     if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
-        take_stream(state, kind, index, given, &device, &stream) < 0)
+        parse_stream(state, kind, index, given, &device, &stream) < 0)
         return NULL;
     py_work work;
     py_begin(&work);
@@ -145,7 +145,7 @@ PyObject *py_stream_captured(PyObject *module, PyObject *args) {
     gr_stream_state order;
     gr_error error;
     if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
-        take_stream(state, kind, index, given, &device, &stream) < 0)
+        parse_stream(state, kind, index, given, &device, &stream) < 0)
         return NULL;
     const gr_status status = device->backend->streams->get_state(device->backend, stream, &order, &error);
     return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);

@@ -76,11 +76,11 @@ PyObject *py_cudnn_problem(PyObject *module, PyObject *ignored);
    general/layout.h, `out` a view or a C-contiguous array. */
 PyObject *py_custom_load(PyObject *module, PyObject *args);
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
-struct gr_custom *py_custom_of(PyObject *kernels); /* NULL with an exception set */
+struct gr_custom *py_custom_from_capsule(PyObject *kernels); /* NULL with an exception set */
 
 /* A user's kernel as a rung, on a device for which it was loaded; `data` and `out` are arrays of the host. */
-PyObject *py_own_run(PyObject *module, PyObject *args);
-PyObject *py_own_time(PyObject *module, PyObject *args);
+PyObject *py_user_rung_run(PyObject *module, PyObject *args);
+PyObject *py_user_rung_time(PyObject *module, PyObject *args);
 
 /* Runs on the simulator with observers. */
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
@@ -98,7 +98,7 @@ PyObject *py_stream_handle(PyObject *module, PyObject *stream);
 PyObject *py_stream_order(PyObject *module, PyObject *args);
 PyObject *py_hold_until_done(PyObject *module, PyObject *args);
 /* Waits for what is held so, and lets it go. */
-void py_pending_drain(py_state *state);
+void py_deferred_release_wait(py_state *state);
 PyObject *py_device_alloc(PyObject *module, PyObject *args);
 PyObject *py_device_free(PyObject *module, PyObject *args);
 PyObject *py_device_write(PyObject *module, PyObject *args);
@@ -119,7 +119,7 @@ PyObject *py_pointer_device(PyObject *module, PyObject *pointer);
    major version or a broken structure.
 
    py_dlpack_exchange gives such a tuple and a stream, nothing of which was waited for; None where
-   py_tensor_take gives 0.
+   py_tensor_from_object gives 0.
 
    py_dlpack_export makes a capsule of C-ordered elements which holds `owner` until its consumer is done.
    `versioned` chooses the structure; `copied`, which only that one can say, that nobody else sees the

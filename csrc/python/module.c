@@ -6,8 +6,8 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/array.h"
 #include "python/methods.h"
+#include "python/operands/array.h"
 #include "reduce/custom/params.h"
 
 static py_state *state_of(PyObject *module) {
@@ -97,7 +97,7 @@ static PyObject *core_read_image(PyObject *module, PyObject *path) {
 static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     py_state *state = state_of(module);
     if (state->registry.image_folder != NULL) {
-        py_pending_drain(state);
+        py_deferred_release_wait(state);
         Py_BEGIN_ALLOW_THREADS;
         gr_registry_release_cached(&state->registry);
         Py_END_ALLOW_THREADS;
@@ -107,9 +107,9 @@ static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)
 
 /* Two threads may fork at once: the one that waits here must not keep the other from going on in Python. The
    same is true of every lock of the core, none of which is waited for with the GIL. */
-static PyObject *core_hold(PyObject *module, PyObject *taken) {
+static PyObject *core_hold(PyObject *module, PyObject *parsed) {
     py_state *state = state_of(module);
-    const int truth = PyObject_IsTrue(taken);
+    const int truth = PyObject_IsTrue(parsed);
     if (truth < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
@@ -167,7 +167,7 @@ static PyMethodDef methods[] = {
      "of integers that cannot wrap"},
     {"state_begin", py_state_begin, METH_VARARGS,
      "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of what "
-     "reductions have left there and in `left`; see csrc/python/placed.c"},
+     "reductions have left there and in `left`; see csrc/python/device_state.c"},
     {"state_merge", py_state_merge, METH_VARARGS,
      "state_merge(memory, others, layout, device_kind, device_index, stream): merges others into states on "
      "the device, in place"},
@@ -239,9 +239,9 @@ static PyMethodDef methods[] = {
     {"custom_load", py_custom_load, METH_VARARGS,
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},
-    {"own_run", py_own_run, METH_VARARGS,
+    {"own_run", py_user_rung_run, METH_VARARGS,
      "own_run((kernels, entry, data, passes, block, shared_bytes, count_bytes), out)"},
-    {"own_time", py_own_time, METH_VARARGS,
+    {"own_time", py_user_rung_time, METH_VARARGS,
      "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
      "-> microseconds of the first pass and of all, a figure a repeat each"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
@@ -328,12 +328,12 @@ static PyMethodDef methods[] = {
 static int refuse_sub_interpreters(void) {
     if (PyInterpreterState_Get() == PyInterpreterState_Main())
         return 0;
-    return PY_REFUSE(PyExc_ImportError,
-                     "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
-                     "processes");
+    return PY_RAISE(PyExc_ImportError,
+                    "gpureduce works in the main interpreter only, not in a sub-interpreter; use threads or "
+                    "processes");
 }
 
-static int take_names(py_state *state) {
+static int intern_names(py_state *state) {
     static const char *const names[] = {
 #define PY_NAME(name) #name,
         PY_EACH_NAME(PY_NAME)
@@ -357,7 +357,7 @@ static int core_exec(PyObject *module) {
         return -1;
     py_state *state = state_of(module);
     atomic_init(&state->default_device, -1);
-    if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || take_names(state) < 0 ||
+    if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || intern_names(state) < 0 ||
         py_array_init(module, state) < 0)
         return -1;
     return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||

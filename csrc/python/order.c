@@ -5,34 +5,34 @@
 #include <string.h>
 
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
-#include "python/observed.h"
 
 enum { ELEMENTS, OTHERS };
 
-typedef struct ordering {
+typedef struct order_call {
     py_job job;
     gr_ordering order;
     int64_t given[GR_ORDER_RANKS];
     gr_order_ends ends;
-} ordering;
+} order_call;
 
 /* Lines of elements, of which there are some. */
-static int take_elements(ordering *self, PyObject *a) {
+static int parse_elements(order_call *self, PyObject *a) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[ELEMENTS];
-    if (py_operand_take(job->state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
-        py_operand_settle(source) < 0)
+    if (py_operand_from_object(job->state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_ensure_element_strides(source) < 0)
         return -1;
     if (!gr_order_takes(source->dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: %s has no order", gr_dtypes[source->dtype].numpy_name);
+        return PY_RAISE(PyExc_TypeError, "a: %s has no order", gr_dtypes[source->dtype].numpy_name);
     if (source->ndim != 2 || py_operand_count(source, NULL) == 0)
-        return PY_REFUSE(PyExc_ValueError, "a: expected lines of elements");
-    if (!py_operand_packed(source, true)) {
+        return PY_RAISE(PyExc_ValueError, "a: expected lines of elements");
+    if (!py_operand_is_contiguous(source, true)) {
         if (source->owner == NULL)
-            return PY_REFUSE(PyExc_ValueError, "a: expected elements side by side");
-        if (py_operand_pack(source) < 0)
+            return PY_RAISE(PyExc_ValueError, "a: expected elements side by side");
+        if (py_operand_make_contiguous(source) < 0)
             return -1;
     }
     self->order.dtype = job->dtype = source->dtype;
@@ -53,22 +53,22 @@ static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint
 }
 
 /* Ranks of all lines alike, or of each; those of all are kept in `self` where they are few. */
-static int take_ranks(ordering *self, PyObject *given) {
+static int parse_ranks(order_call *self, PyObject *given) {
     py_operand *ranks = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
     self->job.input_count = 2;
-    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
+    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
         return -1;
     const size_t ndim = ranks->ndim;
     if (ranks->owner == NULL || ranks->dtype != GR_DTYPE_i64 || ndim < 1 || ndim > 2 ||
-        py_operand_count(ranks, NULL) == 0 || !py_operand_packed(ranks, true) ||
+        py_operand_count(ranks, NULL) == 0 || !py_operand_is_contiguous(ranks, true) ||
         (ndim == 2 && ranks->extent[0] != order->lines))
-        return PY_REFUSE(PyExc_ValueError, "ranks: expected int64 side by side, of each line or of all");
+        return PY_RAISE(PyExc_ValueError, "ranks: expected int64 side by side, of each line or of all");
     order->own = ndim == 2;
     order->ranks = ranks->extent[ndim - 1];
     if (!are_ranks(PyArray_DATA((PyArrayObject *)ranks->owner), order->own ? order->lines : 1, order->ranks,
                    order->length))
-        return PY_REFUSE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
+        return PY_RAISE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
     if (!order->own && order->ranks <= GR_ORDER_RANKS) {
         memcpy(self->given, PyArray_DATA((PyArrayObject *)ranks->owner),
                order->ranks * sizeof self->given[0]);
@@ -80,7 +80,7 @@ static int take_ranks(ordering *self, PyObject *given) {
 }
 
 /* What is made of the elements: (mean, dtype, lower, upper, weight, rest), the last four as bytes. */
-static int take_ends(ordering *self, PyObject *given) {
+static int parse_ends(order_call *self, PyObject *given) {
     gr_order_ends *ends = &self->ends;
     const char *name, *lower, *upper, *weight, *rest;
     Py_ssize_t counts[4];
@@ -88,7 +88,7 @@ static int take_ends(ordering *self, PyObject *given) {
     if (!PyTuple_Check(given) ||
         !PyArg_ParseTuple(given, "isy#y#y#y#", &mean, &name, &lower, &counts[0], &upper, &counts[1], &weight,
                           &counts[2], &rest, &counts[3]))
-        return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_TypeError, "ends: expected a tuple");
+        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "ends: expected a tuple");
     while (dtype < GR_DTYPE_COUNT && strcmp(gr_dtypes[dtype].numpy_name, name) != 0)
         ++dtype;
     const gr_dtype from = self->order.dtype, to = (gr_dtype)dtype, own = gr_dtypes[from].mean;
@@ -99,7 +99,7 @@ static int take_ends(ordering *self, PyObject *given) {
                                 (to == own || to == GR_DTYPE_f64);
     if (!fits || counts[0] < 1 || counts[0] > GR_ORDER_RESULTS || counts[1] != counts[0] ||
         counts[2] != counts[0] * (Py_ssize_t)sizeof(double) || counts[3] != counts[2])
-        return PY_REFUSE(PyExc_ValueError, "ends: expected a mean of elements, for a few results");
+        return PY_RAISE(PyExc_ValueError, "ends: expected a mean of elements, for a few results");
     *ends = (gr_order_ends){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
     memcpy(ends->lower, lower, (size_t)counts[0]);
     memcpy(ends->upper, upper, (size_t)counts[0]);
@@ -107,7 +107,7 @@ static int take_ends(ordering *self, PyObject *given) {
     memcpy(ends->rest, rest, (size_t)counts[3]);
     for (size_t i = 0; i < ends->results; ++i)
         if (ends->lower[i] >= self->order.ranks || ends->upper[i] >= self->order.ranks)
-            return PY_REFUSE(PyExc_ValueError, "ends: expected numbers of ranks");
+            return PY_RAISE(PyExc_ValueError, "ends: expected numbers of ranks");
     self->order.ends = ends;
     self->job.dtype = to;
     self->job.extent[1] = self->job.extent[0];
@@ -116,40 +116,40 @@ static int take_ends(ordering *self, PyObject *given) {
 }
 
 /* Where the indices of the first elements go, and how many there are. */
-static int take_indices(ordering *self, PyObject *given, Py_ssize_t k, bool on_device) {
+static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k, bool on_device) {
     py_operand *indices = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
     self->job.input_count = 2;
-    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "indices", indices) < 0)
+    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "indices", indices) < 0)
         return -1;
     if (k < 1 || (uint64_t)k > order->length)
-        return PY_REFUSE(PyExc_ValueError, "k: expected 1 to the length of a line");
+        return PY_RAISE(PyExc_ValueError, "k: expected 1 to the length of a line");
     order->k = (uint64_t)k;
     if ((indices->owner == NULL) != on_device || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
         indices->extent[0] != order->lines || indices->extent[1] != order->k ||
-        !py_operand_packed(indices, true) || indices->read_only)
-        return PY_REFUSE(PyExc_ValueError, "indices: expected room for int64 on the device");
+        !py_operand_is_contiguous(indices, true) || indices->read_only)
+        return PY_RAISE(PyExc_ValueError, "indices: expected room for int64 on the device");
     self->job.extent[1] = order->k;
     return 0;
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_order_run(device, &((const ordering *)arg)->order, binding, interrupt, error);
+    return gr_order_run(device, &((const order_call *)arg)->order, binding, interrupt, error);
 }
 
 /* Where it is done: (out, device_kind, device_index, stream). */
-static int take_place(ordering *self, PyObject *place) {
+static int parse_destination(order_call *self, PyObject *place) {
     py_job *job = &self->job;
     PyObject *out, *kind, *index, *stream;
     if (!PyTuple_Check(place) || !PyArg_ParseTuple(place, "OOOO", &out, &kind, &index, &stream))
-        return PyErr_Occurred() ? -1 : PY_REFUSE(PyExc_TypeError, "place: expected a tuple");
-    if (!py_job_stride_result(job))
-        return PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
-    if (py_take_device(job->state, kind, index, &job->device) < 0 || py_job_take_place(job, out) < 0 ||
+        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "place: expected a tuple");
+    if (!py_job_set_c_strides(job))
+        return PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
+    if (py_parse_device(job->state, kind, index, &job->device) < 0 || py_job_parse_device_out(job, out) < 0 ||
         py_stream_argument(job->state, stream, &job->stream) < 0)
         return -1;
-    return py_job_overlaps(job) ? PY_REFUSE(PyExc_ValueError, "out: overlaps with a") : 0;
+    return py_job_out_overlaps(job) ? PY_RAISE(PyExc_ValueError, "out: overlaps with a") : 0;
 }
 
 PyObject *py_order_select(PyObject *module, PyObject *args) {
@@ -157,10 +157,10 @@ PyObject *py_order_select(PyObject *module, PyObject *args) {
     int nans;
     if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &place))
         return NULL;
-    ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
-    py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 &&
-        (ends == Py_None || take_ends(&self, ends) == 0) && take_place(&self, place) == 0)
+    order_call self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 &&
+        (ends == Py_None || parse_ends(&self, ends) == 0) && parse_destination(&self, place) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
@@ -172,10 +172,10 @@ PyObject *py_order_firsts(PyObject *module, PyObject *args) {
     int largest, sorted;
     if (!PyArg_ParseTuple(args, "OnppOO", &a, &k, &largest, &sorted, &indices, &place))
         return NULL;
-    ordering self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
-    py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_elements(&self, a) == 0 && take_indices(&self, indices, k, true) == 0 &&
-        take_place(&self, place) == 0)
+    order_call self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, true) == 0 &&
+        parse_destination(&self, place) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
@@ -185,12 +185,12 @@ PyObject *py_order_valids(PyObject *module, PyObject *args) {
     PyObject *a, *place, *result = NULL;
     if (!PyArg_ParseTuple(args, "OO", &a, &place))
         return NULL;
-    ordering self = {.order = {.task = GR_ORDER_VALIDS}};
-    py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_elements(&self, a) == 0) {
+    order_call self = {.order = {.task = GR_ORDER_VALIDS}};
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_elements(&self, a) == 0) {
         self.job.dtype = GR_DTYPE_i64;
         self.job.ndim = 1;
-        if (take_place(&self, place) == 0)
+        if (parse_destination(&self, place) == 0)
             result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
@@ -203,10 +203,10 @@ PyObject *py_profile_order(PyObject *module, PyObject *args) {
     int nans;
     if (!PyArg_ParseTuple(args, "OOp", &a, &ranks, &nans))
         return NULL;
-    ordering self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a) == 0 && take_ranks(&self, ranks) == 0 && py_job_stride_result(&self.job))
-        all = py_observed_job(state, &self.job, work, &self);
+    order_call self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 && py_job_set_c_strides(&self.job))
+        all = py_profile_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }
@@ -214,16 +214,16 @@ PyObject *py_profile_order(PyObject *module, PyObject *args) {
 /* The indices come to a copy of the room for them, as that of the device is not this one's. */
 PyObject *py_profile_firsts(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *a, *room, *all = NULL;
+    PyObject *a, *indices, *all = NULL;
     Py_ssize_t k;
     int largest, sorted;
-    if (!PyArg_ParseTuple(args, "OnppO", &a, &k, &largest, &sorted, &room))
+    if (!PyArg_ParseTuple(args, "OnppO", &a, &k, &largest, &sorted, &indices))
         return NULL;
-    ordering self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a) == 0 && take_indices(&self, room, k, false) == 0 &&
-        py_job_stride_result(&self.job))
-        all = py_observed_job(state, &self.job, work, &self);
+    order_call self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, false) == 0 &&
+        py_job_set_c_strides(&self.job))
+        all = py_profile_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

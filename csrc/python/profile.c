@@ -8,8 +8,8 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/ladder.h"
-#include "python/observed.h"
 
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     enum { RACES, TIMELINE, WATCHED, EXTRA };
@@ -17,7 +17,7 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     py_rung_call call;
     size_t extra[EXTRA];
     PyObject *result = NULL, *all = NULL;
-    if (py_take_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
+    if (py_parse_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
         goto cleanup;
     gr_scalar scalar = {.bytes = {0}};
     py_work work;
@@ -32,7 +32,7 @@ PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     PyEval_RestoreThread(work.thread);
     if (status == GR_OK)
         result = py_result(state, gr_op_result(call.request.op, call.request.dtype), scalar);
-    all = py_observed_outcome(state, &profile, status, &work.error, result);
+    all = py_profile_outcome(state, &profile, status, &work.error, result);
     gr_profile_release(&profile);
 cleanup:
     py_operand_release(&call.source);
@@ -42,28 +42,28 @@ cleanup:
 /* ---- PTX of the user's own ---- */
 
 /* A host array, its copy in the simulator's memory, and the parameter that gets the copy's address. */
-typedef struct given_array {
+typedef struct host_array {
     const PyArrayObject *array; /* borrowed, and only compared: another thread may change it meanwhile */
     void *data;
     size_t bytes;
     bool writeable; /* copied back after the launch */
-    PyObject *pin;
+    PyObject *resize_guard;
     size_t offset;    /* bytes, of the address in the parameters */
     uint64_t address; /* in the simulator's memory */
-} given_array;
+} host_array;
 
 typedef struct simulation {
     const char *ptx, *kernel_name;
     Py_ssize_t ptx_bytes;
     ptx_launch_config config;
     char *params; /* a copy of the caller's parameters with the addresses filled in */
-    given_array *arrays;
+    host_array *arrays;
     size_t array_count;
     ptx_module *module;
     ptx_memory *memory;
 } simulation;
 
-static int take_arrays(PyObject *tuple, simulation *s) {
+static int parse_arrays(PyObject *tuple, simulation *s) {
     const Py_ssize_t count = PyTuple_GET_SIZE(tuple);
     s->arrays = calloc((size_t)count + 1, sizeof *s->arrays);
     if (s->arrays == NULL) {
@@ -77,16 +77,16 @@ static int take_arrays(PyObject *tuple, simulation *s) {
             return -1;
         if (!PyArray_ISCARRAY_RO(array) || offset < 0 ||
             (size_t)offset + sizeof(uint64_t) > s->config.param_bytes)
-            return PY_REFUSE(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
-        PyObject *pin = py_pin(array);
+            return PY_RAISE(PyExc_ValueError, "args: an array that is not plain, or outside the parameters");
+        PyObject *pin = py_resize_guard(array);
         if (pin == NULL)
             return -1;
-        s->arrays[s->array_count++] = (given_array){.array = array,
-                                                    .data = PyArray_DATA(array),
-                                                    .bytes = (size_t)PyArray_NBYTES(array),
-                                                    .writeable = PyArray_ISWRITEABLE(array),
-                                                    .pin = pin,
-                                                    .offset = (size_t)offset};
+        s->arrays[s->array_count++] = (host_array){.array = array,
+                                                   .data = PyArray_DATA(array),
+                                                   .bytes = (size_t)PyArray_NBYTES(array),
+                                                   .writeable = PyArray_ISWRITEABLE(array),
+                                                   .resize_guard = pin,
+                                                   .offset = (size_t)offset};
     }
     return 0;
 }
@@ -94,7 +94,7 @@ static int take_arrays(PyObject *tuple, simulation *s) {
 static ptx_status upload(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
-        given_array *given = &s->arrays[i];
+        host_array *given = &s->arrays[i];
         for (size_t k = 0; k < i; ++k) /* an array given twice is one on the device too */
             if (s->arrays[k].array == given->array)
                 given->address = s->arrays[k].address;
@@ -111,7 +111,7 @@ static ptx_status upload(simulation *s, ptx_error *failed) {
 static ptx_status download(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
-        const given_array *given = &s->arrays[i];
+        const host_array *given = &s->arrays[i];
         if (given->writeable)
             status = ptx_memory_read(s->memory, given->data, given->address, given->bytes, failed);
     }
@@ -147,7 +147,7 @@ static void simulation_release(simulation *s) {
     ptx_memory_destroy(s->memory);
     ptx_module_free(s->module);
     for (size_t i = 0; i < s->array_count; ++i)
-        Py_DECREF(s->arrays[i].pin);
+        Py_DECREF(s->arrays[i].resize_guard);
     free(s->arrays);
     free(s->params);
 }
@@ -178,7 +178,7 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
         goto cleanup;
     }
     memcpy(s.params, params, (size_t)param_bytes);
-    if (take_arrays(arrays, &s) < 0)
+    if (parse_arrays(arrays, &s) < 0)
         goto cleanup;
     py_work work;
     py_begin(&work);
@@ -186,8 +186,8 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     s.config.interrupted_arg = work.interrupt.arg;
     const gr_status status = run(&s, &profile, &work.error);
     PyEval_RestoreThread(work.thread);
-    all = py_observed_outcome(state, &profile, status, &work.error,
-                              status == GR_OK ? Py_NewRef(Py_None) : NULL);
+    all =
+        py_profile_outcome(state, &profile, status, &work.error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
 cleanup:
     gr_profile_release(&profile);
     simulation_release(&s);

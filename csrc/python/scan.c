@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
-#include "python/observed.h"
 
-typedef struct cumulation {
+typedef struct scan_call {
     py_job job;
     gr_scan scan;
     size_t axis;
-} cumulation;
+} scan_call;
 
-static bool lay_out(cumulation *self) {
+static bool merge_axes(scan_call *self) {
     const py_operand *source = &self->job.inputs[0];
     gr_scan *scan = &self->scan;
     scan->dtype = source->dtype;
@@ -26,21 +26,21 @@ static bool lay_out(cumulation *self) {
 }
 
 /* The elements, of which there are some, and the shape of what becomes of them. */
-static int take_elements(cumulation *self, PyObject *a, Py_ssize_t axis) {
+static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];
-    if (py_operand_take(job->state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
-        py_operand_settle(source) < 0)
+    if (py_operand_from_object(job->state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_ensure_element_strides(source) < 0)
         return -1;
     if (axis < 0 || (size_t)axis >= source->ndim || py_operand_count(source, NULL) == 0)
-        return PY_REFUSE(PyExc_ValueError, "a: expected elements along an axis");
+        return PY_RAISE(PyExc_ValueError, "a: expected elements along an axis");
     self->axis = (size_t)axis;
-    if (!lay_out(self)) {
+    if (!merge_axes(self)) {
         if (source->owner == NULL)
-            return PY_REFUSE(
+            return PY_RAISE(
                 PyExc_ValueError,
                 "a: a device array with such strides cannot be scanned; copy it to C order first");
-        if (py_operand_pack(source) < 0 || !lay_out(self))
+        if (py_operand_make_contiguous(source) < 0 || !merge_axes(self))
             return -1;
     }
     job->as_array = true;
@@ -48,21 +48,21 @@ static int take_elements(cumulation *self, PyObject *a, Py_ssize_t axis) {
     job->ndim = source->ndim;
     memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
     job->extent[axis] += self->scan.initial ? 1 : 0;
-    return py_job_stride_result(job) ? 0 : PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
+    return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
 /* Whether results would be written over elements that are still to be read. */
-static bool spoils(const cumulation *self) {
+static bool overwrites_input(const scan_call *self) {
     const py_job *job = &self->job;
     const py_operand *source = &job->inputs[0];
-    const bool in_place = job->place.source.origin == source->source.origin && !self->scan.initial &&
-                          py_operand_packed(source, true) && job->dtype == source->dtype;
-    return py_job_overlaps(job) && !in_place;
+    const bool in_place = job->device_out.source.origin == source->source.origin && !self->scan.initial &&
+                          py_operand_is_contiguous(source, true) && job->dtype == source->dtype;
+    return py_job_out_overlaps(job) && !in_place;
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_scan_run(device, &((const cumulation *)arg)->scan, binding, interrupt, error);
+    return gr_scan_run(device, &((const scan_call *)arg)->scan, binding, interrupt, error);
 }
 
 PyObject *py_scan(PyObject *module, PyObject *args) {
@@ -72,11 +72,12 @@ PyObject *py_scan(PyObject *module, PyObject *args) {
     Py_ssize_t axis;
     if (!PyArg_ParseTuple(args, "OpnpOOOO", &a, &product, &axis, &initial, &out, &kind, &index, &stream))
         return NULL;
-    cumulation self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a, axis) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_take_place(&self.job, out) == 0 && py_stream_argument(state, stream, &self.job.stream) == 0) {
-        if (spoils(&self))
+    scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a, axis) == 0 && py_parse_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_parse_device_out(&self.job, out) == 0 &&
+        py_stream_argument(state, stream, &self.job.stream) == 0) {
+        if (overwrites_input(&self))
             PyErr_SetString(PyExc_ValueError, "out: overlaps with a, but is not a itself");
         else
             result = py_job_run(&self.job, work, &self);
@@ -92,10 +93,10 @@ PyObject *py_profile_scan(PyObject *module, PyObject *args) {
     Py_ssize_t axis;
     if (!PyArg_ParseTuple(args, "Opnp", &a, &product, &axis, &initial))
         return NULL;
-    cumulation self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a, axis) == 0)
-        all = py_observed_job(state, &self.job, work, &self);
+    scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a, axis) == 0)
+        all = py_profile_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

@@ -7,19 +7,19 @@
 
 #include "python/dtype.h"
 #include "python/errors.h"
+#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
-#include "python/observed.h"
 
 enum { ELEMENTS, OFFSETS };
 
-typedef struct segmentation {
+typedef struct segments_call {
     py_job job;
     gr_segments segments;
     size_t axis;
-} segmentation;
+} segments_call;
 
-static bool lay_out(segmentation *self) {
+static bool merge_axes(segments_call *self) {
     const py_operand *source = &self->job.inputs[ELEMENTS];
     gr_segments *segments = &self->segments;
     segments->length = source->extent[self->axis];
@@ -28,44 +28,44 @@ static bool lay_out(segmentation *self) {
            py_operand_merge(source, self->axis + 1, source->ndim, &segments->inner, &segments->inner_stride);
 }
 
-static int take_elements(segmentation *self, PyObject *a, PyObject *op, Py_ssize_t axis) {
+static int parse_elements(segments_call *self, PyObject *a, PyObject *op, Py_ssize_t axis) {
     py_operand *source = &self->job.inputs[ELEMENTS];
     gr_segments *segments = &self->segments;
     if (py_find_op(op, &segments->op) < 0 ||
-        py_operand_take(self->job.state, a, PY_TAKE, GR_SCOPE_GENERAL, "a", source) < 0 ||
-        py_operand_settle(source) < 0)
+        py_operand_from_object(self->job.state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0 ||
+        py_operand_ensure_element_strides(source) < 0)
         return -1;
     segments->dtype = source->dtype;
     if (!gr_segments_take(segments->op, source->dtype))
-        return PY_REFUSE(PyExc_TypeError, "a: segments of %s have no %s", gr_dtypes[source->dtype].numpy_name,
-                         gr_ops[segments->op].name);
+        return PY_RAISE(PyExc_TypeError, "a: segments of %s have no %s", gr_dtypes[source->dtype].numpy_name,
+                        gr_ops[segments->op].name);
     if (axis < 0 || (size_t)axis >= source->ndim)
-        return PY_REFUSE(PyExc_ValueError, "axis: expected one of %zu", source->ndim);
+        return PY_RAISE(PyExc_ValueError, "axis: expected one of %zu", source->ndim);
     self->axis = (size_t)axis;
-    if (lay_out(self))
+    if (merge_axes(self))
         return 0;
     if (source->owner == NULL)
-        return PY_REFUSE(PyExc_ValueError, "a: a device array with such strides cannot be cut into segments; "
-                                           "copy it to C order first");
-    return py_operand_pack(source) < 0 || !lay_out(self) ? -1 : 0;
+        return PY_RAISE(PyExc_ValueError, "a: a device array with such strides cannot be cut into segments; "
+                                          "copy it to C order first");
+    return py_operand_make_contiguous(source) < 0 || !merge_axes(self) ? -1 : 0;
 }
 
 /* Offsets, and the order behind them: `ordered` numbers, or 0 for none. */
-static int take_offsets(segmentation *self, PyObject *given, Py_ssize_t ordered) {
+static int parse_offsets(segments_call *self, PyObject *given, Py_ssize_t ordered) {
     py_operand *offsets = &self->job.inputs[OFFSETS];
     self->job.input_count = 2;
-    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
+    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
         return -1;
-    if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_packed(offsets, true) ||
+    if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_is_contiguous(offsets, true) ||
         ordered < 0 || offsets->extent[0] < (uint64_t)ordered + 1)
-        return PY_REFUSE(PyExc_ValueError, "offsets: expected int64 side by side, one more than segments");
+        return PY_RAISE(PyExc_ValueError, "offsets: expected int64 side by side, one more than segments");
     self->segments.ordered = (uint64_t)ordered;
     self->segments.segments = offsets->extent[0] - (uint64_t)ordered - 1;
     return 0;
 }
 
 /* The shape of the results, and what the result of no elements is. */
-static int take_results(segmentation *self, PyObject *nothing) {
+static int parse_results(segments_call *self, PyObject *nothing) {
     py_job *job = &self->job;
     const py_operand *source = &job->inputs[ELEMENTS];
     gr_dtype dtype = GR_DTYPE_COUNT;
@@ -78,29 +78,30 @@ static int take_results(segmentation *self, PyObject *nothing) {
         py_find_dtype(job->state, (PyArrayObject *)nothing, GR_SCOPE_GENERAL, "nothing", &dtype) < 0 ||
         dtype != job->dtype || PyArray_SIZE((PyArrayObject *)nothing) != 1)
         return PyErr_Occurred() ? -1
-                                : PY_REFUSE(PyExc_TypeError, "nothing: expected one element of the result");
+                                : PY_RAISE(PyExc_TypeError, "nothing: expected one element of the result");
     memcpy(&self->segments.nothing, PyArray_DATA((PyArrayObject *)nothing), gr_dtypes[dtype].item_bytes);
-    return py_job_stride_result(job) ? 0 : PY_REFUSE(PyExc_ValueError, "a: too many results for any memory");
+    return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_segments_run(device, &((const segmentation *)arg)->segments, binding, interrupt, error);
+    return gr_segments_run(device, &((const segments_call *)arg)->segments, binding, interrupt, error);
 }
 
 PyObject *py_segments(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *a, *op, *offsets, *nothing, *out, *kind, *index, *stream, *result = NULL;
     Py_ssize_t axis, ordered;
-    segmentation self = {.axis = 0};
+    segments_call self = {.axis = 0};
     if (!PyArg_ParseTuple(args, "OOnOnOOOOOd", &a, &op, &axis, &offsets, &ordered, &nothing, &out, &kind,
                           &index, &stream, &self.segments.ddof))
         return NULL;
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
-        take_results(&self, nothing) == 0 && py_take_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_take_place(&self.job, out) == 0 && py_stream_argument(state, stream, &self.job.stream) == 0) {
-        if (py_job_overlaps(&self.job))
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
+        parse_results(&self, nothing) == 0 && py_parse_device(state, kind, index, &self.job.device) == 0 &&
+        py_job_parse_device_out(&self.job, out) == 0 &&
+        py_stream_argument(state, stream, &self.job.stream) == 0) {
+        if (py_job_out_overlaps(&self.job))
             PyErr_SetString(PyExc_ValueError, "out: overlaps with a");
         else
             result = py_job_run(&self.job, work, &self);
@@ -115,11 +116,11 @@ PyObject *py_profile_segments(PyObject *module, PyObject *args) {
     Py_ssize_t axis, ordered;
     if (!PyArg_ParseTuple(args, "OOnOnO", &a, &op, &axis, &offsets, &ordered, &nothing))
         return NULL;
-    segmentation self = {.axis = 0};
-    py_job_begin(&self.job, state);
-    if (take_elements(&self, a, op, axis) == 0 && take_offsets(&self, offsets, ordered) == 0 &&
-        take_results(&self, nothing) == 0)
-        all = py_observed_job(state, &self.job, work, &self);
+    segments_call self = {.axis = 0};
+    py_job_init(&self.job, state);
+    if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
+        parse_results(&self, nothing) == 0)
+        all = py_profile_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;
 }

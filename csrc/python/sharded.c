@@ -10,21 +10,21 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
-enum { MOST_PARTS = 64, MOST_WAYS = 2, MOST_STATES = 2 /* of a sum: a complex number's parts */ };
+enum { MAX_SHARDS = 64, MAX_OPS = 2, MAX_STATES = 2 /* of a sum: a complex number's parts */ };
 
 /* Of real numbers, and of the parts of complex ones. */
 static const gr_exact_format formats[GR_DTYPE_COUNT] = {
     [GR_DTYPE_f16] = {11, 5},  [GR_DTYPE_bf16] = {8, 8}, [GR_DTYPE_f32] = {24, 8},
     [GR_DTYPE_f64] = {53, 11}, [GR_DTYPE_c64] = {24, 8}, [GR_DTYPE_c128] = {53, 11}};
 
-typedef struct part {
+typedef struct shard {
     py_call call;
-    gr_async_result later; /* its result, once launched */
+    gr_async_result async_result; /* its result, once launched */
     bool is_launched;
-} part;
+} shard;
 
 /* One operator, and its results of all shards. */
-typedef struct way {
+typedef struct op_results {
     gr_op op;
     gr_dtype dtype;     /* of the results */
     size_t bytes;       /* of the result, or states, of one shard */
@@ -32,23 +32,23 @@ typedef struct way {
     uint32_t each;      /* states per shard: 2 for the parts of complex numbers, else 1 */
     void *out;          /* one result per shard, or the merged states */
     PyObject *array;    /* the NumPy array that owns `out`, or NULL */
-} way;
+} op_results;
 
-typedef struct parts {
+typedef struct sharded_call {
     py_state *state;
     PyObject *arrays, *others; /* tuples of shards; others: the second vectors of dot, or NULL */
-    size_t count, ways;        /* number of shards, number of operators */
+    size_t count, op_count;    /* number of shards, number of operators */
     bool states;               /* the results are states of exact sums */
-    way way[MOST_WAYS];
-    part *part;        /* `count` per operator */
+    op_results op_results[MAX_OPS];
+    shard *shard;      /* `count` per operator */
     uint64_t elements; /* of all shards */
     gr_dtype dtype;    /* of the elements */
-} parts;
+} sharded_call;
 
 /* ---- what is asked for ---- */
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
-static int take_other(parts *self, size_t number, py_call *call) {
+static int parse_other(sharded_call *self, size_t number, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
     call->reduction.layout.has_second = true;
@@ -59,15 +59,16 @@ static int take_other(parts *self, size_t number, py_call *call) {
         return each == 1;
     }
     PyObject *array = PyTuple_GET_ITEM(self->others, (Py_ssize_t)number);
-    const int taken = py_operand_take(self->state, array, PY_LOOK, GR_SCOPE_GENERAL, "others", other);
-    if (taken <= 0)
-        return taken;
+    const int parsed =
+        py_operand_from_object(self->state, array, PY_NO_COPY, GR_SCOPE_GENERAL, "others", other);
+    if (parsed <= 0)
+        return parsed;
     return source->ndim == 1 && other->ndim == 1 && other->dtype == source->dtype &&
-           other->extent[0] == source->extent[0] && !py_job_is_elsewhere(&call->job, other);
+           other->extent[0] == source->extent[0] && !py_job_is_on_other_device(&call->job, other);
 }
 
 /* Whether there are kernels, whose results are exact or round nothing but products. */
-static bool has_kernels(const parts *self, gr_op op, gr_dtype dtype, uint64_t elements) {
+static bool has_kernels(const sharded_call *self, gr_op op, gr_dtype dtype, uint64_t elements) {
     if (self->states)
         return gr_exact_takes(op, dtype);
     const gr_op_row *row = &gr_ops[op];
@@ -78,17 +79,17 @@ static bool has_kernels(const parts *self, gr_op op, gr_dtype dtype, uint64_t el
            row->parameter != GR_PARAMETER_GIVEN && gr_op_numbers(op) == 1 && gr_op_takes(op, dtype);
 }
 
-static int take_part(parts *self, const way *one, size_t number, py_call *call) {
+static int parse_shard(sharded_call *self, const op_results *one, size_t number, py_call *call) {
     PyObject *array = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)number);
     py_operand *source = &call->job.inputs[PY_SOURCE];
-    int taken = py_operand_take(self->state, array, PY_LOOK, GR_SCOPE_GENERAL, "parts", source);
-    if (taken <= 0)
-        return taken;
+    int parsed = py_operand_from_object(self->state, array, PY_NO_COPY, GR_SCOPE_GENERAL, "parts", source);
+    if (parsed <= 0)
+        return parsed;
     const uint64_t elements = py_operand_count(source, NULL);
-    if (!source->placed || elements == 0 || (self->elements > 0 && source->dtype != self->dtype))
+    if (!source->on_device || elements == 0 || (self->elements > 0 && source->dtype != self->dtype))
         return 0;
     self->dtype = source->dtype;
-    if (one == self->way &&
+    if (one == self->op_results &&
         (__builtin_add_overflow(self->elements, elements, &self->elements) || self->elements > INT64_MAX))
         return 0;
     if (!has_kernels(self, one->op, source->dtype, elements))
@@ -98,23 +99,23 @@ static int take_part(parts *self, const way *one, size_t number, py_call *call) 
     for (size_t d = 0; d < source->ndim; ++d)
         call->reduction.layout.reduced[d] = true;
     call->exact = call->states = self->states;
-    py_call_shape(call);
-    taken = py_job_take_device(&call->job, NULL);
-    if (taken > 0 && gr_ops[one->op].takes == GR_TAKES_PAIR)
-        taken = take_other(self, number, call);
-    if (taken <= 0)
-        return taken;
-    return py_call_plan(call) < 0 ? -1 : py_job_take_stream(&call->job, NULL);
+    py_call_infer_result(call);
+    parsed = py_job_parse_device(&call->job, NULL);
+    if (parsed > 0 && gr_ops[one->op].takes == GR_TAKES_PAIR)
+        parsed = parse_other(self, number, call);
+    if (parsed <= 0)
+        return parsed;
+    return py_call_plan(call) < 0 ? -1 : py_job_parse_stream(&call->job, NULL);
 }
 
-/* As take_part, of all. */
-static int take_all(parts *self) {
-    for (size_t w = 0; w < self->ways; ++w) {
-        way *one = &self->way[w];
+/* As parse_shard, of all. */
+static int parse_all(sharded_call *self) {
+    for (size_t w = 0; w < self->op_count; ++w) {
+        op_results *one = &self->op_results[w];
         for (size_t i = 0; i < self->count; ++i) {
-            const int taken = take_part(self, one, i, &self->part[w * self->count + i].call);
-            if (taken <= 0)
-                return taken;
+            const int parsed = parse_shard(self, one, i, &self->shard[w * self->count + i].call);
+            if (parsed <= 0)
+                return parsed;
         }
         one->dtype = gr_op_result(one->op, self->dtype);
         one->bytes = gr_dtypes[one->dtype].item_bytes;
@@ -127,38 +128,38 @@ static int take_all(parts *self) {
 }
 
 /* Of parts, tuples of arrays. */
-static int begin(parts *self, size_t ways) {
+static int init(sharded_call *self, size_t op_count) {
     self->count = (size_t)PyTuple_GET_SIZE(self->arrays);
-    self->ways = ways;
-    if (self->count == 0 || self->count > MOST_PARTS)
+    self->op_count = op_count;
+    if (self->count == 0 || self->count > MAX_SHARDS)
         return 0;
     if (self->others != NULL && (size_t)PyTuple_GET_SIZE(self->others) != self->count)
-        return PY_REFUSE(PyExc_ValueError, "others: expected as many as parts");
-    self->part = malloc(self->count * ways * sizeof *self->part);
-    if (self->part == NULL) {
+        return PY_RAISE(PyExc_ValueError, "others: expected as many as parts");
+    self->shard = malloc(self->count * op_count * sizeof *self->shard);
+    if (self->shard == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (size_t i = 0; i < self->count * ways; ++i) {
-        py_call_begin(&self->part[i].call, self->state);
-        self->part[i].is_launched = false;
+    for (size_t i = 0; i < self->count * op_count; ++i) {
+        py_call_init(&self->shard[i].call, self->state);
+        self->shard[i].is_launched = false;
     }
-    return take_all(self);
+    return parse_all(self);
 }
 
-static void end(parts *self) {
-    for (size_t i = 0; self->part != NULL && i < self->count * self->ways; ++i)
-        py_call_release(&self->part[i].call);
-    free(self->part);
-    for (size_t w = 0; w < MOST_WAYS; ++w)
-        Py_XDECREF(self->way[w].array);
+static void release(sharded_call *self) {
+    for (size_t i = 0; self->shard != NULL && i < self->count * self->op_count; ++i)
+        py_call_release(&self->shard[i].call);
+    free(self->shard);
+    for (size_t w = 0; w < MAX_OPS; ++w)
+        Py_XDECREF(self->op_results[w].array);
 }
 
 /* ---- the run ---- */
 
 static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
-    part *self = arg;
+    shard *self = arg;
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
@@ -168,47 +169,50 @@ static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
     } else {
         gr_reduction_plan(&self->call.reduction, &device->backend->info.caps, program);
     }
-    const gr_status status = gr_async_result_begin(device, program, binding, interrupt, &self->later, error);
+    const gr_status status =
+        gr_async_result_begin(device, program, binding, interrupt, &self->async_result, error);
     free(program);
     self->is_launched = status == GR_OK;
     return status;
 }
 
-static gr_status launch_all(parts *self, py_work *work) {
+static gr_status launch_all(sharded_call *self, py_work *work) {
     gr_status status = GR_OK;
-    for (size_t i = 0; status == GR_OK && i < self->count * self->ways; ++i) {
-        py_job *job = &self->part[i].call.job;
-        gr_binding binding = {
-            .host_out = self->part, .out_bytes = self->way[i / self->count].bytes, .stream = job->stream};
+    for (size_t i = 0; status == GR_OK && i < self->count * self->op_count; ++i) {
+        py_job *job = &self->shard[i].call.job;
+        gr_binding binding = {.host_out = self->shard,
+                              .out_bytes = self->op_results[i / self->count].bytes,
+                              .stream = job->stream};
         for (size_t k = 0; k < job->input_count; ++k)
             binding.inputs[k] = job->inputs[k].source;
         job->work.interrupt = work->interrupt;
-        status = py_job_do(job, launch, &self->part[i], NULL, &binding, &work->error);
+        status = py_job_execute(job, launch, &self->shard[i], NULL, &binding, &work->error);
     }
     return status;
 }
 
 /* Waits for a part, and puts what it leaves where it goes. */
-static gr_status collect(const parts *self, const way *one, size_t number, part *made, gr_error *error) {
-    int64_t words[MOST_STATES * GR_EXACT_WIDEST_WORDS];
+static gr_status collect(const sharded_call *self, const op_results *one, size_t number, shard *results,
+                         gr_error *error) {
+    int64_t words[MAX_STATES * GR_EXACT_WIDEST_WORDS];
     void *out = self->states ? (void *)words : (char *)one->out + number * one->bytes;
-    const gr_status status = gr_async_result_wait(&made->later, out, error);
+    const gr_status status = gr_async_result_wait(&results->async_result, out, error);
     if (status != GR_OK || !self->states || gr_exact_states_merge(one->out, words, one->each, one->size))
         return status;
     return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
 }
 
 /* What is under way is waited for, whatever has failed. -1 with an exception set. */
-static int run(parts *self) {
+static int run(sharded_call *self) {
     py_work work;
     py_begin(&work);
     gr_status status = launch_all(self, &work);
-    for (size_t i = 0; i < self->count * self->ways; ++i) {
+    for (size_t i = 0; i < self->count * self->op_count; ++i) {
         gr_error error;
-        if (!self->part[i].is_launched)
+        if (!self->shard[i].is_launched)
             continue;
         const gr_status collected =
-            collect(self, &self->way[i / self->count], i % self->count, &self->part[i], &error);
+            collect(self, &self->op_results[i / self->count], i % self->count, &self->shard[i], &error);
         if (status != GR_OK || collected == GR_OK)
             continue;
         status = collected;
@@ -223,59 +227,59 @@ static int run(parts *self) {
 /* ---- what Python calls ---- */
 
 /* 1: taken; 0: not; -1 with an exception set. */
-static int take_ops(PyObject *ops, parts *self, size_t *ways) {
-    *ways = (size_t)PyTuple_GET_SIZE(ops);
-    if (*ways == 0 || *ways > MOST_WAYS)
-        return PY_REFUSE(PyExc_ValueError, "ops: expected 1 to %d", MOST_WAYS);
-    for (size_t w = 0; w < *ways; ++w)
-        if (py_find_op(PyTuple_GET_ITEM(ops, (Py_ssize_t)w), &self->way[w].op) < 0)
+static int parse_ops(PyObject *ops, sharded_call *self, size_t *op_count) {
+    *op_count = (size_t)PyTuple_GET_SIZE(ops);
+    if (*op_count == 0 || *op_count > MAX_OPS)
+        return PY_RAISE(PyExc_ValueError, "ops: expected 1 to %d", MAX_OPS);
+    for (size_t w = 0; w < *op_count; ++w)
+        if (py_find_op(PyTuple_GET_ITEM(ops, (Py_ssize_t)w), &self->op_results[w].op) < 0)
             return -1;
     return 1;
 }
 
 /* None is NULL. */
-static int take_others(PyObject *others, parts *self) {
+static int parse_others(PyObject *others, sharded_call *self) {
     if (others != Py_None && !PyTuple_Check(others))
-        return PY_REFUSE(PyExc_TypeError, "others: expected a tuple or None");
+        return PY_RAISE(PyExc_TypeError, "others: expected a tuple or None");
     self->others = others == Py_None ? NULL : others;
     return 0;
 }
 
 PyObject *py_exact_sharded(PyObject *module, PyObject *args) {
-    parts self = {.state = PyModule_GetState(module), .states = true};
+    sharded_call self = {.state = PyModule_GetState(module), .states = true};
     PyObject *others, *result = NULL;
     int mean;
     if (!PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &self.arrays, &others, &mean) ||
-        take_others(others, &self) < 0)
+        parse_others(others, &self) < 0)
         return NULL;
-    int64_t total[MOST_STATES * GR_EXACT_WIDEST_WORDS] = {0};
-    way *one = &self.way[0];
+    int64_t total[MAX_STATES * GR_EXACT_WIDEST_WORDS] = {0};
+    op_results *one = &self.op_results[0];
     one->op = self.others != NULL ? GR_OP_dot : GR_OP_sum;
     one->out = total;
-    int taken = begin(&self, 1);
-    if (taken > 0 && one->bytes > GR_ASYNC_RESULT_BYTES)
-        taken = 0;
-    if (taken == 0) {
+    int parsed = init(&self, 1);
+    if (parsed > 0 && one->bytes > GR_ASYNC_RESULT_BYTES)
+        parsed = 0;
+    if (parsed == 0) {
         result = Py_NewRef(Py_NotImplemented);
-    } else if (taken > 0 && run(&self) == 0) {
+    } else if (parsed > 0 && run(&self) == 0) {
         const uint64_t divisor = mean ? self.elements : 1;
-        const uint64_t divisors[MOST_STATES] = {divisor, divisor};
+        const uint64_t divisors[MAX_STATES] = {divisor, divisor};
         const size_t bytes = gr_dtypes[self.dtype].item_bytes / one->each;
-        uint64_t bits[MOST_STATES];
+        uint64_t bits[MAX_STATES];
         gr_scalar scalar = {.bytes = {0}};
         gr_exact_states_round(total, divisors, one->each, one->size, formats[self.dtype], bits);
         for (size_t i = 0; i < one->each; ++i)
             memcpy(scalar.bytes + i * bytes, &bits[i], bytes);
         result = py_result(self.state, self.dtype, scalar);
     }
-    end(&self);
+    release(&self);
     return result;
 }
 
 /* Room for what the ways make. */
-static int make_arrays(parts *self) {
-    for (size_t w = 0; w < self->ways; ++w) {
-        way *one = &self->way[w];
+static int allocate_results(sharded_call *self) {
+    for (size_t w = 0; w < self->op_count; ++w) {
+        op_results *one = &self->op_results[w];
         const npy_intp rows[] = {one->each, one->size.words}, count = (npy_intp)self->count;
         PyArray_Descr *descr = py_descr(self->state, self->states ? GR_DTYPE_i64 : one->dtype);
         one->array = descr == NULL
@@ -289,43 +293,43 @@ static int make_arrays(parts *self) {
 }
 
 /* (dtype of the elements, arrays of what the ways make) */
-static PyObject *make_all(parts *self) {
-    if (make_arrays(self) < 0 || run(self) < 0)
+static PyObject *run_all(sharded_call *self) {
+    if (allocate_results(self) < 0 || run(self) < 0)
         return NULL;
-    PyObject *made = PyTuple_New((Py_ssize_t)self->ways);
-    for (size_t w = 0; made != NULL && w < self->ways; ++w)
-        PyTuple_SET_ITEM(made, (Py_ssize_t)w, Py_NewRef(self->way[w].array));
-    return made == NULL ? NULL : Py_BuildValue("(NN)", py_descr(self->state, self->dtype), made);
+    PyObject *results = PyTuple_New((Py_ssize_t)self->op_count);
+    for (size_t w = 0; results != NULL && w < self->op_count; ++w)
+        PyTuple_SET_ITEM(results, (Py_ssize_t)w, Py_NewRef(self->op_results[w].array));
+    return results == NULL ? NULL : Py_BuildValue("(NN)", py_descr(self->state, self->dtype), results);
 }
 
-static PyObject *all_ways(parts *self, PyObject *ops) {
+static PyObject *run_ops(sharded_call *self, PyObject *ops) {
     PyObject *result = NULL;
-    size_t ways = 0;
-    int taken = take_ops(ops, self, &ways);
-    if (taken > 0)
-        taken = begin(self, ways);
-    for (size_t w = 0; taken > 0 && w < ways; ++w)
-        if (self->way[w].bytes > GR_ASYNC_RESULT_BYTES)
-            taken = 0;
-    if (taken >= 0)
-        result = taken > 0 ? make_all(self) : Py_NewRef(Py_NotImplemented);
-    end(self);
+    size_t op_count = 0;
+    int parsed = parse_ops(ops, self, &op_count);
+    if (parsed > 0)
+        parsed = init(self, op_count);
+    for (size_t w = 0; parsed > 0 && w < op_count; ++w)
+        if (self->op_results[w].bytes > GR_ASYNC_RESULT_BYTES)
+            parsed = 0;
+    if (parsed >= 0)
+        result = parsed > 0 ? run_all(self) : Py_NewRef(Py_NotImplemented);
+    release(self);
     return result;
 }
 
 PyObject *py_sharded_states(PyObject *module, PyObject *args) {
-    parts self = {.state = PyModule_GetState(module), .states = true};
+    sharded_call self = {.state = PyModule_GetState(module), .states = true};
     PyObject *others, *ops;
     if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &self.arrays, &others, &PyTuple_Type, &ops) ||
-        take_others(others, &self) < 0)
+        parse_others(others, &self) < 0)
         return NULL;
-    return all_ways(&self, ops);
+    return run_ops(&self, ops);
 }
 
 PyObject *py_sharded_values(PyObject *module, PyObject *args) {
-    parts self = {.state = PyModule_GetState(module)};
+    sharded_call self = {.state = PyModule_GetState(module)};
     PyObject *ops;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &self.arrays, &PyTuple_Type, &ops))
         return NULL;
-    return all_ways(&self, ops);
+    return run_ops(&self, ops);
 }

@@ -17,48 +17,48 @@ static py_name find_name(const py_state *state, PyObject *name) {
     return PY_ARGUMENTS;
 }
 
-const py_public *py_public_of(PyObject *capsule) {
+const py_signature *py_signature_from_capsule(PyObject *capsule) {
     return PyCapsule_GetPointer(capsule, CAPSULE);
 }
 
-bool py_public_sort(const py_public *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                    py_arguments given) {
+bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
+                       py_arguments given) {
     memset(given, 0, sizeof(py_arguments));
-    if ((size_t)count > self->positional)
+    if ((size_t)count > self->positional_count)
         return false;
     for (Py_ssize_t i = 0; i < count; ++i)
-        given[self->place[i]] = args[i];
+        given[self->positional[i]] = args[i];
     for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); ++i) {
         const py_name name = find_name(self->state, PyTuple_GET_ITEM(names, i));
-        if (name == PY_ARGUMENTS || !self->takes[name] || given[name] != NULL)
+        if (name == PY_ARGUMENTS || !self->accepts[name] || given[name] != NULL)
             return false;
         given[name] = args[count + i];
     }
-    return given[self->takes[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
+    return given[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
 }
 
-static void free_public(PyObject *capsule) {
+static void free_signature(PyObject *capsule) {
     PyObject *module = PyCapsule_GetContext(capsule);
     PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE));
     Py_XDECREF(module);
 }
 
-static int take_parameters(py_public *self, PyObject *names, bool pair, bool positional) {
+static int parse_parameters(py_signature *self, PyObject *names, bool pair, bool positional) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
         const py_name found = PyUnicode_Check(name) ? find_name(self->state, name) : PY_ARGUMENTS;
-        if (found == PY_ARGUMENTS || self->takes[found] || (found == PY_NAME_b && !pair))
-            return PY_REFUSE(PyExc_ValueError, "parameters: %R is none, or named twice", name);
-        self->takes[found] = true;
+        if (found == PY_ARGUMENTS || self->accepts[found] || (found == PY_NAME_b && !pair))
+            return PY_RAISE(PyExc_ValueError, "parameters: %R is none, or named twice", name);
+        self->accepts[found] = true;
         if (positional)
-            self->place[self->positional++] = found;
+            self->positional[self->positional_count++] = found;
     }
     return 0;
 }
 
-PyObject *py_public_new(PyObject *module, gr_op op, uint64_t parameter, bool exact, bool pair,
-                        PyObject *positional, PyObject *named, PyMethodDef *definition) {
-    py_public *self = PyMem_Calloc(1, sizeof *self);
+PyObject *py_signature_new_function(PyObject *module, gr_op op, uint64_t parameter, bool exact, bool pair,
+                                    PyObject *positional, PyObject *named, PyMethodDef *definition) {
+    py_signature *self = PyMem_Calloc(1, sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
     self->state = PyModule_GetState(module);
@@ -66,8 +66,9 @@ PyObject *py_public_new(PyObject *module, gr_op op, uint64_t parameter, bool exa
     self->parameter = parameter;
     self->exact = exact;
     PyObject *capsule = NULL;
-    if (take_parameters(self, positional, pair, true) == 0 && take_parameters(self, named, pair, false) == 0)
-        capsule = PyCapsule_New(self, CAPSULE, free_public);
+    if (parse_parameters(self, positional, pair, true) == 0 &&
+        parse_parameters(self, named, pair, false) == 0)
+        capsule = PyCapsule_New(self, CAPSULE, free_signature);
     if (capsule == NULL) {
         PyMem_Free(self);
         return NULL;

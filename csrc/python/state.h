@@ -19,11 +19,12 @@
 #define Py_IsFinalizing _Py_IsFinalizing
 #endif
 
-/* A cached lookup: whether a type of another library has DLPack's C exchange API; see intake/exchange.h. */
+/* A cached lookup: whether a type of another library has DLPack's C exchange API; see operands/exchange.h. */
 typedef struct py_known_type {
-    PyTypeObject *type;              /* NULL: an empty entry */
-    bool speaks;                     /* the type has the table */
-    const struct dl_exchange *table; /* NULL if absent, or if only `__dlpack__` describes the type fully */
+    PyTypeObject *type;    /* NULL: an empty entry */
+    bool has_exchange_api; /* the type has the table */
+    const struct dl_exchange_api
+        *table; /* NULL if absent, or if only `__dlpack__` describes the type fully */
 } py_known_type;
 
 enum { PY_KNOWN_TYPES = 4 };
@@ -93,9 +94,10 @@ typedef struct py_state {
     atomic_int default_device;               /* slot of the default device; -1: not chosen yet */
     py_known_type known[PY_KNOWN_TYPES];     /* a cache with round-robin replacement */
     size_t known_next;                       /* the entry to be replaced next, modulo PY_KNOWN_TYPES */
-    struct py_pending *pending;              /* objects kept alive for work in streams: pending.c */
-    atomic_int cuda_devices;                 /* number of CUDA devices; 0: not queried yet */
-    int type_numbers[GR_DTYPE_COUNT];        /* NumPy's type number of each row of dtypes.def */
+    struct py_deferred_release
+        *deferred_releases;           /* objects kept alive for work in streams; deferred_release.c */
+    atomic_int cuda_devices;          /* number of CUDA devices; 0: not queried yet */
+    int type_numbers[GR_DTYPE_COUNT]; /* NumPy's type number of each row of dtypes.def */
 } py_state;
 
 #endif

@@ -2,7 +2,7 @@
 #include "python/methods.h"
 
 #include "python/args.h"
-#include "python/intake/dlpack_abi.h"
+#include "python/operands/dlpack_abi.h"
 #include "python/tables.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {

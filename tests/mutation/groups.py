@@ -83,7 +83,7 @@ MUTANTS = (
     Mutant(
         "all outputs are the first",
         CUSTOM,
-        "take_out",
+        "parse_out",
         "request->outs[number] = request->out_bytes;",
         "request->outs[number] = 0;",
         kernels("outputs_of_many_dtypes"),
@@ -91,8 +91,8 @@ MUTANTS = (
     Mutant(
         "an output on the device is written where another one is",
         CUSTOM,
-        "take_out",
-        "request->outs[number] = place.source.origin - self->binding.device_out;",
+        "parse_out",
+        "request->outs[number] = operand.source.origin - self->binding.device_out;",
         "request->outs[number] = 16 * number;",
         kernels("outputs_of_many_dtypes"),
     ),
@@ -100,7 +100,7 @@ MUTANTS = (
         "what is repeated has the numbers of what it repeats",
         CUSTOM,
         "describe_arrays",
-        "layout->rearranged = !self->counts;",
+        "layout->rearranged = !self->uses_index;",
         "layout->rearranged = true;",
         kernels("repeated_elements_have_numbers"),
     ),

@@ -375,7 +375,7 @@ MUTANTS = (
     Mutant(
         "positions counted in the order of the memory",
         "csrc/python/ladder.c",
-        "py_take_rung_call",
+        "py_parse_rung_call",
         "gr_op_in_order(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
@@ -383,9 +383,9 @@ MUTANTS = (
     Mutant(
         "others' streams that do not come after our work",
         JOB,
-        "py_job_do",
-        "order_others(self, true,",
-        "order_others(self, false,",
+        "py_job_execute",
+        "order_streams(self, true,",
+        "order_streams(self, false,",
         ("tests/test_fake_driver.py", "-k", "check_results_that_stay"),
     ),
     Mutant(
@@ -398,8 +398,8 @@ MUTANTS = (
     ),
     Mutant(
         "an array of another library taken beyond its address space",
-        "csrc/python/intake/operand.c",
-        "place",
+        "csrc/python/operands/operand.c",
+        "set_device_source",
         "first > (uint64_t)0 - (uint64_t)low",
         "first > 0",
         ("tests/test_fake_driver.py", "-k", "interface"),
@@ -407,14 +407,14 @@ MUTANTS = (
     Mutant(
         "a result written where the array is read-only",
         JOB,
-        "py_job_take_out",
-        "!place->read_only && ",
+        "py_job_parse_out",
+        "!device_out->read_only && ",
         "",
         ("tests/test_fake_driver.py", "-k", "interface"),
     ),
     Mutant(
         "min of no elements left to the kernels",
-        "csrc/python/public.c",
+        "csrc/python/fast_path.c",
         "has_elements",
         "reduced[d] && source->extent[d] == 0)",
         "reduced[d] && false)",

@@ -134,7 +134,7 @@ MUTANTS = (
     Mutant(
         "the result overwrites an operand that is still read",
         "csrc/python/job.c",
-        "py_job_overlaps",
+        "py_job_out_overlaps",
         "found = found || (self",
         "found = found && (self",
         ("tests/test_matmul_api.py", "-k", "out_may_be"),

@@ -109,7 +109,7 @@ MUTANTS = (
     Mutant(
         "the mean of several devices is of the last one's elements",
         "csrc/python/sharded.c",
-        "take_part",
+        "parse_shard",
         "(__builtin_add_overflow(self->elements, elements, &self->elements) ||",
         "((self->elements = elements) == 0 ||",
         ("tests/test_spread.py", "-k", "at_once"),

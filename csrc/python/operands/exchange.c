@@ -1,11 +1,11 @@
 /* Implements exchange.h. Which types have the table is remembered for the last few types, because looking up
    an attribute of a type costs more than the rest of the conversion. */
-#include "python/intake/exchange.h"
+#include "python/operands/exchange.h"
 
 #include "python/methods.h"
 
 /* Attribute `name`. 1: there; 0: there is none; -1: it raised. */
-static int found(PyObject *attribute, PyObject **out) {
+static int get_optional(PyObject *attribute, PyObject **out) {
     *out = attribute;
     if (attribute != NULL)
         return 1;
@@ -16,31 +16,33 @@ static int found(PyObject *attribute, PyObject **out) {
 }
 
 /* The table of a type, or NULL; -1 with an exception set. */
-static int find_table(PyTypeObject *type, const dl_exchange **out) {
+static int find_table(PyTypeObject *type, const dl_exchange_api **out) {
     static const char name[] = "dlpack_exchange_api";
     PyObject *capsule;
     *out = NULL;
-    const int there = found(PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__"), &capsule);
-    if (there <= 0)
-        return there;
+    const int present =
+        get_optional(PyObject_GetAttrString((PyObject *)type, "__dlpack_c_exchange_api__"), &capsule);
+    if (present <= 0)
+        return present;
     if (PyCapsule_IsValid(capsule, name))
         *out = PyCapsule_GetPointer(capsule, name);
     Py_DECREF(capsule);
     while (*out != NULL && (*out)->major != DL_MAJOR_VERSION)
-        *out = (*out)->previous;
-    if (*out != NULL && ((*out)->take == NULL || (*out)->current_stream == NULL))
+        *out = (*out)->prev_api;
+    if (*out != NULL &&
+        ((*out)->managed_tensor_from_py_object_no_sync == NULL || (*out)->current_work_stream == NULL))
         *out = NULL;
     return 0;
 }
 
 /* What is known of a type, by its table and by whether it speaks for itself: a class that takes __dlpack__
    from another may give its elements any meaning. -1 with an exception set. */
-static int learn(PyTypeObject *type, py_known_type *out) {
+static int inspect_type(PyTypeObject *type, py_known_type *out) {
     *out = (py_known_type){.type = type};
     if (find_table(type, &out->table) < 0)
         return -1;
-    out->speaks = out->table != NULL;
-    if (!out->speaks)
+    out->has_exchange_api = out->table != NULL;
+    if (!out->has_exchange_api)
         return 0;
     PyObject *own = PyObject_GetAttrString((PyObject *)type, "__dict__");
     if (own == NULL)
@@ -52,7 +54,7 @@ static int learn(PyTypeObject *type, py_known_type *out) {
 }
 
 /* Few types come again and again. */
-static int table_of(py_state *state, PyTypeObject *type, py_known_type *out) {
+static int find_type(py_state *state, PyTypeObject *type, py_known_type *out) {
     py_known_type known = {.type = NULL};
     Py_BEGIN_CRITICAL_SECTION(state->array_type);
     for (size_t i = 0; known.type == NULL && i < PY_KNOWN_TYPES; ++i)
@@ -60,14 +62,14 @@ static int table_of(py_state *state, PyTypeObject *type, py_known_type *out) {
             known = state->known[i];
     Py_END_CRITICAL_SECTION();
     if (known.type == NULL) {
-        if (learn(type, &known) < 0)
+        if (inspect_type(type, &known) < 0)
             return -1;
         Py_BEGIN_CRITICAL_SECTION(state->array_type);
-        py_known_type *place = &state->known[state->known_next++ % PY_KNOWN_TYPES];
-        PyTypeObject *former = place->type;
+        py_known_type *entry = &state->known[state->known_next++ % PY_KNOWN_TYPES];
+        PyTypeObject *replaced = entry->type;
         Py_INCREF(type);
-        *place = known;
-        Py_XDECREF(former);
+        *entry = known;
+        Py_XDECREF(replaced);
         Py_END_CRITICAL_SECTION();
     }
     *out = known;
@@ -75,11 +77,11 @@ static int table_of(py_state *state, PyTypeObject *type, py_known_type *out) {
 }
 
 /* What object.name or object.name() says, false where there is none; -1 with an exception set. */
-static int says(const py_state *state, PyObject *object, py_name name) {
+static int is_true_attribute(const py_state *state, PyObject *object, py_name name) {
     PyObject *answer;
-    const int there = found(PyObject_GetAttr(object, state->names[name]), &answer);
-    if (there <= 0)
-        return there;
+    const int present = get_optional(PyObject_GetAttr(object, state->names[name]), &answer);
+    if (present <= 0)
+        return present;
     if (!PyBool_Check(answer) && PyCallable_Check(answer))
         Py_SETREF(answer, PyObject_CallNoArgs(answer));
     const int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
@@ -89,44 +91,45 @@ static int says(const py_state *state, PyObject *object, py_name name) {
 
 /* Whether an array is more than its memory: the functions for C ask no further. PyTorch's tensors may have a
    gradient or stand for their conjugate or negative. -1 with an exception set. */
-static int is_more(const py_state *state, PyObject *object) {
+static int has_extra_semantics(const py_state *state, PyObject *object) {
     static const py_name more[] = {PY_NAME_is_neg, PY_NAME_requires_grad, PY_NAME_is_conj};
     int said = 0;
     for (size_t i = 0; said == 0 && i < sizeof more / sizeof more[0]; ++i)
-        said = says(state, object, more[i]);
+        said = is_true_attribute(state, object, more[i]);
     return said;
 }
 
-static bool find_stream(const dl_exchange *table, py_tensor *tensor) {
+static bool find_stream(const dl_exchange_api *table, py_tensor *tensor) {
     const dl_device *device = &tensor->managed->tensor.device;
     const uintptr_t legacy_handle = 1;
     void *stream = NULL;
     if (tensor->managed->major != DL_MAJOR_VERSION || device->type != DL_CUDA ||
-        table->current_stream(DL_CUDA, device->number, &stream) != 0)
+        table->current_work_stream(DL_CUDA, device->number, &stream) != 0)
         return false;
     tensor->stream = (uintptr_t)stream == legacy_handle ? 0 : (uintptr_t)stream;
     return true;
 }
 
-int py_tensor_take(py_state *state, PyObject *object, py_tensor *out) {
+int py_tensor_from_object(py_state *state, PyObject *object, py_tensor *out) {
     *out = (py_tensor){.managed = NULL};
     py_known_type known;
-    if (table_of(state, Py_TYPE(object), &known) < 0)
+    if (find_type(state, Py_TYPE(object), &known) < 0)
         return -1;
-    const dl_exchange *table = known.table;
-    out->speaks = known.speaks;
+    const dl_exchange_api *table = known.table;
+    out->has_exchange_api = known.has_exchange_api;
     if (table == NULL)
         return 0;
-    const int more = is_more(state, object);
+    const int more = has_extra_semantics(state, object);
     if (more != 0)
         return more < 0 ? -1 : 0;
-    const bool taken = table->take(object, &out->managed) == 0 && out->managed != NULL;
-    if (taken && find_stream(table, out))
+    const bool parsed =
+        table->managed_tensor_from_py_object_no_sync(object, &out->managed) == 0 && out->managed != NULL;
+    if (parsed && find_stream(table, out))
         return 1;
     const bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
     if (!interrupted)
         PyErr_Clear();
-    if (taken)
+    if (parsed)
         dl_release(out->managed);
     out->managed = NULL;
     return interrupted ? -1 : 0;
@@ -134,10 +137,10 @@ int py_tensor_take(py_state *state, PyObject *object, py_tensor *out) {
 
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object) {
     py_tensor tensor;
-    const int taken = py_tensor_take(PyModule_GetState(module), object, &tensor);
-    if (taken <= 0)
-        return taken < 0 ? NULL : Py_NewRef(Py_None);
-    PyObject *owner = dl_own(tensor.managed);
+    const int parsed = py_tensor_from_object(PyModule_GetState(module), object, &tensor);
+    if (parsed <= 0)
+        return parsed < 0 ? NULL : Py_NewRef(Py_None);
+    PyObject *owner = dl_owner_capsule(tensor.managed);
     if (owner == NULL) {
         dl_release(tensor.managed);
         return NULL;

@@ -9,15 +9,15 @@
 #include "python/methods.h"
 #include "states/states.h"
 
-typedef struct placed {
+typedef struct device_state_call {
     py_job job;
     gr_states states;
     gr_states_left left;
-} placed;
+} device_state_call;
 
 /* (results, way, dtype, has, offsets of value, count, index, sum and squares, words of a result's sums, of a
    sum and of a sum of squares) */
-static int take_layout(PyObject *layout, placed *self) {
+static int parse_layout(PyObject *layout, device_state_call *self) {
     gr_state_params *p = &self->states.params;
     unsigned long long results, at[5];
     const char *name;
@@ -34,52 +34,54 @@ static int take_layout(PyObject *layout, placed *self) {
 }
 
 /* The memory, which is the result. */
-static int take_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyObject *index, PyObject *stream,
-                       placed *self) {
+static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyObject *index, PyObject *stream,
+                        device_state_call *self) {
     py_job *job = &self->job;
     gr_error error;
     job->dtype = GR_DTYPE_i64;
     job->ndim = 1;
-    if (py_operand_take(job->state, memory, PY_TAKE, GR_SCOPE_GENERAL, "memory", &job->place) < 0)
+    if (py_operand_from_object(job->state, memory, PY_NATIVE, GR_SCOPE_GENERAL, "memory", &job->device_out) <
+        0)
         return -1;
-    const py_operand *place = &job->place;
-    if (place->source.host != NULL || place->ndim != 1 || place->dtype != GR_DTYPE_i64 || place->read_only ||
-        !py_operand_packed(place, true) || place->source.origin % 16 != 0)
-        return PY_REFUSE(PyExc_TypeError, "memory: expected int64 of one dimension on a device");
-    job->extent[0] = place->extent[0];
+    const py_operand *device_out = &job->device_out;
+    if (device_out->source.host != NULL || device_out->ndim != 1 || device_out->dtype != GR_DTYPE_i64 ||
+        device_out->read_only || !py_operand_is_contiguous(device_out, true) ||
+        device_out->source.origin % 16 != 0)
+        return PY_RAISE(PyExc_TypeError, "memory: expected int64 of one dimension on a device");
+    job->extent[0] = device_out->extent[0];
     job->out = memory;
     job->on_device = true;
-    self->states.bytes = place->extent[0] * 8;
-    if (take_layout(layout, self) < 0)
+    self->states.bytes = device_out->extent[0] * 8;
+    if (parse_layout(layout, self) < 0)
         return -1;
     if (gr_states_check(&self->states, &error) != GR_OK) {
         py_raise(job->state, &error);
         return -1;
     }
-    return py_take_device(job->state, kind, index, &job->device) < 0 ||
+    return py_parse_device(job->state, kind, index, &job->device) < 0 ||
                    py_stream_argument(job->state, stream, &job->stream) < 0
                ? -1
                : 0;
 }
 
 /* An array of words on the device, side by side. */
-static int take_words(placed *self, PyObject *given, size_t number, uint64_t count) {
+static int parse_words(device_state_call *self, PyObject *given, size_t number, uint64_t count) {
     py_operand *input = &self->job.inputs[number];
-    if (py_operand_take(self->job.state, given, PY_TAKE, GR_SCOPE_GENERAL, "given", input) < 0)
+    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "given", input) < 0)
         return -1;
     self->job.input_count = number + 1;
     return input->source.host == NULL && gr_dtypes[input->dtype].item_bytes == 8 &&
-                   gr_dtypes[input->dtype].kind == GR_KIND_BITS && py_operand_packed(input, true) &&
+                   gr_dtypes[input->dtype].kind == GR_KIND_BITS && py_operand_is_contiguous(input, true) &&
                    py_operand_count(input, NULL) == count
                ? 0
-               : PY_REFUSE(PyExc_ValueError, "given: expected as many integers of 64 bits on the device");
+               : PY_RAISE(PyExc_ValueError, "given: expected as many integers of 64 bits on the device");
 }
 
 /* Positions in a part become those in the whole. */
-static int take_place(PyObject *extents, PyObject *strides, gr_state_begin_params *p) {
+static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_params *p) {
     if (PyTuple_GET_SIZE(extents) != PyTuple_GET_SIZE(strides) || PyTuple_GET_SIZE(extents) > GR_STATE_NDIM)
-        return PY_REFUSE(PyExc_ValueError, "left: expected a stride for each of up to %d lengths",
-                         GR_STATE_NDIM);
+        return PY_RAISE(PyExc_ValueError, "left: expected a stride for each of up to %d lengths",
+                        GR_STATE_NDIM);
     p->ndim = (uint32_t)PyTuple_GET_SIZE(extents);
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(extents); ++d) {
         p->extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(extents, d));
@@ -87,14 +89,14 @@ static int take_place(PyObject *extents, PyObject *strides, gr_state_begin_param
         if (PyErr_Occurred())
             return -1;
         if (p->extent[d] == 0)
-            return PY_REFUSE(PyExc_ValueError, "left: expected lengths above 0");
+            return PY_RAISE(PyExc_ValueError, "left: expected lengths above 0");
     }
     return 0;
 }
 
 /* (None, sums of integers or squares of another part; None or sums of their upper halves; whether they are
    sums; how many elements each has, or -1; start, extents and strides of positions) */
-static int take_left(PyObject *left, placed *self) {
+static int parse_left(PyObject *left, device_state_call *self) {
     gr_state_begin_params *p = &self->left.params;
     const gr_state_params *states = &self->states.params;
     PyObject *first, *second, *extents, *strides;
@@ -105,16 +107,16 @@ static int take_left(PyObject *left, placed *self) {
     self->left.has_high = false;
     if (!PyArg_ParseTuple(left, "OOpLLO!O!", &first, &second, &whole, &elements, &start, &PyTuple_Type,
                           &extents, &PyTuple_Type, &strides) ||
-        take_place(extents, strides, p) < 0)
+        parse_positions(extents, strides, p) < 0)
         return -1;
     p->elements = elements < 0 ? 0 : (uint64_t)elements;
     p->start = start;
     p->flags = (whole ? GR_STATE_WHOLE : 0u) | (elements >= 0 ? GR_STATE_SAME : 0u);
     if (first == Py_None)
-        return whole ? PY_REFUSE(PyExc_ValueError, "left: expected the sums") : 0;
+        return whole ? PY_RAISE(PyExc_ValueError, "left: expected the sums") : 0;
     if ((whole && states->sum_each != states->sum_words) || (!whole && !(states->has & GR_STATE_HAS_SQUARES)))
-        return PY_REFUSE(PyExc_ValueError, "left: these states have no place for it");
-    if (take_words(self, first, 0, whole ? states->results : states->results * states->square_words) < 0)
+        return PY_RAISE(PyExc_ValueError, "left: these states have no place for it");
+    if (parse_words(self, first, 0, whole ? states->results : states->results * states->square_words) < 0)
         return -1;
     if (!whole)
         p->flags |= GR_STATE_MORE;
@@ -123,7 +125,7 @@ static int take_left(PyObject *left, placed *self) {
     if (!whole || second == Py_None)
         return 0;
     self->left.has_high = true;
-    if (take_words(self, second, 1, states->results) < 0)
+    if (parse_words(self, second, 1, states->results) < 0)
         return -1;
     p->flags |= self->job.inputs[1].dtype == GR_DTYPE_i64 ? GR_STATE_HIGH_SIGNED : 0u;
     return 0;
@@ -131,13 +133,13 @@ static int take_left(PyObject *left, placed *self) {
 
 static gr_status begin(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                        gr_error *error) {
-    const placed *self = arg;
+    const device_state_call *self = arg;
     return gr_states_begin_run(device, &self->states, &self->left, binding, interrupt, error);
 }
 
 static gr_status merge(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                        gr_error *error) {
-    const placed *self = arg;
+    const device_state_call *self = arg;
     return gr_states_merge_run(device, &self->states, binding, interrupt, error);
 }
 
@@ -146,9 +148,9 @@ PyObject *py_state_begin(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OO!O!OOO", &memory, &PyTuple_Type, &layout, &PyTuple_Type, &left, &kind,
                           &index, &stream))
         return NULL;
-    placed self;
-    py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_memory(memory, layout, kind, index, stream, &self) == 0 && take_left(left, &self) == 0)
+    device_state_call self;
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_memory(memory, layout, kind, index, stream, &self) == 0 && parse_left(left, &self) == 0)
         result = py_job_run(&self.job, begin, &self);
     py_job_release(&self.job);
     return result;
@@ -158,10 +160,10 @@ PyObject *py_state_merge(PyObject *module, PyObject *args) {
     PyObject *memory, *theirs, *layout, *kind, *index, *stream, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOO!OOO", &memory, &theirs, &PyTuple_Type, &layout, &kind, &index, &stream))
         return NULL;
-    placed self;
-    py_job_begin(&self.job, PyModule_GetState(module));
-    if (take_memory(memory, layout, kind, index, stream, &self) == 0 &&
-        take_words(&self, theirs, 0, self.states.bytes / 8) == 0)
+    device_state_call self;
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_memory(memory, layout, kind, index, stream, &self) == 0 &&
+        parse_words(&self, theirs, 0, self.states.bytes / 8) == 0)
         result = py_job_run(&self.job, merge, &self);
     py_job_release(&self.job);
     return result;

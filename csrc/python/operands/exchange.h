@@ -1,20 +1,20 @@
 /* Conversion of tensors by DLPack 1.3's C exchange API: a type's table of C functions describes a tensor
    without a Python call (PyTorch has it). Without such a table, or if the tensor needs more than its memory
    to be understood, the caller uses `__dlpack__` from Python. */
-#ifndef GR_PYTHON_INTAKE_EXCHANGE_H
-#define GR_PYTHON_INTAKE_EXCHANGE_H
+#ifndef GR_PYTHON_OPERANDS_EXCHANGE_H
+#define GR_PYTHON_OPERANDS_EXCHANGE_H
 
-#include "python/intake/dlpack_abi.h"
+#include "python/operands/dlpack_abi.h"
 
 typedef struct py_tensor {
-    dl_versioned *managed; /* owned until dl_release; NULL: none */
-    bool speaks;           /* its type has the table: then no other C protocol may be tried */
-    uintptr_t stream;      /* the producer's current stream (CUstream); 0: legacy default stream */
+    dl_managed_tensor_versioned *managed; /* owned until dl_release; NULL: none */
+    bool has_exchange_api;                /* its type has the table: then no other C protocol may be tried */
+    uintptr_t stream; /* the producer's current stream (CUstream); 0: legacy default stream */
 } py_tensor;
 
 /* 1: converted; the tensor is on a CUDA device. 0: no table, a tensor that is more than its memory (a
    gradient, a conjugate view), or the producer rejected it: `__dlpack__` has to be called from Python, which
    raises the reason. -1: an attribute raised an exception, which is set. */
-int py_tensor_take(py_state *state, PyObject *object, py_tensor *out);
+int py_tensor_from_object(py_state *state, PyObject *object, py_tensor *out);
 
 #endif

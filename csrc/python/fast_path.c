@@ -10,18 +10,18 @@
 #include "python/methods.h"
 #include "python/signature.h"
 
-enum { MOST_OF_EXACT_MEAN = 1 << 21 }; /* of 32 bits, whose sum a double holds */
+enum { MAX_EXACT_MEAN_COUNT = 1 << 21 }; /* of 32 bits, whose sum a double holds */
 
-static bool is_left(const py_public *self, const PyObject *value) {
+static bool is_default(const py_signature *self, const PyObject *value) {
     return value == NULL || value == self->state->no_value;
 }
 
 /* Whether all options that need Python were left as they are. */
-static bool is_plain(const py_public *self, const py_arguments given) {
+static bool has_default_options(const py_signature *self, const py_arguments given) {
     PyObject *const variant = given[PY_NAME_variant];
     return py_is_none(given[PY_NAME_dtype]) && py_is_none(given[PY_NAME_block_size]) &&
            py_is_none(given[PY_NAME_grid_size]) && py_is_none(given[PY_NAME_progress]) &&
-           is_left(self, given[PY_NAME_initial]) && is_left(self, given[PY_NAME_mean]) &&
+           is_default(self, given[PY_NAME_initial]) && is_default(self, given[PY_NAME_mean]) &&
            (variant == NULL ||
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
@@ -40,7 +40,7 @@ static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
     return first;
 }
 
-static bool take_axes(PyObject *axis, py_call *call) {
+static bool parse_axes(PyObject *axis, py_call *call) {
     const size_t ndim = call->job.inputs[PY_SOURCE].ndim;
     bool *reduced = call->reduction.layout.reduced;
     if (py_is_none(axis)) {
@@ -88,23 +88,23 @@ static bool has_result(py_call *call) {
 
 /* Whether an exact result is wanted, and for this way: what the core does not make exact is Python's. So are
    longer arrays of the host, which go to the device in pieces. */
-static bool take_exact(const py_public *self, PyObject *given, py_call *call) {
+static bool parse_exact(const py_signature *self, PyObject *given, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     const gr_reduction *reduction = &call->reduction;
     call->exact = given == NULL ? self->exact : given == Py_True;
     if (!call->exact)
         return given == NULL || given == Py_False;
-    if (!source->placed && source->source.bytes > GR_EXACT_DIRECT_BYTES)
+    if (!source->on_device && source->source.bytes > GR_EXACT_DIRECT_BYTES)
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
     /* So few integers add up without a rounding, the last one of a mean, and without wrapping. */
-    const uint64_t most = reduction->op == GR_OP_sum    ? INT32_MAX
-                          : reduction->op == GR_OP_mean ? MOST_OF_EXACT_MEAN
-                                                        : 0;
+    const uint64_t max_count = reduction->op == GR_OP_sum    ? INT32_MAX
+                               : reduction->op == GR_OP_mean ? MAX_EXACT_MEAN_COUNT
+                                                             : 0;
     call->exact = false;
-    return most > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
-           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= most;
+    return max_count > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
+           gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
 }
 
 static bool is_pair(gr_op op) {
@@ -112,7 +112,7 @@ static bool is_pair(gr_op op) {
 }
 
 /* The other vector of a dot product, as the first; or real vectors along an axis of two arrays alike. */
-static int take_other(const py_arguments given, py_call *call) {
+static int parse_other(const py_arguments given, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
     PyObject *const b = given[PY_NAME_b];
@@ -120,45 +120,46 @@ static int take_other(const py_arguments given, py_call *call) {
     if (b == NULL || (along && !PyLong_CheckExact(given[PY_NAME_axis])) || along == (source->ndim == 1) ||
         (along && !is_real(source->dtype)))
         return 0;
-    const int taken = py_operand_take(call->job.state, b, PY_LOOK, GR_SCOPE_GENERAL, "b", other);
-    if (taken <= 0)
-        return taken;
+    const int parsed = py_operand_from_object(call->job.state, b, PY_NO_COPY, GR_SCOPE_GENERAL, "b", other);
+    if (parsed <= 0)
+        return parsed;
     call->reduction.layout.has_second = true;
-    return (source->placed ? !py_job_is_elsewhere(&call->job, other) : !other->placed) &&
+    return (source->on_device ? !py_job_is_on_other_device(&call->job, other) : !other->on_device) &&
            other->dtype == source->dtype && other->ndim == source->ndim &&
            memcmp(other->extent, source->extent, source->ndim * sizeof other->extent[0]) == 0;
 }
 
 /* A mask on the device, repeated over the elements. 1: taken, or none. */
-static int take_mask(PyObject *where, py_call *call) {
+static int parse_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
     const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].placed || op == GR_OP_min || op == GR_OP_max || op == GR_OP_nanmin ||
+    if (!call->job.inputs[PY_SOURCE].on_device || op == GR_OP_min || op == GR_OP_max || op == GR_OP_nanmin ||
         op == GR_OP_nanmax)
         return 0;
     py_operand *mask = &call->job.inputs[PY_SECOND];
-    const int taken = py_operand_take(call->job.state, where, PY_LOOK, GR_SCOPE_GENERAL, "where", mask);
-    if (taken <= 0)
-        return taken;
+    const int parsed =
+        py_operand_from_object(call->job.state, where, PY_NO_COPY, GR_SCOPE_GENERAL, "where", mask);
+    if (parsed <= 0)
+        return parsed;
     call->reduction.layout.has_second = true;
-    return !py_job_is_elsewhere(&call->job, mask) && mask->dtype == GR_DTYPE_b8 &&
+    return !py_job_is_on_other_device(&call->job, mask) && mask->dtype == GR_DTYPE_b8 &&
            py_operand_broadcast(mask, call->job.inputs[PY_SOURCE].ndim, call->job.inputs[PY_SOURCE].extent);
 }
 
 /* What the kernels of variances get: see cuda_kernels/include/variance.cuh. Too few elements are left to
    Python, who warns of them. */
-static bool take_ddof(const py_public *self, const py_arguments given, py_call *call) {
+static bool parse_ddof(const py_signature *self, const py_arguments given, py_call *call) {
     PyObject *const ddof = given[PY_NAME_ddof], *const correction = given[PY_NAME_correction];
-    PyObject *const taken = is_left(self, correction) ? ddof : correction;
-    if (!is_left(self, correction) && ddof != NULL)
+    PyObject *const parsed = is_default(self, correction) ? ddof : correction;
+    if (!is_default(self, correction) && ddof != NULL)
         return false;
     double less = 0;
-    if (taken != NULL && PyFloat_CheckExact(taken)) {
-        less = PyFloat_AS_DOUBLE(taken);
-    } else if (taken != NULL) {
+    if (parsed != NULL && PyFloat_CheckExact(parsed)) {
+        less = PyFloat_AS_DOUBLE(parsed);
+    } else if (parsed != NULL) {
         int overflow;
-        const long whole = PyLong_CheckExact(taken) ? PyLong_AsLongAndOverflow(taken, &overflow) : -1;
+        const long whole = PyLong_CheckExact(parsed) ? PyLong_AsLongAndOverflow(parsed, &overflow) : -1;
         if (whole < 0 || whole > INT32_MAX)
             return false;
         less = (double)whole;
@@ -174,35 +175,35 @@ static bool take_ddof(const py_public *self, const py_arguments given, py_call *
 }
 
 /* 1: taken; 0: to be left to Python; -1 with an exception set. */
-static int take(const py_public *self, const py_arguments given, py_call *call) {
+static int parse_arguments(const py_signature *self, const py_arguments given, py_call *call) {
     PyObject *const keepdims = given[PY_NAME_keepdims];
     call->keepdims = keepdims == Py_True;
-    if (!is_plain(self, given) ||
+    if (!has_default_options(self, given) ||
         !(keepdims == NULL || PyBool_Check(keepdims) || keepdims == self->state->no_value))
         return 0;
-    int taken = py_operand_take(self->state, given[PY_NAME_a], PY_LOOK, GR_SCOPE_GENERAL, "a",
-                                &call->job.inputs[PY_SOURCE]);
-    if (taken <= 0)
-        return taken;
-    if (!take_axes(given[PY_NAME_axis], call) || !has_result(call) ||
-        !take_exact(self, given[PY_NAME_exact], call) ||
-        (gr_op_is_variance(self->op) && !take_ddof(self, given, call)))
+    int parsed = py_operand_from_object(self->state, given[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
+                                        &call->job.inputs[PY_SOURCE]);
+    if (parsed <= 0)
+        return parsed;
+    if (!parse_axes(given[PY_NAME_axis], call) || !has_result(call) ||
+        !parse_exact(self, given[PY_NAME_exact], call) ||
+        (gr_op_is_variance(self->op) && !parse_ddof(self, given, call)))
         return 0;
-    py_call_shape(call);
-    taken = py_job_take_device(&call->job, given[PY_NAME_device]);
-    if (taken > 0)
-        taken = is_pair(self->op) ? take_other(given, call) : take_mask(given[PY_NAME_where], call);
-    const bool on_device = call->job.inputs[PY_SOURCE].placed && !py_is_none(given[PY_NAME_axis]);
-    if (taken > 0)
-        taken = py_job_take_out(&call->job, given[PY_NAME_out], given[PY_NAME_as_device], on_device);
+    py_call_infer_result(call);
+    parsed = py_job_parse_device(&call->job, given[PY_NAME_device]);
+    if (parsed > 0)
+        parsed = is_pair(self->op) ? parse_other(given, call) : parse_mask(given[PY_NAME_where], call);
+    const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(given[PY_NAME_axis]);
+    if (parsed > 0)
+        parsed = py_job_parse_out(&call->job, given[PY_NAME_out], given[PY_NAME_as_device], on_device);
     const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
     if (!call->job.on_device &&
         ((warns && call->job.out != NULL) || ((warns || self->op == GR_OP_mean) && masked)))
         return 0; /* there may be slices to warn of */
-    if (taken > 0)
-        taken = py_job_take_stream(&call->job, given[PY_NAME_stream]);
-    if (taken <= 0 || py_call_plan(call) == 0)
-        return taken;
+    if (parsed > 0)
+        parsed = py_job_parse_stream(&call->job, given[PY_NAME_stream]);
+    if (parsed <= 0 || py_call_plan(call) == 0)
+        return parsed;
     if (!gr_op_in_order(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
         return -1;
     PyErr_Clear();
@@ -210,12 +211,12 @@ static int take(const py_public *self, const py_arguments given, py_call *call) 
 }
 
 /* Tells NumPy's floating-point state of a result, whose reference it takes. */
-static PyObject *tell(const py_call *call, const py_arguments given, PyObject *result) {
+static PyObject *report_nonfinite(const py_call *call, const py_arguments given, PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
     PyObject *const axis = given[PY_NAME_axis];
     PyObject *const second = given[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
     PyObject *floating = PyImport_ImportModule("gpureduce._reduce.floating");
-    PyObject *told =
+    PyObject *reported =
         floating == NULL
             ? NULL
             : PyObject_CallMethod(floating, "look_at", "sOOOOii", gr_ops[call->reduction.op].name, result,
@@ -223,30 +224,30 @@ static PyObject *tell(const py_call *call, const py_arguments given, PyObject *r
                                   call->reduction.layout.has_second ? second : Py_None, (int)info->kind,
                                   info->index);
     Py_XDECREF(floating);
-    if (told == NULL)
+    if (reported == NULL)
         Py_CLEAR(result);
-    Py_XDECREF(told);
+    Py_XDECREF(reported);
     return result;
 }
 
 static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const py_public *self = py_public_of(capsule);
+    const py_signature *self = py_signature_from_capsule(capsule);
     py_arguments given;
-    if (!py_public_sort(self, args, count, names, given))
+    if (!py_signature_bind(self, args, count, names, given))
         return Py_NewRef(Py_NotImplemented);
     py_call call;
-    py_call_begin(&call, self->state);
+    py_call_init(&call, self->state);
     call.reduction.op = self->op;
     call.reduction.parameter = self->parameter;
-    const int taken = take(self, given, &call);
-    PyObject *result = taken > 0 ? py_call_run(&call) : taken == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
-    if (result != NULL && taken > 0 && call.job.doubtful) {
+    const int parsed = parse_arguments(self, given, &call);
+    PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
+    if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
         const bool vectors = is_pair(self->op) && !py_is_none(given[PY_NAME_axis]);
         if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
             /* Python does it again, and says what is to be said */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else
-            result = tell(&call, given, result);
+            result = report_nonfinite(&call, given, result);
     }
     py_call_release(&call);
     return result;
@@ -264,5 +265,6 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
                           &parameter, &exact) ||
         py_find_op(name, &op) < 0)
         return NULL;
-    return py_public_new(module, op, parameter, exact, is_pair(op), positional, named, &definition);
+    return py_signature_new_function(module, op, parameter, exact, is_pair(op), positional, named,
+                                     &definition);
 }

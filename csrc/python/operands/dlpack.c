@@ -10,7 +10,7 @@
 
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/dlpack_abi.h"
+#include "python/operands/dlpack_abi.h"
 
 /* The names of capsules; a capsule keeps the pointer, so they must be static. */
 static const char FRESH[] = "dltensor";
@@ -53,7 +53,7 @@ bool dl_find_dtype(dl_dtype dtype, gr_dtype *out) {
 /* Import */
 
 static void release_imported(PyObject *owner) {
-    dl_managed *managed = PyCapsule_GetPointer(owner, OWNER);
+    dl_managed_tensor *managed = PyCapsule_GetPointer(owner, OWNER);
     /* A destructor may run while an exception is on its way; a deleter may run Python code. */
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -62,7 +62,7 @@ static void release_imported(PyObject *owner) {
     PyErr_Restore(type, value, traceback);
 }
 
-void dl_release(dl_versioned *managed) {
+void dl_release(dl_managed_tensor_versioned *managed) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (managed->deleter != NULL)
@@ -74,7 +74,7 @@ static void release_imported_versioned(PyObject *owner) {
     dl_release(PyCapsule_GetPointer(owner, OWNER));
 }
 
-PyObject *dl_own(dl_versioned *managed) {
+PyObject *dl_owner_capsule(dl_managed_tensor_versioned *managed) {
     return PyCapsule_New(managed, OWNER, release_imported_versioned);
 }
 
@@ -99,12 +99,12 @@ static PyObject *refuse_capsule(PyObject *capsule) {
 
 static int check_structure(const dl_tensor *tensor) {
     if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM)
-        return PY_REFUSE(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
-                         tensor->ndim, DL_MAX_NDIM);
+        return PY_RAISE(PyExc_BufferError, "DLPack: a tensor of %d dimensions; 0 to %d are supported",
+                        tensor->ndim, DL_MAX_NDIM);
     if (tensor->ndim > 0 && tensor->shape == NULL)
-        return PY_REFUSE(PyExc_BufferError, "DLPack: the tensor has no shape");
+        return PY_RAISE(PyExc_BufferError, "DLPack: the tensor has no shape");
     if (tensor->byte_offset > UINT64_MAX - (uintptr_t)tensor->data)
-        return PY_REFUSE(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
+        return PY_RAISE(PyExc_BufferError, "DLPack: the byte offset runs past the address space");
     return 0;
 }
 
@@ -160,8 +160,8 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
 
 /* The owner gets its destructor last. An error leaves the tensor to the capsule it came in, and that with the
    name it had. */
-static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
-                           const char *fresh, PyCapsule_Destructor release) {
+static PyObject *parse_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
+                            const char *fresh, PyCapsule_Destructor release) {
     PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
     PyObject *result = owner == NULL ? NULL : dl_describe(tensor, read_only, owner);
     if (result != NULL)
@@ -174,28 +174,28 @@ static PyObject *take_over(PyObject *capsule, void *managed, const dl_tensor *te
 
 PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
     if (claim(capsule, FRESH, USED)) {
-        dl_managed *managed = PyCapsule_GetPointer(capsule, USED);
-        return take_over(capsule, managed, &managed->tensor, false, FRESH, release_imported);
+        dl_managed_tensor *managed = PyCapsule_GetPointer(capsule, USED);
+        return parse_over(capsule, managed, &managed->tensor, false, FRESH, release_imported);
     }
     if (!claim(capsule, FRESH_VERSIONED, USED_VERSIONED))
         return refuse_capsule(capsule);
-    dl_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
+    dl_managed_tensor_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
     if (managed->major != DL_MAJOR_VERSION) {
         PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
                      (unsigned)managed->major, (unsigned)managed->minor, (int)DL_MAJOR_VERSION);
         PyCapsule_SetName(capsule, FRESH_VERSIONED);
         return NULL;
     }
-    return take_over(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
-                     FRESH_VERSIONED, release_imported_versioned);
+    return parse_over(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
+                      FRESH_VERSIONED, release_imported_versioned);
 }
 
 /* Export */
 
 typedef struct exported {
     union {
-        dl_managed managed;
-        dl_versioned versioned;
+        dl_managed_tensor managed;
+        dl_managed_tensor_versioned versioned;
     } as;
     PyObject *owner;
     int64_t axes[]; /* shape, then strides */
@@ -213,11 +213,11 @@ static void release_exported(exported *self) {
     PyGILState_Release(gil);
 }
 
-static void delete_managed(dl_managed *self) {
+static void delete_managed(dl_managed_tensor *self) {
     release_exported(self->context);
 }
 
-static void delete_versioned(dl_versioned *self) {
+static void delete_versioned(dl_managed_tensor_versioned *self) {
     release_exported(self->context);
 }
 
@@ -248,7 +248,7 @@ static int fill_axes(PyObject *shape, PyObject *strides, int64_t item, int ndim,
         axes[i] = length;
         axes[ndim + i] = stride;
         if (length < 0 || __builtin_mul_overflow(stride, length > 1 ? length : 1, &stride))
-            return PY_REFUSE(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
+            return PY_RAISE(PyExc_BufferError, "DLPack: a length is negative or the shape past 64 bits");
     }
     for (int i = 0; strides != NULL && i < ndim; ++i)
         axes[ndim + i] = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, i)) / item;
@@ -287,13 +287,13 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
         .strides = self->axes + ndim,
     };
     if (versioned)
-        self->as.versioned = (dl_versioned){.major = DL_MAJOR_VERSION,
-                                            .context = self,
-                                            .deleter = delete_versioned,
-                                            .flags = copied ? DL_COPIED : 0,
-                                            .tensor = tensor};
+        self->as.versioned = (dl_managed_tensor_versioned){.major = DL_MAJOR_VERSION,
+                                                           .context = self,
+                                                           .deleter = delete_versioned,
+                                                           .flags = copied ? DL_COPIED : 0,
+                                                           .tensor = tensor};
     else
-        self->as.managed = (dl_managed){.tensor = tensor, .context = self, .deleter = delete_managed};
+        self->as.managed = (dl_managed_tensor){.tensor = tensor, .context = self, .deleter = delete_managed};
     PyObject *capsule = PyCapsule_New(&self->as, versioned ? FRESH_VERSIONED : FRESH, drop_capsule);
     if (capsule == NULL) {
         free(self);

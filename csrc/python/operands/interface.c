@@ -1,6 +1,6 @@
 /* Implements interface.h. Accepts only exact ints, tuples, strs and dicts, so that reading the interface
    never calls code of another library. */
-#include "python/intake/interface.h"
+#include "python/operands/interface.h"
 
 #include <limits.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static PyObject *entry(const py_state *state, PyObject *interface, py_name name)
 }
 
 /* A number that is an int of Python and fits; nothing of theirs is called. */
-static bool take_int(PyObject *value, int64_t *out) {
+static bool parse_int(PyObject *value, int64_t *out) {
     int overflow = 0;
     if (value == NULL || !PyLong_CheckExact(value))
         return false;
@@ -21,17 +21,17 @@ static bool take_int(PyObject *value, int64_t *out) {
     return overflow == 0;
 }
 
-static bool take_ints(PyObject *tuple, size_t ndim, int64_t *out) {
+static bool parse_ints(PyObject *tuple, size_t ndim, int64_t *out) {
     if (tuple == NULL || !PyTuple_CheckExact(tuple) || (size_t)PyTuple_GET_SIZE(tuple) != ndim)
         return false;
     for (size_t d = 0; d < ndim; ++d)
-        if (!take_int(PyTuple_GET_ITEM(tuple, (Py_ssize_t)d), &out[d]))
+        if (!parse_int(PyTuple_GET_ITEM(tuple, (Py_ssize_t)d), &out[d]))
             return false;
     return true;
 }
 
 /* "<f4": byte order, kind, bytes. */
-static bool take_type(PyObject *text, gr_dtype *out) {
+static bool parse_type(PyObject *text, gr_dtype *out) {
     static const char kinds[] = "iuf  cb"; /* by DLPack's codes */
     if (text == NULL || !PyUnicode_CheckExact(text))
         return false;
@@ -48,37 +48,37 @@ static bool take_type(PyObject *text, gr_dtype *out) {
     return dl_find_dtype((dl_dtype){(uint8_t)(kind - kinds), (uint8_t)(bytes * CHAR_BIT), 1}, out);
 }
 
-static bool take_data(PyObject *data, py_interface *out) {
+static bool parse_data(PyObject *data, py_interface *out) {
     if (data == NULL || !PyTuple_CheckExact(data) || PyTuple_GET_SIZE(data) != 2 ||
         !PyBool_Check(PyTuple_GET_ITEM(data, 1)))
         return false;
     int64_t pointer;
     out->read_only = PyTuple_GET_ITEM(data, 1) == Py_True;
-    const bool taken = take_int(PyTuple_GET_ITEM(data, 0), &pointer) && pointer > 0;
-    out->pointer = taken ? (gr_devptr)pointer : 0;
-    return taken;
+    const bool parsed = parse_int(PyTuple_GET_ITEM(data, 0), &pointer) && pointer > 0;
+    out->pointer = parsed ? (gr_devptr)pointer : 0;
+    return parsed;
 }
 
-static bool take(const py_state *state, PyObject *interface, py_interface *out) {
+static bool parse(const py_state *state, PyObject *interface, py_interface *out) {
     PyObject *shape = entry(state, interface, PY_NAME_shape);
     PyObject *strides = entry(state, interface, PY_NAME_strides);
     PyObject *mask = entry(state, interface, PY_NAME_mask);
     int64_t version, stream;
-    if (!take_int(entry(state, interface, PY_NAME_version), &version) || version != 3 ||
+    if (!parse_int(entry(state, interface, PY_NAME_version), &version) || version != 3 ||
         (mask != NULL && mask != Py_None) || shape == NULL || !PyTuple_CheckExact(shape) ||
         PyTuple_GET_SIZE(shape) > DL_MAX_NDIM ||
-        !take_int(entry(state, interface, PY_NAME_stream), &stream) || stream <= 0)
+        !parse_int(entry(state, interface, PY_NAME_stream), &stream) || stream <= 0)
         return false;
     out->stream = stream == GR_LEGACY_HANDLE ? 0 : (gr_stream)stream;
     out->ndim = (size_t)PyTuple_GET_SIZE(shape);
-    out->packed = strides == NULL || strides == Py_None;
-    return take_ints(shape, out->ndim, out->shape) &&
-           (out->packed || take_ints(strides, out->ndim, out->strides)) &&
-           take_type(entry(state, interface, PY_NAME_typestr), &out->dtype) &&
-           take_data(entry(state, interface, PY_NAME_data), out);
+    out->c_order = strides == NULL || strides == Py_None;
+    return parse_ints(shape, out->ndim, out->shape) &&
+           (out->c_order || parse_ints(strides, out->ndim, out->strides)) &&
+           parse_type(entry(state, interface, PY_NAME_typestr), &out->dtype) &&
+           parse_data(entry(state, interface, PY_NAME_data), out);
 }
 
-int py_interface_take(const py_state *state, PyObject *object, py_interface *out) {
+int py_interface_from_object(const py_state *state, PyObject *object, py_interface *out) {
     PyObject *interface = PyObject_GetAttr(object, state->names[PY_NAME___cuda_array_interface__]);
     if (interface == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_Exception))
@@ -86,8 +86,8 @@ int py_interface_take(const py_state *state, PyObject *object, py_interface *out
         PyErr_Clear(); /* who asks by way of Python hears it */
         return 0;
     }
-    const bool taken = PyDict_CheckExact(interface) && take(state, interface, out);
+    const bool parsed = PyDict_CheckExact(interface) && parse(state, interface, out);
     Py_DECREF(interface);
     PyErr_Clear();
-    return taken;
+    return parsed;
 }

@@ -1,6 +1,6 @@
-/* Implements observed.h. Records with many rows (counters, rounds, accesses, traces) are returned as bytes,
-   which Python reads with numpy.frombuffer. */
-#include "python/observed.h"
+/* Implements instrumentation.h. Records with many rows (counters, rounds, accesses, traces) are returned as
+   bytes, which Python reads with numpy.frombuffer. */
+#include "python/instrumentation.h"
 
 #include "python/errors.h"
 
@@ -30,8 +30,8 @@ static const char *file_name(const ptx_module *module, uint32_t index) {
 static PyObject *frames_of(const ptx_module *module, uint32_t location) {
     PyObject *list = PyList_New(0);
     for (uint32_t at = location; list != NULL && at != 0; at = module->locations[at - 1].caller) {
-        const ptx_location *place = &module->locations[at - 1];
-        py_append(&list, Py_BuildValue("(sI)", file_name(module, place->file), place->line));
+        const ptx_location *location_row = &module->locations[at - 1];
+        py_append(&list, Py_BuildValue("(sI)", file_name(module, location_row->file), location_row->line));
     }
     return py_as_tuple(list);
 }
@@ -61,7 +61,7 @@ static PyObject *instruction_list(const ptx_kernel *kernel) {
     return list;
 }
 
-static int place_or_none(uint32_t pc) {
+static int pc_or_none(uint32_t pc) {
     return pc == PTX_NO_PC ? -1 : (int)pc;
 }
 
@@ -76,8 +76,8 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     for (size_t i = 0; list != NULL && i < count; ++i) {
         const ptx_race *race = &races[i];
         py_append(&list,
-                  Py_BuildValue("(siiIIKKKKKi)", hazards[race->hazard], place_or_none(race->first_pc),
-                                place_or_none(race->second_pc), race->first_thread, race->second_thread,
+                  Py_BuildValue("(siiIIKKKKKi)", hazards[race->hazard], pc_or_none(race->first_pc),
+                                pc_or_none(race->second_pc), race->first_thread, race->second_thread,
                                 (unsigned long long)race->first_block, (unsigned long long)race->second_block,
                                 (unsigned long long)race->block, (unsigned long long)race->address,
                                 (unsigned long long)race->count, (int)race->collides));
@@ -100,7 +100,7 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
 }
 
 /* (bytes, how many more there were), or None. */
-static PyObject *visits_tuple(const ptx_access_log *accesses) {
+static PyObject *access_log_tuple(const ptx_access_log *accesses) {
     if (accesses == NULL)
         return Py_NewRef(Py_None);
     size_t count = 0;
@@ -136,7 +136,7 @@ static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
                          (Py_ssize_t)(writes * sizeof *written), (unsigned long long)lost, statements);
 }
 
-static PyObject *observed_tuple(const gr_observed *observed) {
+static PyObject *launch_tuple(const gr_observed *observed) {
     const ptx_kernel *kernel = observed->kernel;
     const uint32_t *grid = observed->grid, *block = observed->block;
     size_t rounds = 0;
@@ -148,27 +148,29 @@ static PyObject *observed_tuple(const gr_observed *observed) {
         instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
         (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
         (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped, visits_tuple(observed->accesses), trace_tuple(kernel, observed->trace),
-        observed->printed != NULL ? observed->printed : "", (Py_ssize_t)observed->printed_bytes);
+        (unsigned long long)dropped, access_log_tuple(observed->accesses),
+        trace_tuple(kernel, observed->trace), observed->printed != NULL ? observed->printed : "",
+        (Py_ssize_t)observed->printed_bytes);
 }
 
-PyObject *py_observed_list(const gr_profile *profile) {
+/* Returns a list of one tuple per launch; gpureduce/_profiles/observed.py names their fields. */
+static PyObject *launch_list(const gr_profile *profile) {
     PyObject *list = PyList_New(0);
     for (const gr_observed *one = profile->launches; list != NULL && one != NULL; one = one->next)
-        py_append(&list, observed_tuple(one));
+        py_append(&list, launch_tuple(one));
     return list;
 }
 
-PyObject *py_observed_outcome(const py_state *state, const gr_profile *profile, gr_status status,
-                              const gr_error *error, PyObject *result) {
+PyObject *py_profile_outcome(const py_state *state, const gr_profile *profile, gr_status status,
+                             const gr_error *error, PyObject *result) {
     if (status == GR_ERR_SIMULATION)
-        return Py_BuildValue("(ONs)", Py_None, py_observed_list(profile), error->message);
+        return Py_BuildValue("(ONs)", Py_None, launch_list(profile), error->message);
     if (status != GR_OK)
         return py_raise(state, error);
-    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, py_observed_list(profile), Py_None);
+    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, launch_list(profile), Py_None);
 }
 
-PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, void *arg) {
+PyObject *py_profile_job(const py_state *state, py_job *job, py_job_work work, void *arg) {
     gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
     gr_error error = {.status = GR_OK};
     PyObject *result = NULL;
@@ -181,7 +183,7 @@ PyObject *py_observed_job(const py_state *state, py_job *job, py_job_work work, 
     }
     if (status == GR_ERR_SIMULATION)
         PyErr_Clear();
-    PyObject *all = py_observed_outcome(state, &profile, status, &error, result);
+    PyObject *all = py_profile_outcome(state, &profile, status, &error, result);
     gr_profile_release(&profile);
     return all;
 }

@@ -1,24 +1,24 @@
 /* Implements operand.h: one converter per kind of object (NumPy array, DeviceArray, view, DLPack tensor,
    `__cuda_array_interface__`), and the operations on shapes and strides that planners need. */
-#include "python/intake/operand.h"
+#include "python/operands/operand.h"
 
 #include <string.h>
 
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/intake/interface.h"
+#include "python/operands/interface.h"
 
 static size_t item_bytes(const py_operand *self) {
     return gr_dtypes[self->dtype].item_bytes;
 }
 
-PyObject *py_pin(PyArrayObject *array) {
+PyObject *py_resize_guard(PyArrayObject *array) {
     while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
         array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
     return PyWeakref_NewRef((PyObject *)array, NULL);
 }
 
-static int take_view(PyObject *view, const char *name, py_operand *out) {
+static int convert_view(PyObject *view, const char *name, py_operand *out) {
     unsigned long long pointer = 0;
     PyObject *shape = NULL, *strides = NULL;
     const char *dtype = NULL;
@@ -26,8 +26,8 @@ static int take_view(PyObject *view, const char *name, py_operand *out) {
         return -1;
     const Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
     if (ndim > GR_MAX_NDIM || PyTuple_GET_SIZE(strides) != ndim)
-        return PY_REFUSE(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
-                         PyTuple_GET_SIZE(strides));
+        return PY_RAISE(PyExc_ValueError, "%s: a view has %zd dimensions and %zd strides", name, ndim,
+                        PyTuple_GET_SIZE(strides));
     out->ndim = (size_t)ndim;
     for (Py_ssize_t d = 0; d < ndim; ++d) {
         out->extent[d] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(shape, d));
@@ -50,9 +50,9 @@ static bool span_of_array(PyArrayObject *array, py_operand *out) {
             out->source = (gr_source){.host = PyArray_DATA(array)};
             return true;
         }
-        const int64_t reach = out->stride[d] * (int64_t)(out->extent[d] - 1);
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
+        const int64_t span = out->stride[d] * (int64_t)(out->extent[d] - 1);
+        low += span < 0 ? span : 0;
+        high += span > 0 ? span : 0;
         aligned = aligned && (out->extent[d] == 1 || out->stride[d] % (int64_t)item == 0);
     }
     out->source = (gr_source){.host = (const char *)PyArray_DATA(array) + low,
@@ -61,7 +61,7 @@ static bool span_of_array(PyArrayObject *array, py_operand *out) {
     return aligned && out->source.bytes <= (size_t)PyArray_SIZE(array) * item;
 }
 
-static void describe(PyArrayObject *array, py_operand *out) {
+static void copy_shape(PyArrayObject *array, py_operand *out) {
     out->ndim = (size_t)PyArray_NDIM(array);
     for (size_t d = 0; d < out->ndim; ++d) {
         out->extent[d] = (uint64_t)PyArray_DIM(array, (int)d);
@@ -70,58 +70,59 @@ static void describe(PyArrayObject *array, py_operand *out) {
 }
 
 /* Takes the place of self->owner, and describes it. */
-static int own(py_operand *self, PyObject *array) {
+static int set_array(py_operand *self, PyObject *array) {
     if (array == NULL)
         return -1;
     Py_XSETREF(self->owner, array);
-    describe((PyArrayObject *)array, self);
+    copy_shape((PyArrayObject *)array, self);
     if (span_of_array((PyArrayObject *)array, self))
         return 0;
-    return own(self, PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)); /* which results follow */
+    return set_array(self, PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)); /* which results follow */
 }
 
-int py_operand_pack(py_operand *self) {
-    return own(self, PyArray_NewCopy((PyArrayObject *)self->owner, NPY_CORDER));
+int py_operand_make_contiguous(py_operand *self) {
+    return set_array(self, PyArray_NewCopy((PyArrayObject *)self->owner, NPY_CORDER));
 }
 
-int py_operand_settle(py_operand *self) {
+int py_operand_ensure_element_strides(py_operand *self) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     bool whole = true;
     for (size_t d = 0; d < self->ndim; ++d)
         whole = whole && (self->stride[d] % item == 0 || self->extent[d] <= 1);
-    return whole || self->owner == NULL ? 0 : py_operand_pack(self);
+    return whole || self->owner == NULL ? 0 : py_operand_make_contiguous(self);
 }
 
-static bool is_plain(PyArrayObject *array) {
+static bool is_native(PyArrayObject *array) {
     return PyArray_ISALIGNED(array) && PyArray_ISNOTSWAPPED(array);
 }
 
-static bool is_one_piece(PyArrayObject *array) {
+static bool is_contiguous(PyArrayObject *array) {
     return PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array);
 }
 
 /* A reference to `array` goes to the operand. */
-static int take_array(const py_state *state, PyArrayObject *array, py_effort effort, gr_scope scope,
-                      const char *name, py_operand *out) {
+static int convert_array(const py_state *state, PyArrayObject *array, py_conversion conversion,
+                         gr_scope scope, const char *name, py_operand *out) {
     out->owner = (PyObject *)array;
     if (py_find_dtype(state, array, scope, name, &out->dtype) < 0)
         return -1;
     if (PyArray_NDIM(array) > GR_MAX_NDIM)
-        return PY_REFUSE(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
-    if (effort == PY_CONVERT && !(is_plain(array) && is_one_piece(array))) {
+        return PY_RAISE(PyExc_ValueError, "%s: %d dimensions are too many", name, PyArray_NDIM(array));
+    if (conversion == PY_COPY && !(is_native(array) && is_contiguous(array))) {
         PyArray_Descr *native = PyArray_DescrFromType(state->type_numbers[out->dtype]);
         return native == NULL
                    ? -1
-                   : own(out, PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY));
+                   : set_array(out,
+                               PyArray_FromArray(array, native, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_ENSUREARRAY));
     }
-    if (!is_plain(array))
-        return PY_REFUSE(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
-    out->pin = py_pin(array);
-    return out->pin == NULL ? -1 : own(out, Py_NewRef(array));
+    if (!is_native(array))
+        return PY_RAISE(PyExc_ValueError, "%s: expected an aligned array in native byte order", name);
+    out->resize_guard = py_resize_guard(array);
+    return out->resize_guard == NULL ? -1 : set_array(out, Py_NewRef(array));
 }
 
 /* One that NumPy knows: bfloat16 only once ml_dtypes is imported. */
-static bool find_tensor_dtype(const py_state *state, dl_dtype dtype, gr_dtype *out) {
+static bool find_numpy_dtype(const py_state *state, dl_dtype dtype, gr_dtype *out) {
     PyArray_Descr *descr = dl_find_dtype(dtype, out) ? py_descr(state, *out) : NULL;
     const bool found = descr != NULL;
     Py_XDECREF(descr);
@@ -131,17 +132,17 @@ static bool find_tensor_dtype(const py_state *state, dl_dtype dtype, gr_dtype *o
 
 /* Elements of another library at an address: false where no array can lie so, and where there are none.
    Strides that were not given are those of C order. */
-static bool place(py_operand *out, uint64_t first, bool packed) {
+static bool set_device_source(py_operand *out, uint64_t first, bool c_order) {
     const int64_t item = (int64_t)item_bytes(out);
     int64_t bytes = item, low = 0, high = item;
     for (size_t d = out->ndim; d-- > 0;) {
         const int64_t length = (int64_t)out->extent[d];
-        int64_t reach;
-        if (packed || length == 1)
+        int64_t span;
+        if (c_order || length == 1)
             out->stride[d] = bytes;
-        if (length < 1 || __builtin_mul_overflow(out->stride[d], length - 1, &reach) ||
+        if (length < 1 || __builtin_mul_overflow(out->stride[d], length - 1, &span) ||
             out->stride[d] % item != 0 || __builtin_mul_overflow(bytes, length, &bytes) ||
-            __builtin_add_overflow(reach, reach < 0 ? low : high, reach < 0 ? &low : &high))
+            __builtin_add_overflow(span, span < 0 ? low : high, span < 0 ? &low : &high))
             return false;
     }
     out->source = (gr_source){.host = NULL, .origin = first};
@@ -155,11 +156,11 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     if (tensor->ndim < 0 || tensor->ndim > DL_MAX_NDIM || (tensor->ndim > 0 && tensor->shape == NULL) ||
         __builtin_add_overflow((uintptr_t)tensor->data, tensor->byte_offset, &first))
         return false;
-    out->placed = true;
+    out->on_device = true;
     out->kind = GR_DEVICE_CUDA;
     out->index = tensor->device.number;
     out->stream = out->tensor.stream;
-    out->lasts = true; /* PyTorch's come from a pool */
+    out->stream_persists = true; /* PyTorch's come from a pool */
     out->read_only = (out->tensor.managed->flags & DL_READ_ONLY) != 0;
     out->ndim = (size_t)tensor->ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
@@ -168,7 +169,7 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
             __builtin_mul_overflow(tensor->strides[d], (int64_t)item_bytes(out), &out->stride[d]))
             return false;
     }
-    return place(out, first, tensor->strides == NULL);
+    return set_device_source(out, first, tensor->strides == NULL);
 }
 
 /* Which CUDA device the memory is on. Its library names a stream of the device that is current for it: where
@@ -182,32 +183,33 @@ static bool find_device(py_state *state, gr_devptr pointer, int *index) {
            (count == 1 || (gr_backend_cuda_current(&current, &ignored) == GR_OK && current == *index));
 }
 
-static int look_at_interface(py_state *state, PyObject *object, py_operand *out) {
+static int convert_cuda_array_interface(py_state *state, PyObject *object, py_operand *out) {
     py_interface given;
-    const int taken = py_interface_take(state, object, &given);
-    if (taken <= 0)
-        return taken;
+    const int status = py_interface_from_object(state, object, &given);
+    if (status <= 0)
+        return status;
     out->dtype = given.dtype;
-    out->placed = true;
+    out->on_device = true;
     out->kind = GR_DEVICE_CUDA;
     out->stream = given.stream; /* CuPy's end with their objects, which it does not name */
     out->read_only = given.read_only;
     out->ndim = given.ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
         out->extent[d] = (uint64_t)given.shape[d];
-        if (!given.packed)
+        if (!given.c_order)
             out->stride[d] = given.strides[d];
     }
-    return place(out, given.pointer, given.packed) && find_device(state, given.pointer, &out->index);
+    return set_device_source(out, given.pointer, given.c_order) &&
+           find_device(state, given.pointer, &out->index);
 }
 
-static void take_device_array(const py_array *array, py_operand *out) {
-    out->placed = true;
+static void convert_device_array(const py_array *array, py_operand *out) {
+    out->on_device = true;
     out->kind = array->kind;
     out->index = array->index;
     out->stream = array->stream;
     out->stream_owner = array->stream_owner;
-    out->lasts = !array->loose;
+    out->stream_persists = !array->stream_may_end;
     out->read_only = false;
     out->dtype = array->dtype;
     out->ndim = py_array_ndim(array);
@@ -218,14 +220,14 @@ static void take_device_array(const py_array *array, py_operand *out) {
     out->source = (gr_source){.host = NULL, .origin = array->pointer};
 }
 
-static int look_at_tensor(py_state *state, PyObject *object, py_operand *out) {
-    const int taken = py_tensor_take(state, object, &out->tensor);
-    if (taken < 0)
-        return taken;
-    if (taken == 0)
-        return out->tensor.speaks ? 0 : look_at_interface(state, object, out);
+static int convert_tensor(py_state *state, PyObject *object, py_operand *out) {
+    const int status = py_tensor_from_object(state, object, &out->tensor);
+    if (status < 0)
+        return status;
+    if (status == 0)
+        return out->tensor.has_exchange_api ? 0 : convert_cuda_array_interface(state, object, out);
     const dl_tensor *tensor = &out->tensor.managed->tensor;
-    return find_tensor_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
+    return find_numpy_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
 }
 
 /* NumPy keeps `long long` apart from int64, in results too, which needs more than a look. */
@@ -234,44 +236,45 @@ static bool is_long_long(PyArrayObject *array) {
 }
 
 /* What needs no more than a look. */
-static int look(py_state *state, PyObject *object, gr_scope scope, const char *name, py_operand *out) {
+static int convert_without_copy(py_state *state, PyObject *object, gr_scope scope, const char *name,
+                                py_operand *out) {
     int failed = -1;
     if (PyTuple_Check(object) || PyList_CheckExact(object) || PyFloat_CheckExact(object) ||
         PyLong_CheckExact(object))
         return 0;
     if (!PyArray_Check(object))
-        return look_at_tensor(state, object, out);
+        return convert_tensor(state, object, out);
     PyArrayObject *array = (PyArrayObject *)object;
-    if (PyArray_CheckExact(object) && is_plain(array) && !is_long_long(array))
-        failed = take_array(state, (PyArrayObject *)Py_NewRef(object), PY_TAKE, scope, name, out);
+    if (PyArray_CheckExact(object) && is_native(array) && !is_long_long(array))
+        failed = convert_array(state, (PyArrayObject *)Py_NewRef(object), PY_NATIVE, scope, name, out);
     if (failed < 0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError))
         return -1;
     PyErr_Clear();
     return failed == 0;
 }
 
-int py_operand_take(py_state *state, PyObject *object, py_effort effort, gr_scope scope, const char *name,
-                    py_operand *out) {
-    py_operand_clear(out);
-    if (effort != PY_CONVERT && py_array_check(state, object)) {
-        take_device_array((const py_array *)object, out);
+int py_operand_from_object(py_state *state, PyObject *object, py_conversion conversion, gr_scope scope,
+                           const char *name, py_operand *out) {
+    py_operand_init(out);
+    if (conversion != PY_COPY && py_array_check(state, object)) {
+        convert_device_array((const py_array *)object, out);
         return 1;
     }
-    if (effort == PY_LOOK)
-        return look(state, object, scope, name, out);
-    if (effort == PY_TAKE && PyTuple_Check(object))
-        return take_view(object, name, out) < 0 ? -1 : 1;
-    if (effort == PY_TAKE && !PyArray_Check(object))
-        return PY_REFUSE(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s",
-                         name, Py_TYPE(object)->tp_name);
-    PyObject *array = effort == PY_TAKE ? Py_NewRef(object) : PyArray_FROM_O(object);
+    if (conversion == PY_NO_COPY)
+        return convert_without_copy(state, object, scope, name, out);
+    if (conversion == PY_NATIVE && PyTuple_Check(object))
+        return convert_view(object, name, out) < 0 ? -1 : 1;
+    if (conversion == PY_NATIVE && !PyArray_Check(object))
+        return PY_RAISE(PyExc_TypeError, "%s: expected a NumPy array or a view of device memory, got %s",
+                        name, Py_TYPE(object)->tp_name);
+    PyObject *array = conversion == PY_NATIVE ? Py_NewRef(object) : PyArray_FROM_O(object);
     if (array == NULL)
         return -1;
-    return take_array(state, (PyArrayObject *)array, effort, scope, name, out) < 0 ? -1 : 1;
+    return convert_array(state, (PyArrayObject *)array, conversion, scope, name, out) < 0 ? -1 : 1;
 }
 
 void py_operand_release(py_operand *self) {
-    Py_CLEAR(self->pin);
+    Py_CLEAR(self->resize_guard);
     Py_CLEAR(self->owner);
     if (self->tensor.managed != NULL)
         dl_release(self->tensor.managed);
@@ -285,7 +288,7 @@ uint64_t py_operand_count(const py_operand *self, const bool *reduced) {
     return count;
 }
 
-void py_operand_lay_out(const py_operand *self, gr_layout *layout) {
+void py_operand_fill_layout(const py_operand *self, gr_layout *layout) {
     layout->ndim = self->ndim;
     layout->item_bytes = item_bytes(self);
     layout->origin = self->source.origin % 256; /* host elements go to memory that begins so, or better */
@@ -293,7 +296,7 @@ void py_operand_lay_out(const py_operand *self, gr_layout *layout) {
     memcpy(layout->stride, self->stride, self->ndim * sizeof layout->stride[0]);
 }
 
-static bool packed_in(const py_operand *self, bool last_first) {
+static bool is_packed_in(const py_operand *self, bool last_first) {
     uint64_t bytes = item_bytes(self);
     for (size_t i = 0; i < self->ndim; ++i) {
         const size_t d = last_first ? self->ndim - 1 - i : i;
@@ -304,9 +307,9 @@ static bool packed_in(const py_operand *self, bool last_first) {
     return true;
 }
 
-bool py_operand_packed(const py_operand *self, bool in_order) {
-    return py_operand_count(self, NULL) == 0 || packed_in(self, true) ||
-           (!in_order && packed_in(self, false));
+bool py_operand_is_contiguous(const py_operand *self, bool in_order) {
+    return py_operand_count(self, NULL) == 0 || is_packed_in(self, true) ||
+           (!in_order && is_packed_in(self, false));
 }
 
 bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent) {
@@ -339,15 +342,15 @@ bool py_operand_merge(const py_operand *self, size_t begin, size_t end, uint64_t
     return true;
 }
 
-int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
+int py_parse_axes(PyObject *axes, size_t ndim, bool *reduced) {
     if (!PyTuple_Check(axes))
-        return PY_REFUSE(PyExc_TypeError, "axes: expected a tuple");
+        return PY_RAISE(PyExc_TypeError, "axes: expected a tuple");
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axes); ++i) {
         const Py_ssize_t axis = PyNumber_AsSsize_t(PyTuple_GET_ITEM(axes, i), PyExc_ValueError);
         if (axis == -1 && PyErr_Occurred())
             return -1;
         if (axis < 0 || (size_t)axis >= ndim || reduced[axis])
-            return PY_REFUSE(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
+            return PY_RAISE(PyExc_ValueError, "axes: %zd is no axis, or named twice", axis);
         reduced[axis] = true;
     }
     return 0;
@@ -355,23 +358,24 @@ int py_take_axes(PyObject *axes, size_t ndim, bool *reduced) {
 
 /* Has the owner's axes in another order, and packs. Results were counted by the lengths taken first: an array
    that got others since then is refused. */
-static int turn(py_operand *self, npy_intp *order, int ndim) {
+static int transpose(py_operand *self, npy_intp *order, int ndim) {
     uint64_t extent[GR_MAX_NDIM];
     for (int d = 0; d < ndim; ++d)
         extent[d] = self->extent[order[d]];
     PyArray_Dims axes = {order, ndim};
-    PyObject *turned = PyArray_Transpose((PyArrayObject *)self->owner, &axes);
-    if (turned == NULL)
+    PyObject *transposed = PyArray_Transpose((PyArrayObject *)self->owner, &axes);
+    if (transposed == NULL)
         return -1;
-    Py_SETREF(self->owner, turned);
-    if (py_operand_pack(self) < 0)
+    Py_SETREF(self->owner, transposed);
+    if (py_operand_make_contiguous(self) < 0)
         return -1;
     if (memcmp(self->extent, extent, (size_t)ndim * sizeof extent[0]) == 0)
         return 0;
-    return PY_REFUSE(PyExc_ValueError, "a: the array was given another shape during the call");
+    return PY_RAISE(PyExc_ValueError, "a: the array was given another shape during the call");
 }
 
-int py_operands_pack(py_operand *const *operands, size_t count, const size_t *kept, bool *reduced) {
+int py_operands_make_contiguous(py_operand *const *operands, size_t count, const size_t *kept,
+                                bool *reduced) {
     npy_intp order[GR_MAX_NDIM];
     const size_t all = operands[0]->ndim;
     int ndim = 0;
@@ -386,10 +390,10 @@ int py_operands_pack(py_operand *const *operands, size_t count, const size_t *ke
             order[ndim++] = (npy_intp)d;
     for (size_t i = 0; i < count; ++i) {
         if (operands[i]->owner == NULL)
-            return PY_REFUSE(PyExc_ValueError,
-                             "a: a device array with such strides cannot be reduced over these "
-                             "axes; copy it to C order first");
-        if (turn(operands[i], order, ndim) < 0)
+            return PY_RAISE(PyExc_ValueError,
+                            "a: a device array with such strides cannot be reduced over these "
+                            "axes; copy it to C order first");
+        if (transpose(operands[i], order, ndim) < 0)
             return -1;
     }
     for (int d = 0; d < ndim; ++d)

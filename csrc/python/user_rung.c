@@ -7,31 +7,31 @@
 
 #include "python/args.h"
 #include "python/errors.h"
-#include "python/intake/operand.h"
+#include "python/operands/operand.h"
 #include "reduce/custom/custom.h"
 
-typedef struct own_call {
+typedef struct user_rung_call {
     gr_custom *custom;
     PyArrayObject *data;
     gr_custom_rung rung;
-} own_call;
+} user_rung_call;
 
-static int take_passes(PyObject *passes, gr_custom_rung *rung) {
+static int parse_passes(PyObject *passes, gr_custom_rung *rung) {
     rung->count = (size_t)PyTuple_GET_SIZE(passes);
     if (rung->count < 1 || rung->count > sizeof rung->passes / sizeof rung->passes[0])
-        return PY_REFUSE(PyExc_ValueError, "grid: %zu launches; a program has at most %zu", rung->count,
-                         sizeof rung->passes / sizeof rung->passes[0]);
+        return PY_RAISE(PyExc_ValueError, "grid: %zu launches; a program has at most %zu", rung->count,
+                        sizeof rung->passes / sizeof rung->passes[0]);
     for (size_t i = 0; i < rung->count; ++i) {
         unsigned long long n, blocks;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(passes, (Py_ssize_t)i), "KK", &n, &blocks))
             return -1;
         if (blocks < 1 || blocks > GR_MAX_GRID)
-            return PY_REFUSE(PyExc_ValueError, "grid: %llu blocks; a grid has 1 to %d", blocks, GR_MAX_GRID);
+            return PY_RAISE(PyExc_ValueError, "grid: %llu blocks; a grid has 1 to %d", blocks, GR_MAX_GRID);
         rung->passes[i] = (gr_custom_pass){.n = n, .blocks = (uint32_t)blocks};
     }
     if (rung->passes[rung->count - 1].blocks != 1)
-        return PY_REFUSE(PyExc_ValueError, "grid: the last launch leaves %u results",
-                         (unsigned)rung->passes[rung->count - 1].blocks);
+        return PY_RAISE(PyExc_ValueError, "grid: the last launch leaves %u results",
+                        (unsigned)rung->passes[rung->count - 1].blocks);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static bool passes_fit(const gr_custom_rung *rung) {
 }
 
 /* (kernels, entry, data, passes, block, shared, count_bytes) */
-static int take_call(PyObject *given, own_call *self) {
+static int parse_call(PyObject *given, user_rung_call *self) {
     PyObject *kernels, *passes;
     gr_custom_rung *rung = &self->rung;
     unsigned block, shared;
@@ -53,8 +53,8 @@ static int take_call(PyObject *given, own_call *self) {
     if (!PyArg_ParseTuple(given, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
                           &PyTuple_Type, &passes, &block, &shared, &count_bytes))
         return -1;
-    self->custom = py_custom_of(kernels);
-    if (self->custom == NULL || take_passes(passes, rung) < 0)
+    self->custom = py_custom_from_capsule(kernels);
+    if (self->custom == NULL || parse_passes(passes, rung) < 0)
         return -1;
     rung->block = block;
     rung->shared_bytes = shared;
@@ -63,16 +63,16 @@ static int take_call(PyObject *given, own_call *self) {
     const bool fits = PyArray_ISCARRAY_RO(self->data) &&
                       (count_bytes == 0 || count_bytes == 4 || count_bytes == 8) && passes_fit(rung) &&
                       rung->passes[0].n == (uint64_t)PyArray_SIZE(self->data);
-    return fits ? 0 : PY_REFUSE(PyExc_ValueError, "a: an array that is not plain, or of another length");
+    return fits ? 0 : PY_RAISE(PyExc_ValueError, "a: an array that is not plain, or of another length");
 }
 
-PyObject *py_own_run(PyObject *module, PyObject *args) {
+PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *given;
     PyArrayObject *out;
-    own_call call = {.custom = NULL};
+    user_rung_call call = {.custom = NULL};
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &given, &PyArray_Type, &out) ||
-        take_call(given, &call) < 0)
+        parse_call(given, &call) < 0)
         return NULL;
     if (!PyArray_ISCARRAY(out) || (size_t)PyArray_NBYTES(out) != call.rung.item_bytes)
         return PyErr_Format(PyExc_ValueError, "out: expected one element");
@@ -88,17 +88,18 @@ PyObject *py_own_run(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-PyObject *py_own_time(PyObject *module, PyObject *args) {
-    enum { MOST = 100000 };
+PyObject *py_user_rung_time(PyObject *module, PyObject *args) {
+    enum { MAX_REPEATS = 100000 };
     py_state *state = PyModule_GetState(module);
     PyObject *given, *result = NULL;
-    own_call call = {.custom = NULL};
+    user_rung_call call = {.custom = NULL};
     Py_ssize_t buffers, rounds, repeats;
     if (!PyArg_ParseTuple(args, "O!nnn", &PyTuple_Type, &given, &buffers, &rounds, &repeats) ||
-        take_call(given, &call) < 0)
+        parse_call(given, &call) < 0)
         return NULL;
-    if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MOST || rounds > MOST || repeats > MOST)
-        return PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d", MOST);
+    if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MAX_REPEATS || rounds > MAX_REPEATS ||
+        repeats > MAX_REPEATS)
+        return PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d", MAX_REPEATS);
     double *times = calloc(2 * (size_t)repeats, sizeof *times);
     if (times == NULL)
         return PyErr_NoMemory();

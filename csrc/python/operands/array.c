@@ -1,6 +1,6 @@
 /* Implements array.h: the Python type with its attributes, and the functions of the module that make an
    uninitialised array or a view of one. */
-#include "python/intake/array.h"
+#include "python/operands/array.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -32,18 +32,19 @@ py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype
     return self;
 }
 
-void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool lasts) {
+void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool stream_persists) {
     self->stream = stream;
     self->stream_owner = Py_XNewRef(owner);
-    self->loose = !lasts && stream != 0;
+    self->stream_may_end = !stream_persists && stream != 0;
 }
 
-gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error) {
-    if (!self->loose)
+gr_status py_array_detach_stream(py_array *self, gr_device *device, gr_error *error) {
+    if (!self->stream_may_end)
         return GR_OK;
-    const gr_status status = self->block != NULL ? gr_allocation_move(device, self->block, error) : GR_OK;
+    const gr_status status =
+        self->allocation != NULL ? gr_allocation_move(device, self->allocation, error) : GR_OK;
     if (status == GR_OK) {
-        self->loose = false;
+        self->stream_may_end = false;
         self->stream = device->backend->internal_stream;
     }
     return status;
@@ -60,9 +61,9 @@ gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error) 
     const size_t bytes = py_array_bytes(self);
     if (bytes == 0)
         return GR_OK;
-    const gr_status status = gr_allocation_new(device, self->stream, bytes, &self->block, error);
+    const gr_status status = gr_allocation_new(device, self->stream, bytes, &self->allocation, error);
     if (status == GR_OK)
-        self->pointer = self->block->address;
+        self->pointer = self->allocation->address;
     return status;
 }
 
@@ -72,9 +73,9 @@ static void array_dealloc(PyObject *object) {
     if (self->weak_references != NULL)
         PyObject_ClearWeakRefs(object);
     /* A forked child has a copy of the object, but the memory is its parent's. */
-    if (self->block != NULL && self->process == gr_process()) {
+    if (self->allocation != NULL && self->process == gr_process()) {
         Py_BEGIN_ALLOW_THREADS; /* the driver may have to wait for a host callback */
-        gr_allocation_release(self->block, self->shared);
+        gr_allocation_release(self->allocation, self->exported);
         Py_END_ALLOW_THREADS;
     }
     Py_XDECREF(self->stream_owner);
@@ -121,23 +122,23 @@ static PyObject *get_stream(PyObject *object, void *Py_UNUSED(closure)) {
 
 static PyObject *share(PyObject *object, PyObject *Py_UNUSED(ignored)) {
     py_array *self = (py_array *)object;
-    (self->base != NULL ? self->base : self)->shared = true;
+    (self->base != NULL ? self->base : self)->exported = true;
     Py_RETURN_NONE;
 }
 
-static int settle_now(py_array *self) {
+static int detach_stream_now(py_array *self) {
     gr_device *device;
-    if (!self->loose)
+    if (!self->stream_may_end)
         return 0;
     if (py_open_device(self->state, self->kind, self->index, &device) < 0)
         return -1;
     py_work work;
     py_begin(&work);
-    return py_end(self->state, &work, py_array_settle(self, device, &work.error));
+    return py_end(self->state, &work, py_array_detach_stream(self, device, &work.error));
 }
 
-static PyObject *settle(PyObject *object, PyObject *Py_UNUSED(ignored)) {
-    return settle_now((py_array *)object) < 0 ? NULL : Py_NewRef(Py_None);
+static PyObject *detach_stream(PyObject *object, PyObject *Py_UNUSED(ignored)) {
+    return detach_stream_now((py_array *)object) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyGetSetDef attributes[] = {
@@ -159,7 +160,8 @@ static PyMemberDef members[] = {
 
 static PyMethodDef methods[] = {
     {"_share", share, METH_NOARGS, "_share(): from now on others may use it in streams that we do not know"},
-    {"_settle", settle, METH_NOARGS, "_settle(): it is written, and outlives the stream in which it was"},
+    {"_settle", detach_stream, METH_NOARGS,
+     "_settle(): it is written, and outlives the stream in which it was"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -197,7 +199,7 @@ PyObject *py_array_class(PyObject *module, PyObject *class) {
 }
 
 /* Lengths of a tuple, whose product with the bytes of an element has to fit. */
-static int take_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *extent) {
+static int parse_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *extent) {
     int64_t bytes = (int64_t)gr_dtypes[dtype].item_bytes;
     bool empty = false, fits = PyTuple_GET_SIZE(shape) <= GR_MAX_NDIM;
     *ndim = fits ? (size_t)PyTuple_GET_SIZE(shape) : 0;
@@ -209,7 +211,7 @@ static int take_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *e
         empty = empty || length == 0;
         extent[d] = (uint64_t)length;
     }
-    return fits ? 0 : PY_REFUSE(PyExc_ValueError, "shape: %R is no shape of an array", shape);
+    return fits ? 0 : PY_RAISE(PyExc_ValueError, "shape: %R is no shape of an array", shape);
 }
 
 PyObject *py_array_empty(PyObject *module, PyObject *args) {
@@ -223,7 +225,7 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
     uint64_t extent[GR_MAX_NDIM];
     size_t ndim;
     if (!PyArg_ParseTuple(args, "O!sii|O", &PyTuple_Type, &shape, &name, &kind, &index, &given) ||
-        py_find_dtype_name(name, "dtype", &dtype) < 0 || take_shape(shape, dtype, &ndim, extent) < 0 ||
+        py_find_dtype_name(name, "dtype", &dtype) < 0 || parse_shape(shape, dtype, &ndim, extent) < 0 ||
         (given != Py_None && py_stream_argument(state, given, &stream) < 0))
         return NULL;
     py_array *self = py_array_new(state, (gr_device_kind)kind, index, dtype, ndim, extent);
@@ -245,7 +247,7 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
 
 /* Whether all elements of a view, the first of which is `offset` bytes behind that of `array`, are elements
    of its base; *first becomes their address. */
-static bool place_view(const py_array *array, PyObject *strides, long long offset, py_array *view) {
+static bool set_view_address(const py_array *array, PyObject *strides, long long offset, py_array *view) {
     const py_array *base = array->base != NULL ? array->base : array;
     const int64_t item = (int64_t)gr_dtypes[array->dtype].item_bytes;
     int64_t low = (int64_t)(array->pointer - base->pointer), high;
@@ -255,11 +257,11 @@ static bool place_view(const py_array *array, PyObject *strides, long long offse
     const int64_t first = low;
     for (Py_ssize_t d = 0; d < Py_SIZE(view); ++d) {
         py_axis *axis = &view->axis[d];
-        int64_t reach;
+        int64_t span;
         axis->stride = PyLong_AsLongLong(PyTuple_GET_ITEM(strides, d));
         if (PyErr_Occurred() || axis->stride % item != 0 ||
-            __builtin_mul_overflow(axis->stride, (int64_t)axis->extent - 1, &reach) ||
-            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            __builtin_mul_overflow(axis->stride, (int64_t)axis->extent - 1, &span) ||
+            __builtin_add_overflow(span < 0 ? low : high, span, span < 0 ? &low : &high))
             return false;
     }
     view->pointer = base->pointer + (uint64_t)first;
@@ -276,7 +278,7 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
                           &strides, &offset))
         return NULL;
     py_array *array = (py_array *)object;
-    if (take_shape(shape, array->dtype, &ndim, extent) < 0 || settle_now(array) < 0)
+    if (parse_shape(shape, array->dtype, &ndim, extent) < 0 || detach_stream_now(array) < 0)
         return NULL;
     if (PyTuple_GET_SIZE(strides) != PyTuple_GET_SIZE(shape))
         return PyErr_Format(PyExc_ValueError, "strides: expected one an axis");
@@ -287,7 +289,7 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
     view->process = array->process;
     view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
     /* One without elements is nowhere, and its strides are those of C order. */
-    if (py_array_bytes(view) == 0 || place_view(array, strides, offset, view))
+    if (py_array_bytes(view) == 0 || set_view_address(array, strides, offset, view))
         return (PyObject *)view;
     Py_DECREF(view);
     return PyErr_Occurred() ? NULL

@@ -1,7 +1,7 @@
 /* The structures of DLPack 1, whose layout its specification fixes, and the functions that convert between
    them and the core's dtypes. https://dmlc.github.io/dlpack/latest/c_api.html */
-#ifndef GR_PYTHON_INTAKE_DLPACK_ABI_H
-#define GR_PYTHON_INTAKE_DLPACK_ABI_H
+#ifndef GR_PYTHON_OPERANDS_DLPACK_ABI_H
+#define GR_PYTHON_OPERANDS_DLPACK_ABI_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,37 +29,37 @@ typedef struct dl_tensor {
     uint64_t byte_offset; /* bytes from `data` to the first element */
 } dl_tensor;
 
-typedef struct dl_managed {
+typedef struct dl_managed_tensor {
     dl_tensor tensor;
     void *context;
-    void (*deleter)(struct dl_managed *self);
-} dl_managed;
+    void (*deleter)(struct dl_managed_tensor *self);
+} dl_managed_tensor;
 
-typedef struct dl_versioned {
+typedef struct dl_managed_tensor_versioned {
     uint32_t major;
     uint32_t minor;
     void *context;
-    void (*deleter)(struct dl_versioned *self);
+    void (*deleter)(struct dl_managed_tensor_versioned *self);
     uint64_t flags;
     dl_tensor tensor;
-} dl_versioned;
+} dl_managed_tensor_versioned;
 
 /* DLPackExchangeAPI: since DLPack 1.3 a type may have this table of C functions as
    `__dlpack_c_exchange_api__`. It lives as long as the process. Members that are not called here have
    simplified types. */
-typedef struct dl_exchange {
+typedef struct dl_exchange_api {
     uint32_t major;
     uint32_t minor;
-    const struct dl_exchange *previous; /* the table of an older major version, or NULL */
-    void (*allocate)(void);
-    int (*take)(PyObject *object, dl_versioned **out);
-    void (*wrap)(void);
-    void (*borrow)(void);
-    int (*current_stream)(int32_t device_type, int32_t device_number, void **out);
-} dl_exchange;
+    const struct dl_exchange_api *prev_api; /* the table of an older major version, or NULL */
+    void (*managed_tensor_allocator)(void);
+    int (*managed_tensor_from_py_object_no_sync)(PyObject *object, dl_managed_tensor_versioned **out);
+    void (*managed_tensor_to_py_object_no_sync)(void);
+    void (*dltensor_from_py_object_no_sync)(void);
+    int (*current_work_stream)(int32_t device_type, int32_t device_number, void **out);
+} dl_exchange_api;
 
-_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed) == 64 && sizeof(dl_versioned) == 80 &&
-                   sizeof(dl_exchange) == 56,
+_Static_assert(sizeof(dl_tensor) == 48 && sizeof(dl_managed_tensor) == 64 &&
+                   sizeof(dl_managed_tensor_versioned) == 80 && sizeof(dl_exchange_api) == 56,
                "DLPack fixes these sizes");
 
 enum { DL_MAJOR_VERSION = 1, DL_READ_ONLY = 1, DL_COPIED = 2, DL_MAX_NDIM = 64, DL_CUDA = 2 };
@@ -77,9 +77,9 @@ bool dl_find_dtype(dl_dtype dtype, gr_dtype *out);
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner);
 
 /* Returns a capsule that owns the tensor and calls dl_release() when it is collected. */
-PyObject *dl_own(dl_versioned *managed);
+PyObject *dl_owner_capsule(dl_managed_tensor_versioned *managed);
 
 /* Calls the deleter of the tensor's producer. May be called while an exception is set, which it keeps. */
-void dl_release(dl_versioned *managed);
+void dl_release(dl_managed_tensor_versioned *managed);
 
 #endif

@@ -5,21 +5,21 @@
 #include "python/methods.h"
 
 /* Describes the rows of an array; -1 with an exception set where they cannot be states. */
-static int take_rows(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
+static int parse_rows(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
     if (PyArray_TYPE(array) != NPY_INT64 || PyArray_NDIM(array) != 2 || !PyArray_ISCARRAY_RO(array) ||
         PyArray_DIM(array, 1) < 3 || PyArray_DIM(array, 1) > GR_EXACT_WIDEST_WORDS)
-        return PY_REFUSE(PyExc_ValueError, "%s: expected int64 of shape (any, words) in C order", name);
+        return PY_RAISE(PyExc_ValueError, "%s: expected int64 of shape (any, words) in C order", name);
     *count = (size_t)PyArray_DIM(array, 0);
     size->words = (uint32_t)PyArray_DIM(array, 1);
     return 0;
 }
 
 /* The same, of states. */
-static int take_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
-    if (take_rows(array, name, count, size) < 0)
+static int parse_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
+    if (parse_rows(array, name, count, size) < 0)
         return -1;
     if (!gr_exact_states_good(PyArray_DATA(array), *count, *size))
-        return PY_REFUSE(PyExc_ValueError, "%s: these are no states", name);
+        return PY_RAISE(PyExc_ValueError, "%s: these are no states", name);
     return 0;
 }
 
@@ -28,8 +28,8 @@ PyObject *py_exact_merge(PyObject *Py_UNUSED(module), PyObject *args) {
     size_t count, other_count;
     gr_exact_size size = {0, 0}, other = {0, 0};
     if (!PyArg_ParseTuple(args, "O!O!", &PyArray_Type, &states, &PyArray_Type, &others) ||
-        take_states(states, "states", &count, &size) < 0 ||
-        take_states(others, "others", &other_count, &other) < 0)
+        parse_states(states, "states", &count, &size) < 0 ||
+        parse_states(others, "others", &other_count, &other) < 0)
         return NULL;
     if (count != other_count || size.words != other.words || !PyArray_ISWRITEABLE(states))
         return PyErr_Format(PyExc_ValueError, "states: expected as many of one size, to write to");
@@ -43,7 +43,7 @@ PyObject *py_exact_carry(PyObject *Py_UNUSED(module), PyObject *args) {
     size_t count;
     gr_exact_size size = {0, 0};
     if (!PyArg_ParseTuple(args, "O!", &PyArray_Type, &states) ||
-        take_rows(states, "states", &count, &size) < 0)
+        parse_rows(states, "states", &count, &size) < 0)
         return NULL;
     if (!PyArray_ISWRITEABLE(states))
         return PyErr_Format(PyExc_ValueError, "states: expected an array to write to");
@@ -58,7 +58,7 @@ PyObject *py_exact_round(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned below, precision, exponent_bits;
     if (!PyArg_ParseTuple(args, "O!O!III", &PyArray_Type, &states, &PyArray_Type, &divisors, &below,
                           &precision, &exponent_bits) ||
-        take_states(states, "states", &count, &size) < 0)
+        parse_states(states, "states", &count, &size) < 0)
         return NULL;
     if (PyArray_TYPE(divisors) != NPY_UINT64 || PyArray_NDIM(divisors) != 1 ||
         !PyArray_ISCARRAY_RO(divisors) || (size_t)PyArray_DIM(divisors, 0) != count)

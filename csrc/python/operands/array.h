@@ -1,8 +1,8 @@
 /* The type _core.Array: an n-dimensional array in device memory that it owns, or a view of another Array's
    memory. gpureduce.DeviceArray is its only subclass. Memory is allocated and freed in the order of the
    array's CUDA stream. */
-#ifndef GR_PYTHON_INTAKE_ARRAY_H
-#define GR_PYTHON_INTAKE_ARRAY_H
+#ifndef GR_PYTHON_OPERANDS_ARRAY_H
+#define GR_PYTHON_OPERANDS_ARRAY_H
 
 #include "python/state.h"
 #include "reduce/general/plan.h"
@@ -16,17 +16,17 @@ typedef struct py_array {
     PyObject_VAR_HEAD; /* ob_size is the number of axes */
     PyObject *weak_references;
     py_state *state;
-    struct py_array *base; /* of a view: the array that owns the memory, never a view itself; else NULL */
-    gr_allocation *block;  /* owned memory; NULL for a view or an array without elements */
-    gr_devptr pointer;     /* address of the first element; 0 without elements */
+    struct py_array *base;     /* of a view: the array that owns the memory, never a view itself; else NULL */
+    gr_allocation *allocation; /* owned memory; NULL for a view or an array without elements */
+    gr_devptr pointer;         /* address of the first element; 0 without elements */
     gr_device_kind kind;
     int index;
     gr_dtype dtype;
     gr_stream stream; /* the memory is written and freed in this stream's order; 0: legacy default stream */
     PyObject *stream_owner; /* the object by which the caller named the stream, or NULL */
-    bool loose;             /* the stream may be destroyed before the array: see py_array_settle */
-    int process; /* id of the process that made the array: a forked child must not free its memory */
-    bool shared; /* another library may use the memory in streams unknown to this package */
+    bool stream_may_end;    /* the stream may be destroyed before the array: see py_array_detach_stream */
+    int process;   /* id of the process that made the array: a forked child must not free its memory */
+    bool exported; /* another library may use the memory in streams unknown to this package */
     py_axis axis[];
 } py_array;
 
@@ -39,13 +39,13 @@ py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype
                        const uint64_t *extent);
 /* `lasts`: the stream outlives the array, because it lives as long as the process or as `owner` (may be
  * NULL). */
-void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool lasts);
+void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool stream_persists);
 /* Allocates memory on its device in its stream's order. Call without the GIL. */
 gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error);
 
 /* After the array was written: if its stream may be destroyed before the array, moves the array to the
    device's internal stream. Call without the GIL. */
-gr_status py_array_settle(py_array *self, gr_device *device, gr_error *error);
+gr_status py_array_detach_stream(py_array *self, gr_device *device, gr_error *error);
 
 static inline bool py_array_check(const py_state *state, PyObject *object) {
     return Py_TYPE(object) == (PyTypeObject *)state->array_class ||
