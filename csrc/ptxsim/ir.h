@@ -169,16 +169,16 @@ typedef enum ptx_role { PTX_ROLE_OTHER, PTX_ROLE_READ, PTX_ROLE_WRITTEN } ptx_ro
 /* Bits per operand after the operand list: bit 0 is set for a 64-bit slot, the others are its ptx_role. */
 enum { PTX_TRAIT_BITS = 4 };
 
-static inline unsigned ptx_traits(const ptx_instr *in, unsigned operand) {
+static inline unsigned ptx_operand_traits(const ptx_instr *in, unsigned operand) {
     return in->op[in->operand_count + operand / 8] >> operand % 8 * PTX_TRAIT_BITS & 15;
 }
 
 static inline bool ptx_is_wide(const ptx_instr *in, unsigned operand) {
-    return ptx_traits(in, operand) & 1;
+    return ptx_operand_traits(in, operand) & 1;
 }
 
 static inline ptx_role ptx_role_of(const ptx_instr *in, unsigned operand) {
-    return (ptx_role)(ptx_traits(in, operand) >> 1);
+    return (ptx_role)(ptx_operand_traits(in, operand) >> 1);
 }
 
 /* An arena of operand lists, which never moves. */

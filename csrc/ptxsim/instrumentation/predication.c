@@ -1,7 +1,7 @@
 /* The heuristic that decides which branches become predicates. */
 #include "instrumentation/predication.h"
 
-static bool unconditional(const ptx_instr *in) {
+static bool is_unguarded(const ptx_instr *in) {
     return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
 }
 
@@ -18,10 +18,10 @@ void ptx_find_predicated(const ptx_kernel *kernel, uint32_t *branch_of) {
     for (uint32_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
         uint32_t end = in->op[0];
-        if (in->kind != PTX_BRANCH || unconditional(in) || end <= pc + 1 || end - pc - 1 > PTX_PREDICATED ||
-            !body_is_straight(kernel, pc, end))
+        if (in->kind != PTX_BRANCH || is_unguarded(in) || end <= pc + 1 ||
+            end - pc - 1 > PTX_MAX_PREDICATED || !body_is_straight(kernel, pc, end))
             continue;
-        if (kernel->code[end].kind == PTX_EXIT && unconditional(&kernel->code[end]))
+        if (kernel->code[end].kind == PTX_EXIT && is_unguarded(&kernel->code[end]))
             continue;
         for (uint32_t body = pc + 1; body < end; body++)
             branch_of[body] = pc;

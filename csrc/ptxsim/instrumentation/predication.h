@@ -11,7 +11,7 @@
    exchange between lanes, and none the target of another branch. A branch to the end of the kernel is
    excluded, as its lanes exit. With this rule the shared-memory loads of v0 to v8 are exactly those that an
    H200 counts. */
-enum { PTX_PREDICATED = 16 };
+enum { PTX_MAX_PREDICATED = 16 };
 void ptx_find_predicated(const ptx_kernel *kernel, uint32_t *branch_of);
 
 #endif

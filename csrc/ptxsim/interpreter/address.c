@@ -169,7 +169,7 @@ static ptx_status locate_each(ptx_warp *w, const ptx_instr *in, uint32_t mask, u
 
 /* Up to four lanes are faster one by one. The loop avoids a population count, which the baseline instruction
    set may lack. */
-static inline bool is_many(uint32_t mask) {
+static inline bool exceeds_four(uint32_t mask) {
     for (unsigned i = 0; i < 4; i++)
         mask &= mask - 1;
     return mask != 0;
@@ -199,7 +199,7 @@ static inline bool any(const part_64 *part) {
         u##bits offset[PTX_LANES], head = 0, last = (u##bits)window->bytes - size;                           \
         u##bits first = address[__builtin_ctz(mask)] + shift;                                                \
         const part_##bits count = COUNT_##bits, ramp = count * size, bit = (u##bits)1 << count;              \
-        part_##bits wrong = {0}, apart = {0}, uneven = {0};                                                  \
+        part_##bits invalid = {0}, row_difference = {0}, ramp_difference = {0};                              \
         const bool all = mask == PTX_ALL_LANES;                                                              \
         for (unsigned i = 0; i < PTX_LANES; i += LENGTH) {                                                   \
             part_##bits here;                                                                                \
@@ -212,17 +212,18 @@ static inline bool any(const part_64 *part) {
             memcpy(offset + i, &here, sizeof here);                                                          \
             head = i % PTX_ROW ? head : here[0];                                                             \
             part_##bits step = here - head;                                                                  \
-            wrong |= ((here | (last - here)) >> (bits - 1)) | (here & (size - 1));                           \
-            apart |= step;                                                                                   \
-            uneven |= step - ramp - i % PTX_ROW * size;                                                      \
+            invalid |= ((here | (last - here)) >> (bits - 1)) | (here & (size - 1));                         \
+            row_difference |= step;                                                                          \
+            ramp_difference |= step - ramp - i % PTX_ROW * size;                                             \
         }                                                                                                    \
-        const part_64 bad = (part_64)wrong, spread = (part_64)apart, gaps = (part_64)uneven;                 \
+        const part_64 bad = (part_64)invalid, row_differences = (part_64)row_difference,                     \
+                      ramp_differences = (part_64)ramp_difference;                                           \
         if (any(&bad))                                                                                       \
             return false;                                                                                    \
-        const bool rows_apart = any(&spread);                                                                \
-        at->uniform_rows = all && !rows_apart;                                                               \
-        at->packed_rows = all && !any(&gaps);                                                                \
-        at->uniform = !rows_apart;                                                                           \
+        const bool rows_differ = any(&row_differences);                                                      \
+        at->uniform_rows = all && !rows_differ;                                                              \
+        at->packed_rows = all && !any(&ramp_differences);                                                    \
+        at->uniform = !rows_differ;                                                                          \
         at->packed = at->packed_rows;                                                                        \
         for (unsigned row = PTX_ROW; row < PTX_LANES; row += PTX_ROW) {                                      \
             at->uniform = at->uniform && offset[row] == offset[0];                                           \
@@ -273,7 +274,7 @@ PTX_CLONES ptx_status ptx_locate_lanes(ptx_warp *w, const ptx_instr *in, uint32_
         return ptx_locate(w, in, first, in->space, a[0], size, size, &at->lane[0]);
     }
     const bool global = in->space != PTX_SPACE_SHARED && in->space != PTX_SPACE_PARAM;
-    if (!is_many(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
+    if (!exceeds_four(mask) || in->space == PTX_SPACE_CLUSTER || (global && in->address != PTX_ADDRESS_64))
         return locate_each(w, in, mask, size, at);
     ptx_window *window = first_window(w, in, in->space);
     const u64 address = ptx_address_of(w, in, first);

@@ -7,13 +7,13 @@
 
 /* ---- addresses in shared memory ---- */
 
-static bool holds(const ptx_block *block, const uint8_t *host) {
+static bool contains(const ptx_block *block, const uint8_t *host) {
     return host >= block->shared.host && host < block->shared.host + block->shared.bytes;
 }
 
 const ptx_block *ptx_block_at(const ptx_warp *w, const uint8_t *host) {
     for (unsigned b = 0; b < PTX_MAX_CLUSTER && w->block->cluster->blocks[b]; b++)
-        if (holds(w->block->cluster->blocks[b], host))
+        if (contains(w->block->cluster->blocks[b], host))
             return w->block->cluster->blocks[b];
     return NULL;
 }
@@ -53,8 +53,8 @@ ptx_status ptx_mbarrier_read(ptx_warp *w, const ptx_instr *in, unsigned lane, co
     return ptx_fault(w, in, (int)lane, PTX_ERR_BARRIER, "there is no initialised mbarrier at this address");
 }
 
-ptx_status ptx_mbarrier_update(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_t *host, ptx_change c,
-                               u64 *before) {
+ptx_status ptx_mbarrier_update(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_t *host,
+                               ptx_mbarrier_change c, u64 *before) {
     ptx_mbarrier b;
     ptx_status status = ptx_mbarrier_read(w, in, lane, host, &b);
     if (status != PTX_OK)
@@ -109,7 +109,7 @@ ptx_status ptx_bulk_copies_complete(ptx_cluster *cluster) {
                                    ptx_shared_address_at(copy->warp, copy->to).offset);
         if (status == PTX_OK)
             status = ptx_mbarrier_update(copy->warp, copy->in, copy->lane, copy->barrier,
-                                         (ptx_change){.bytes = -(s64)copy->bytes}, &ignored);
+                                         (ptx_mbarrier_change){.bytes = -(s64)copy->bytes}, &ignored);
     }
     cluster->bulk_copy_count = 0;
     return status;
@@ -119,7 +119,7 @@ ptx_status ptx_bulk_copies_check(const ptx_block *block) {
     const ptx_cluster *cluster = block->cluster;
     for (size_t k = 0; k < cluster->bulk_copy_count; k++) {
         const ptx_bulk_copy *copy = &cluster->bulk_copies[k];
-        if (holds(block, copy->to))
+        if (contains(block, copy->to))
             return ptx_fault(copy->warp, copy->in, (int)copy->lane, PTX_ERR_BARRIER,
                              "the block ends while this copy into its shared memory is under way");
     }

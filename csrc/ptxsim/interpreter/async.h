@@ -20,10 +20,10 @@ typedef struct ptx_mbarrier {
     u32 phase; /* parity of the current phase */
 } ptx_mbarrier;
 
-typedef struct ptx_change {
+typedef struct ptx_mbarrier_change {
     u32 arrivals, drops;
     s64 bytes; /* expect_tx bytes; negative: complete_tx */
-} ptx_change;
+} ptx_mbarrier_change;
 
 /* The encoding of an mbarrier in 64 bits of shared memory. It is the simulator's own, as PTX does not specify
    it. */
@@ -32,7 +32,7 @@ ptx_status ptx_mbarrier_read(ptx_warp *warp, const ptx_instr *in, unsigned lane,
                              ptx_mbarrier *b);
 /* Ends the phase if no arrivals and no bytes are pending. *before: the encoding before the change. */
 ptx_status ptx_mbarrier_update(ptx_warp *warp, const ptx_instr *in, unsigned lane, uint8_t *host,
-                               ptx_change c, u64 *before);
+                               ptx_mbarrier_change c, u64 *before);
 
 /* ---- bulk copies ---- */
 

@@ -228,7 +228,7 @@ PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))
 /* Fast path for a uniform divisor, as in tree reductions and index arithmetic: a shift for powers of two,
    otherwise a multiplication by the reciprocal. The added 0.5 exceeds the error of the product and is too
    small to reach the next integer. */
-#define DIVISION_BY_ONE(name, by_power, by_one, by_each)                                                     \
+#define UNIFORM_DIVISION(name, by_power, by_reciprocal, by_lane)                                             \
     PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
@@ -237,10 +237,10 @@ PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))
         for (unsigned i = 0; i < PTX_LANES; i++)                                                             \
             differs |= b[i] ^ y;                                                                             \
         if (differs) {                                                                                       \
-            PTX_STORE_LANES(u32, d, by_each(a[i], b[i]))                                                     \
+            PTX_STORE_LANES(u32, d, by_lane(a[i], b[i]))                                                     \
         } else if (y & (y - 1)) {                                                                            \
             const f64 reciprocal = 1 / exact(y);                                                             \
-            PTX_STORE_LANES(u32, d, by_one((u32)(s32)((exact(a[i]) + 0.5) * reciprocal), a[i]))              \
+            PTX_STORE_LANES(u32, d, by_reciprocal((u32)(s32)((exact(a[i]) + 0.5) * reciprocal), a[i]))       \
         } else {                                                                                             \
             PTX_STORE_LANES(u32, d, by_power(a[i]))                                                          \
         }                                                                                                    \
@@ -250,8 +250,8 @@ PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))
 #define MASKED(x) (x & (y - 1))
 #define QUOTIENT(quotient, x) (quotient)
 #define REMAINDER(quotient, x) (x - (quotient)*y)
-DIVISION_BY_ONE(div_u32, SHIFTED, QUOTIENT, divide_u32)
-DIVISION_BY_ONE(rem_u32, MASKED, REMAINDER, remainder_u32)
+UNIFORM_DIVISION(div_u32, SHIFTED, QUOTIENT, divide_u32)
+UNIFORM_DIVISION(rem_u32, MASKED, REMAINDER, remainder_u32)
 
 PTX_BINARY(rem_s32, u32, s32, s32, remainder_s32(x, y))
 DIVISION(rem_u64, u64, u64, u64, remainder_u64(x, y))
@@ -319,7 +319,7 @@ static inline u32 highest(u64 x) {
 }
 
 /* The bits of a value that differ from its sign bit. */
-static inline u64 beside_sign(s64 x) {
+static inline u64 xor_sign(s64 x) {
     return (u64)(x < 0 ? ~x : x);
 }
 
@@ -330,9 +330,9 @@ PTX_UNARY(clz_b64, u32, u64, x ? __builtin_clzll(x) : 64)
 PTX_UNARY(brev_b32, u32, u32, reverse(x))
 PTX_UNARY(brev_b64, u64, u64, join(reverse((u32)(x >> 32)), reverse((u32)x)))
 PTX_UNARY(bfind_u32, u32, u32, highest(x))
-PTX_UNARY(bfind_s32, u32, s32, highest(beside_sign(x)))
+PTX_UNARY(bfind_s32, u32, s32, highest(xor_sign(x)))
 PTX_UNARY(bfind_u64, u32, u64, highest(x))
-PTX_UNARY(bfind_s64, u32, s64, highest(beside_sign(x)))
+PTX_UNARY(bfind_s64, u32, s64, highest(xor_sign(x)))
 PTX_UNARY(bfind_shiftamt_u32, u32, u32, x ? 31u - highest(x) : UINT32_MAX)
 
 /* A mask of the lowest `count` bits. */

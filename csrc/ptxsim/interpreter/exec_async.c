@@ -131,7 +131,8 @@ static ptx_status arrive_on_completion(ptx_warp *w, const ptx_instr *in, uint32_
         status =
             ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), sizeof(u64), sizeof(u64), &host);
         if (status == PTX_OK)
-            status = ptx_mbarrier_update(w, in, lane, host, (ptx_change){.arrivals = counts}, &ignored);
+            status =
+                ptx_mbarrier_update(w, in, lane, host, (ptx_mbarrier_change){.arrivals = counts}, &ignored);
     }
     return status;
 }

@@ -5,7 +5,7 @@
 
 /* Stores the result, combined with the third source if the instruction has a boolean operator, and as the
    second result its complement combined in the same way. */
-static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint32_t outcome) {
+static inline ptx_status store_result(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint32_t outcome) {
     uint32_t other = *ptx_predicate(w, in, 4) ^ (in->flip ? PTX_ALL_LANES : 0);
     uint32_t p = outcome, q = ~outcome;
     if (in->combine == PTX_COMBINE_AND)
@@ -29,7 +29,7 @@ static inline ptx_status finish(ptx_warp *w, const ptx_instr *in, uint32_t mask,
             T x = a[i], y = b[i];                                                                            \
             outcome |= (test) ? (u##bits)1 << i : 0;                                                         \
         }                                                                                                    \
-        return finish(w, in, mask, (uint32_t)outcome);                                                       \
+        return store_result(w, in, mask, (uint32_t)outcome);                                                 \
     }
 
 #define COMPARE_INTEGERS(name, op)                                                                           \
@@ -104,7 +104,7 @@ TEST(notanumber, x != x)
 
 /* ---- comparisons of less frequent types, and set ---- */
 
-static bool holds(ptx_compare compare, f64 x, f64 y) {
+static bool compare_f64(ptx_compare compare, f64 x, f64 y) {
     const bool unordered = x != x || y != y;
     switch (compare) {
     case PTX_COMPARE_EQ:
@@ -138,40 +138,40 @@ static bool holds(ptx_compare compare, f64 x, f64 y) {
     }
 }
 
-static bool holds_32(const ptx_instr *in, u32 x, u32 y) {
+static bool compare_32(const ptx_instr *in, u32 x, u32 y) {
     const ptx_compare compare = (ptx_compare)in->compare;
     switch (in->type) {
     case PTX_TYPE_F32:
-        return in->ftz ? holds(compare, ptx_flush(ptx_f32_of(x)), ptx_flush(ptx_f32_of(y)))
-                       : holds(compare, ptx_f32_of(x), ptx_f32_of(y));
+        return in->ftz ? compare_f64(compare, ptx_flush(ptx_f32_of(x)), ptx_flush(ptx_f32_of(y)))
+                       : compare_f64(compare, ptx_f32_of(x), ptx_f32_of(y));
     case PTX_CLASS_S | 4:
-        return holds(compare, (s32)x, (s32)y);
+        return compare_f64(compare, (s32)x, (s32)y);
     case PTX_TYPE_F16:
-        return holds(compare, ptx_f32_of_half(x & 0xffff), ptx_f32_of_half(y & 0xffff));
+        return compare_f64(compare, ptx_f32_of_half(x & 0xffff), ptx_f32_of_half(y & 0xffff));
     case PTX_TYPE_BF16:
-        return holds(compare, ptx_f32_of_bfloat(x & 0xffff), ptx_f32_of_bfloat(y & 0xffff));
+        return compare_f64(compare, ptx_f32_of_bfloat(x & 0xffff), ptx_f32_of_bfloat(y & 0xffff));
     default:
-        return holds(compare, x, y);
+        return compare_f64(compare, x, y);
     }
 }
 
 /* f16x2: the same comparison for the lower and the upper half. */
-static bool half_holds(const ptx_instr *in, u32 x, u32 y, unsigned k) {
-    return holds((ptx_compare)in->compare, ptx_f32_of_half(x >> 16 * k & 0xffff),
-                 ptx_f32_of_half(y >> 16 * k & 0xffff));
+static bool compare_half(const ptx_instr *in, u32 x, u32 y, unsigned k) {
+    return compare_f64((ptx_compare)in->compare, ptx_f32_of_half(x >> 16 * k & 0xffff),
+                       ptx_f32_of_half(y >> 16 * k & 0xffff));
 }
 
-static bool bfloat_holds(const ptx_instr *in, u32 x, u32 y, unsigned k) {
-    return holds((ptx_compare)in->compare, ptx_f32_of_bfloat(x >> 16 * k & 0xffff),
-                 ptx_f32_of_bfloat(y >> 16 * k & 0xffff));
+static bool compare_bfloat(const ptx_instr *in, u32 x, u32 y, unsigned k) {
+    return compare_f64((ptx_compare)in->compare, ptx_f32_of_bfloat(x >> 16 * k & 0xffff),
+                       ptx_f32_of_bfloat(y >> 16 * k & 0xffff));
 }
 
 PTX_HANDLER(setp_half) {
     const ptx_u32 *a = ptx_lanes(w, in, 2), *b = ptx_lanes(w, in, 3);
     uint32_t outcome = 0;
     for (unsigned i = 0; i < PTX_LANES; i++)
-        outcome |= (uint32_t)holds_32(in, a[i], b[i]) << i;
-    return finish(w, in, mask, outcome);
+        outcome |= (uint32_t)compare_32(in, a[i], b[i]) << i;
+    return store_result(w, in, mask, outcome);
 }
 
 /* A handler from an expression of the sources x and y. */
@@ -187,11 +187,12 @@ PTX_HANDLER(setp_half) {
         return PTX_OK;                                                                                       \
     }
 
-SET(integer, holds_32(in, x, y) ? UINT32_MAX : 0)
-SET(f32, holds_32(in, x, y) ? 0x3f800000u : 0)
-SET(f16, holds_32(in, x, y) ? 0x3c00u : 0)
-SET(bf16, holds_32(in, x, y) ? 0x3f80u : 0)
-SET(f16x2, (half_holds(in, x, y, 0) ? 0x3c00u : 0) | (half_holds(in, x, y, 1) ? 0x3c000000u : 0))
-SET(bf16x2, (bfloat_holds(in, x, y, 0) ? 0x3f80u : 0) | (bfloat_holds(in, x, y, 1) ? 0x3f800000u : 0))
-SET(mask_f16x2, (half_holds(in, x, y, 0) ? 0xffffu : 0) | (half_holds(in, x, y, 1) ? 0xffff0000u : 0))
-SET(mask_bf16x2, (bfloat_holds(in, x, y, 0) ? 0xffffu : 0) | (bfloat_holds(in, x, y, 1) ? 0xffff0000u : 0))
+SET(integer, compare_32(in, x, y) ? UINT32_MAX : 0)
+SET(f32, compare_32(in, x, y) ? 0x3f800000u : 0)
+SET(f16, compare_32(in, x, y) ? 0x3c00u : 0)
+SET(bf16, compare_32(in, x, y) ? 0x3f80u : 0)
+SET(f16x2, (compare_half(in, x, y, 0) ? 0x3c00u : 0) | (compare_half(in, x, y, 1) ? 0x3c000000u : 0))
+SET(bf16x2, (compare_bfloat(in, x, y, 0) ? 0x3f80u : 0) | (compare_bfloat(in, x, y, 1) ? 0x3f800000u : 0))
+SET(mask_f16x2, (compare_half(in, x, y, 0) ? 0xffffu : 0) | (compare_half(in, x, y, 1) ? 0xffff0000u : 0))
+SET(mask_bf16x2,
+    (compare_bfloat(in, x, y, 0) ? 0xffffu : 0) | (compare_bfloat(in, x, y, 1) ? 0xffff0000u : 0))

@@ -18,12 +18,12 @@ PTX_UNARY(cvt_f64_s64, f64, s64, (f64)x)
 PTX_UNARY(cvt_f64_u64, f64, u64, (f64)x)
 
 /* Clamps to the range of s64; a NaN becomes the minimum. */
-static inline s64 s64_within(f64 x) {
+static inline s64 clamp_s64(f64 x) {
     return x >= 0x1p63 ? INT64_MAX : x >= -0x1p63 ? (s64)x : INT64_MIN;
 }
 
-PTX_UNARY(cvt_rni_s64_f64, u64, f64, s64_within(nearbyint(x)))
-PTX_UNARY(cvt_rzi_s64_f64, u64, f64, s64_within(x))
+PTX_UNARY(cvt_rni_s64_f64, u64, f64, clamp_s64(nearbyint(x)))
+PTX_UNARY(cvt_rzi_s64_f64, u64, f64, clamp_s64(x))
 
 PTX_UNARY(cvt_f32_f16, f32, u32, ptx_f32_of_half(x))
 PTX_UNARY(cvt_f16_f32, u32, f32, ptx_half_of_f32(x))
@@ -208,7 +208,7 @@ static f64 to_odd(u64 value, bool is_signed) {
 }
 
 /* Overflow: infinity, or the largest finite number, depending on the rounding mode. */
-static f64 within(f64 value, f64 largest, int mode) {
+static f64 overflow_result(f64 value, f64 largest, int mode) {
     if (!isfinite(value) || fabs(value) <= largest || mode == FE_TONEAREST)
         return value;
     const bool inwards = mode == FE_TOWARDZERO || (mode == FE_UPWARD) == (value < 0);
@@ -217,9 +217,9 @@ static f64 within(f64 value, f64 largest, int mode) {
 
 static u64 round_into(f64 value, ptx_type type, int mode) {
     if (type == PTX_TYPE_F16)
-        value = within(ptx_round_to(value, 11, -14), 65504, mode);
+        value = overflow_result(ptx_round_to(value, 11, -14), 65504, mode);
     else if (type == PTX_TYPE_BF16)
-        value = within(ptx_round_to(value, 8, -126), 0x1.fep127, mode);
+        value = overflow_result(ptx_round_to(value, 8, -126), 0x1.fep127, mode);
     volatile f32 narrow = (f32)value; /* the conversion must run in this rounding mode */
     return ptx_bits_f32(narrow);
 }

@@ -120,15 +120,15 @@ FLUSHED_BINARY(max, ptx_max_f32(x, y))
 FLUSHED_BINARY(min_nan, x != x || y != y ? ptx_f32_of(PTX_NAN_F32) : ptx_min_f32(x, y))
 FLUSHED_BINARY(max_nan, x != x || y != y ? ptx_f32_of(PTX_NAN_F32) : ptx_max_f32(x, y))
 
-static inline f64 least(f64 x, f64 y) {
+static inline f64 smaller(f64 x, f64 y) {
     f64 result = x < y || (x == y && ptx_bits_f64(x) >> 63) ? x : y;
     return x != x && y != y ? ptx_result_f64(x, y, x, x) : x != x ? y : y != y ? x : result;
 }
 
-static inline f64 greatest(f64 x, f64 y) {
+static inline f64 larger(f64 x, f64 y) {
     f64 result = x > y || (x == y && ptx_bits_f64(y) >> 63) ? x : y;
     return x != x && y != y ? ptx_result_f64(x, y, x, x) : x != x ? y : y != y ? x : result;
 }
 
-PTX_BINARY(min_f64, f64, f64, f64, least(x, y))
-PTX_BINARY(max_f64, f64, f64, f64, greatest(x, y))
+PTX_BINARY(min_f64, f64, f64, f64, smaller(x, y))
+PTX_BINARY(max_f64, f64, f64, f64, larger(x, y))

@@ -60,7 +60,7 @@ PTX_HANDLER(mbarrier_inval) {
         for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {                             \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
             u64 before = 0;                                                                                  \
-            status = ptx_mbarrier_update(w, in, i, host[i], (ptx_change){__VA_ARGS__}, &before);             \
+            status = ptx_mbarrier_update(w, in, i, host[i], (ptx_mbarrier_change){__VA_ARGS__}, &before);    \
             if (gives_state)                                                                                 \
                 ((ptx_u64 *)ptx_lanes(w, in, 0))[i] = before;                                                \
         }                                                                                                    \
@@ -240,8 +240,8 @@ PTX_HANDLER(bulk_prefetch) {
             for (unsigned e = 0; e < in->vector && status == PTX_OK; e++)                                    \
                 memcpy(to + e * sizeof(T), (ptx_##T *)ptx_lanes(w, in, e) + i, sizeof(T));                   \
             if (status == PTX_OK)                                                                            \
-                status =                                                                                     \
-                    ptx_mbarrier_update(w, in, i, barrier, (ptx_change){.bytes = -(s64)size}, &ignored);     \
+                status = ptx_mbarrier_update(w, in, i, barrier, (ptx_mbarrier_change){.bytes = -(s64)size},  \
+                                             &ignored);                                                      \
             if (status != PTX_OK)                                                                            \
                 return status;                                                                               \
         }                                                                                                    \

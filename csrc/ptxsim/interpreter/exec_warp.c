@@ -142,7 +142,7 @@ PTX_CLONES PTX_HANDLER(shfl_idx) {
 
 /* ---- votes; lanes with other membermasks may execute the instruction at the same time ---- */
 
-static inline uint32_t votes(const ptx_warp *w, const ptx_instr *in, uint32_t mask) {
+static inline uint32_t true_votes(const ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     return (*ptx_predicate(w, in, 1) ^ (in->flip ? PTX_ALL_LANES : 0)) & mask;
 }
 
@@ -150,7 +150,7 @@ PTX_HANDLER(vote_ballot) {
     ptx_status status = check_all_members(w, in, mask, 2);
     if (status != PTX_OK)
         return status;
-    uint32_t yes = votes(w, in, mask);
+    uint32_t yes = true_votes(w, in, mask);
     ptx_u32 *d = ptx_lanes(w, in, 0);
     const ptx_u32 *members = ptx_lanes(w, in, 2);
     PTX_STORE_EACH_LANE(u32, d, yes & members[i])
@@ -163,7 +163,7 @@ PTX_HANDLER(vote_ballot) {
         ptx_status status = check_all_members(w, in, mask, 2);                                               \
         if (status != PTX_OK)                                                                                \
             return status;                                                                                   \
-        uint32_t yes = votes(w, in, mask), outcome = 0;                                                      \
+        uint32_t yes = true_votes(w, in, mask), outcome = 0;                                                 \
         const ptx_u32 *members = ptx_lanes(w, in, 2);                                                        \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \

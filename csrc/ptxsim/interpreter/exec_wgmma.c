@@ -126,7 +126,7 @@ static matrix matrix_of(u64 descriptor, bool transposed) {
 
 /* Offset of the 16-byte chunk of row `row` at byte `k`; if transposed, of the chunk from row `row` on at
    index `k`. */
-static u32 chunk_of(const matrix *m, u32 row, u32 k) {
+static u32 chunk_offset(const matrix *m, u32 row, u32 k) {
     const u32 outer = m->transposed ? row * 2 : k, inner = m->transposed ? k : row;
     u32 at = m->start + inner % 8 * m->width;
     if (m->swizzled)
@@ -163,14 +163,15 @@ static ptx_status read_chunk(reader *r, u32 at, u32 *elements, unsigned stride) 
 }
 
 /* Reads rows from `first` on: element (row, k) is stored to bits[row * along + k * across]. */
-static ptx_status read_matrix(reader *r, const matrix *m, u32 first, unsigned rows, u32 *bits, unsigned along,
-                              unsigned across) {
+static ptx_status read_matrix(reader *r, const matrix *m, u32 first, unsigned rows, u32 *bits,
+                              unsigned row_stride, unsigned k_stride) {
     const unsigned bytes = 4 / ptx_matrix_packed(r->step.type), in_chunk = CHUNK / bytes;
     ptx_status status = PTX_OK;
     for (unsigned row = 0; row < rows; row += m->transposed ? in_chunk : 1)
         for (unsigned k = 0; k < r->step.k && status == PTX_OK; k += m->transposed ? 1 : in_chunk)
-            status = read_chunk(r, chunk_of(m, first + row, m->transposed ? k : k * bytes),
-                                bits + row * along + k * across, m->transposed ? along : across);
+            status =
+                read_chunk(r, chunk_offset(m, first + row, m->transposed ? k : k * bytes),
+                           bits + row * row_stride + k * k_stride, m->transposed ? row_stride : k_stride);
     return status;
 }
 
@@ -194,7 +195,7 @@ static ptx_status record_read(reader *r) {
 /* Indices of the operands: D (as results, then as sources), A, B, and the predicate scale-d. */
 typedef struct operand_layout {
     unsigned accumulators, a, b, keep;
-    bool a_in_memory, minus_a, minus_b, a_transposed, b_transposed;
+    bool a_in_memory, negate_a, negate_b, a_transposed, b_transposed;
 } operand_layout;
 
 static operand_layout operand_layout_of(const ptx_instr *in, ptx_core_step step) {
@@ -204,17 +205,17 @@ static operand_layout operand_layout_of(const ptx_instr *in, ptx_core_step step)
     at.b = at.keep - 1;
     at.a_in_memory = at.b == at.a + 1;
     const bool turns = step.type == PTX_CORE_F16 || step.type == PTX_CORE_BF16;
-    s64 said = in->imm; /* one byte per immediate, the last one lowest */
+    s64 immediates = in->imm; /* one byte per immediate, the last one lowest */
     if (turns) {
-        at.b_transposed = said & 1;
-        said >>= 8;
+        at.b_transposed = immediates & 1;
+        immediates >>= 8;
     }
     if (turns && at.a_in_memory) {
-        at.a_transposed = said & 1;
-        said >>= 8;
+        at.a_transposed = immediates & 1;
+        immediates >>= 8;
     }
-    at.minus_b = said & 0x80;
-    at.minus_a = said >> 8 & 0x80;
+    at.negate_b = immediates & 0x80;
+    at.negate_a = immediates >> 8 & 0x80;
     return at;
 }
 
@@ -286,7 +287,7 @@ static ptx_status read_a(reader *r, const operand_layout *at, ptx_core_parts *pa
     } else {
         ptx_matrix_gather_a(r->w, r->in, at->a, r->step, bits);
     }
-    ptx_core_split(r->step.type, bits, PTX_CORE_ROWS * r->step.k, at->minus_a, parts);
+    ptx_core_split(r->step.type, bits, PTX_CORE_ROWS * r->step.k, at->negate_a, parts);
     return PTX_OK;
 }
 
@@ -303,7 +304,7 @@ static ptx_status multiply_tiles(reader *r, const operand_layout *at) {
         status = read_matrix(r, &m, i * N, N, bits, 1, N);
         if (status != PTX_OK)
             break;
-        ptx_core_split(r->step.type, bits, N * r->step.k, at->minus_b, &b);
+        ptx_core_split(r->step.type, bits, N * r->step.k, at->negate_b, &b);
         if (keep)
             ptx_matrix_gather_c(w, in, first, r->step.half, d);
         ptx_core_multiply(r->step, PTX_CORE_ROWS, &a, &b, d);

@@ -81,7 +81,7 @@ static void swap_with_entry(ptx_warp *warp, ptx_stack_entry *entry, bool blocked
 
 /* Merges sibling lanes that are at the same instruction, or switches to siblings that can run; returns false
    if there are none. */
-static bool regroup(ptx_warp *warp) {
+static bool merge_siblings(ptx_warp *warp) {
     drop_redundant_entries(warp);
     ptx_stack_entry *candidate = NULL;
     for (uint32_t k = warp->depth; k-- > 0 && is_sibling(warp, &warp->stack[k]);) {
@@ -117,16 +117,17 @@ static bool is_reduction(const ptx_instr *in) {
 }
 
 /* Writes the result of barrier.red (popc, and, or) to the released threads of a warp. */
-static void write_reduction(ptx_warp *warp, const ptx_votes *votes) {
+static void write_reduction(ptx_warp *warp, const ptx_barrier_reduction *reduction) {
     const ptx_instr *in = &warp->worker->kernel->code[warp->pc - 1];
     const uint32_t mask = warp->active;
     if (in->opcode == PTX_OP_bar_red_popc) {
         ptx_u32 *d = ptx_lanes(warp, in, 0);
         for (uint32_t left = mask; left; left &= left - 1)
-            d[__builtin_ctz(left)] = votes->yes;
+            d[__builtin_ctz(left)] = reduction->true_threads;
     } else if (is_reduction(in)) {
-        const bool any = in->opcode == PTX_OP_bar_red_or;
-        const bool outcome = any ? votes->yes > 0 : votes->yes == votes->threads;
+        const bool is_or = in->opcode == PTX_OP_bar_red_or;
+        const bool outcome =
+            is_or ? reduction->true_threads > 0 : reduction->true_threads == reduction->threads;
         ptx_set_predicate(warp, in, 0, mask, outcome ? PTX_ALL_LANES : 0);
     }
 }
@@ -139,10 +140,10 @@ static void release(ptx_block *block, uint32_t barrier) {
             continue;
         warp->state = PTX_WARP_READY;
         released |= 1u << i;
-        write_reduction(warp, &block->votes[barrier]);
+        write_reduction(warp, &block->reductions[barrier]);
     }
     block->waiting[barrier] = 0;
-    block->votes[barrier] = (ptx_votes){0};
+    block->reductions[barrier] = (ptx_barrier_reduction){0};
     if (block->observer_count && released)
         ptx_hooks_barrier(block, released);
     block->barrier_arrivals[barrier] = 0;
@@ -173,10 +174,10 @@ static ptx_status arrive_without_waiting(ptx_warp *warp, const ptx_instr *in, ui
 
 static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     const unsigned lane = (unsigned)__builtin_ctz(mask);
-    const bool votes = is_reduction(in); /* operands: result, barrier, optional thread count, predicate */
-    const bool all = votes && in->operand_count == 3;
-    const uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, votes))[lane];
-    const uint32_t threads = all ? 0 : ((const ptx_u32 *)ptx_lanes(warp, in, votes + 1u))[lane];
+    const bool reduces = is_reduction(in); /* operands: result, barrier, optional thread count, predicate */
+    const bool all = reduces && in->operand_count == 3;
+    const uint32_t barrier = ((const ptx_u32 *)ptx_lanes(warp, in, reduces))[lane];
+    const uint32_t threads = all ? 0 : ((const ptx_u32 *)ptx_lanes(warp, in, reduces + 1u))[lane];
     if (barrier >= PTX_BARRIERS)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER, "there is no barrier %u, only 0 to %d", barrier,
                          PTX_BARRIERS - 1);
@@ -189,11 +190,11 @@ static ptx_status arrive(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
     warp->state = PTX_WARP_WAITING;
     warp->barrier = barrier;
     warp->expected = threads / PTX_LANES;
-    if (votes) {
-        const uint32_t said =
+    if (reduces) {
+        const uint32_t value =
             *ptx_predicate(warp, in, in->operand_count - 1) ^ (in->flip ? PTX_ALL_LANES : 0);
-        warp->block->votes[barrier].threads += (uint32_t)__builtin_popcount(mask);
-        warp->block->votes[barrier].yes += (uint32_t)__builtin_popcount(said & mask);
+        warp->block->reductions[barrier].threads += (uint32_t)__builtin_popcount(mask);
+        warp->block->reductions[barrier].true_threads += (uint32_t)__builtin_popcount(value & mask);
     }
     release_if_complete(warp->block, barrier, warp->expected);
     return PTX_OK;
@@ -339,10 +340,10 @@ static ptx_status exit_lanes(ptx_warp *warp, uint32_t mask) {
     cluster->live_threads -= (uint32_t)__builtin_popcount(mask);
     cluster->arrived_threads -= (uint32_t)__builtin_popcount(mask & warp->cluster_arrived);
     warp->cluster_arrived &= ~mask;
-    ptx_splits_release(warp);
+    ptx_splits_unblock(warp);
     if (warp->active)
         warp->pc++;
-    else if (!pop(warp) && !ptx_splits_take(warp))
+    else if (!pop(warp) && !ptx_splits_switch(warp))
         status = end_warp(warp);
     complete_cluster_barrier(cluster);
     return status;
@@ -356,7 +357,7 @@ static ptx_status reach_barrier(ptx_warp *warp, const ptx_instr *in, uint32_t ma
         return PTX_OK;
     }
     if (together && mask == warp->active && mask != warp->live &&
-        (regroup(warp) || (warp->split_count && ptx_splits_gather(warp, false))))
+        (merge_siblings(warp) || (warp->split_count && ptx_splits_gather(warp, false))))
         return PTX_OK;
     if (together && mask != warp->live)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
@@ -400,7 +401,7 @@ static ptx_status control(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
 /* For an instruction that lacks lanes: returns PTX_OK if other lanes run first, after which it executes
    again. */
 static ptx_status gather_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    if (mask == warp->active && (regroup(warp) || ptx_splits_gather(warp, true)))
+    if (mask == warp->active && (merge_siblings(warp) || ptx_splits_gather(warp, true)))
         return PTX_OK;
     warp->no_more_lanes = true;
     return ptx_handlers[in->opcode](warp, in, mask);
@@ -413,7 +414,7 @@ static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     if (worker->stall_action == PTX_STALL_DEADLOCK)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "deadlock: the warp waits for memory to change that no block left will write to");
-    if (!ptx_splits_divide(warp)) {
+    if (!ptx_splits_create(warp)) {
         yield_to_siblings(warp);
         return PTX_OK;
     }

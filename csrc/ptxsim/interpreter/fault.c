@@ -44,9 +44,10 @@ ptx_status ptx_fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status s
 }
 
 ptx_status ptx_fault_address(ptx_warp *warp, const ptx_instr *in, int lane, uint64_t address, uint64_t size) {
-    char place[200];
-    ptx_memory_describe(warp->worker->run->memory, warp->worker->view, address, place, sizeof place);
+    char description[200];
+    ptx_memory_describe(warp->worker->run->memory, warp->worker->view, address, description,
+                        sizeof description);
     return ptx_fault(warp, in, lane, PTX_ERR_ADDRESS,
                      "%llu bytes at the global address 0x%llx are not allocated: %s",
-                     (unsigned long long)size, (unsigned long long)address, place);
+                     (unsigned long long)size, (unsigned long long)address, description);
 }

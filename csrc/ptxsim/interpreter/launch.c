@@ -12,10 +12,10 @@
 
 enum { WAIT_NANOSECONDS = 10 * 1000 * 1000 };
 
-static ptx_status refuse(const ptx_kernel *kernel, ptx_error *error, const char *format, ...)
+static ptx_status reject(const ptx_kernel *kernel, ptx_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static ptx_status refuse(const ptx_kernel *kernel, ptx_error *error, const char *format, ...) {
+static ptx_status reject(const ptx_kernel *kernel, ptx_error *error, const char *format, ...) {
     char reason[256];
     va_list arguments;
     va_start(arguments, format);
@@ -30,16 +30,16 @@ static ptx_status refuse(const ptx_kernel *kernel, ptx_error *error, const char 
 static ptx_status check_block(const ptx_kernel *kernel, const uint32_t block[3], ptx_error *error) {
     if (block[0] < 1 || block[0] > 1024 || block[1] < 1 || block[1] > 1024 || block[2] < 1 || block[2] > 64 ||
         block[0] * block[1] * block[2] > 1024)
-        return refuse(kernel, error,
+        return reject(kernel, error,
                       "a block of %u x %u x %u threads; at most 1024 x 1024 x 64, and 1024 in all", block[0],
                       block[1], block[2]);
     uint32_t threads = block[0] * block[1] * block[2];
     if (kernel->max_threads && threads > kernel->max_threads)
-        return refuse(kernel, error, "a block of %u threads; the kernel was compiled for at most %u", threads,
+        return reject(kernel, error, "a block of %u threads; the kernel was compiled for at most %u", threads,
                       kernel->max_threads);
     const uint32_t *required = kernel->required;
     if (required[0] && (block[0] != required[0] || block[1] != required[1] || block[2] != required[2]))
-        return refuse(kernel, error,
+        return reject(kernel, error,
                       "a block of %u x %u x %u threads; the kernel was compiled for %u x %u x %u", block[0],
                       block[1], block[2], required[0], required[1], required[2]);
     return PTX_OK;
@@ -49,13 +49,13 @@ static ptx_status check_config(const ptx_kernel *kernel, const ptx_launch_config
     const uint32_t *grid = config->grid;
     if (grid[0] < 1 || grid[0] > INT32_MAX || grid[1] < 1 || grid[1] > 65535 || grid[2] < 1 ||
         grid[2] > 65535)
-        return refuse(kernel, error, "a grid of %u x %u x %u blocks; at most %d x 65535 x 65535", grid[0],
+        return reject(kernel, error, "a grid of %u x %u x %u blocks; at most %d x 65535 x 65535", grid[0],
                       grid[1], grid[2], INT32_MAX);
     ptx_status status = check_block(kernel, config->block, error);
     if (status != PTX_OK)
         return status;
     if (config->param_bytes != kernel->param_bytes || (config->param_bytes && !config->params))
-        return refuse(kernel, error, "%zu bytes of parameters were given, the kernel takes %zu",
+        return reject(kernel, error, "%zu bytes of parameters were given, the kernel takes %zu",
                       config->param_bytes, kernel->param_bytes);
     return PTX_OK;
 }
@@ -73,11 +73,11 @@ static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
         uint32_t size = given ? asked[i] : required[i];
         run->cluster[i] = size ? size : 1;
         if (required[0] && run->cluster[i] != required[i])
-            return refuse(kernel, error,
+            return reject(kernel, error,
                           "clusters of %u x %u x %u blocks; the kernel was compiled for %u x %u x %u",
                           asked[0], asked[1], asked[2], required[0], required[1], required[2]);
         if (run->cluster[i] > PTX_MAX_CLUSTER || grid[i] % run->cluster[i])
-            return refuse(kernel, error,
+            return reject(kernel, error,
                           "clusters of %u blocks do not divide the grid's %u, or have more than %d",
                           run->cluster[i], grid[i], PTX_MAX_CLUSTER);
         run->clusters[i] = grid[i] / run->cluster[i];
@@ -86,7 +86,7 @@ static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
     }
     uint32_t max_blocks = kernel->max_cluster ? kernel->max_cluster : PTX_MAX_CLUSTER;
     if (run->cluster_blocks > max_blocks || run->cluster_blocks > PTX_MAX_CLUSTER)
-        return refuse(kernel, error, "a cluster of %u blocks; the most is %u", run->cluster_blocks,
+        return reject(kernel, error, "a cluster of %u blocks; the most is %u", run->cluster_blocks,
                       max_blocks < PTX_MAX_CLUSTER ? max_blocks : PTX_MAX_CLUSTER);
     return PTX_OK;
 }
@@ -96,7 +96,7 @@ static ptx_status layout_shared(ptx_run *run, ptx_error *error) {
     run->dynamic_base = (run->kernel->shared_bytes + align - 1) / align * align;
     run->shared_bytes = dynamic ? run->dynamic_base + dynamic : run->kernel->shared_bytes;
     if (dynamic > PTX_MAX_SHARED || run->shared_bytes > PTX_MAX_SHARED)
-        return refuse(run->kernel, error, "%zu static and %zu dynamic bytes of shared memory; a block has %d",
+        return reject(run->kernel, error, "%zu static and %zu dynamic bytes of shared memory; a block has %d",
                       run->kernel->shared_bytes, dynamic, PTX_MAX_SHARED);
     return PTX_OK;
 }

@@ -192,11 +192,11 @@ static ptx_status acquire(ptx_memory *memory, uint64_t address, size_t bytes, bo
     *out = found;
     if (found)
         return PTX_OK;
-    char place[200];
-    ptx_memory_describe(memory, NULL, address, place, sizeof place);
+    char description[200];
+    ptx_memory_describe(memory, NULL, address, description, sizeof description);
     return ptx_fail(error, PTX_ERR_ADDRESS,
                     "a copy of %zu bytes at 0x%llx does not lie in one allocation; %s", bytes,
-                    (unsigned long long)address, place);
+                    (unsigned long long)address, description);
 }
 
 static void release(ptx_memory *memory, ptx_allocation *allocation) {

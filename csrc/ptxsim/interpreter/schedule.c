@@ -188,7 +188,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
 static void start_block(ptx_worker *worker, ptx_block *block) {
     block->live_warps = worker->warp_count;
     memset(block->waiting, 0, sizeof block->waiting);
-    memset(block->votes, 0, sizeof block->votes);
+    memset(block->reductions, 0, sizeof block->reductions);
     memset(block->barrier_arrivals, 0, sizeof block->barrier_arrivals);
     memset(block->shared.host, PTX_POISON, block->shared.bytes);
     if (block->local.bytes)

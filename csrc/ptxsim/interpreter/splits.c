@@ -53,7 +53,7 @@ static bool split_waiting(ptx_split *from, uint32_t live, ptx_split *out) {
     return false;
 }
 
-bool ptx_splits_divide(ptx_warp *warp) {
+bool ptx_splits_create(ptx_warp *warp) {
     ptx_split split, current = current_split(warp);
     bool found = split_waiting(&current, warp->live, &split);
     for (uint32_t i = 0; !found && i < warp->split_count; i++)
@@ -82,12 +82,12 @@ void ptx_splits_rotate(ptx_warp *warp) {
     load_split(warp, &next);
 }
 
-void ptx_splits_release(ptx_warp *warp) {
+void ptx_splits_unblock(ptx_warp *warp) {
     for (uint32_t i = 0; i < warp->split_count; i++)
         warp->splits[i].blocked = false;
 }
 
-bool ptx_splits_take(ptx_warp *warp) {
+bool ptx_splits_switch(ptx_warp *warp) {
     if (warp->split_count == 0)
         return false;
     const ptx_split next = remove_split(warp, 0);
@@ -107,11 +107,11 @@ static void merge(ptx_warp *warp, uint32_t i) {
     warp->active |= other.active;
 }
 
-bool ptx_splits_gather(ptx_warp *warp, bool divide) {
+bool ptx_splits_gather(ptx_warp *warp, bool create) {
     for (uint32_t i = 0; i < warp->split_count; i++)
         if (warp->splits[i].pc == warp->pc && warp->splits[i].blocked) {
             merge(warp, i);
-            ptx_splits_release(warp);
+            ptx_splits_unblock(warp);
             return true;
         }
     const uint32_t i = first_unblocked(warp);
@@ -123,7 +123,7 @@ bool ptx_splits_gather(ptx_warp *warp, bool divide) {
         load_split(warp, &next);
         return true;
     }
-    if (!divide || !ptx_splits_divide(warp))
+    if (!create || !ptx_splits_create(warp))
         return false;
     for (uint32_t j = 0; j < warp->split_count; j++)
         warp->splits[j].blocked = true; /* the running split is new, and the only one that is not blocked */

@@ -11,16 +11,16 @@
 #include "interpreter/state.h"
 
 /* For an instruction that needs further lanes: merges a split that is at the same instruction, or switches to
-   another split; with `divide`, it may create one from waiting lanes. Returns false if no other split can
+   another split; with `create`, it may create one from waiting lanes. Returns false if no other split can
    run. */
-bool ptx_splits_gather(ptx_warp *warp, bool divide);
+bool ptx_splits_gather(ptx_warp *warp, bool create);
 /* Creates a split from waiting lanes and switches to it; returns false if no lanes wait. */
-bool ptx_splits_divide(ptx_warp *warp);
+bool ptx_splits_create(ptx_warp *warp);
 /* Switches to the next split that is not blocked, if any. */
 void ptx_splits_rotate(ptx_warp *warp);
 /* Unblocks all splits after lanes have exited, since they may have waited for those. */
-void ptx_splits_release(ptx_warp *warp);
+void ptx_splits_unblock(ptx_warp *warp);
 /* Replaces the running split, which has no lanes left, by another one; returns false otherwise. */
-bool ptx_splits_take(ptx_warp *warp);
+bool ptx_splits_switch(ptx_warp *warp);
 
 #endif

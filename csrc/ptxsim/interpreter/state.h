@@ -143,15 +143,15 @@ typedef struct ptx_window {
 } ptx_window;
 
 /* An observer and its state for a resident block; see hooks.h. */
-typedef struct ptx_attached {
+typedef struct ptx_attached_observer {
     const struct ptx_hooks *hooks;
     void *state;
-} ptx_attached;
+} ptx_attached_observer;
 
 /* A barrier with a reduction (barrier.red): threads that arrived, and threads whose predicate was true. */
-typedef struct ptx_votes {
-    uint32_t threads, yes;
-} ptx_votes;
+typedef struct ptx_barrier_reduction {
+    uint32_t threads, true_threads;
+} ptx_barrier_reduction;
 
 /* A growing text. */
 typedef struct ptx_text {
@@ -170,11 +170,11 @@ struct ptx_block {
     unsigned waiting[PTX_BARRIERS];
     uint32_t barrier_arrivals[PTX_BARRIERS]; /* masks of the warps that executed barrier.arrive since the
                                                 barrier last completed */
-    ptx_votes votes[PTX_BARRIERS];
+    ptx_barrier_reduction reductions[PTX_BARRIERS];
     uint8_t *registers;
     uint32_t *predicates;
     unsigned observer_count;
-    ptx_attached observers[PTX_MAX_OBSERVERS];
+    ptx_attached_observer observers[PTX_MAX_OBSERVERS];
     ptx_text text; /* output of printf */
     ptx_warp warps[PTX_MAX_WARPS];
 };

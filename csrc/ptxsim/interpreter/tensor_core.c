@@ -9,15 +9,15 @@
 #include "interpreter/half.h"
 
 enum {
-    FRACTION = 10, /* fraction bits of a significand, for all types */
-    FRACTION_OF_C = 23,
-    KEPT = 25,          /* bits kept below the largest exponent */
-    KEPT_OF_BYTES = 13, /* the same for 8-bit types */
-    LOWEST = -133,      /* minimal exponent for the common bit position */
-    ZERO = -10000,      /* pseudo-exponents of special values */
-    INFINITE = 20000,
-    NOT_A_NUMBER = 100000,
-    FINITE = 1000, /* exponents above this value are not finite */
+    FRACTION_BITS = 10, /* fraction bits of a significand, for all types */
+    FRACTION_BITS_C = 23,
+    KEPT_BITS = 25,         /* bits kept below the largest exponent */
+    KEPT_BITS_8BIT = 13,    /* the same for 8-bit types */
+    MIN_EXPONENT = -133,    /* minimal exponent for the common bit position */
+    EXPONENT_ZERO = -10000, /* pseudo-exponents of special values */
+    EXPONENT_INFINITY = 20000,
+    EXPONENT_NAN = 100000,
+    MAX_FINITE_EXPONENT = 1000, /* exponents above this value are not finite */
 };
 
 typedef struct format {
@@ -37,11 +37,11 @@ static inline __attribute__((always_inline)) void split(u32 bits, u32 minus, for
     const u32 x = bits >> f.shift, top = (1u << (f.bits - 1 - f.fraction)) - 1;
     const u32 biased = x >> f.fraction & top, fraction = x & ((1u << f.fraction) - 1);
     const u32 negative = (x >> (f.bits - 1) & 1) ^ minus;
-    const s32 value = (s32)((fraction | (biased ? 1u << f.fraction : 0)) << (FRACTION - f.fraction));
+    const s32 value = (s32)((fraction | (biased ? 1u << f.fraction : 0)) << (FRACTION_BITS - f.fraction));
     const bool special = biased == top && (!f.finite || fraction == (1u << f.fraction) - 1);
     s32 e = (s32)(biased ? biased : 1) - (s32)(top >> 1);
-    e = value ? e : ZERO;
-    e = special ? (fraction ? NOT_A_NUMBER : INFINITE) : e;
+    e = value ? e : EXPONENT_ZERO;
+    e = special ? (fraction ? EXPONENT_NAN : EXPONENT_INFINITY) : e;
     *significand = negative ? -value : value;
     *exponent = e;
 }
@@ -57,11 +57,13 @@ PTX_CLONES void ptx_core_split(ptx_core_type type, const uint32_t *bits, unsigne
 
 static u32 special_sum(const ptx_core_step *step, const s32 *sa, const s32 *ea, const s32 *sb, const s32 *eb,
                        s32 sc, s32 ec) {
-    bool nan = ec == NOT_A_NUMBER, plus = ec == INFINITE && sc >= 0, minus = ec == INFINITE && sc < 0;
+    bool nan = ec == EXPONENT_NAN, plus = ec == EXPONENT_INFINITY && sc >= 0,
+         minus = ec == EXPONENT_INFINITY && sc < 0;
     for (unsigned k = 0; k < step->k; k++) {
         const s32 x = ea[k], y = eb[k * PTX_CORE_COLUMNS];
-        const bool infinite = x == INFINITE || y == INFINITE;
-        nan = nan || x == NOT_A_NUMBER || y == NOT_A_NUMBER || (infinite && (x == ZERO || y == ZERO));
+        const bool infinite = x == EXPONENT_INFINITY || y == EXPONENT_INFINITY;
+        nan = nan || x == EXPONENT_NAN || y == EXPONENT_NAN ||
+              (infinite && (x == EXPONENT_ZERO || y == EXPONENT_ZERO));
         const bool negative = (sa[k] < 0) != (sb[k * PTX_CORE_COLUMNS] < 0);
         plus = plus || (infinite && !negative);
         minus = minus || (infinite && negative);
@@ -79,13 +81,13 @@ static inline f64 scaled(s32 low, s32 high, s32 exponent) {
     return ((f64)low + (f64)high) * ptx_f64_of((u64)(exponent + 1023) << 52);
 }
 
-static inline f64 cut(f64 value, unsigned bits) {
+static inline f64 truncate_bits(f64 value, unsigned bits) {
     return ptx_f64_of(ptx_bits_f64(value) & UINT64_MAX << (53 - bits));
 }
 
 /* Converts a number that is exact as a normal f32; smaller ones are truncated, larger ones become
    infinite. */
-static u32 narrowed(f64 value) {
+static u32 to_f32(f64 value) {
     const f64 magnitude = value < 0 ? -value : value;
     const u32 sign = value < 0 ? 0x80000000u : 0;
     if (magnitude >= 0x1p128)
@@ -96,48 +98,48 @@ static u32 narrowed(f64 value) {
     return units ? sign | units : 0;
 }
 
-static u32 halved(f64 value) {
+static u32 to_f16(f64 value) {
     const u32 half = ptx_half_of_f64(value);
     return half == 0x8000u ? 0 : half;
 }
 
 /* One number per column of B (8). Explicit vectors, since compilers do not vectorise loops of length 8. */
-typedef s32 eight __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
-typedef u32 eight_unsigned __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
+typedef s32 s32x8 __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
+typedef u32 u32x8 __attribute__((vector_size(4 * PTX_CORE_COLUMNS), aligned(4), may_alias));
 
-static inline __attribute__((always_inline)) void raise(eight *to, const eight *other) {
-    const eight more = *other > *to;
+static inline __attribute__((always_inline)) void raise_to(s32x8 *to, const s32x8 *other) {
+    const s32x8 more = *other > *to;
     *to = (*other & more) | (*to & ~more);
 }
 
 /* Adds `value` shifted left and then right; the right shift truncates toward zero. */
-static inline __attribute__((always_inline)) void add_aligned(eight *sum, const eight *value, s32 left,
-                                                              const eight *right) {
-    const eight sign = *value<0, far = *right> 31, shift = (*right & ~far) | (31 & far);
-    const eight_unsigned size = (eight_unsigned)((*value ^ sign) - sign) << left >> (eight_unsigned)shift;
-    *sum += ((eight)size ^ sign) - sign;
+static inline __attribute__((always_inline)) void add_aligned(s32x8 *sum, const s32x8 *value, s32 left,
+                                                              const s32x8 *right) {
+    const s32x8 sign = *value<0, far = *right> 31, shift = (*right & ~far) | (31 & far);
+    const u32x8 size = (u32x8)((*value ^ sign) - sign) << left >> (u32x8)shift;
+    *sum += ((s32x8)size ^ sign) - sign;
 }
 
 /* Decodes the addends of a row, with 23 fraction bits. */
 static inline __attribute__((always_inline)) void split_addends(bool half, const u32 *bits,
-                                                                eight *significand, eight *exponent) {
+                                                                s32x8 *significand, s32x8 *exponent) {
     if (half) {
         for (unsigned n = 0; n < PTX_CORE_COLUMNS; n++) {
             s32 value, e;
             split(bits[n], 0, formats[PTX_CORE_F16], &value, &e);
-            (*significand)[n] = value * (1 << (FRACTION_OF_C - FRACTION));
+            (*significand)[n] = value * (1 << (FRACTION_BITS_C - FRACTION_BITS));
             (*exponent)[n] = e;
         }
         return;
     }
-    eight x;
+    s32x8 x;
     memcpy(&x, bits, sizeof x);
-    const eight biased = x >> 23 & 255, fraction = x & 0x7fffff, minus = x < 0;
-    const eight subnormal = biased == 0, special = biased == 255, zero = subnormal & (fraction == 0);
-    const eight value = fraction | (~subnormal & 1 << 23), nan = special & (fraction != 0);
-    const eight e =
-        ((biased - subnormal - 127) & ~zero & ~special) | (zero & ZERO) | (special & ~nan & INFINITE);
-    *exponent = e | (nan & NOT_A_NUMBER);
+    const s32x8 biased = x >> 23 & 255, fraction = x & 0x7fffff, minus = x < 0;
+    const s32x8 subnormal = biased == 0, special = biased == 255, zero = subnormal & (fraction == 0);
+    const s32x8 value = fraction | (~subnormal & 1 << 23), nan = special & (fraction != 0);
+    const s32x8 e = ((biased - subnormal - 127) & ~zero & ~special) | (zero & EXPONENT_ZERO) |
+                    (special & ~nan & EXPONENT_INFINITY);
+    *exponent = e | (nan & EXPONENT_NAN);
     *significand = (value ^ minus) - minus;
 }
 
@@ -145,31 +147,31 @@ static inline __attribute__((always_inline)) void split_addends(bool half, const
 static inline __attribute__((always_inline)) void row(ptx_core_step step, const s32 *sa, const s32 *ea,
                                                       const s32 *sb, const s32 *eb, u32 *d) {
     enum { N = PTX_CORE_COLUMNS, HALFWAY = 8 };
-    const bool bytes = step.type == PTX_CORE_E4M3 || step.type == PTX_CORE_E5M2;
-    const s32 dropped = bytes ? KEPT - KEPT_OF_BYTES : 0;
-    const eight *eights_s = (const eight *)sb, *eights_e = (const eight *)eb;
-    eight sc = {0}, ec = {0}, top = {0}, low = {0}, high = {0}, e;
+    const bool is_8bit = step.type == PTX_CORE_E4M3 || step.type == PTX_CORE_E5M2;
+    const s32 fewer_bits = is_8bit ? KEPT_BITS - KEPT_BITS_8BIT : 0;
+    const s32x8 *b_significand = (const s32x8 *)sb, *b_exponent = (const s32x8 *)eb;
+    s32x8 sc = {0}, ec = {0}, top = {0}, low = {0}, high = {0}, e;
     split_addends(step.half, d, &sc, &ec);
-    top += LOWEST;
-    raise(&top, &ec);
+    top += MIN_EXPONENT;
+    raise_to(&top, &ec);
     for (unsigned k = 0; k < step.k; k++) {
-        e = ea[k] + eights_e[k];
-        raise(&top, &e);
+        e = ea[k] + b_exponent[k];
+        raise_to(&top, &e);
     }
-    e = top - ec + dropped;
-    add_aligned(&low, &sc, KEPT - FRACTION_OF_C, &e);
+    e = top - ec + fewer_bits;
+    add_aligned(&low, &sc, KEPT_BITS - FRACTION_BITS_C, &e);
     for (unsigned k = 0; k < step.k; k++) {
-        const eight product = sa[k] * eights_s[k];
-        e = top - (ea[k] + eights_e[k]) + dropped;
-        add_aligned(k < HALFWAY ? &low : &high, &product, KEPT - 2 * FRACTION, &e);
+        const s32x8 product = sa[k] * b_significand[k];
+        e = top - (ea[k] + b_exponent[k]) + fewer_bits;
+        add_aligned(k < HALFWAY ? &low : &high, &product, KEPT_BITS - 2 * FRACTION_BITS, &e);
     }
     for (unsigned n = 0; n < N; n++) {
-        if (top[n] > FINITE) {
+        if (top[n] > MAX_FINITE_EXPONENT) {
             d[n] = special_sum(&step, sa, ea, sb + n, eb + n, sc[n], ec[n]);
             continue;
         }
-        const f64 sum = scaled(low[n], high[n], top[n] - KEPT + dropped);
-        d[n] = step.half ? halved(sum) : narrowed(cut(sum, bytes ? KEPT_OF_BYTES + 1 : 24));
+        const f64 sum = scaled(low[n], high[n], top[n] - KEPT_BITS + fewer_bits);
+        d[n] = step.half ? to_f16(sum) : to_f32(truncate_bits(sum, is_8bit ? KEPT_BITS_8BIT + 1 : 24));
     }
 }
 

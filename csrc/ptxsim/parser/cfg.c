@@ -44,7 +44,7 @@ static bool ends_block(const ptx_instr *in) {
     return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
 }
 
-static bool unconditional(const ptx_instr *in) {
+static bool is_unguarded(const ptx_instr *in) {
     return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
 }
 
@@ -85,7 +85,7 @@ static void find_edges(graph *g) {
             add_edge(g, b, g->block_of[last->op[0]]);
         else if (last->kind == PTX_EXIT)
             add_edge(g, b, g->count);
-        if (!ends_block(last) || !unconditional(last))
+        if (!ends_block(last) || !is_unguarded(last))
             add_edge(g, b, b + 1);
     }
 }
@@ -206,7 +206,7 @@ static void mark_branches(graph *g) {
         const int32_t reconvergence_pc = g->blocks[b].ipdom;
         last->op[1] = reconvergence_pc == g->count ? PTX_NO_PC : g->blocks[reconvergence_pc].begin;
         last->target_syncs = g->blocks[g->block_of[last->op[0]]].syncs;
-        last->next_syncs = !unconditional(last) && g->blocks[b + 1].syncs;
+        last->next_syncs = !is_unguarded(last) && g->blocks[b + 1].syncs;
     }
 }
 

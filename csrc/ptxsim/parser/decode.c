@@ -87,15 +87,15 @@ static bool append(ptx_parser *p, ptx_instr *in, const ptx_token *at) {
 }
 
 /* State spaces that only this thread, block or cluster can write. */
-static bool is_own(const ptx_opcode_parts *parts) {
+static bool is_private(const ptx_opcode_parts *parts) {
     return parts->space != PTX_SPACE_GENERIC && parts->space != PTX_SPACE_GLOBAL;
 }
 
-static void note_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
-                               const ptx_opcode_parts *parts) {
+static void record_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_token *opcode,
+                                 const ptx_opcode_parts *parts) {
     bool atomic = strncmp(opcode->start, "atom.", 5) == 0 || strncmp(opcode->start, "red.", 4) == 0;
     bool load = strncmp(opcode->start, "ld.", 3) == 0, store = strncmp(opcode->start, "st.", 3) == 0;
-    if (is_own(parts) || !(atomic || ((load || store) && parts->strong)))
+    if (is_private(parts) || !(atomic || ((load || store) && parts->strong)))
         return;
     in->needs_ticket = true;
     kernel->global_atomics = kernel->global_atomics || atomic;
@@ -121,7 +121,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     first.in.strong = first.parts.strong && first.parts.space != PTX_SPACE_SHARED;
     if (!reserve_slots(p) || !ptx_match_guard(&first))
         return false;
-    ptx_decoding closest = first;
+    ptx_decoding best = first;
     bool any = false;
     for (const ptx_opcode_row *row = known->row; row;
          row = ptx_opcode_find(&p->opcodes, name->start, name->length, row)) {
@@ -136,16 +136,16 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             d.in.collective = traits.collective;
             p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
             p->kernel->uses_wgmma |= row->opcode == PTX_OP_wgmma_fence;
-            note_global_access(p->kernel, &d.in, name, &d.parts);
+            record_global_access(p->kernel, &d.in, name, &d.parts);
             d.in.plain = d.in.kind == PTX_RUN && !d.in.needs_ticket && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
         }
-        if (!any || d.next_operand > closest.next_operand)
-            closest = d;
+        if (!any || d.next_operand > best.next_operand)
+            best = d;
         any = true;
     }
     if (any)
-        return ptx_syntax(p, &closest.misfit, "%s, as an operand of '%.*s'", closest.reason,
-                          (int)name->length, name->start);
+        return ptx_syntax(p, &best.misfit, "%s, as an operand of '%.*s'", best.reason, (int)name->length,
+                          name->start);
     return ptx_unknown_opcode(p, name);
 }

@@ -6,7 +6,7 @@
 #include "parser/cursor.h"
 #include "reserve.h"
 
-static bool note_function(ptx_parser *p, const ptx_token *name, const ptx_lexer *at) {
+static bool add_function(ptx_parser *p, const ptx_token *name, const ptx_lexer *at) {
     if (!ptx_reserve(&p->functions, &p->function_capacity, p->function_count, sizeof *p->functions) ||
         !ptx_index_add(&p->function_index, ptx_hash(name->start, name->length, 0)))
         return ptx_out_of_memory(p);
@@ -16,7 +16,7 @@ static bool note_function(ptx_parser *p, const ptx_token *name, const ptx_lexer 
 }
 
 /* Reads `.func (results) name (parameters) {`, starting after the `.func`. */
-static bool look_at_function(ptx_parser *p, ptx_lexer lexer) {
+static bool scan_function(ptx_parser *p, ptx_lexer lexer) {
     const ptx_lexer at = lexer;
     ptx_token token = ptx_lexer_next(&lexer), name = token;
     unsigned depth = 0;
@@ -29,7 +29,7 @@ static bool look_at_function(ptx_parser *p, ptx_lexer lexer) {
             named = true;
         }
         if (ptx_token_is(&token, "{"))
-            return !named || note_function(p, &name, &at);
+            return !named || add_function(p, &name, &at);
         if (ptx_token_is(&token, ";"))
             return true;
     }
@@ -42,7 +42,7 @@ bool ptx_find_functions(ptx_parser *p) {
     ptx_lexer lexer = p->lexer;
     for (ptx_token token = ptx_lexer_next(&lexer); token.kind != PTX_TOKEN_END;
          token = ptx_lexer_next(&lexer))
-        if (ptx_token_is(&token, ".func") && !look_at_function(p, lexer))
+        if (ptx_token_is(&token, ".func") && !scan_function(p, lexer))
             return false;
     return true;
 }

@@ -27,50 +27,50 @@ bool ptx_parse_file(ptx_parser *p) {
 }
 
 /* The location of the inlined call: reuses one of the last NEAR locations, or adds it. */
-static bool find_caller(ptx_parser *p, ptx_location place, uint32_t *caller) {
+static bool find_caller(ptx_parser *p, ptx_location position, uint32_t *caller) {
     enum { NEAR = 64 };
     ptx_module *m = p->module;
     for (size_t i = m->location_count; i-- > 0 && m->location_count - i <= NEAR;) {
         const ptx_location *l = &m->locations[i];
-        if (l->file == place.file && l->line == place.line && l->column == place.column) {
+        if (l->file == position.file && l->line == position.line && l->column == position.column) {
             *caller = (uint32_t)i + 1;
             return true;
         }
     }
     if (!ptx_reserve(&m->locations, &m->location_capacity, m->location_count, sizeof *m->locations))
         return ptx_out_of_memory(p);
-    m->locations[m->location_count++] = place;
+    m->locations[m->location_count++] = position;
     *caller = (uint32_t)m->location_count;
     return true;
 }
 
-static bool parse_place(ptx_parser *p, ptx_location *place) {
+static bool parse_position(ptx_parser *p, ptx_location *position) {
     uint64_t file, line, column;
     if (!ptx_parse_count(p, UINT32_MAX, &file, "the file index") ||
         !ptx_parse_count(p, UINT32_MAX, &line, "the source line") ||
         !ptx_parse_count(p, UINT32_MAX, &column, "the column"))
         return false;
-    *place = (ptx_location){.file = (uint32_t)file, .line = (uint32_t)line, .column = (uint32_t)column};
+    *position = (ptx_location){.file = (uint32_t)file, .line = (uint32_t)line, .column = (uint32_t)column};
     return true;
 }
 
 /* .loc file line column [, function_name label [+ offset], inlined_at file line column] */
 bool ptx_parse_location(ptx_parser *p) {
     ptx_module *m = p->module;
-    ptx_location place, caller;
+    ptx_location position, caller;
     unsigned written = p->token.line;
-    if (!parse_place(p, &place))
+    if (!parse_position(p, &position))
         return false;
     while (p->token.kind != PTX_TOKEN_END && p->token.line == written && !ptx_at(p, "inlined_at"))
         ptx_advance(p);
     if (p->token.line == written && ptx_accept(p, "inlined_at") &&
-        (!parse_place(p, &caller) || !find_caller(p, caller, &place.caller)))
+        (!parse_position(p, &caller) || !find_caller(p, caller, &position.caller)))
         return false;
-    if (place.line == 0) /* code without a source line; the previous location is more useful */
+    if (position.line == 0) /* code without a source line; the previous location is more useful */
         return true;
     if (!ptx_reserve(&m->locations, &m->location_capacity, m->location_count, sizeof *m->locations))
         return ptx_out_of_memory(p);
-    m->locations[m->location_count++] = place;
+    m->locations[m->location_count++] = position;
     p->location = (uint32_t)m->location_count;
     return true;
 }

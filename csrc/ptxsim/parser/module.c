@@ -98,7 +98,7 @@ static void reset_kernel_state(ptx_parser *p, size_t module_symbols) {
     ptx_index_shrink(&p->constant_index, 0);
     ptx_index_shrink(&p->symbol_index, module_symbols);
     for (size_t i = 0; i < module_symbols; i++)
-        p->symbols[i].placed = false;
+        p->symbols[i].has_offset = false;
     p->sink32 = p->sink64 = p->scope = 0;
     p->actual_count = p->calls = p->call_depth = 0;
     p->location = 0;

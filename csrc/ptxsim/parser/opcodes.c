@@ -144,7 +144,7 @@ const ptx_unsupported_row *ptx_unsupported_at(size_t index) {
     return index < UNSUPPORTED_COUNT ? &unsupported_rows[index] : NULL;
 }
 
-static bool falls_under(const ptx_unsupported_row *unsupported, const char *name, const char *end) {
+static bool matches_unsupported(const ptx_unsupported_row *unsupported, const char *name, const char *end) {
     if (unsupported->start) {
         const size_t length = strlen(unsupported->start);
         return (size_t)(end - name) >= length && memcmp(name, unsupported->start, length) == 0 &&
@@ -159,7 +159,7 @@ static bool falls_under(const ptx_unsupported_row *unsupported, const char *name
 
 const ptx_unsupported_row *ptx_unsupported_find(const char *name, size_t length) {
     for (size_t i = 0; i < UNSUPPORTED_COUNT; i++)
-        if (falls_under(&unsupported_rows[i], name, name + length))
+        if (matches_unsupported(&unsupported_rows[i], name, name + length))
             return &unsupported_rows[i];
     return NULL;
 }

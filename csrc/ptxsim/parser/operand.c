@@ -129,7 +129,7 @@ static ptx_fit use_symbol(ptx_decoding *d, ptx_symbol *symbol, const ptx_token *
         return PTX_FAILED;
     }
     const bool shared = symbol->space == PTX_SPACE_SHARED;
-    if (shared && (symbol->dynamic || !symbol->placed) && !ptx_place_shared(d->p, name, symbol))
+    if (shared && (symbol->dynamic || !symbol->has_offset) && !ptx_assign_shared_offset(d->p, name, symbol))
         return PTX_FAILED;
     return PTX_FITS;
 }
@@ -169,7 +169,7 @@ static bool width_fits(const ptx_decoding *d, char letter, unsigned bytes) {
     }
 }
 
-static const char *letter_wants(char letter) {
+static const char *expected_operand(char letter) {
     switch (letter) {
     case 'H':
         return "expected a 16-bit register";
@@ -229,7 +229,7 @@ static ptx_fit match_sink(ptx_decoding *d, char letter) {
 
 static ptx_fit match_destination(ptx_decoding *d, char letter, const ptx_token *name, ptx_operand_kind kind) {
     if (kind != PTX_OPERAND_NAME)
-        return ptx_misfit(d, name, letter_wants(letter));
+        return ptx_misfit(d, name, expected_operand(letter));
     if (ptx_token_is(name, "_"))
         return d->may_sink ? match_sink(d, letter)
                            : ptx_misfit(d, name, "'_' cannot take this instruction's result");
@@ -238,7 +238,7 @@ static ptx_fit match_destination(ptx_decoding *d, char letter, const ptx_token *
     if (!r)
         return unknown_name(d, name);
     if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
-        return ptx_misfit(d, name, letter_wants(letter));
+        return ptx_misfit(d, name, expected_operand(letter));
     if (!register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_register(d, op, ptx_type_bytes(r->type) == 8, true);
@@ -292,7 +292,7 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
     ptx_registers *r = find_register(d->p, name, &number);
     if (r) {
         if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
-            return ptx_misfit(d, name, letter_wants(letter));
+            return ptx_misfit(d, name, expected_operand(letter));
         if (!register_slot(d->p, r, number, &op))
             return PTX_FAILED;
         set_register(d, op, ptx_type_bytes(r->type) == 8, false);
@@ -300,7 +300,7 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
     }
     if (ptx_find_special(name, &which)) {
         if (!width_fits(d, letter, 4))
-            return ptx_misfit(d, name, letter_wants(letter));
+            return ptx_misfit(d, name, expected_operand(letter));
         return match_constant(d, PTX_CONSTANT_SPECIAL, which, 4);
     }
     unsigned shift;
@@ -331,7 +331,7 @@ static ptx_fit match_source(ptx_decoding *d, char letter, const ptx_token *token
         return match_named_source(d, letter, token, bytes);
     uint64_t bits;
     if (kind == PTX_OPERAND_ADDRESS || kind == PTX_OPERAND_VECTOR)
-        return ptx_misfit(d, token, letter_wants(letter));
+        return ptx_misfit(d, token, expected_operand(letter));
     if (!literal_bits(d, kind, value, bytes, &bits))
         return ptx_misfit(d, token, "this kind of constant does not go with the type");
     return match_constant(d, PTX_CONSTANT_VALUE, bits, bytes);
@@ -348,7 +348,7 @@ static ptx_fit match_predicate(ptx_decoding *d, const ptx_token *name, ptx_opera
         return PTX_FITS;
     }
     if (kind != PTX_OPERAND_NAME)
-        return ptx_misfit(d, name, letter_wants('p'));
+        return ptx_misfit(d, name, expected_operand('p'));
     if (written && ptx_token_is(name, "_")) {
         if (!d->may_sink)
             return ptx_misfit(d, name, "'_' cannot take this instruction's result");
@@ -360,7 +360,7 @@ static ptx_fit match_predicate(ptx_decoding *d, const ptx_token *name, ptx_opera
     if (!r)
         return unknown_name(d, name);
     if (r->type != PTX_TYPE_PRED)
-        return ptx_misfit(d, name, letter_wants('p'));
+        return ptx_misfit(d, name, expected_operand('p'));
     if (!register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_op(d, op, false);
@@ -405,7 +405,7 @@ static ptx_fit match_uniform_address(ptx_decoding *d, const ptx_operand *operand
 
 static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
-        return ptx_misfit(d, &operand->token, letter_wants('m'));
+        return ptx_misfit(d, &operand->token, expected_operand('m'));
     uint32_t number;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
     if (!r)
@@ -422,7 +422,7 @@ static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
 /* A second address operand: base and offset take a slot each. */
 static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand, unsigned coordinates) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
-        return ptx_misfit(d, &operand->token, letter_wants(coordinates ? 'c' : 'a'));
+        return ptx_misfit(d, &operand->token, expected_operand(coordinates ? 'c' : 'a'));
     uint32_t number, op;
     ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
     ptx_fit fits = PTX_FITS;
@@ -443,12 +443,12 @@ static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand
 static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operand) {
     uint32_t number, op;
     if (operand->kind != PTX_OPERAND_NAME)
-        return ptx_misfit(d, &operand->token, letter_wants(letter));
+        return ptx_misfit(d, &operand->token, expected_operand(letter));
     ptx_registers *r = find_register(d->p, &operand->token, &number);
     if (!r)
         return unknown_name(d, &operand->token);
     if (r->type != PTX_TYPE_B128)
-        return ptx_misfit(d, &operand->token, letter_wants(letter));
+        return ptx_misfit(d, &operand->token, expected_operand(letter));
     if (!register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_register(d, op, true, letter == 'D');
@@ -462,13 +462,13 @@ static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
     const ptx_registers *r =
         operand->kind == PTX_OPERAND_NAME ? find_register(d->p, &operand->token, &number) : NULL;
     bool good = r && ptx_type_bytes(r->type) == 8;
-    return good ? PTX_FITS : ptx_misfit(d, &operand->token, letter_wants('z'));
+    return good ? PTX_FITS : ptx_misfit(d, &operand->token, expected_operand('z'));
 }
 
 static ptx_fit match_label(ptx_decoding *d, const ptx_operand *operand) {
     ptx_parser *p = d->p;
     if (operand->kind != PTX_OPERAND_NAME)
-        return ptx_misfit(d, &operand->token, letter_wants('b'));
+        return ptx_misfit(d, &operand->token, expected_operand('b'));
     if (!ptx_reserve(&p->fixups, &p->fixup_capacity, p->fixup_count, sizeof *p->fixups)) {
         ptx_out_of_memory(p);
         return PTX_FAILED;
@@ -561,11 +561,11 @@ ptx_fit ptx_match_operand(ptx_decoding *d, char letter, const ptx_operand *opera
     case 'i':
         d->in.imm = (int64_t)operand->value;
         return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
-                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
+                                                    : ptx_misfit(d, &operand->token, expected_operand('i'));
     case 'j':
         d->in.imm = (int64_t)((uint64_t)d->in.imm << 8 | (operand->value & 0xff));
         return operand->kind == PTX_OPERAND_INTEGER ? PTX_FITS
-                                                    : ptx_misfit(d, &operand->token, letter_wants('i'));
+                                                    : ptx_misfit(d, &operand->token, expected_operand('i'));
     case 'k':
         letter = 'w';
         break;

@@ -67,7 +67,7 @@ typedef struct ptx_symbol {
     bool dynamic;     /* .extern .shared name[] */
     bool unsupported; /* declared, but defined in another module */
     bool in_local;    /* a parameter of a function, stored in the thread's local memory */
-    bool placed;      /* a .shared variable of the module with an offset in the current kernel */
+    bool has_offset;  /* a .shared variable of the module with an offset in the current kernel */
 } ptx_symbol;
 
 typedef struct ptx_label {

@@ -40,7 +40,7 @@ static bool ends_block(const ptx_instr *in) {
     return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
 }
 
-static bool unconditional(const ptx_instr *in) {
+static bool is_unguarded(const ptx_instr *in) {
     return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
 }
 
@@ -63,7 +63,7 @@ static void find_blocks(allocation *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         basic_block *at = &s->blocks[i];
         const ptx_instr *last = &code[at->end - 1];
-        const bool goes_on = at->end < n && (!ends_block(last) || !unconditional(last));
+        const bool goes_on = at->end < n && (!ends_block(last) || !is_unguarded(last));
         at->successor[0] = last->kind == PTX_BRANCH ? s->block_of[last->op[0]] : NONE;
         at->successor[1] = goes_on ? i + 1 : NONE;
     }
@@ -101,7 +101,7 @@ static void scan_block(allocation *s, const basic_block *at, uint64_t *live_in, 
                     continue;
                 s->intervals[r].wide =
                     k == in->operand_count ? in->address == PTX_ADDRESS_64 : ptx_is_wide(in, k);
-                if (!has(defined, r) && (!writing || !unconditional(in)))
+                if (!has(defined, r) && (!writing || !is_unguarded(in)))
                     add(live_in, r);
                 if (writing)
                     add(defined, r);

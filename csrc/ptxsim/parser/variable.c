@@ -98,7 +98,7 @@ ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name) {
     return NULL;
 }
 
-bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
+bool ptx_assign_shared_offset(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     ptx_kernel *kernel = p->kernel;
     if (symbol->dynamic) {
         if (kernel && symbol->align > kernel->dynamic_align)
@@ -115,7 +115,7 @@ bool ptx_place_shared(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
             "memory may be larger",
             kernel->name, (size_t)symbol->offset + symbol->bytes, PTX_MAX_STATIC_SHARED);
     kernel->shared_bytes = symbol->offset + symbol->bytes;
-    symbol->placed = true;
+    symbol->has_offset = true;
     return true;
 }
 
@@ -239,18 +239,18 @@ static bool parse_initial(ptx_parser *p, ptx_area *area, const ptx_symbol *symbo
 /* ---- declarations ---- */
 
 /* Assigns an offset in the local memory of each thread. */
-static bool place_local(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
+static bool assign_local_offset(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     ptx_kernel *kernel = p->kernel;
     symbol->offset = align_up(kernel->local_bytes, symbol->align);
     if (symbol->offset + symbol->bytes > MAX_LOCAL)
         return ptx_unsupported(p, at, "a thread's local memory is over %d bytes", MAX_LOCAL);
     kernel->local_bytes = symbol->offset + symbol->bytes;
-    symbol->placed = true;
+    symbol->has_offset = true;
     return true;
 }
 
 /* Assigns an address in the module's constants or variables. */
-static bool place_in_module(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
+static bool assign_module_address(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     const bool constant = symbol->space == PTX_SPACE_CONST;
     ptx_area *area = constant ? &p->module->constants : &p->module->variables;
     const uint64_t offset = align_up(area->bytes, symbol->align),
@@ -260,21 +260,21 @@ static bool place_in_module(ptx_parser *p, const ptx_token *at, ptx_symbol *symb
                                constant ? "constants" : "variables", (unsigned long long)most);
     area->bytes = offset + symbol->bytes;
     symbol->offset = offset + (constant ? PTX_CONST_WINDOW : PTX_VARIABLES_WINDOW);
-    symbol->placed = true;
+    symbol->has_offset = true;
     return true;
 }
 
-static bool place(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
+static bool assign_offset(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     switch (symbol->space) {
     case PTX_SPACE_SHARED:
-        return ptx_place_shared(p, at, symbol);
+        return ptx_assign_shared_offset(p, at, symbol);
     case PTX_SPACE_LOCAL:
-        return place_local(p, at, symbol);
+        return assign_local_offset(p, at, symbol);
     case PTX_SPACE_PARAM:
         symbol->in_local = true;
-        return place_local(p, at, symbol);
+        return assign_local_offset(p, at, symbol);
     default:
-        return symbol->unsupported || place_in_module(p, at, symbol);
+        return symbol->unsupported || assign_module_address(p, at, symbol);
     }
 }
 
@@ -311,7 +311,8 @@ bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
         symbol.dynamic = open && is_extern && space == PTX_SPACE_SHARED;
         if (open && !symbol.dynamic && !symbol.unsupported)
             return ptx_syntax(p, &name, "an array without a size must be .extern .shared");
-        if (!place(p, &name, &symbol) || !add_symbol(p, &symbol) || !parse_initialiser(p, &symbol, &e))
+        if (!assign_offset(p, &name, &symbol) || !add_symbol(p, &symbol) ||
+            !parse_initialiser(p, &symbol, &e))
             return false;
     } while (ptx_accept(p, ","));
     return ptx_expect(p, ";", "after the variable");
@@ -351,7 +352,7 @@ static bool parse_parameter_type(ptx_parser *p, ptx_symbol *symbol, ptx_type *ki
 
 /* Parses the type, the name and the dimensions. */
 static bool parse_parameter(ptx_parser *p, ptx_symbol *symbol, ptx_type *kind) {
-    *symbol = (ptx_symbol){.space = PTX_SPACE_PARAM, .placed = true};
+    *symbol = (ptx_symbol){.space = PTX_SPACE_PARAM, .has_offset = true};
     if (!parse_parameter_type(p, symbol, kind))
         return false;
     if (symbol->bytes == 0 || p->token.kind != PTX_TOKEN_NAME)
