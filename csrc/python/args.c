@@ -33,7 +33,7 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     if (PyBool_Check(value) || !PyIndex_Check(value))
         return PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
     const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
-    if (number == -1 && PyErr_Occurred()) /* TypeError: an array of several numbers has the method, too */
+    if (number == -1 && PyErr_Occurred()) /* TypeError: an array of several elements has __index__, too */
         return !PyErr_ExceptionMatches(PyExc_TypeError)
                    ? -1
                    : PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name,
@@ -70,14 +70,15 @@ int py_parse_device(py_state *state, PyObject *kind_object, PyObject *index_obje
     return PyErr_Occurred() ? -1 : py_open_device(state, (gr_device_kind)kind, index, out);
 }
 
-/* The handle that an attribute of an object says: 1; 0 where there is no such attribute. */
+/* Reads a stream handle from an attribute. `protocol`: the attribute is a method that returns (version,
+   handle). 1: found; 0: no such attribute; -1 with an exception set. */
 static int get_stream_handle(PyObject *object, PyObject *name, bool protocol, PyObject **out) {
     *out = PyObject_GetAttr(object, name);
     if (*out == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         return 0;
     }
-    if (*out != NULL && protocol) { /* a method that gives (version, handle) */
+    if (*out != NULL && protocol) {
         PyObject *pair = PyCallable_Check(*out) ? PyObject_CallNoArgs(*out) : Py_NewRef(*out);
         Py_SETREF(*out, pair == NULL ? NULL : PySequence_GetItem(pair, 1));
         Py_XDECREF(pair);
@@ -94,7 +95,7 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     PyObject *const asked = found > 0 ? handle : given;
     if (found >= 0 && PyIndex_Check(asked))
         number = PyNumber_Index(asked);
-    /* An array of several numbers has the method, and raises TypeError. */
+    /* Arrays have __index__, too, but raise TypeError if they have several elements. */
     if (found >= 0 && number == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
         PyErr_Format(
             PyExc_TypeError,
@@ -105,7 +106,7 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
         return -1;
     *out = PyLong_AsUnsignedLongLong(number);
     Py_DECREF(number);
-    if (PyErr_Occurred()) /* the driver would follow what is left of a number that does not fit */
+    if (PyErr_Occurred()) /* a truncated handle would be an invalid pointer for the driver */
         return !PyErr_ExceptionMatches(PyExc_OverflowError)
                    ? -1
                    : PY_RAISE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", given);
@@ -116,7 +117,8 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
 
 static bool signal_pending(void *arg) {
     py_work *work = arg;
-    /* Python ends a daemon thread that asks for the GIL then, and with it the stack on which others work. */
+    /* While Python finalises, it ends a daemon thread that acquires the GIL. Worker threads still use its
+       stack. */
     if (Py_IsFinalizing())
         return true;
     PyEval_RestoreThread(work->thread);

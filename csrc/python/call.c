@@ -48,14 +48,14 @@ gr_exact_size py_call_infer_states(py_call *self) {
     return size;
 }
 
-/* ---- the order of results ---- */
+/* ---- memory order of the results ---- */
 
 static int64_t stride_of(const py_operand *operand, size_t d) {
     return operand->extent[d] == 1 ? 0 : operand->stride[d];
 }
 
-/* Whether one axis varies slower in memory than another: -1 where the strides do not say, as where elements
-   are repeated. Where a mask contradicts, it does not. */
+/* Whether an axis has a larger stride than another: 1 or 0; -1 if the strides do not tell (a stride is 0, as
+   after broadcasting). If the second input's strides say the opposite, the answer is 0. */
 static int is_slower(const py_call *self, size_t axis, size_t other) {
     const py_operand *const operands[] = {&self->job.inputs[PY_SOURCE], &self->job.inputs[PY_SECOND]};
     int slower = -1;
@@ -71,7 +71,7 @@ static int is_slower(const py_call *self, size_t axis, size_t other) {
     return slower;
 }
 
-/* The axes in the order in which NumPy goes over them, that which varies slowest first. */
+/* Sorts the axes as NumPy's iterator does: by stride, the largest first. */
 static void find_order(const py_call *self, size_t *order) {
     size_t fastest[GR_MAX_NDIM];
     const size_t ndim = self->job.inputs[PY_SOURCE].ndim;
@@ -91,8 +91,9 @@ static void find_order(const py_call *self, size_t *order) {
         order[i] = fastest[ndim - 1 - i];
 }
 
-/* The kept axes as results are to follow each other: those for the host as NumPy's, which keeps the order of
-   the elements, but for positions; others, and states, in C order. */
+/* Lists the kept axes in the memory order of the results. Results on the host have NumPy's order, which
+   follows the strides of the elements (except argmin, argmax). Results on a device and states have C
+   order. */
 static size_t order_kept(const py_call *self, size_t *kept) {
     const bool *reduced = self->reduction.layout.reduced;
     const size_t ndim = self->job.inputs[PY_SOURCE].ndim;
@@ -108,7 +109,7 @@ static size_t order_kept(const py_call *self, size_t *kept) {
     return count;
 }
 
-/* Strides of the result, whose kept axes follow each other so. */
+/* Sets the strides of the result, whose memory order is `kept`. */
 static void stride_results(py_call *self, const size_t *kept, size_t count) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     const size_t item_bytes = gr_dtypes[self->job.dtype].item_bytes,
@@ -129,14 +130,14 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 
 /* ---- the plan ---- */
 
-/* Whether its flat kernels run on the device; where only a plan is made there is none. */
+/* Whether the operator's flat kernels run on the device (true without a device: only a plan is made). */
 static bool has_flat(const py_call *self) {
     const gr_device *device = self->job.device;
     return !gr_ops[self->reduction.op].is_shared || device == NULL ||
            device->backend->info.caps.capability >= GR_HOPPER;
 }
 
-/* `kept`: the order of the kept axes, or NULL where they have it already. */
+/* `kept`: the order of the kept axes; NULL: they are in this order already. */
 static void fill_layout(py_call *self, const size_t *kept) {
     gr_layout *layout = &self->reduction.layout;
     const py_operand *source = &self->job.inputs[PY_SOURCE];
@@ -230,6 +231,6 @@ PyObject *py_call_run(py_call *self) {
     self->job.check_nonfinite =
         !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
                           op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
-    self->job.detached = self->progress != NULL; /* a callback may do anything, on other devices too */
+    self->job.detached = self->progress != NULL; /* the callback may use other devices */
     return py_job_run(&self->job, work, self);
 }

@@ -14,7 +14,7 @@
 #include "python/signature.h"
 #include "python/tables.h"
 
-enum { IMAGES, FILTERS }; /* the inputs of its job */
+enum { IMAGES, FILTERS }; /* indices of the job's inputs */
 enum { HEIGHT, WIDTH, SPATIAL_DIMS };
 enum { BEFORE, AFTER };
 
@@ -33,7 +33,7 @@ static void init(conv_call *self, py_state *state) {
 
 /* ---- shapes ---- */
 
-/* Where the axes of a layout stand. */
+/* Index of each axis in a layout. */
 typedef struct layout_axes {
     size_t batch, height, width, channel;
 } layout_axes;
@@ -43,7 +43,7 @@ static const layout_axes axes_of_layout[GR_CONV_LAYOUTS] = {
     [GR_CONV_NCHW] = {0, 2, 3, 1},
 };
 
-/* Elements from one to the next along an axis; 0 where there is no next. */
+/* Returns the stride of an axis in elements; 0 if its length is at most 1. */
 static int64_t stride_of(const py_operand *operand, size_t axis) {
     const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
     return operand->extent[axis] <= 1 ? 0 : operand->stride[axis] / item;
@@ -54,7 +54,7 @@ static gr_conv_strides conv_strides_of(const py_operand *operand, const layout_a
                              stride_of(operand, at->width), stride_of(operand, at->channel)};
 }
 
-/* Makes one picture a stack of one. */
+/* Adds a batch axis of length 1. */
 static void add_batch_axis(py_operand *operand) {
     memmove(operand->extent + 1, operand->extent, 3 * sizeof operand->extent[0]);
     memmove(operand->stride + 1, operand->stride, 3 * sizeof operand->stride[0]);
@@ -63,7 +63,7 @@ static void add_batch_axis(py_operand *operand) {
     operand->ndim = 4;
 }
 
-/* One axis of the pictures; false where there is no result, or there are too many. */
+/* Describes one spatial axis. False if the result is empty or its length overflows. */
 static bool describe_axis(const conv_call *self, int which, uint64_t size, uint64_t kernel,
                           gr_conv_axis *axis) {
     const long long stride = self->stride[which], dilation = self->dilation[which];
@@ -83,7 +83,7 @@ static bool describe_axis(const conv_call *self, int which, uint64_t size, uint6
     return true;
 }
 
-/* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
+/* Fills in the gr_conv and the shape of the result. Returns NULL, or the message of an error. */
 static const char *describe(conv_call *self) {
     py_job *job = &self->job;
     py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
@@ -120,7 +120,7 @@ static const char *describe(conv_call *self) {
     return py_job_set_c_strides(job) ? NULL : "x, w: the result would have too many elements";
 }
 
-/* What the plan has to know of addresses. */
+/* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(conv_call *self) {
     const py_job *job = &self->job;
     self->conv.x.aligned = job->inputs[IMAGES].source.origin % 16 == 0;
@@ -129,7 +129,7 @@ static void note_alignment(conv_call *self) {
     self->conv.needs_temporary_output = py_job_out_overlaps(job);
 }
 
-/* Whether there is a rung for elements of a dtype. */
+/* Whether any rung supports a dtype. */
 static bool has_rung(gr_dtype dtype) {
     bool found = false;
     for (size_t i = 0; i < gr_conv_variant_count; ++i)
@@ -144,9 +144,9 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_conv_run(device, &((conv_call *)arg)->conv, binding, interrupt, error);
 }
 
-/* ---- the public function ---- */
+/* ---- the fast path ---- */
 
-/* An int, or a pair of them; false where Python has to look at it. */
+/* Parses an int or a pair of ints from `min` to INT32_MAX; false: fall back to Python. */
 static bool parse_pair(PyObject *given, long long min, long long *out) {
     PyObject *each[SPATIAL_DIMS] = {given, given};
     if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == SPATIAL_DIMS) {
@@ -179,7 +179,7 @@ static bool parse_numbers(const py_arguments given, conv_call *self) {
     return true;
 }
 
-/* The text of a str; NULL where it is none, or no argument. */
+/* Returns the text of a str argument; NULL if it is absent or not a str. */
 static const char *text_of(PyObject *given) {
     Py_ssize_t length;
     return given != NULL && PyUnicode_CheckExact(given) ? py_utf8(given, &length) : NULL;
@@ -195,7 +195,7 @@ static bool find_layout(const char *name, gr_conv_layout *out) {
     return false;
 }
 
-/* Whether they are names that go together, and with the dtype. */
+/* Parses `precision=` and `variant=`; false if they do not fit each other or the dtype. */
 static bool parse_names(const py_arguments given, gr_conv *conv) {
     gr_error ignored;
     const bool has_precision = !py_is_none(given[PY_NAME_precision]);
@@ -210,13 +210,13 @@ static bool parse_names(const py_arguments given, gr_conv *conv) {
         !gr_conv_supports_dtype(conv->variant, conv->dtype))
         return false;
     if (conv->variant->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
-        return false; /* Python knows where else to look */
+        return false; /* Python searches for the library in more folders */
     if (!has_precision && conv->variant->precision != GR_PRECISION_ANY)
         conv->precision = conv->variant->precision;
     return gr_conv_supports_precision(conv->variant, conv->precision);
 }
 
-/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+/* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(const py_arguments given, conv_call *self) {
     static const py_name names[] = {PY_NAME_x, PY_NAME_w};
     py_job *job = &self->job;
@@ -263,14 +263,14 @@ static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t c
 PyObject *py_convolver(PyObject *module, PyObject *args) {
     static PyMethodDef definition = {
         "convolver", (PyCFunction)(void (*)(void))convolve, METH_FASTCALL | METH_KEYWORDS,
-        "conv2d of the same parameters, or NotImplemented where that takes Python."};
+        "Fast path of conv2d with these parameters; NotImplemented: fall back to Python."};
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
     return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
 }
 
-/* ---- what Python has made of the arguments ---- */
+/* ---- behind the Python fallback ---- */
 
 static int parse_layout(PyObject *given, gr_conv *conv) {
     const char *name = py_text_argument(given, "layout");
@@ -281,7 +281,7 @@ static int parse_layout(PyObject *given, gr_conv *conv) {
                : PY_RAISE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
 }
 
-/* Of (x, w, ...): arrays or views of one dtype. */
+/* Parses x and w: NumPy arrays or views of device memory, of one dtype. */
 static int parse_inputs(conv_call *self, PyObject *const *given) {
     static const char *const names[] = {"x", "w"};
     py_job *job = &self->job;
@@ -294,7 +294,7 @@ static int parse_inputs(conv_call *self, PyObject *const *given) {
     return wrong == NULL ? 0 : PY_RAISE(PyExc_ValueError, "%s", wrong);
 }
 
-/* The name of a rung or None, and that of a precision; None is that of the rung, or the first. */
+/* Parses the names of a rung (None: auto) and of a precision (None: the rung's, or IEEE). */
 static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
     gr_conv *conv = &self->conv;
     gr_error error;
@@ -322,7 +322,7 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
                : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
 }
 
-/* What both functions begin with: "OO(LL)(LLLL)(LL)LO". */
+/* The first arguments of py_conv2d and py_profile_conv, parsed by "OO(LL)(LLLL)(LL)LO". */
 #define ARGUMENTS(self, given, layout)                                                                       \
     &(given)[0], &(given)[1], &(self).stride[HEIGHT], &(self).stride[WIDTH],                                 \
         &(self).padding[HEIGHT][BEFORE], &(self).padding[HEIGHT][AFTER], &(self).padding[WIDTH][BEFORE],     \

@@ -14,7 +14,7 @@ static const char CAPSULE[] = "gpureduce.custom";
 
 enum { OUT_ALIGNMENT = 16 }; /* bytes: each of several outputs begins at a multiple of it */
 
-/* The capsule's context is the module, kept alive because it owns the device. */
+/* The capsule's context is the module, which it keeps alive because the module owns the device. */
 static void capsule_free(PyObject *capsule) {
     gr_custom *custom = PyCapsule_GetPointer(capsule, CAPSULE);
     PyObject *module = PyCapsule_GetContext(capsule);
@@ -119,8 +119,7 @@ static int parse_out(py_state *state, PyObject *out, custom_call *self) {
         self->out_dtype = operand.dtype;
     request->outs[number] = request->out_bytes;
     if (operand.owner != NULL) {
-        PyArrayObject *array =
-            (PyArrayObject *)out; /* what py_operand_from_object took, or would have copied */
+        PyArrayObject *array = (PyArrayObject *)out; /* PY_NATIVE never copies a contiguous array */
         good = good && PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISWRITEABLE(array);
         self->host_outs[number] = PyArray_DATA(array);
         py_operand_release(&operand);
@@ -155,13 +154,13 @@ static int parse_outs(py_state *state, PyObject *outs, custom_call *self) {
     return self->staging == NULL ? -1 : 0;
 }
 
-/* Gives each output of the host its results. */
+/* Copies the results from the staging memory to the outputs on the host. */
 static void scatter_outputs(const custom_call *self) {
     for (size_t i = 0; self->staging != NULL && i < self->outs; ++i)
         memcpy(self->host_outs[i], (const char *)self->staging + self->request.outs[i], self->out_bytes[i]);
 }
 
-/* The layout of the arrays themselves. */
+/* Describes the arrays by address and strides. */
 static void describe_arrays(const custom_call *self, gr_layout *layout) {
     layout->has_second = self->arrays == 2;
     layout->single_pass = self->request.count == 1 && (self->outs == 1 || self->staging != NULL);
@@ -170,7 +169,7 @@ static void describe_arrays(const custom_call *self, gr_layout *layout) {
     memcpy(layout->second_stride, self->operands[1].stride, sizeof layout->second_stride);
 }
 
-/* The layout of positions: numbers in C order in the place of addresses. */
+/* Describes positions: the plan's addresses are indices in C order, which the kernels convert to offsets. */
 static void describe_positions(gr_layout *layout) {
     int64_t stride = 1;
     for (size_t d = layout->ndim; d-- > 0;) {
@@ -181,7 +180,8 @@ static void describe_positions(gr_layout *layout) {
     layout->origin = 0;
 }
 
-/* From positions to one array's offsets: what a plan over all of its dimensions calls `along`. */
+/* Describes the map from a position to one array's offset: the dimensions `along` of a plan that reduces
+   all axes. */
 static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_error *error) {
     gr_general_plan plan;
     gr_layout layout = {.in_order = true};
@@ -245,7 +245,7 @@ static int parse_call(py_state *state, PyObject *const *args, custom_call *self)
     return -1;
 }
 
-/* Takes a kernel from those that there are, or notes that it is missing. */
+/* Finds a loaded kernel by its name, or appends the name to `missing`. */
 static int parse_kernel(PyObject *loaded, const char *name, size_t number, PyObject *missing,
                         custom_call *self) {
     PyObject *key = PyUnicode_FromString(name);
@@ -265,8 +265,7 @@ static int parse_kernel(PyObject *loaded, const char *name, size_t number, PyObj
     return failed;
 }
 
-/* Takes the kernels of the plan; returns a list of the names of those that are missing, NULL with an
-   exception set. */
+/* Finds the plan's kernels. Returns a list of the names of missing kernels, or NULL with an exception set. */
 static PyObject *parse_kernels(PyObject *loaded, custom_call *self) {
     const char *names[GR_GENERAL_PASSES];
     const size_t count = gr_custom_kernels(&self->request, names);

@@ -19,12 +19,15 @@ static gr_status query_event(const py_deferred_release *self, bool wait, bool *d
     return backend->streams->event_done(backend, self->event, wait, done, &ignored);
 }
 
-/* Where a device is lost, so is the work. A forked child cannot ask about that of its parent. */
+/* Work on a lost device counts as done. Events of the parent process cannot be queried in a forked child, so
+   that its entries never are. */
 static bool is_done(const py_deferred_release *self) {
     bool done = false;
     return self->process == gr_process() && (query_event(self, false, &done) != GR_OK || done);
 }
 
+/* Removes the entries of this process from the list, all or only those whose work is done, and returns
+   them. */
 static py_deferred_release *unlink_entries(py_state *state, bool all) {
     py_deferred_release *unlinked = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->array_type);
@@ -62,7 +65,8 @@ void py_deferred_release_wait(py_state *state) {
     release_all(all);
 }
 
-/* Marks the place in the stream; false where that is being captured, and its graph the caller's to feed. */
+/* Records an event in the stream. *recorded is false if the stream is being captured into a graph: then the
+   caller must keep the object alive for as long as the graph is launched. */
 static gr_status record_event(gr_device *device, gr_stream stream, gr_event *event, bool *recorded,
                               gr_error *error) {
     gr_backend *backend = device->backend;

@@ -15,8 +15,8 @@ typedef struct device_state_call {
     gr_states_left left;
 } device_state_call;
 
-/* (results, way, dtype, has, offsets of value, count, index, sum and squares, words of a result's sums, of a
-   sum and of a sum of squares) */
+/* Parses (results, operation, dtype, parts present, offsets of value, count, index, sum and squares, words of
+   a result's sums, of one sum and of a sum of squares); offsets in bytes. */
 static int parse_layout(PyObject *layout, device_state_call *self) {
     gr_state_params *p = &self->states.params;
     unsigned long long results, at[5];
@@ -33,7 +33,7 @@ static int parse_layout(PyObject *layout, device_state_call *self) {
     return 0;
 }
 
-/* The memory, which is the result. */
+/* Parses the memory of the states, which is also the result. */
 static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyObject *index, PyObject *stream,
                         device_state_call *self) {
     py_job *job = &self->job;
@@ -64,7 +64,7 @@ static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyOb
                : 0;
 }
 
-/* An array of words on the device, side by side. */
+/* Parses a contiguous array of 64-bit words on the device. */
 static int parse_words(device_state_call *self, PyObject *given, size_t number, uint64_t count) {
     py_operand *input = &self->job.inputs[number];
     if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "given", input) < 0)
@@ -77,7 +77,7 @@ static int parse_words(device_state_call *self, PyObject *given, size_t number, 
                : PY_RAISE(PyExc_ValueError, "given: expected as many integers of 64 bits on the device");
 }
 
-/* Positions in a part become those in the whole. */
+/* Parses the strides that map positions in a shard to positions in the whole array. */
 static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_params *p) {
     if (PyTuple_GET_SIZE(extents) != PyTuple_GET_SIZE(strides) || PyTuple_GET_SIZE(extents) > GR_STATE_NDIM)
         return PY_RAISE(PyExc_ValueError, "left: expected a stride for each of up to %d lengths",
@@ -94,8 +94,8 @@ static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_
     return 0;
 }
 
-/* (None, sums of integers or squares of another part; None or sums of their upper halves; whether they are
-   sums; how many elements each has, or -1; start, extents and strides of positions) */
+/* Parses (sums of integers, or squares of another part, or None; sums of the integers' upper halves or None;
+   whether the first are sums; elements per result, or -1; start, extents and strides of positions). */
 static int parse_left(PyObject *left, device_state_call *self) {
     gr_state_begin_params *p = &self->left.params;
     const gr_state_params *states = &self->states.params;

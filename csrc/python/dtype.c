@@ -6,7 +6,7 @@
 
 #include "python/errors.h"
 
-/* The one dtype that is not NumPy's own: its type number is given out when ml_dtypes is imported. */
+/* NumPy assigns this dtype's type number when ml_dtypes is imported. */
 #define BFLOAT16 "bfloat16"
 
 enum { NO_TYPE_NUMBER = -1 };
@@ -37,8 +37,7 @@ int py_dtypes_init(py_state *state) {
 PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype) {
     return state->type_numbers[dtype] != NO_TYPE_NUMBER
                ? PyArray_DescrFromType(state->type_numbers[dtype])
-               : descr_from_name(
-                     gr_dtypes[dtype].numpy_name); /* not understood until ml_dtypes is imported */
+               : descr_from_name(gr_dtypes[dtype].numpy_name); /* an error until ml_dtypes is imported */
 }
 
 static bool is_bfloat16(PyArrayObject *array) {
@@ -102,7 +101,7 @@ PyObject *py_all_finite(PyObject *module, PyObject *object) {
         return PyErr_Format(PyExc_TypeError, "array: expected a NumPy array in native byte order");
     if (py_find_dtype(state, (PyArrayObject *)object, GR_SCOPE_GENERAL, "array", &dtype) < 0)
         return NULL;
-    PyObject *flat = PyArray_Ravel((PyArrayObject *)object, NPY_KEEPORDER); /* in one piece: no copy */
+    PyObject *flat = PyArray_Ravel((PyArrayObject *)object, NPY_KEEPORDER); /* no copy if contiguous */
     if (flat == NULL)
         return NULL;
     PyArrayObject *array = (PyArrayObject *)flat;

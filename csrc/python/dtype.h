@@ -12,8 +12,8 @@ int py_dtypes_init(py_state *state);
 PyArray_Descr *py_descr(const py_state *state, gr_dtype dtype);
 
 /* Finds the core's dtype of an array, whatever its byte order, or of a dtype name. TypeError, which names
-   `argument`, if `scope` does not support the dtype: GR_SCOPE_LADDER has fewer dtypes than GR_SCOPE_GENERAL.
- */
+   `argument`, if `scope` does not support the dtype: GR_SCOPE_LADDER has fewer dtypes than
+   GR_SCOPE_GENERAL. */
 int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, const char *argument,
                   gr_dtype *out);
 int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out);

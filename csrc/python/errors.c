@@ -1,5 +1,5 @@
-/* Implements errors.h. The docstrings of the exception classes are here because the classes are created in C.
- */
+/* Implements errors.h. The docstrings of the exception classes are here because the classes are created in
+   C. */
 #include "python/errors.h"
 
 static const char DEVICE_ERROR[] =
@@ -39,6 +39,7 @@ int py_errors_init(PyObject *module, py_state *state) {
     return PyModule_AddObjectRef(module, "SimulationError", state->simulation_error);
 }
 
+/* Raises a MemoryError, or the subclass that state->memory_error returns. */
 static void raise_memory(const py_state *state, const char *message) {
     PyObject *class = state->memory_error != NULL ? PyObject_CallNoArgs(state->memory_error) : NULL;
     if (class == NULL)
@@ -47,7 +48,7 @@ static void raise_memory(const py_state *state, const char *message) {
     Py_XDECREF(class);
 }
 
-/* An OSError of the errno, of which Python makes the subclass: PermissionError, say. */
+/* Raises OSError(errno, message), which Python replaces by a subclass such as PermissionError. */
 static void raise_os_error(const gr_error *error) {
     PyObject *args = Py_BuildValue("(is)", error->number, error->message);
     if (args != NULL)

@@ -12,14 +12,14 @@
 #include "python/operands/operand.h"
 #include "python/tables.h"
 
-/* A sum by a rung. */
+/* The arguments of a rung. */
 typedef struct rung_call {
     const gr_exact_variant *variant;
     py_operand source;
     uint64_t count;
 } rung_call;
 
-/* Of (a, variant). */
+/* Parses (a, variant). */
 static int parse_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
     gr_error error;
     py_operand_init(&self->source);

@@ -4,7 +4,8 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
-/* Describes the rows of an array; -1 with an exception set where they cannot be states. */
+/* Reads the number and the size of states from an array's shape. -1 with an exception set if the dtype, the
+   shape or the order is wrong. */
 static int parse_rows(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
     if (PyArray_TYPE(array) != NPY_INT64 || PyArray_NDIM(array) != 2 || !PyArray_ISCARRAY_RO(array) ||
         PyArray_DIM(array, 1) < 3 || PyArray_DIM(array, 1) > GR_EXACT_WIDEST_WORDS)
@@ -14,7 +15,7 @@ static int parse_rows(PyArrayObject *array, const char *name, size_t *count, gr_
     return 0;
 }
 
-/* The same, of states. */
+/* parse_rows, and checks that the rows are normalised states. */
 static int parse_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
     if (parse_rows(array, name, count, size) < 0)
         return -1;

@@ -10,13 +10,13 @@
 #include "python/methods.h"
 #include "python/signature.h"
 
-enum { MAX_EXACT_MEAN_COUNT = 1 << 21 }; /* of 32 bits, whose sum a double holds */
+enum { MAX_EXACT_MEAN_COUNT = 1 << 21 }; /* integers of 32 bits whose sum a double represents exactly */
 
 static bool is_default(const py_signature *self, const PyObject *value) {
     return value == NULL || value == self->state->no_value;
 }
 
-/* Whether all options that need Python were left as they are. */
+/* Whether all options that only Python handles have their defaults. */
 static bool has_default_options(const py_signature *self, const py_arguments given) {
     PyObject *const variant = given[PY_NAME_variant];
     return py_is_none(given[PY_NAME_dtype]) && py_is_none(given[PY_NAME_block_size]) &&
@@ -26,7 +26,7 @@ static bool has_default_options(const py_signature *self, const py_arguments giv
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
 
-/* Marks the axis that an int names. */
+/* Marks an axis given as an int. False if it is not an int, out of range or marked already. */
 static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
     if (!PyLong_CheckExact(axis))
         return false;
@@ -55,7 +55,7 @@ static bool parse_axes(PyObject *axis, py_call *call) {
     return good;
 }
 
-/* Whether each result is of elements; of none there may be an error or a warning. */
+/* Whether every result has elements. A reduction of no elements may raise or warn. */
 static bool has_elements(const py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     for (size_t d = 0; d < source->ndim; ++d)
@@ -68,7 +68,7 @@ static bool is_real(gr_dtype dtype) {
     return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
 }
 
-/* Whether there are kernels, and a result of so many elements. */
+/* Whether the operator supports the dtype, and has a result for this number of elements. */
 static bool has_result(py_call *call) {
     gr_reduction *reduction = &call->reduction;
     reduction->dtype = call->job.inputs[PY_SOURCE].dtype;
@@ -86,8 +86,8 @@ static bool has_result(py_call *call) {
     }
 }
 
-/* Whether an exact result is wanted, and for this way: what the core does not make exact is Python's. So are
-   longer arrays of the host, which go to the device in pieces. */
+/* Parses `exact=`. False: fall back to Python, which computes what exact/ does not support, and uploads long
+   host arrays in chunks. */
 static bool parse_exact(const py_signature *self, PyObject *given, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     const gr_reduction *reduction = &call->reduction;
@@ -98,7 +98,7 @@ static bool parse_exact(const py_signature *self, PyObject *given, py_call *call
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
-    /* So few integers add up without a rounding, the last one of a mean, and without wrapping. */
+    /* Up to this count, sums of integers do not wrap, and a mean rounds only in its last division. */
     const uint64_t max_count = reduction->op == GR_OP_sum    ? INT32_MAX
                                : reduction->op == GR_OP_mean ? MAX_EXACT_MEAN_COUNT
                                                              : 0;
@@ -111,7 +111,9 @@ static bool is_pair(gr_op op) {
     return gr_ops[op].takes == GR_TAKES_PAIR;
 }
 
-/* The other vector of a dot product, as the first; or real vectors along an axis of two arrays alike. */
+/* Parses the second vector of a dot product: of the first one's dtype and shape, on the same device. With
+   `axis`, the two arrays hold real vectors along that axis. 1: parsed; 0: fall back to Python; -1 with an
+   exception set. */
 static int parse_other(const py_arguments given, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
@@ -129,7 +131,8 @@ static int parse_other(const py_arguments given, py_call *call) {
            memcmp(other->extent, source->extent, source->ndim * sizeof other->extent[0]) == 0;
 }
 
-/* A mask on the device, repeated over the elements. 1: taken, or none. */
+/* Parses `where=`: a boolean mask on the elements' device, which is broadcast to their shape. 1: parsed, or
+   no mask; 0: fall back to Python; -1 with an exception set. */
 static int parse_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
@@ -147,8 +150,8 @@ static int parse_mask(PyObject *where, py_call *call) {
            py_operand_broadcast(mask, call->job.inputs[PY_SOURCE].ndim, call->job.inputs[PY_SOURCE].extent);
 }
 
-/* What the kernels of variances get: see cuda_kernels/include/variance.cuh. Too few elements are left to
-   Python, who warns of them. */
+/* Packs ddof into the kernel parameter (variance.cuh). Returns false if count <= ddof: the Python fallback
+   emits the RuntimeWarning. */
 static bool parse_ddof(const py_signature *self, const py_arguments given, py_call *call) {
     PyObject *const ddof = given[PY_NAME_ddof], *const correction = given[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;
@@ -174,7 +177,7 @@ static bool parse_ddof(const py_signature *self, const py_arguments given, py_ca
     return true;
 }
 
-/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+/* 1: parsed and planned; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(const py_signature *self, const py_arguments given, py_call *call) {
     PyObject *const keepdims = given[PY_NAME_keepdims];
     call->keepdims = keepdims == Py_True;
@@ -199,7 +202,7 @@ static int parse_arguments(const py_signature *self, const py_arguments given, p
     const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
     if (!call->job.on_device &&
         ((warns && call->job.out != NULL) || ((warns || self->op == GR_OP_mean) && masked)))
-        return 0; /* there may be slices to warn of */
+        return 0; /* Python warns of slices without elements */
     if (parsed > 0)
         parsed = py_job_parse_stream(&call->job, given[PY_NAME_stream]);
     if (parsed <= 0 || py_call_plan(call) == 0)
@@ -207,10 +210,11 @@ static int parse_arguments(const py_signature *self, const py_arguments given, p
     if (!gr_op_in_order(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
         return -1;
     PyErr_Clear();
-    return 0; /* Python copies views with too many strides into C order */
+    return 0; /* the Python fallback copies a view with too many strides to C order */
 }
 
-/* Tells NumPy's floating-point state of a result, whose reference it takes. */
+/* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
+   reference to the result and returns it, or NULL with an exception set. */
 static PyObject *report_nonfinite(const py_call *call, const py_arguments given, PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
     PyObject *const axis = given[PY_NAME_axis];
@@ -244,7 +248,7 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
         const bool vectors = is_pair(self->op) && !py_is_none(given[PY_NAME_axis]);
         if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
-            /* Python does it again, and says what is to be said */
+            /* Python computes it again and emits the warnings */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else
             result = report_nonfinite(&call, given, result);
@@ -256,7 +260,7 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
 PyObject *py_reducer(PyObject *module, PyObject *args) {
     static PyMethodDef definition = {
         "reducer", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL | METH_KEYWORDS,
-        "The public function of the same parameters, or NotImplemented where that takes Python."};
+        "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
     PyObject *name, *positional, *named;
     gr_op op;
     unsigned long long parameter = 0;

@@ -63,7 +63,8 @@ static int parse_out(PyObject *out, py_call *self) {
     return 0;
 }
 
-/* Of the arguments of py_general all but the last two; without a device (NULL) only a plan is made. */
+/* Parses (a, op, axes, second, initial, out, device_kind, device_index) and makes the plan. Without a device
+   (device_kind is NULL) only the plan is used. */
 static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
     py_operand *source = &self->job.inputs[PY_SOURCE];
     if (py_find_op(args[1], &self->reduction.op) < 0 ||
@@ -94,7 +95,7 @@ static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
     return py_call_plan(self);
 }
 
-/* What kernels get in place of the number of elements. */
+/* Parses the operator parameter, which kernels get instead of the number of elements. */
 static int parse_parameter(PyObject *given, gr_reduction *reduction) {
     reduction->parameter = PyLong_AsUnsignedLongLong(given);
     return PyErr_Occurred() ? -1 : 0;
@@ -117,7 +118,7 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
     return result;
 }
 
-/* Parses an integer from 0 to `most`. */
+/* Parses an integer from 0 to `max`. */
 static int parse_number(PyObject *given, const char *name, uint32_t max, uint32_t *out) {
     const unsigned long number = PyLong_AsUnsignedLong(given);
     if (PyErr_Occurred())
@@ -127,7 +128,7 @@ static int parse_number(PyObject *given, const char *name, uint32_t max, uint32_
 }
 
 PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { MAX_BLOCKS = 65535 }; /* of a grid along y */
+    enum { MAX_BLOCKS = 65535 }; /* limit of gridDim.y */
     py_state *state = PyModule_GetState(module);
     if (count != 11)
         return PyErr_Format(PyExc_TypeError, "expected 11 arguments, got %zd", count);
@@ -166,7 +167,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
     return result;
 }
 
-/* Which of a kernel's ways of working a launch takes. */
+/* Returns the name of the branch of a kernel that a launch uses. */
 static const char *launch_mode(uint32_t flags) {
     return flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
 }
@@ -188,7 +189,7 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* The addresses of views that are all like the first, which `self` describes, or like the results. */
+/* Lists the addresses of views, which must have the dtype, the shape and the strides of `like`. */
 static int parse_addresses(py_state *state, PyObject *views, const char *name, const py_operand *like,
                            gr_devptr *out) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(views); ++i) {
@@ -207,7 +208,7 @@ static int parse_addresses(py_state *state, PyObject *views, const char *name, c
     return 0;
 }
 
-/* The program of a call that has results. */
+/* Makes the program of a planned call, which must have at least one result. */
 static void plan_call(const py_call *now, const gr_device_caps *caps, gr_program *program) {
     if (now->exact) {
         const gr_exact exact = py_call_exact(now);

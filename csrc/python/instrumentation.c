@@ -11,7 +11,7 @@
 #include "ptxsim/instrumentation/predication.h"
 #include "python/args.h"
 
-/* Python reads both as rows of 64-bit numbers. */
+/* Python reads counters and rounds as rows of 64-bit integers. */
 enum { COUNTER_FIELDS = 40, ROUND_FIELDS = 7 };
 _Static_assert(sizeof(ptx_counter) == COUNTER_FIELDS * sizeof(uint64_t), "fields of a counter");
 _Static_assert(sizeof(ptx_logged_access) == 32, "fields of an access, which Python reads");
@@ -26,7 +26,8 @@ static const char *file_name(const ptx_module *module, uint32_t index) {
     return "";
 }
 
-/* The places of one instruction, from the innermost inlined function outwards: (file, line) each. */
+/* Returns the source locations of an instruction, one (file, line) per inlined function, the innermost
+   first. */
 static PyObject *frames_of(const ptx_module *module, uint32_t location) {
     PyObject *list = PyList_New(0);
     for (uint32_t at = location; list != NULL && at != 0; at = module->locations[at - 1].caller) {
@@ -85,7 +86,7 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     return list;
 }
 
-/* (rounds, threads, bytes), or None. */
+/* Returns (rounds, threads, one state byte per round and thread), or None. */
 static PyObject *timeline_tuple(const ptx_counters *counters) {
     const ptx_timeline timeline = ptx_counters_timeline(counters);
     if (timeline.rounds == 0)
@@ -99,7 +100,7 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
     return Py_BuildValue("(nnN)", (Py_ssize_t)timeline.rounds, (Py_ssize_t)timeline.threads, bytes);
 }
 
-/* (bytes, how many more there were), or None. */
+/* Returns (the logged accesses as bytes, number of accesses beyond the log's capacity), or None. */
 static PyObject *access_log_tuple(const ptx_access_log *accesses) {
     if (accesses == NULL)
         return Py_NewRef(Py_None);
@@ -110,15 +111,15 @@ static PyObject *access_log_tuple(const ptx_access_log *accesses) {
                          (unsigned long long)lost);
 }
 
-/* What an instruction is written as, without its guard. */
+/* Returns the text of an instruction without its guard predicate. */
 static PyObject *statement_of(const ptx_kernel *kernel, size_t pc) {
     const ptx_source *source = &kernel->source[pc];
     const char *text = kernel->module->text + source->text_offset + source->column - 1;
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strcspn(text, ";"), "replace");
 }
 
-/* (steps, touches, what was written, how many more steps there were, the text of each instruction), or None.
- */
+/* Returns (steps, accesses, register writes as bytes, number of steps beyond the capacity, text of each
+   instruction), or None. */
 static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
     if (trace == NULL)
         return Py_NewRef(Py_None);

@@ -31,7 +31,7 @@ void py_job_release(py_job *self) {
 
 /* ---- arguments ---- */
 
-/* Which device `text` means, as the kind and index; false where it may mean none. */
+/* Parses the name of a device: "sim", "cuda" or "cuda:<up to two digits>". False: fall back to Python. */
 static bool parse_device_name(PyObject *text, gr_device_kind *kind, long *index) {
     Py_ssize_t length;
     const char *name = PyUnicode_CheckExact(text) ? py_utf8(text, &length) : NULL;
@@ -81,7 +81,7 @@ static bool matches_shape(const py_job *self, size_t ndim, const uint64_t *exten
     return ndim == self->ndim && memcmp(extent, self->extent, ndim * sizeof *extent) == 0;
 }
 
-/* An array of the host that can take the result as it is. */
+/* Parses `out=` on the host: a writeable NumPy array of the result's dtype and shape. */
 static bool parse_host_out(py_job *self) {
     PyArrayObject *array = (PyArrayObject *)self->out;
     uint64_t extent[GR_MAX_NDIM];
@@ -130,7 +130,7 @@ bool py_job_set_c_strides(py_job *self) {
     return true;
 }
 
-/* The addresses that an operand on a device touches: from *low to before *high. */
+/* Computes the range of addresses [*low, *high) of an operand in device memory. */
 static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
     *low = *high = operand->source.origin;
     for (size_t d = 0; d < operand->ndim; ++d) {
@@ -172,7 +172,7 @@ int py_job_parse_device_out(py_job *self, PyObject *out) {
     return 0;
 }
 
-/* The stream that the caller names, else that of the first array on a device. */
+/* Without `stream=`, the call uses the stream of the first array on a device. */
 int py_job_parse_stream(py_job *self, PyObject *given) {
     if (py_is_none(given)) {
         const py_operand *first = self->inputs[0].on_device ? &self->inputs[0] : &self->device_out;
@@ -190,8 +190,8 @@ int py_job_parse_stream(py_job *self, PyObject *given) {
 
 /* ---- the run ---- */
 
-/* Work in the stream of the call comes after what others have put into theirs, and what they put there next
-   comes after it. */
+/* Makes the call's stream wait for the streams of the operands or, with `after`, these streams wait for
+   the call's. */
 static gr_status order_streams(const py_job *self, bool after, gr_error *error) {
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i <= PY_JOB_INPUTS; ++i) {
@@ -237,7 +237,8 @@ static PyObject *new_results(const py_job *self) {
                : PyArray_NewFromDescr(&PyArray_Type, descr, (int)self->ndim, shape, stride, NULL, 0, NULL);
 }
 
-/* Where the result goes. An array that is made is *result, and that of a device *made, too. */
+/* Chooses or allocates the memory of the result. A new array is returned in *result; a new device array also
+ *in new_array, and it gets its memory in py_job_execute. */
 static int allocate_result(py_job *self, gr_scalar *scalar, gr_binding *binding, PyObject **result,
                            py_array **new_array) {
     if (self->on_device && self->out != NULL) {
@@ -267,7 +268,7 @@ static size_t count_results(const py_job *self) {
     return count;
 }
 
-/* Whether results are finite; of positions, whether there are such. */
+/* Whether all results on the host are finite or, if they are positions, found. */
 static bool all_valid(const py_job *self, const gr_binding *binding, size_t results) {
     if (!self->is_index)
         return gr_all_finite(self->dtype, binding->host_out, results);
@@ -277,7 +278,8 @@ static bool all_valid(const py_job *self, const gr_binding *binding, size_t resu
     return true;
 }
 
-/* Tells the library of a tensor given as `out` that it was written. PyTorch's autograd counts that. */
+/* Reports a tensor given as `out` as written to its library. PyTorch's autograd counts the writes of a
+   tensor. */
 static int mark_written(const py_job *self) {
     if (self->device_out.tensor.managed == NULL || self->state->mark_written == NULL)
         return 0;

@@ -61,15 +61,14 @@ static inline bool py_is_none(PyObject *given) {
 typedef gr_status (*py_job_work)(void *arg, gr_device *device, const gr_binding *binding,
                                  const gr_interrupt *interrupt, gr_error *error);
 
-/* Runs the work with the device attached, after earlier work in the inputs' streams and before later work in
-   them. `new_array`: a new device array that gets its memory here, or NULL. Call without the GIL, after
-   py_begin.
- */
+/* Runs the work with the device attached, after earlier work in the inputs' streams and before later work
+   in them. `new_array`: a new device array that gets its memory here, or NULL. Call without the GIL, after
+   py_begin. */
 gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *new_array, gr_binding *binding,
                          gr_error *error);
 
-/* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception set.
- */
+/* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception
+   set. */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct labels_call {
     gr_labels labels;
 } labels_call;
 
-/* The labels, and with them the shape of what is written. */
+/* Parses the labels and infers the shape of the result: offsets of the groups, then row numbers. */
 static int parse_labels(labels_call *self, PyObject *given, Py_ssize_t groups) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];

@@ -123,7 +123,7 @@ cleanup:
     return result;
 }
 
-/* The pairs of operator and dtype that a variant covers; NULL stands for the general kernels. */
+/* Returns the pairs of operator and dtype that a variant supports; NULL: the general kernels. */
 static PyObject *coverage(const gr_variant *variant) {
     PyObject *list = PyList_New(0);
     for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
@@ -160,8 +160,8 @@ PyObject *py_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(i
     return coverage(NULL);
 }
 
-/* (name, grid, span, cluster, shared, output) of each variant that launches kernels, as rungs.def has them.
- */
+/* Returns (name, grid, span, cluster, shared, output) from rungs.def for each variant that launches
+   kernels. */
 PyObject *py_ladder_launches(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     static const char *const grids[] = {"per_block", "fixed", "occupancy", "half", "none"};
     static const char *const shared[] = {"thread", "ring", "static"};

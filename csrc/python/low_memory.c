@@ -4,17 +4,18 @@
 #include "device/low_memory.h"
 #include "python/methods.h"
 
-static PyObject *release_caches; /* set when the package is imported, and called from any thread */
+static PyObject *release_caches; /* registered when the package is imported; called from any thread */
 
 static bool release(int index) {
-    /* Python ends a daemon thread that asks for the GIL then, and with it the stack on which others work. */
+    /* While Python finalises, it ends a daemon thread that acquires the GIL. Worker threads still use its
+       stack. */
     if (release_caches == NULL || Py_IsFinalizing())
         return false;
     const PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *answer = PyObject_CallFunction(release_caches, "i", index);
     const bool released = answer != NULL && PyObject_IsTrue(answer) > 0;
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
-        PyErr_SetInterrupt(); /* the call that allocates is asked for signals later */
+        PyErr_SetInterrupt(); /* the allocating call polls for signals later */
     PyErr_Clear();
     Py_XDECREF(answer);
     PyGILState_Release(gil);

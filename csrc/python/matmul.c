@@ -14,7 +14,7 @@
 #include "python/signature.h"
 #include "python/tables.h"
 
-enum { LEFT, RIGHT }; /* the inputs of its job */
+enum { LEFT, RIGHT }; /* indices of the job's inputs */
 
 typedef struct matmul_call {
     py_job job;
@@ -31,7 +31,8 @@ static void init(matmul_call *self, py_state *state) {
 
 /* ---- shapes ---- */
 
-/* Elements from one to the next along an axis that counts from the end; 0 where there is no next. */
+/* Returns the stride in elements of an axis counted from the end (1: the last); 0 if its length is at most
+   1. */
 static int64_t stride_from_end(const py_operand *operand, size_t from_end) {
     const size_t d = operand->ndim - from_end;
     const int64_t item = (int64_t)gr_dtypes[operand->dtype].item_bytes;
@@ -42,8 +43,8 @@ static size_t batch_ndim(const py_operand *operand) {
     return operand->ndim > 2 ? operand->ndim - 2 : 0;
 }
 
-/* Adds a dimension of the stack outside of those that are there, as part of the last one if both sides go on
-   evenly. False where there are too many. */
+/* Adds a batch dimension outside of the present ones. Merges it with the outermost one if the strides of both
+   operands allow that. False if the kernels have too few dimensions. */
 static bool add_batch_axis(gr_matmul *matmul, size_t *count, uint64_t length, int64_t stride_a,
                            int64_t stride_b) {
     const size_t last = *count - 1;
@@ -60,7 +61,7 @@ static bool add_batch_axis(gr_matmul *matmul, size_t *count, uint64_t length, in
     return true;
 }
 
-/* Shape of the result, and both sides as the ladder has them. NULL, or what is wrong. */
+/* Fills in the gr_matmul and the shape of the result. Returns NULL, or the message of an error. */
 static const char *describe(matmul_call *self) {
     const py_operand *a = &self->job.inputs[LEFT], *b = &self->job.inputs[RIGHT];
     gr_matmul *matmul = &self->matmul;
@@ -107,7 +108,7 @@ static bool is_floating(gr_dtype dtype) {
     return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
 }
 
-/* What the plan has to know of addresses. */
+/* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(matmul_call *self) {
     const py_job *job = &self->job;
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
@@ -123,9 +124,9 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_matmul_run(device, &((matmul_call *)arg)->matmul, binding, interrupt, error);
 }
 
-/* ---- the public function ---- */
+/* ---- the fast path ---- */
 
-/* Whether `name` is a precision that products of this dtype have. */
+/* Parses `precision=`. False if the dtype does not support it. */
 static bool parse_precision(PyObject *name, matmul_call *self) {
     if (py_is_none(name))
         return true;
@@ -135,8 +136,8 @@ static bool parse_precision(PyObject *name, matmul_call *self) {
            (self->matmul.precision == GR_PRECISION_IEEE || self->matmul.dtype == GR_DTYPE_f32);
 }
 
-/* Whether `name` is auto, or a rung for this dtype and precision; where that is not given, it is the rung's.
- */
+/* Parses `variant=`: "auto", or a rung that supports the dtype and the precision. Without `precision=`, the
+   rung's own precision is used. */
 static bool parse_variant(PyObject *name, bool has_precision, matmul_call *self) {
     gr_error ignored;
     Py_ssize_t length;
@@ -147,13 +148,13 @@ static bool parse_variant(PyObject *name, bool has_precision, matmul_call *self)
         !gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype))
         return false;
     if (self->matmul.variant->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
-        return false; /* Python knows where else to look */
+        return false; /* Python searches for the library in more folders */
     if (!has_precision)
         self->matmul.precision = self->matmul.variant->precision;
     return gr_matmul_supports_precision(self->matmul.variant, self->matmul.precision);
 }
 
-/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+/* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(const py_arguments given, matmul_call *self) {
     static const py_name names[] = {PY_NAME_a, PY_NAME_b};
     py_job *job = &self->job;
@@ -183,7 +184,8 @@ static int parse_arguments(const py_arguments given, matmul_call *self) {
     return py_job_parse_stream(job, given[PY_NAME_stream]);
 }
 
-/* Tells NumPy's floating-point state of a result, whose reference it takes. */
+/* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
+   reference to the result and returns it, or NULL with an exception set. */
 static PyObject *report_nonfinite(const matmul_call *self, const py_arguments given, PyObject *result) {
     const gr_device_info *info = &self->job.device->backend->info;
     PyObject *floating = PyImport_ImportModule("gpureduce._matmul.floating");
@@ -218,16 +220,17 @@ static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t c
 PyObject *py_multiplier(PyObject *module, PyObject *args) {
     static PyMethodDef definition = {
         "multiplier", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL | METH_KEYWORDS,
-        "matmul of the same parameters, or NotImplemented where that takes Python."};
+        "Fast path of matmul with these parameters; NotImplemented: fall back to Python."};
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
     return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
 }
 
-/* ---- what Python has made of the arguments ---- */
+/* ---- behind the Python fallback ---- */
 
-/* Of (a, b, variant): arrays or views of one dtype, and the name of a rung or None. */
+/* Parses (a, b, variant): NumPy arrays or views of device memory, of one dtype, and the name of a rung or
+   None. */
 static int parse_product(py_state *state, PyObject *const *args, matmul_call *self) {
     static const char *const names[] = {"a", "b"};
     py_job *job = &self->job;
@@ -258,7 +261,7 @@ static int parse_product(py_state *state, PyObject *const *args, matmul_call *se
                           gr_dtypes[self->matmul.dtype].numpy_name);
 }
 
-/* The precision of the default; None is that of the rung, or the first. */
+/* Parses the name of a precision; None: the rung's, or IEEE. */
 static int parse_named_precision(PyObject *name, matmul_call *self) {
     if (self->matmul.variant != NULL)
         self->matmul.precision = self->matmul.variant->precision;

@@ -62,7 +62,8 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
         (given != NULL && py_stream_argument(state, given, &stream) < 0) ||
         py_parse_device(state, kind, index, &device) < 0)
         return NULL;
-    /* After the device: while that was looked for, others may have had their way with the array. */
+    /* Checked after the device was opened without the GIL: meanwhile another thread may have changed the
+       array. */
     if (!PyArray_IS_C_CONTIGUOUS(array) || (!to_device && !PyArray_ISWRITEABLE(array)))
         return PyErr_Format(PyExc_ValueError, "expected a contiguous array, and a writable one to read into");
     gr_backend *backend = device->backend;
@@ -100,7 +101,7 @@ PyObject *py_stream_handle(PyObject *module, PyObject *given) {
                : PyLong_FromUnsignedLongLong(stream == 0 ? GR_LEGACY_HANDLE : stream);
 }
 
-/* -1 with an exception set. */
+/* Parses a stream and its device. -1 with an exception set. */
 static int parse_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *given, gr_device **device,
                         gr_stream *stream) {
     return py_stream_argument(state, given, stream) < 0 ? -1 : py_parse_device(state, kind, index, device);
@@ -151,7 +152,7 @@ PyObject *py_stream_captured(PyObject *module, PyObject *args) {
     return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);
 }
 
-/* Without that device the function is called all the same: who uses the device next says what is wrong. */
+/* Calls the function even if the device cannot be opened: the next use of the device raises the error. */
 PyObject *py_call_on(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     long index;

@@ -5,10 +5,10 @@
 
 #include "python/state.h"
 
-/* The rungs of the ladder of reductions, and what runs one of them. */
+/* Runs and times one rung of the reduction ladder. */
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count);
-/* Lists of records of rungs, a ladder each. */
+/* Return a list of one tuple per rung of a ladder (py_rung_record). */
 PyObject *py_ladder_records(void);
 PyObject *py_matmul_records(void);
 PyObject *py_conv_records(void);
@@ -16,22 +16,22 @@ PyObject *py_exact_records(void);
 PyObject *py_ladder_launches(PyObject *module, PyObject *ignored);
 PyObject *py_general_coverage(PyObject *module, PyObject *ignored);
 
-/* Reductions of any layout: functions that take the arguments of the public ones, with as little as possible
-   before the launch, and one for what Python has made of such arguments. */
+/* Reductions over any axes: py_reducer makes fast-path functions that parse the public arguments in C;
+   py_general is called behind the Python fallback. */
 PyObject *py_reducer(PyObject *module, PyObject *args);
 PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact(PyObject *module, PyObject *const *args, Py_ssize_t count);
-/* The states of exact sums: of elements, merged, and rounded. */
+/* States of exact sums: computed from elements, merged and rounded. */
 PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_exact_merge(PyObject *module, PyObject *args);
 PyObject *py_exact_round(PyObject *module, PyObject *args);
 PyObject *py_exact_carry(PyObject *module, PyObject *args);
 PyObject *py_exact_sharded(PyObject *module, PyObject *args);
-/* Of whole arrays on several devices, launched at once: those, and results of other operators. */
+/* Reductions of sharded arrays: states of exact sums, and results of other operators. */
 PyObject *py_sharded_states(PyObject *module, PyObject *args);
 PyObject *py_sharded_values(PyObject *module, PyObject *args);
 PyObject *py_exact_rung(PyObject *module, PyObject *args);
-/* States of any operator that stay on a device. */
+/* States of any operator in device memory. */
 PyObject *py_state_begin(PyObject *module, PyObject *args);
 PyObject *py_state_merge(PyObject *module, PyObject *args);
 PyObject *py_profile_exact(PyObject *module, PyObject *args);
@@ -40,54 +40,57 @@ PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
 PyObject *py_time_general(PyObject *module, PyObject *args);
 
-/* Running sums and products along an axis; out, which is a view or None, is returned. */
+/* Prefix sums and products along an axis; returns `out` if it is a view, not None. */
 PyObject *py_scan(PyObject *module, PyObject *args);
 PyObject *py_profile_scan(PyObject *module, PyObject *args);
 
-/* Reductions of segments along an axis, likewise. */
+/* Segmented reductions along an axis, and the order of labels. */
 PyObject *py_segments(PyObject *module, PyObject *args);
 PyObject *py_profile_segments(PyObject *module, PyObject *args);
 PyObject *py_segment_coverage(PyObject *module, PyObject *ignored);
 PyObject *py_label_order(PyObject *module, PyObject *args);
 PyObject *py_profile_label_order(PyObject *module, PyObject *args);
 
-/* Order statistics of lines: elements of given ranks, the first ones, and how many are no NaN. */
+/* Order statistics along the last axis: elements of given ranks, the k first, and the number of elements that
+   are not NaN. */
 PyObject *py_order_select(PyObject *module, PyObject *args);
 PyObject *py_order_firsts(PyObject *module, PyObject *args);
 PyObject *py_order_valids(PyObject *module, PyObject *args);
 PyObject *py_profile_order(PyObject *module, PyObject *args);
 PyObject *py_profile_firsts(PyObject *module, PyObject *args);
 
-/* Products of matrices, as py_reducer and py_general; out, which is a view or None, is returned. */
+/* Matrix multiplication: py_multiplier makes the fast path, py_matmul is called behind the Python
+   fallback. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);
 PyObject *py_profile_matmul(PyObject *module, PyObject *args);
 PyObject *py_cublas_problem(PyObject *module, PyObject *ignored);
 
-/* Convolutions, likewise. */
+/* Convolution: py_convolver makes the fast path, py_conv2d is called behind the Python fallback. */
 PyObject *py_convolver(PyObject *module, PyObject *args);
 PyObject *py_conv2d(PyObject *module, PyObject *args);
 PyObject *py_profile_conv(PyObject *module, PyObject *args);
 PyObject *py_cudnn_problem(PyObject *module, PyObject *ignored);
 
-/* Reductions that were compiled while the program runs: a capsule that unloads the kernels at its end, and
-   runs of it. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and
-   of the dtypes that the kernels were compiled for; `by_position` is as in custom/params.h, `packed` as in
-   general/layout.h, `out` a view or a C-contiguous array. */
+/* ReductionKernel: py_custom_load returns a capsule, which unloads the kernels when it is collected;
+   py_custom_run runs them. Inputs are arrays or views of one shape, and bytes for the value of a scalar, in
+   the order and of the dtypes for which the kernels were compiled. `by_position` is as in custom/params.h,
+   `packed` as in general/layout.h; each output is a view or a C-contiguous array. */
 PyObject *py_custom_load(PyObject *module, PyObject *args);
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count);
 struct gr_custom *py_custom_from_capsule(PyObject *kernels); /* NULL with an exception set */
 
-/* A user's kernel as a rung, on a device for which it was loaded; `data` and `out` are arrays of the host. */
+/* Runs and times a user's kernel as a rung, on the device for which it was loaded; `data` and `out` are
+   NumPy arrays. */
 PyObject *py_user_rung_run(PyObject *module, PyObject *args);
 PyObject *py_user_rung_time(PyObject *module, PyObject *args);
 
-/* Runs on the simulator with observers. */
+/* Runs on the simulator with instrumentation. */
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_simulate(PyObject *module, PyObject *args);
 PyObject *py_kernel_params(PyObject *module, PyObject *args);
 
-/* Arrays, memory and streams of a device. */
+/* Device arrays, device memory and streams. */
 PyObject *py_array_class(PyObject *module, PyObject *class);
 PyObject *py_on_low_memory(PyObject *module, PyObject *args);
 PyObject *py_on_written(PyObject *module, PyObject *function);
@@ -97,7 +100,7 @@ PyObject *py_convert(PyObject *module, PyObject *args);
 PyObject *py_stream_handle(PyObject *module, PyObject *stream);
 PyObject *py_stream_order(PyObject *module, PyObject *args);
 PyObject *py_hold_until_done(PyObject *module, PyObject *args);
-/* Waits for what is held so, and lets it go. */
+/* Waits for the work behind all deferred releases of this process, and releases the objects. */
 void py_deferred_release_wait(py_state *state);
 PyObject *py_device_alloc(PyObject *module, PyObject *args);
 PyObject *py_device_free(PyObject *module, PyObject *args);
@@ -110,32 +113,32 @@ PyObject *py_pointer_device(PyObject *module, PyObject *pointer);
 
 /* Exchange of arrays with other libraries.
 
-   py_dlpack_import consumes a capsule named "dltensor" or "dltensor_versioned" and renames it "used_...". It
-   returns (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner): the
-   elements are valid for as long as `owner` lives, whose end calls the producer's deleter. Shape and strides
-   are handed over as the producer wrote them, except that an axis of at most one element has stride 0; the
-   caller judges them. On an error the capsule is left to its producer: TypeError for something that is no
-   such capsule or an element type without a NumPy name, BufferError for a capsule that was consumed, another
-   major version or a broken structure.
+   py_dlpack_import consumes a capsule named "dltensor" or "dltensor_versioned" and renames it "used_...".
+   It returns (pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner):
+   the elements are valid while `owner` is alive, and the producer's deleter is called when `owner` is
+   collected. Shape and strides are returned unchecked; an axis of at most one element has stride 0. After an
+   error the capsule still owns the tensor: TypeError if the object is not such a capsule or the element type
+   has no NumPy name, BufferError if the capsule was consumed before, has another major version or an invalid
+   structure.
 
-   py_dlpack_exchange gives such a tuple and a stream, nothing of which was waited for; None where
-   py_tensor_from_object gives 0.
+   py_dlpack_exchange returns such a tuple and the producer's stream, for which the caller has to wait; None
+   if py_tensor_from_object returns 0.
 
-   py_dlpack_export makes a capsule of C-ordered elements which holds `owner` until its consumer is done.
-   `versioned` chooses the structure; `copied`, which only that one can say, that nobody else sees the
-   elements. */
+   py_dlpack_export returns a capsule that keeps `owner` alive until the consumer calls the deleter.
+   `versioned` selects the structure; `copied` sets the flag of the versioned structure which says that the
+   elements are a copy. */
 PyObject *py_dlpack_import(PyObject *module, PyObject *capsule);
 PyObject *py_dlpack_exchange(PyObject *module, PyObject *object);
 PyObject *py_dlpack_export(PyObject *module, PyObject *args);
 
-/* How many reductions the calling thread has had done. */
+/* Returns the number of successful runs of the calling thread. */
 PyObject *py_runs(PyObject *module, PyObject *ignored);
 
-/* Whether an array holds no infinity and no NaN. */
+/* Whether an array has no infinity and no NaN. */
 PyObject *py_all_finite(PyObject *module, PyObject *array);
 
-/* A tuple of the rows of dtypes.def: (name, NumPy's name, bytes of an element, kind, NumPy's names of the
-   dtypes of sum and mean, scope, DLPack's type code and bits). */
+/* Returns the rows of dtypes.def: (name, NumPy's name, bytes per element, kind, NumPy's names of the dtypes
+   of sum and mean, scope, DLPack's type code and bits). */
 PyObject *py_dtypes(PyObject *module, PyObject *ignored);
 
 #endif

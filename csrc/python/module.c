@@ -30,7 +30,7 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     Py_BEGIN_ALLOW_THREADS;
     status = gr_backend_cuda_count(&cuda_count, &error);
     Py_END_ALLOW_THREADS;
-    if (status == GR_ERR_SYSTEM) /* whether there is a device is not known */
+    if (status == GR_ERR_SYSTEM) /* unknown whether a CUDA device exists */
         return py_raise(state, &error);
     if (status != GR_OK)
         cuda_count = 0;
@@ -49,7 +49,7 @@ static PyObject *core_devices(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     return list;
 }
 
-/* None when there is a CUDA device, else why there is none. */
+/* Returns None if a CUDA device exists, else the reason why not. */
 static PyObject *core_cuda_problem(PyObject *module, PyObject *Py_UNUSED(ignored)) {
     gr_error error;
     gr_status status;
@@ -57,12 +57,13 @@ static PyObject *core_cuda_problem(PyObject *module, PyObject *Py_UNUSED(ignored
     Py_BEGIN_ALLOW_THREADS;
     status = gr_backend_cuda_count(&count, &error);
     Py_END_ALLOW_THREADS;
-    if (status == GR_ERR_SYSTEM) /* whether there is a device is not known */
+    if (status == GR_ERR_SYSTEM) /* unknown whether a CUDA device exists */
         return py_raise(state_of(module), &error);
     return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
 }
 
-/* The registry needs the folder of the compiled kernels, which only the Python package knows. */
+/* Opens the device registry with the folder of the compiled kernels, which the package passes when it is
+   imported. */
 static PyObject *core_open_registry(PyObject *module, PyObject *folder) {
     py_state *state = state_of(module);
     PyObject *bytes = NULL;
@@ -105,8 +106,9 @@ static PyObject *core_free_memory(PyObject *module, PyObject *Py_UNUSED(ignored)
     Py_RETURN_NONE;
 }
 
-/* Two threads may fork at once: the one that waits here must not keep the other from going on in Python. The
-   same is true of every lock of the core, none of which is waited for with the GIL. */
+/* Locks or unlocks the registry around a fork. Releases the GIL first: two threads may fork at the same
+   time, and the waiting one must not block the other in Python. No lock of the core is acquired with the
+   GIL held. */
 static PyObject *core_hold(PyObject *module, PyObject *parsed) {
     py_state *state = state_of(module);
     const int truth = PyObject_IsTrue(parsed);
@@ -137,37 +139,36 @@ static PyMethodDef methods[] = {
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
     {"time", (PyCFunction)(void (*)(void))py_time, METH_FASTCALL,
      "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
-     " -> (first pass, all passes), microseconds a repeat"},
+     " -> (first pass, all passes), microseconds per repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
      "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream[, "
      "parameter]]) -> array, or out"},
     {"exact", (PyCFunction)(void (*)(void))py_exact, METH_FASTCALL,
      "exact(source, op, axes, second, initial, out, device_kind, device_index, stream, fold, blocks) -> as "
-     "general, rounded once; of fold and blocks 0 is what is best"},
+     "general, rounded once; fold and blocks: 0 lets the planner choose"},
     {"exact_states", (PyCFunction)(void (*)(void))py_exact_states, METH_FASTCALL,
      "exact_states(source, op, axes, second, device_kind, device_index, stream[, out]) -> (results, parts, "
-     "words) of int64; second may be True: source itself; in out, which is on the device, they are as "
-     "state_begin takes them"},
+     "words) of int64; second may be True: source itself; out: device memory, in which the states are not "
+     "normalised, as state_begin reads them"},
     {"exact_merge", py_exact_merge, METH_VARARGS,
      "exact_merge(states, others): adds others, (any, words) of int64, to states in place"},
     {"exact_round", py_exact_round, METH_VARARGS,
-     "exact_round(states, divisors, below, precision, exponent_bits) -> the bits of each, in uint64"},
+     "exact_round(states, divisors, below, precision, exponent_bits) -> the bits of each number, as uint64"},
     {"exact_carry", py_exact_carry, METH_VARARGS,
-     "exact_carry(states) -> makes states of those that were on a device, in place; whether all fit"},
+     "exact_carry(states) -> normalises states that were computed on a device, in place; whether all are "
+     "valid"},
     {"exact_sharded", py_exact_sharded, METH_VARARGS,
-     "exact_sharded(arrays, others, mean) -> the exact sum, or mean, of all elements of arrays on devices, "
-     "of "
-     "their products with others unless that is None; NotImplemented where Python has to see to them"},
+     "exact_sharded(arrays, others, mean) -> the exact sum or mean of all elements of device arrays, or of "
+     "their products with others (None: no products); NotImplemented: fall back to Python"},
     {"sharded_states", py_sharded_states, METH_VARARGS,
-     "sharded_states(arrays, others, ops) -> (dtype, states of each operator, of all elements), as "
-     "exact_sharded; dot without others is of squares"},
+     "sharded_states(arrays, others, ops) -> (dtype, merged states per operator), as exact_sharded; dot "
+     "without others is the sum of squares"},
     {"sharded_values", py_sharded_values, METH_VARARGS,
-     "sharded_values(arrays, ops) -> (dtype, for each operator the results of all arrays), likewise; a sum "
-     "is "
-     "of integers that cannot wrap"},
+     "sharded_values(arrays, ops) -> (dtype, one result per array, per operator), or NotImplemented; sums "
+     "only of integers that cannot wrap"},
     {"state_begin", py_state_begin, METH_VARARGS,
-     "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of what "
-     "reductions have left there and in `left`; see csrc/python/device_state.c"},
+     "state_begin(memory, layout, left, device_kind, device_index, stream): makes states, in place, of the "
+     "results that reductions wrote there and of `left`; see csrc/python/device_state.c"},
     {"state_merge", py_state_merge, METH_VARARGS,
      "state_merge(memory, others, layout, device_kind, device_index, stream): merges others into states on "
      "the device, in place"},
@@ -176,10 +177,9 @@ static PyMethodDef methods[] = {
     {"profile_exact", py_profile_exact, METH_VARARGS,
      "profile_exact(a, variant, races, timeline_block, watched), as profile"},
     {"reducer", py_reducer, METH_VARARGS,
-     "reducer(op, positional parameters, others, parameter, exact) -> the function of these, which returns "
-     "NotImplemented "
-     "where "
-     "Python has to see to the arguments first"},
+     "reducer(op, positional parameters, keyword parameters, parameter, exact) -> the fast path of the "
+     "public "
+     "function, which returns NotImplemented to fall back to Python"},
     {"scan", py_scan, METH_VARARGS,
      "scan(a, product, axis, initial, out, device_kind, device_index, stream) -> array, or out"},
     {"profile_scan", py_profile_scan, METH_VARARGS,
@@ -188,7 +188,7 @@ static PyMethodDef methods[] = {
      "segments(a, op, axis, offsets and an order, its length, nothing, out, device_kind, device_index, "
      "stream, ddof) -> array, or out"},
     {"segment_coverage", py_segment_coverage, METH_NOARGS,
-     "segment_coverage() -> the pairs of operator and dtype that segments takes"},
+     "segment_coverage() -> the pairs of operator and dtype that segments supports"},
     {"label_order", py_label_order, METH_VARARGS,
      "label_order(labels, groups, out, device_kind, device_index, stream) -> offsets and an order, or out"},
     {"profile_label_order", py_profile_label_order, METH_VARARGS,
@@ -199,22 +199,22 @@ static PyMethodDef methods[] = {
      "order_select(a, ranks, nans, None or (mean, dtype, lower, upper, weight, rest), (out, device_kind, "
      "device_index, stream)) -> array, or out"},
     {"order_firsts", py_order_firsts, METH_VARARGS,
-     "order_firsts(a, k, largest, sorted, indices, (out, device_kind, device_index, stream)), likewise"},
+     "order_firsts(a, k, largest, sorted, indices, (out, device_kind, device_index, stream)) -> array, or "
+     "out"},
     {"order_valids", py_order_valids, METH_VARARGS,
-     "order_valids(a, (out, device_kind, device_index, stream)), likewise"},
+     "order_valids(a, (out, device_kind, device_index, stream)) -> array, or out"},
     {"profile_order", py_profile_order, METH_VARARGS, "profile_order(a, ranks, nans), as profile_scan"},
     {"profile_firsts", py_profile_firsts, METH_VARARGS,
-     "profile_firsts(a, k, largest, sorted, room for indices), as profile_scan"},
+     "profile_firsts(a, k, largest, sorted, array for indices), as profile_scan"},
     {"multiplier", py_multiplier, METH_VARARGS,
-     "multiplier(positional parameters, others) -> matmul of these, which returns NotImplemented where "
-     "Python "
-     "has to see to the arguments first"},
+     "multiplier(positional parameters, keyword parameters) -> the fast path of matmul, which returns "
+     "NotImplemented to fall back to Python"},
     {"matmul", py_matmul, METH_VARARGS,
      "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
     {"profile_matmul", py_profile_matmul, METH_VARARGS,
      "profile_matmul(a, b, variant, races, timeline_block, watched), as profile"},
     {"convolver", py_convolver, METH_VARARGS,
-     "convolver(positional parameters, others) -> conv2d of these, as multiplier"},
+     "convolver(positional parameters, keyword parameters) -> the fast path of conv2d, as multiplier"},
     {"conv2d", py_conv2d, METH_VARARGS,
      "conv2d(x, w, strides, paddings, dilations, groups, layout, variant, precision, out, device_kind, "
      "device_index[, stream]) -> array, or out"},
@@ -222,20 +222,20 @@ static PyMethodDef methods[] = {
      "profile_conv(x, w, strides, paddings, dilations, groups, layout, variant, races, timeline_block, "
      "watched), as profile"},
     {"default_device", py_default_device, METH_VARARGS,
-     "default_device(device_kind, device_index): where calls without device= go that name no other place"},
-    {"runs", py_runs, METH_NOARGS, "runs() -> how many reductions this thread has had the core do"},
+     "default_device(device_kind, device_index): sets the device of calls on host arrays without device="},
+    {"runs", py_runs, METH_NOARGS, "runs() -> number of successful runs of the calling thread"},
     {"free_memory", core_free_memory, METH_NOARGS,
-     "free_memory(): releases the buffers that devices keep from call to call"},
+     "free_memory(): frees the device memory that is cached between calls"},
     {"hold", core_hold, METH_O,
-     "hold(taken): takes all locks, or gives them back, so that a fork finds none in another thread's hands"},
+     "hold(locked): locks or unlocks all locks of the core around a fork, so that no other thread holds one"},
     {"plan_general", py_plan_general, METH_VARARGS,
-     "plan_general(source, op, axes, second) -> (kernel, its way, blocks along x, along y) of each launch"},
+     "plan_general(source, op, axes, second) -> (kernel, mode, blocks along x, along y) per launch"},
     {"flat_shapes", py_flat_shapes, METH_NOARGS,
-     "flat_shapes() -> up to how many bytes, kernel, threads, most blocks, early, for each way of launching"},
+     "flat_shapes() -> (largest size in bytes, kernel, threads, maximum of blocks, early trigger) per launch "
+     "shape"},
     {"time_general", py_time_general, METH_VARARGS,
      "time_general(sources, op, axes, outs, device_kind, device_index, rounds, repeats, seconds, shape, "
-     "exact) "
-     "-> microseconds a repeat"},
+     "exact) -> microseconds per repeat"},
     {"custom_load", py_custom_load, METH_VARARGS,
      "custom_load(name, PTX, device_kind, device_index) -> the kernels of a custom reduction, for "
      "custom_run"},
@@ -243,37 +243,35 @@ static PyMethodDef methods[] = {
      "own_run((kernels, entry, data, passes, block, shared_bytes, count_bytes), out)"},
     {"own_time", py_user_rung_time, METH_VARARGS,
      "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
-     "-> microseconds of the first pass and of all, a figure a repeat each"},
+     "-> (first pass, all passes), microseconds per repeat"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
-     "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream]) -> the names of "
-     "kernels that it takes and that `kernels`, of loaded ones by name, lacks; where none is, it has run"},
+     "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream]) -> names of the "
+     "needed kernels that `kernels`, a dict of loaded kernels by name, lacks; if none, it has run"},
     {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
      " watched)"
-     " -> (result, launches, None) or (None, launches, why the simulator stopped)"},
+     " -> (result, launches, None) or (None, launches, reason why the simulator stopped)"},
     {"simulate", py_simulate, METH_VARARGS,
      "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
-     "shared_bytes,"
-     " races, timeline_block, watched[, most steps]) -> as profile; arrays are copied to the simulator and "
-     "back"},
+     "shared_bytes, races, timeline_block, watched[, maximum of steps]) -> as profile; arrays are copied to "
+     "the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"on_low_memory", py_on_low_memory, METH_VARARGS,
-     "on_low_memory(release_caches, error_class): what is called when memory of a device runs out"},
+     "on_low_memory(release_caches, error_class): functions to call when device memory runs out"},
     {"on_written", py_on_written, METH_O,
-     "on_written(function): what is called with a tensor given as out= that a call has written"},
+     "on_written(function): function to call with another library's tensor after it was written as out="},
     {"array_class", py_array_class, METH_O,
-     "array_class(class): that of results on devices, which has no attributes beside those of Array"},
+     "array_class(class): registers the class of results on devices, a subclass of Array without attributes"},
     {"array_empty", py_array_empty, METH_VARARGS,
      "array_empty(shape, dtype name, device_kind, device_index[, stream]) -> array whose elements are not "
      "set"},
     {"array_view", py_array_view, METH_VARARGS,
-     "array_view(array, shape, strides, offset) -> view of its elements, from `offset` bytes behind its "
-     "first"},
+     "array_view(array, shape, strides, offset) -> view that begins `offset` bytes after the array's first "
+     "element"},
     {"convert", py_convert, METH_VARARGS,
      "convert(a, dtype name, out or None, device_kind, device_index, stream) -> the elements in that dtype, "
-     "in C "
-     "order"},
+     "in C order"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},
@@ -281,15 +279,13 @@ static PyMethodDef methods[] = {
      "device_write(device_kind, device_index, address, array)"},
     {"device_read", py_device_read, METH_VARARGS, "device_read(device_kind, device_index, address, array)"},
     {"stream_handle", py_stream_handle, METH_O,
-     "stream_handle(stream) -> the handle of a stream, which may come as an object that has one"},
+     "stream_handle(stream) -> the handle of a stream given as a handle or as an object that has one"},
     {"stream_order", py_stream_order, METH_VARARGS,
-     "stream_order(device_kind, device_index, before, after): what comes next in one stream waits for what "
-     "is "
-     "in another; the host does not"},
+     "stream_order(device_kind, device_index, before, after): later work in the stream `after` waits for "
+     "earlier work in `before`, on the device"},
     {"hold_until_done", py_hold_until_done, METH_VARARGS,
-     "hold_until_done(device_kind, device_index, stream, object): keeps it alive while what is in the stream "
-     "by "
-     "now is not done, if that is not being captured"},
+     "hold_until_done(device_kind, device_index, stream, object): keeps the object alive until the present "
+     "work in the stream is done; does nothing if the stream is being captured"},
     {"stream_wait", py_stream_wait, METH_VARARGS,
      "stream_wait(device_kind, device_index, stream): returns when the work in the stream is done"},
     {"stream_captured", py_stream_captured, METH_VARARGS,
@@ -298,33 +294,33 @@ static PyMethodDef methods[] = {
      "call_on(index, function) -> function(), called while that CUDA device is the current one"},
     {"all_finite", py_all_finite, METH_O, "all_finite(array) -> whether it has no infinity and no NaN"},
     {"pointer_device", py_pointer_device, METH_O,
-     "pointer_device(address) -> number of the CUDA device it lies on"},
+     "pointer_device(address) -> index of the CUDA device of this memory"},
     {"dlpack_import", py_dlpack_import, METH_O, "dlpack_import(capsule) -> its parts and an owner"},
     {"dlpack_exchange", py_dlpack_exchange, METH_O,
-     "dlpack_exchange(array) -> (its parts and an owner, stream to wait for), or None: ask its __dlpack__"},
+     "dlpack_exchange(array) -> (its parts and an owner, stream to wait for), or None: call its __dlpack__"},
     {"dlpack_export", py_dlpack_export, METH_VARARGS,
      "dlpack_export(owner, pointer, shape, dtype name, device type, device number, versioned, copied[, "
      "strides]) -> capsule"},
     {"devices", core_devices, METH_NOARGS, "devices() -> a tuple for each device"},
     {"cublas_problem", py_cublas_problem, METH_NOARGS,
-     "cublas_problem() -> why the variant cublas has no library, or None"},
+     "cublas_problem() -> reason why the library of the variant cublas cannot be loaded, or None"},
     {"cudnn_problem", py_cudnn_problem, METH_NOARGS,
-     "cudnn_problem() -> why the variant cudnn has no library, or None"},
+     "cudnn_problem() -> reason why the library of the variant cudnn cannot be loaded, or None"},
     {"cuda_problem", core_cuda_problem, METH_NOARGS,
-     "cuda_problem() -> why there is no CUDA device, or None"},
+     "cuda_problem() -> reason why no CUDA device is available, or None"},
     {"dtypes", py_dtypes, METH_NOARGS, "dtypes() -> a tuple for each dtype"},
     {"variants", core_variants, METH_NOARGS, "variants() -> a tuple for each rung"},
     {"ladder_launches", py_ladder_launches, METH_NOARGS,
-     "ladder_launches() -> how each variant of reductions is launched, as rungs.def has it"},
+     "ladder_launches() -> launch parameters of each variant of the reduction ladder, from rungs.def"},
     {"general_coverage", py_general_coverage, METH_NOARGS,
-     "general_coverage() -> the pairs of operator and dtype that general takes"},
+     "general_coverage() -> the pairs of operator and dtype that general supports"},
     {"read_image", core_read_image, METH_O,
-     "read_image(file of compiled kernels) -> what it holds, unpacked"},
+     "read_image(file of compiled kernels) -> its content, decompressed"},
     {"open_registry", core_open_registry, METH_O, "open_registry(folder of the compiled kernels)"},
     {NULL, NULL, 0, NULL},
 };
 
-/* NumPy's API is one for the process, and DLPack's deleters take the GIL of the main interpreter. */
+/* NumPy's C API is one table per process, and DLPack deleters acquire the GIL of the main interpreter. */
 static int refuse_sub_interpreters(void) {
     if (PyInterpreterState_Get() == PyInterpreterState_Main())
         return 0;

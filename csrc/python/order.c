@@ -18,7 +18,7 @@ typedef struct order_call {
     gr_order_ends ends;
 } order_call;
 
-/* Lines of elements, of which there are some. */
+/* Parses the elements: (lines, length), at least one, contiguous. */
 static int parse_elements(order_call *self, PyObject *a) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[ELEMENTS];
@@ -44,7 +44,7 @@ static int parse_elements(order_call *self, PyObject *a) {
     return 0;
 }
 
-/* Whether the ranks of each line ascend, and are some. */
+/* Whether the ranks of each line ascend and are less than the length of a line. */
 static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint64_t length) {
     for (uint64_t i = 0; i < lines * count; ++i)
         if ((uint64_t)ranks[i] >= length || (i % count != 0 && ranks[i] < ranks[i - 1]))
@@ -52,7 +52,8 @@ static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint
     return true;
 }
 
-/* Ranks of all lines alike, or of each; those of all are kept in `self` where they are few. */
+/* Parses the ranks: the same for all lines (one axis), or different ones per line (two axes). The former are
+   copied to `self` if they are at most GR_ORDER_RANKS, and then passed as kernel parameters. */
 static int parse_ranks(order_call *self, PyObject *given) {
     py_operand *ranks = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
@@ -79,7 +80,8 @@ static int parse_ranks(order_call *self, PyObject *given) {
     return 0;
 }
 
-/* What is made of the elements: (mean, dtype, lower, upper, weight, rest), the last four as bytes. */
+/* Parses the interpolation between elements: (mean, dtype, lower, upper, weight, rest), the last four as
+   bytes. `lower` and `upper` are indices of ranks, `weight` and `rest` doubles, one per result. */
 static int parse_ends(order_call *self, PyObject *given) {
     gr_order_ends *ends = &self->ends;
     const char *name, *lower, *upper, *weight, *rest;
@@ -115,7 +117,7 @@ static int parse_ends(order_call *self, PyObject *given) {
     return 0;
 }
 
-/* Where the indices of the first elements go, and how many there are. */
+/* Parses k and the array to which the indices of the k first elements are written. */
 static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k, bool on_device) {
     py_operand *indices = &self->job.inputs[OTHERS];
     gr_ordering *order = &self->order;
@@ -138,7 +140,7 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_order_run(device, &((const order_call *)arg)->order, binding, interrupt, error);
 }
 
-/* Where it is done: (out, device_kind, device_index, stream). */
+/* Parses (out, device_kind, device_index, stream). */
 static int parse_destination(order_call *self, PyObject *place) {
     py_job *job = &self->job;
     PyObject *out, *kind, *index, *stream;
@@ -211,7 +213,7 @@ PyObject *py_profile_order(PyObject *module, PyObject *args) {
     return all;
 }
 
-/* The indices come to a copy of the room for them, as that of the device is not this one's. */
+/* The indices are written to a copy of `indices` in the simulator's memory and are not returned. */
 PyObject *py_profile_firsts(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *a, *indices, *all = NULL;

@@ -39,7 +39,7 @@ cleanup:
     return all;
 }
 
-/* ---- PTX of the user's own ---- */
+/* ---- the user's own PTX ---- */
 
 /* A host array, its copy in the simulator's memory, and the parameter that gets the copy's address. */
 typedef struct host_array {
@@ -95,7 +95,7 @@ static ptx_status upload(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
         host_array *given = &s->arrays[i];
-        for (size_t k = 0; k < i; ++k) /* an array given twice is one on the device too */
+        for (size_t k = 0; k < i; ++k) /* an array passed twice has one copy */
             if (s->arrays[k].array == given->array)
                 given->address = s->arrays[k].address;
         if (given->address == 0) {
@@ -194,7 +194,7 @@ cleanup:
     return all;
 }
 
-/* ("u64", offset, bytes) of each parameter. */
+/* Returns one (type such as "u64", offset in bytes, size in bytes) per parameter. */
 static PyObject *param_list(const ptx_kernel *kernel) {
     static const char classes[] = "?busf";
     PyObject *list = PyList_New(0);

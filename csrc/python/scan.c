@@ -25,7 +25,7 @@ static bool merge_axes(scan_call *self) {
            py_operand_merge(source, self->axis + 1, source->ndim, &scan->inner, &scan->inner_stride);
 }
 
-/* The elements, of which there are some, and the shape of what becomes of them. */
+/* Parses the elements, at least one, and infers the shape of the result. */
 static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];
@@ -51,7 +51,7 @@ static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
     return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
-/* Whether results would be written over elements that are still to be read. */
+/* Whether `out` overlaps the elements other than in place: a kernel would read overwritten elements. */
 static bool overwrites_input(const scan_call *self) {
     const py_job *job = &self->job;
     const py_operand *source = &job->inputs[0];

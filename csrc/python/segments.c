@@ -50,7 +50,7 @@ static int parse_elements(segments_call *self, PyObject *a, PyObject *op, Py_ssi
     return py_operand_make_contiguous(source) < 0 || !merge_axes(self) ? -1 : 0;
 }
 
-/* Offsets, and the order behind them: `ordered` numbers, or 0 for none. */
+/* Parses the offsets of the segments, followed by `ordered` row numbers (0: elements are in order). */
 static int parse_offsets(segments_call *self, PyObject *given, Py_ssize_t ordered) {
     py_operand *offsets = &self->job.inputs[OFFSETS];
     self->job.input_count = 2;
@@ -64,7 +64,7 @@ static int parse_offsets(segments_call *self, PyObject *given, Py_ssize_t ordere
     return 0;
 }
 
-/* The shape of the results, and what the result of no elements is. */
+/* Infers the shape of the result, and parses the result of an empty segment. */
 static int parse_results(segments_call *self, PyObject *nothing) {
     py_job *job = &self->job;
     const py_operand *source = &job->inputs[ELEMENTS];

@@ -10,9 +10,9 @@
 #include "python/errors.h"
 #include "python/methods.h"
 
-enum { MAX_SHARDS = 64, MAX_OPS = 2, MAX_STATES = 2 /* of a sum: a complex number's parts */ };
+enum { MAX_SHARDS = 64, MAX_OPS = 2, MAX_STATES = 2 /* per sum: the real and the imaginary part */ };
 
-/* Of real numbers, and of the parts of complex ones. */
+/* Precision and exponent bits of real numbers, or of the parts of complex numbers. */
 static const gr_exact_format formats[GR_DTYPE_COUNT] = {
     [GR_DTYPE_f16] = {11, 5},  [GR_DTYPE_bf16] = {8, 8}, [GR_DTYPE_f32] = {24, 8},
     [GR_DTYPE_f64] = {53, 11}, [GR_DTYPE_c64] = {24, 8}, [GR_DTYPE_c128] = {53, 11}};
@@ -45,14 +45,14 @@ typedef struct sharded_call {
     gr_dtype dtype;    /* of the elements */
 } sharded_call;
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
-/* 1: taken; 0: to be left to Python; -1 with an exception set. */
+/* Parses the second vector of a dot product. 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_other(sharded_call *self, size_t number, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
     call->reduction.layout.has_second = true;
-    if (self->others == NULL) { /* of squares, which of complex numbers are other products */
+    if (self->others == NULL) { /* sums of squares; |z|^2 of complex numbers is not z * z */
         uint32_t each;
         gr_exact_state_size(GR_OP_dot, source->dtype, &each);
         call->squares = true;
@@ -67,13 +67,13 @@ static int parse_other(sharded_call *self, size_t number, py_call *call) {
            other->extent[0] == source->extent[0] && !py_job_is_on_other_device(&call->job, other);
 }
 
-/* Whether there are kernels, whose results are exact or round nothing but products. */
+/* Whether kernels exist whose results are exact, or that round only products. */
 static bool has_kernels(const sharded_call *self, gr_op op, gr_dtype dtype, uint64_t elements) {
     if (self->states)
         return gr_exact_takes(op, dtype);
     const gr_op_row *row = &gr_ops[op];
     const bool whole = gr_dtypes[dtype].kind == GR_KIND_BITS;
-    if (op == GR_OP_sum) /* in 64 bits, which do not wrap */
+    if (op == GR_OP_sum) /* in 64 bits, without wrapping */
         return whole && gr_dtypes[dtype].item_bytes <= 4 && elements <= INT32_MAX;
     return op != GR_OP_mean && row->takes != GR_TAKES_PAIR && !row->is_shared &&
            row->parameter != GR_PARAMETER_GIVEN && gr_op_numbers(op) == 1 && gr_op_takes(op, dtype);
@@ -108,7 +108,7 @@ static int parse_shard(sharded_call *self, const op_results *one, size_t number,
     return py_call_plan(call) < 0 ? -1 : py_job_parse_stream(&call->job, NULL);
 }
 
-/* As parse_shard, of all. */
+/* Parses all shards for all operators. 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_all(sharded_call *self) {
     for (size_t w = 0; w < self->op_count; ++w) {
         op_results *one = &self->op_results[w];
@@ -127,7 +127,7 @@ static int parse_all(sharded_call *self) {
     return 1;
 }
 
-/* Of parts, tuples of arrays. */
+/* Initialises and parses all calls. 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int init(sharded_call *self, size_t op_count) {
     self->count = (size_t)PyTuple_GET_SIZE(self->arrays);
     self->op_count = op_count;
@@ -191,7 +191,7 @@ static gr_status launch_all(sharded_call *self, py_work *work) {
     return status;
 }
 
-/* Waits for a part, and puts what it leaves where it goes. */
+/* Waits for a shard, and stores its result or merges its states. */
 static gr_status collect(const sharded_call *self, const op_results *one, size_t number, shard *results,
                          gr_error *error) {
     int64_t words[MAX_STATES * GR_EXACT_WIDEST_WORDS];
@@ -202,7 +202,7 @@ static gr_status collect(const sharded_call *self, const op_results *one, size_t
     return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
 }
 
-/* What is under way is waited for, whatever has failed. -1 with an exception set. */
+/* Launches all and waits for all that were launched, also after an error. -1 with an exception set. */
 static int run(sharded_call *self) {
     py_work work;
     py_begin(&work);
@@ -224,9 +224,9 @@ static int run(sharded_call *self) {
     return 0;
 }
 
-/* ---- what Python calls ---- */
+/* ---- functions of the module ---- */
 
-/* 1: taken; 0: not; -1 with an exception set. */
+/* 1: parsed; -1 with an exception set. */
 static int parse_ops(PyObject *ops, sharded_call *self, size_t *op_count) {
     *op_count = (size_t)PyTuple_GET_SIZE(ops);
     if (*op_count == 0 || *op_count > MAX_OPS)
@@ -237,7 +237,7 @@ static int parse_ops(PyObject *ops, sharded_call *self, size_t *op_count) {
     return 1;
 }
 
-/* None is NULL. */
+/* None becomes NULL. */
 static int parse_others(PyObject *others, sharded_call *self) {
     if (others != Py_None && !PyTuple_Check(others))
         return PY_RAISE(PyExc_TypeError, "others: expected a tuple or None");
@@ -276,7 +276,7 @@ PyObject *py_exact_sharded(PyObject *module, PyObject *args) {
     return result;
 }
 
-/* Room for what the ways make. */
+/* Allocates the NumPy arrays of the results, one per operator. */
 static int allocate_results(sharded_call *self) {
     for (size_t w = 0; w < self->op_count; ++w) {
         op_results *one = &self->op_results[w];
@@ -292,7 +292,7 @@ static int allocate_results(sharded_call *self) {
     return 0;
 }
 
-/* (dtype of the elements, arrays of what the ways make) */
+/* Returns (dtype of the elements, one array of results per operator). */
 static PyObject *run_all(sharded_call *self) {
     if (allocate_results(self) < 0 || run(self) < 0)
         return NULL;

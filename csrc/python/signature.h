@@ -26,7 +26,7 @@ PyObject *py_signature_new_function(PyObject *module, gr_op op, uint64_t paramet
 const py_signature *py_signature_from_capsule(PyObject *capsule);
 
 /* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
- * error. */
+   error. */
 bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
                        py_arguments given);
 

@@ -35,7 +35,9 @@ static int parse_passes(PyObject *passes, gr_custom_rung *rung) {
     return 0;
 }
 
-/* Without a parameter n, the n of a later pass is the size of a buffer that has the results before. */
+/* Whether the sizes of the passes are consistent. A kernel without a parameter n reads all elements of its
+   input buffer, so that the n of a later pass must not be less than the number of results of the pass
+   before. */
 static bool passes_fit(const gr_custom_rung *rung) {
     for (size_t i = 1; rung->count_bytes == 0 && i < rung->count; ++i)
         if (rung->passes[i].n < rung->passes[i - 1].blocks ||
@@ -44,7 +46,8 @@ static bool passes_fit(const gr_custom_rung *rung) {
     return true;
 }
 
-/* (kernels, entry, data, passes, block, shared, count_bytes) */
+/* Parses (kernels, entry, data, passes, block, shared, count_bytes); `shared` in bytes, `count_bytes`: size
+   of the parameter n, 0 without one. */
 static int parse_call(PyObject *given, user_rung_call *self) {
     PyObject *kernels, *passes;
     gr_custom_rung *rung = &self->rung;

@@ -72,7 +72,7 @@ static void array_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     if (self->weak_references != NULL)
         PyObject_ClearWeakRefs(object);
-    /* A forked child has a copy of the object, but the memory is its parent's. */
+    /* A forked child has a copy of the object, but only the parent may free the device memory. */
     if (self->allocation != NULL && self->process == gr_process()) {
         Py_BEGIN_ALLOW_THREADS; /* the driver may have to wait for a host callback */
         gr_allocation_release(self->allocation, self->exported);
@@ -159,14 +159,15 @@ static PyMemberDef members[] = {
 };
 
 static PyMethodDef methods[] = {
-    {"_share", share, METH_NOARGS, "_share(): from now on others may use it in streams that we do not know"},
+    {"_share", share, METH_NOARGS,
+     "_share(): marks the memory as used by other libraries, in unknown streams"},
     {"_settle", detach_stream, METH_NOARGS,
-     "_settle(): it is written, and outlives the stream in which it was"},
+     "_settle(): moves the memory to a stream that outlives the array"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Elements in memory of a device, freed at its end, or a view of another one's."},
+    {Py_tp_doc, "An array in device memory, which it owns, or a view of another Array."},
     {Py_tp_dealloc, array_dealloc},
     {Py_tp_getset, attributes},
     {Py_tp_members, members},
@@ -198,7 +199,8 @@ PyObject *py_array_class(PyObject *module, PyObject *class) {
     Py_RETURN_NONE;
 }
 
-/* Lengths of a tuple, whose product with the bytes of an element has to fit. */
+/* Parses a shape. Raises if it has too many dimensions, a negative length, or a size in bytes that
+   overflows. */
 static int parse_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *extent) {
     int64_t bytes = (int64_t)gr_dtypes[dtype].item_bytes;
     bool empty = false, fits = PyTuple_GET_SIZE(shape) <= GR_MAX_NDIM;
@@ -245,8 +247,8 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
     return NULL;
 }
 
-/* Whether all elements of a view, the first of which is `offset` bytes behind that of `array`, are elements
-   of its base; *first becomes their address. */
+/* Sets address and strides of a view whose first element is `offset` bytes after the first element of
+   `array`. False if an element of the view would be outside of the base array's memory. */
 static bool set_view_address(const py_array *array, PyObject *strides, long long offset, py_array *view) {
     const py_array *base = array->base != NULL ? array->base : array;
     const int64_t item = (int64_t)gr_dtypes[array->dtype].item_bytes;
@@ -288,7 +290,7 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
     py_array_set_stream(view, array->stream, array->stream_owner, true);
     view->process = array->process;
     view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
-    /* One without elements is nowhere, and its strides are those of C order. */
+    /* A view without elements has no address, and the strides of C order. */
     if (py_array_bytes(view) == 0 || set_view_address(array, strides, offset, view))
         return (PyObject *)view;
     Py_DECREF(view);

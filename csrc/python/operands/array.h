@@ -37,8 +37,8 @@ int py_array_init(PyObject *module, py_state *state);
    package has registered its class (py_array_class). */
 py_array *py_array_new(py_state *state, gr_device_kind kind, int index, gr_dtype dtype, size_t ndim,
                        const uint64_t *extent);
-/* `lasts`: the stream outlives the array, because it lives as long as the process or as `owner` (may be
- * NULL). */
+/* `stream_persists`: the stream outlives the array, because it lives as long as the process or as `owner`
+   (may be NULL). */
 void py_array_set_stream(py_array *self, gr_stream stream, PyObject *owner, bool stream_persists);
 /* Allocates memory on its device in its stream's order. Call without the GIL. */
 gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error);

@@ -1,6 +1,6 @@
 /* DLPack capsules: dlpack_import describes and takes over the tensor in a capsule from another library,
-   dlpack_export makes a capsule of a device array. Both support unversioned capsules and those of DLPack 1.
- */
+   dlpack_export makes a capsule of a device array. Both support unversioned capsules and those of DLPack
+   1. */
 #include "python/methods.h"
 
 #include <limits.h>
@@ -12,14 +12,14 @@
 #include "python/errors.h"
 #include "python/operands/dlpack_abi.h"
 
-/* The names of capsules; a capsule keeps the pointer, so they must be static. */
+/* Names of capsules. They must be static, because a capsule stores the pointer. */
 static const char FRESH[] = "dltensor";
 static const char USED[] = "used_dltensor";
 static const char FRESH_VERSIONED[] = "dltensor_versioned";
 static const char USED_VERSIONED[] = "used_dltensor_versioned";
 static const char OWNER[] = "gpureduce.dlpack_owner";
 
-/* Which kind of number it is: the letters before the width in NumPy's name tell. */
+/* Returns DLPack's type code, from the letters before the width in NumPy's name. */
 static uint8_t type_code(const char *numpy_name) {
     switch (numpy_name[0]) {
     case 'i':
@@ -50,11 +50,11 @@ bool dl_find_dtype(dl_dtype dtype, gr_dtype *out) {
     return false;
 }
 
-/* Import */
+/* ---- import ---- */
 
 static void release_imported(PyObject *owner) {
     dl_managed_tensor *managed = PyCapsule_GetPointer(owner, OWNER);
-    /* A destructor may run while an exception is on its way; a deleter may run Python code. */
+    /* A destructor may run while an exception is set; a deleter may run Python code. */
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (managed->deleter != NULL)
@@ -78,7 +78,8 @@ PyObject *dl_owner_capsule(dl_managed_tensor_versioned *managed) {
     return PyCapsule_New(managed, OWNER, release_imported_versioned);
 }
 
-/* Gives a capsule its used name. Of all threads that import it a single one may go on with the tensor. */
+/* Renames a capsule from `fresh` to `used`. Returns true in only one of the threads that import it at the
+   same time. */
 static bool claim(PyObject *capsule, const char *fresh, const char *used) {
     bool claimed;
     Py_BEGIN_CRITICAL_SECTION(capsule);
@@ -120,7 +121,7 @@ static PyObject *tuple_of(const int64_t *values, int count) {
     return tuple;
 }
 
-/* Strides in bytes; an axis of at most one element may carry any number, which nobody may use. */
+/* Returns the strides in bytes. Those of axes of at most one element are arbitrary numbers and become 0. */
 static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
     int64_t bytes[DL_MAX_NDIM];
     int64_t stride = 1;
@@ -130,7 +131,8 @@ static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
         if (tensor->strides != NULL)
             stride = tensor->strides[i];
         bytes[i] = 0;
-        /* CuPy divides the byte stride as an unsigned number: times the size, -180 comes back by wrapping. */
+        /* CuPy divides a negative stride in bytes as an unsigned number; the product with the item size
+           wraps back to it. */
         if (length > 1 && __builtin_mul_overflow(stride, item_bytes, &bytes[i]))
             fits = fits && stride > 0 && bytes[i] < 0;
         if (tensor->strides == NULL && length > 1)
@@ -158,8 +160,8 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
                          owner);
 }
 
-/* The owner gets its destructor last. An error leaves the tensor to the capsule it came in, and that with the
-   name it had. */
+/* Moves the tensor from its capsule to a new owner. The owner gets its destructor last, so that after an
+   error the capsule still owns the tensor, under its old name. */
 static PyObject *parse_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
                             const char *fresh, PyCapsule_Destructor release) {
     PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
@@ -190,7 +192,7 @@ PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
                       FRESH_VERSIONED, release_imported_versioned);
 }
 
-/* Export */
+/* ---- export ---- */
 
 typedef struct exported {
     union {
@@ -198,11 +200,11 @@ typedef struct exported {
         dl_managed_tensor_versioned versioned;
     } as;
     PyObject *owner;
-    int64_t axes[]; /* shape, then strides */
+    int64_t axes[]; /* shape, then strides, in elements */
 } exported;
 
-/* Called by the consumer, perhaps from a thread that Python does not know and perhaps after Python ended:
-   then the owner cannot be released any more. */
+/* Called by the consumer, from any thread, also one without a Python thread state, and possibly after Python
+   was finalised: then the owner is leaked. */
 static void release_exported(exported *self) {
     PyObject *owner = self->owner;
     free(self);
@@ -221,12 +223,12 @@ static void delete_versioned(dl_managed_tensor_versioned *self) {
     release_exported(self->context);
 }
 
-/* A capsule that nobody consumed takes its tensor along. Python calls this, so that the owner can be released
-   even while Python ends. */
+/* Destructor of a capsule: frees the tensor if it was never consumed. Python calls it with the GIL held, also
+   while Python finalises. */
 static void drop_capsule(PyObject *capsule) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    exported *self = NULL; /* whose first member is the tensor */
+    exported *self = NULL; /* the capsule's pointer: the tensor is the first member */
     if (PyCapsule_IsValid(capsule, FRESH))
         self = PyCapsule_GetPointer(capsule, FRESH);
     else if (PyCapsule_IsValid(capsule, FRESH_VERSIONED))
@@ -238,7 +240,7 @@ static void drop_capsule(PyObject *capsule) {
     PyErr_Restore(type, value, traceback);
 }
 
-/* Fills shape and strides, those of C order or `strides`, which are in bytes. */
+/* Fills axes[] with the shape, then the strides in elements: those of C order, or `strides` (in bytes). */
 static int fill_axes(PyObject *shape, PyObject *strides, int64_t item, int ndim, int64_t *axes) {
     int64_t stride = 1;
     for (int i = ndim - 1; i >= 0; --i) {

@@ -4,7 +4,8 @@
 
 #include "python/methods.h"
 
-/* Attribute `name`. 1: there; 0: there is none; -1: it raised. */
+/* Checks the result of PyObject_GetAttr. 1: *out is the attribute; 0: no such attribute; -1 with an
+   exception set. */
 static int get_optional(PyObject *attribute, PyObject **out) {
     *out = attribute;
     if (attribute != NULL)
@@ -15,7 +16,7 @@ static int get_optional(PyObject *attribute, PyObject **out) {
     return 0;
 }
 
-/* The table of a type, or NULL; -1 with an exception set. */
+/* Finds a type's table of the supported major version; *out is NULL without one. -1 with an exception set. */
 static int find_table(PyTypeObject *type, const dl_exchange_api **out) {
     static const char name[] = "dlpack_exchange_api";
     PyObject *capsule;
@@ -35,8 +36,8 @@ static int find_table(PyTypeObject *type, const dl_exchange_api **out) {
     return 0;
 }
 
-/* What is known of a type, by its table and by whether it speaks for itself: a class that takes __dlpack__
-   from another may give its elements any meaning. -1 with an exception set. */
+/* Fills in the cache entry of a type. The table is not used for a subclass that inherits `__dlpack__`: such a
+   class may give its elements another meaning. -1 with an exception set. */
 static int inspect_type(PyTypeObject *type, py_known_type *out) {
     *out = (py_known_type){.type = type};
     if (find_table(type, &out->table) < 0)
@@ -53,7 +54,7 @@ static int inspect_type(PyTypeObject *type, py_known_type *out) {
     return 0;
 }
 
-/* Few types come again and again. */
+/* Finds the entry of a type in the cache, or adds it. -1 with an exception set. */
 static int find_type(py_state *state, PyTypeObject *type, py_known_type *out) {
     py_known_type known = {.type = NULL};
     Py_BEGIN_CRITICAL_SECTION(state->array_type);
@@ -76,7 +77,8 @@ static int find_type(py_state *state, PyTypeObject *type, py_known_type *out) {
     return 0;
 }
 
-/* What object.name or object.name() says, false where there is none; -1 with an exception set. */
+/* Returns the truth of object.name or object.name(); 0 without such an attribute; -1 with an exception
+   set. */
 static int is_true_attribute(const py_state *state, PyObject *object, py_name name) {
     PyObject *answer;
     const int present = get_optional(PyObject_GetAttr(object, state->names[name]), &answer);
@@ -89,8 +91,8 @@ static int is_true_attribute(const py_state *state, PyObject *object, py_name na
     return truth;
 }
 
-/* Whether an array is more than its memory: the functions for C ask no further. PyTorch's tensors may have a
-   gradient or stand for their conjugate or negative. -1 with an exception set. */
+/* Whether a tensor is more than its memory, which the C functions do not check: PyTorch's tensors may require
+   a gradient, or be a lazily negated or conjugated view. -1 with an exception set. */
 static int has_extra_semantics(const py_state *state, PyObject *object) {
     static const py_name more[] = {PY_NAME_is_neg, PY_NAME_requires_grad, PY_NAME_is_conj};
     int said = 0;

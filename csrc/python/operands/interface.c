@@ -7,12 +7,12 @@
 
 #include "python/args.h"
 
-/* An entry, borrowed; NULL where there is none. */
+/* Returns an entry of the dict, borrowed; NULL if absent. */
 static PyObject *entry(const py_state *state, PyObject *interface, py_name name) {
     return PyDict_GetItemWithError(interface, state->names[name]);
 }
 
-/* A number that is an int of Python and fits; nothing of theirs is called. */
+/* Converts an exact int that fits into 64 bits, without calling code of another library. */
 static bool parse_int(PyObject *value, int64_t *out) {
     int overflow = 0;
     if (value == NULL || !PyLong_CheckExact(value))
@@ -30,9 +30,9 @@ static bool parse_ints(PyObject *tuple, size_t ndim, int64_t *out) {
     return true;
 }
 
-/* "<f4": byte order, kind, bytes. */
+/* Parses a typestr: byte order, kind, bytes per element, as in "<f4". */
 static bool parse_type(PyObject *text, gr_dtype *out) {
-    static const char kinds[] = "iuf  cb"; /* by DLPack's codes */
+    static const char kinds[] = "iuf  cb"; /* indexed by DLPack's type code */
     if (text == NULL || !PyUnicode_CheckExact(text))
         return false;
     Py_ssize_t length;
@@ -83,7 +83,7 @@ int py_interface_from_object(const py_state *state, PyObject *object, py_interfa
     if (interface == NULL) {
         if (!PyErr_ExceptionMatches(PyExc_Exception))
             return -1;
-        PyErr_Clear(); /* who asks by way of Python hears it */
+        PyErr_Clear(); /* the Python fallback reads the attribute again and reports the error */
         return 0;
     }
     const bool parsed = PyDict_CheckExact(interface) && parse(state, interface, out);

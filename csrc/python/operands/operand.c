@@ -14,7 +14,7 @@ static size_t item_bytes(const py_operand *self) {
 
 PyObject *py_resize_guard(PyArrayObject *array) {
     while (PyArray_BASE(array) != NULL && PyArray_Check(PyArray_BASE(array)))
-        array = (PyArrayObject *)PyArray_BASE(array); /* a view's memory is that one's */
+        array = (PyArrayObject *)PyArray_BASE(array); /* the base owns the memory of its views */
     return PyWeakref_NewRef((PyObject *)array, NULL);
 }
 
@@ -39,9 +39,9 @@ static int convert_view(PyObject *view, const char *name, py_operand *out) {
     return py_find_dtype_name(dtype, name, &out->dtype);
 }
 
-/* The bytes from the lowest to the highest element; false when an array that is packed would have fewer, or
-   when an element is not where a kernel can load it. */
-static bool span_of_array(PyArrayObject *array, py_operand *out) {
+/* Sets the source to the bytes from the lowest to the highest element. False if a contiguous copy is smaller,
+   or if an element is not aligned to its size, as kernels need it. */
+static bool set_host_source(PyArrayObject *array, py_operand *out) {
     const size_t item = item_bytes(out);
     int64_t low = 0, high = (int64_t)item;
     bool aligned = true;
@@ -69,15 +69,16 @@ static void copy_shape(PyArrayObject *array, py_operand *out) {
     }
 }
 
-/* Takes the place of self->owner, and describes it. */
+/* Replaces self->owner by `array`, whose reference it steals, and describes it. Copies the array if kernels
+   cannot read it directly. */
 static int set_array(py_operand *self, PyObject *array) {
     if (array == NULL)
         return -1;
     Py_XSETREF(self->owner, array);
     copy_shape((PyArrayObject *)array, self);
-    if (span_of_array((PyArrayObject *)array, self))
+    if (set_host_source((PyArrayObject *)array, self))
         return 0;
-    return set_array(self, PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)); /* which results follow */
+    return set_array(self, PyArray_NewCopy((PyArrayObject *)array, NPY_KEEPORDER)); /* as results have it */
 }
 
 int py_operand_make_contiguous(py_operand *self) {
@@ -100,7 +101,7 @@ static bool is_contiguous(PyArrayObject *array) {
     return PyArray_IS_C_CONTIGUOUS(array) || PyArray_IS_F_CONTIGUOUS(array);
 }
 
-/* A reference to `array` goes to the operand. */
+/* Steals the reference to `array`. */
 static int convert_array(const py_state *state, PyArrayObject *array, py_conversion conversion,
                          gr_scope scope, const char *name, py_operand *out) {
     out->owner = (PyObject *)array;
@@ -121,7 +122,7 @@ static int convert_array(const py_state *state, PyArrayObject *array, py_convers
     return out->resize_guard == NULL ? -1 : set_array(out, Py_NewRef(array));
 }
 
-/* One that NumPy knows: bfloat16 only once ml_dtypes is imported. */
+/* Finds a dtype that NumPy has: bfloat16 only once ml_dtypes is imported. */
 static bool find_numpy_dtype(const py_state *state, dl_dtype dtype, gr_dtype *out) {
     PyArray_Descr *descr = dl_find_dtype(dtype, out) ? py_descr(state, *out) : NULL;
     const bool found = descr != NULL;
@@ -130,8 +131,8 @@ static bool find_numpy_dtype(const py_state *state, dl_dtype dtype, gr_dtype *ou
     return found;
 }
 
-/* Elements of another library at an address: false where no array can lie so, and where there are none.
-   Strides that were not given are those of C order. */
+/* Sets the source to device memory of another library. False if the range of addresses overflows, an element
+   is not aligned, or there are no elements. `c_order`: no strides were given. */
 static bool set_device_source(py_operand *out, uint64_t first, bool c_order) {
     const int64_t item = (int64_t)item_bytes(out);
     int64_t bytes = item, low = 0, high = item;
@@ -160,7 +161,7 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     out->kind = GR_DEVICE_CUDA;
     out->index = tensor->device.number;
     out->stream = out->tensor.stream;
-    out->stream_persists = true; /* PyTorch's come from a pool */
+    out->stream_persists = true; /* PyTorch's streams come from a pool and are never destroyed */
     out->read_only = (out->tensor.managed->flags & DL_READ_ONLY) != 0;
     out->ndim = (size_t)tensor->ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
@@ -172,8 +173,8 @@ static bool describe_tensor(const dl_tensor *tensor, py_operand *out) {
     return set_device_source(out, first, tensor->strides == NULL);
 }
 
-/* Which CUDA device the memory is on. Its library names a stream of the device that is current for it: where
-   that is another, or not known, it takes more than a look. */
+/* Finds the CUDA device of the memory. The library names a stream of its current device: if that is another
+   device, or unknown, the Python fallback has to convert the array. */
 static bool find_device(py_state *state, gr_devptr pointer, int *index) {
     gr_error ignored;
     int current, count = atomic_load_explicit(&state->cuda_devices, memory_order_relaxed);
@@ -191,7 +192,7 @@ static int convert_cuda_array_interface(py_state *state, PyObject *object, py_op
     out->dtype = given.dtype;
     out->on_device = true;
     out->kind = GR_DEVICE_CUDA;
-    out->stream = given.stream; /* CuPy's end with their objects, which it does not name */
+    out->stream = given.stream; /* CuPy destroys it with its object, which is not named */
     out->read_only = given.read_only;
     out->ndim = given.ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
@@ -230,12 +231,13 @@ static int convert_tensor(py_state *state, PyObject *object, py_operand *out) {
     return find_numpy_dtype(state, tensor->dtype, &out->dtype) && describe_tensor(tensor, out);
 }
 
-/* NumPy keeps `long long` apart from int64, in results too, which needs more than a look. */
+/* NumPy's results keep the dtype `long long`, which is distinct from int64: the Python fallback converts
+   it. */
 static bool is_long_long(PyArrayObject *array) {
     return PyArray_TYPE(array) == NPY_LONGLONG || PyArray_TYPE(array) == NPY_ULONGLONG;
 }
 
-/* What needs no more than a look. */
+/* PY_NO_COPY: 1: converted; 0: fall back to Python; -1 with an exception set. */
 static int convert_without_copy(py_state *state, PyObject *object, gr_scope scope, const char *name,
                                 py_operand *out) {
     int failed = -1;
@@ -291,7 +293,7 @@ uint64_t py_operand_count(const py_operand *self, const bool *reduced) {
 void py_operand_fill_layout(const py_operand *self, gr_layout *layout) {
     layout->ndim = self->ndim;
     layout->item_bytes = item_bytes(self);
-    layout->origin = self->source.origin % 256; /* host elements go to memory that begins so, or better */
+    layout->origin = self->source.origin % 256; /* uploads are aligned to at least 256 bytes */
     memcpy(layout->extent, self->extent, self->ndim * sizeof layout->extent[0]);
     memcpy(layout->stride, self->stride, self->ndim * sizeof layout->stride[0]);
 }
@@ -356,8 +358,8 @@ int py_parse_axes(PyObject *axes, size_t ndim, bool *reduced) {
     return 0;
 }
 
-/* Has the owner's axes in another order, and packs. Results were counted by the lengths taken first: an array
-   that got others since then is refused. */
+/* Transposes the owner and copies it to C order. Raises if its shape has changed since the operand was
+   converted: the results were counted by the old shape. */
 static int transpose(py_operand *self, npy_intp *order, int ndim) {
     uint64_t extent[GR_MAX_NDIM];
     for (int d = 0; d < ndim; ++d)

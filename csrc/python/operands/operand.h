@@ -48,8 +48,8 @@ int py_operand_from_object(py_state *state, PyObject *object, py_conversion conv
                            const char *name, py_operand *out);
 void py_operand_release(py_operand *self);
 
-/* Returns the number of elements or, if the axes marked in `reduced` are reduced, of results. NULL marks no
- * axis. */
+/* Returns the number of elements or, if the axes marked in `reduced` are reduced, of results. NULL marks
+   no axis. */
 uint64_t py_operand_count(const py_operand *self, const bool *reduced);
 /* Fills in a layout's shape, strides, element size and origin. */
 void py_operand_fill_layout(const py_operand *self, gr_layout *layout);
