@@ -43,6 +43,25 @@ typedef struct gr_conv_tiles_params {
     uint64_t channel_vec4s; /* vectors of 4 channels that shared memory holds at once */
 } gr_conv_tiles_params;
 
+/* The kernels for 12 channels, 3 x 3 taps and strides of 1: results per block, and bytes of dynamic shared
+   memory, which static_asserts in the kernels hold to what they use. In NCHW columns are loaded in pairs. */
+enum {
+    GR_CONV_C4_SHARED = 41632,
+    GR_CONV_C12_FILTERS = 24,
+    GR_CONV_C12_ROWS = 4,
+    GR_CONV_C12_COLUMNS = 128,
+    GR_CONV_C12_TF32_NHWC_SHARED = 47872, /* of the kernel of c5 that reads rows in the order of NHWC */
+};
+/* Bytes per element -> 16-byte vectors of channels; bytes per plane of these; bytes in all, where an element
+   is split into `terms` terms: the planes, a plane of zeros, and the filters in whole k-steps. */
+#define GR_CONV_C12_VEC16S(item_bytes) ((12 * (item_bytes) + 15) / 16)
+#define GR_CONV_C12_PLANE(nhwc, item_bytes)                                                                  \
+    (((GR_CONV_C12_ROWS + 2) * (GR_CONV_C12_COLUMNS + ((nhwc) ? 2u : 4u)) * 16 + 127) / 128 * 128 +          \
+     (8 + GR_CONV_C12_VEC16S(item_bytes) - 1) / GR_CONV_C12_VEC16S(item_bytes) * 16)
+#define GR_CONV_C12_SHARED(nhwc, item_bytes, terms)                                                          \
+    ((terms)*GR_CONV_C12_VEC16S(item_bytes) * GR_CONV_C12_PLANE(nhwc, item_bytes) + 64 * 16 +                \
+     (9 * GR_CONV_C12_VEC16S(item_bytes) + 1) / 2 * 2 * (terms)*GR_CONV_C12_FILTERS * 16)
+
 /* Direct convolution on tensor cores (c5, c6, c7). The part of x that a block reads is in shared memory as
    16-byte vectors of channels (layout C/8 x H x W x 8 for 2-byte elements, C/4 x H x W x 4 for float32), one
    plane for each vector and for each column index modulo the stride. */

@@ -85,38 +85,30 @@ bool gr_conv_is_c12_3x3(const gr_conv *self) {
     return self->groups == 1 && self->channels == CHANNELS;
 }
 
-/* Results per block of the kernels for 12 channels. */
-enum { C12_FILTERS = 24, C12_ROWS = 4, C12_COLUMNS = 128 };
-
 /* Returns whether the kernels for 12 channels can run: their blocks match the chosen ones and fit the grid,
    and in NCHW pairs of columns are aligned. */
 static bool uses_c12_kernel(const gr_conv *self, const shape *of, const gr_conv_mma_params *params) {
-    return gr_conv_is_c12_3x3(self) && of->filters == C12_FILTERS && !params->tile_8x8 &&
-           params->block_columns == C12_COLUMNS && params->blocks_y <= MAX_BLOCKS_YZ &&
+    return gr_conv_is_c12_3x3(self) && of->filters == GR_CONV_C12_FILTERS && !params->tile_8x8 &&
+           params->block_columns == GR_CONV_C12_COLUMNS && params->blocks_y <= MAX_BLOCKS_YZ &&
            self->batch <= MAX_BLOCKS_YZ && (self->layout == GR_CONV_NHWC || self->width.size % 2 == 0);
 }
 
 static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant, const shape *of,
                             const gr_conv_operands *operands, gr_program *program, gr_error *error) {
-    enum { THREADS = 256, CHANNELS = 12, TAPS = 9, SEEN_ROWS = C12_ROWS + 2, ROWS_BYTES = 47872 };
+    enum { THREADS = 256 };
     const bool nhwc = self->layout == GR_CONV_NHWC;
-    const uint64_t vec16s = gr_ceil_div(CHANNELS * gr_dtypes[self->dtype].item_bytes, VEC16);
-    const uint64_t row = (C12_COLUMNS + (nhwc ? 2 : 4)) * VEC16;
-    const uint64_t plane = gr_ceil_div(SEEN_ROWS * row, LINE) * LINE + gr_ceil_div(GROUP, vec16s) * VEC16;
-    const uint64_t chunks = gr_ceil_div(TAPS * vec16s, 2) * 2;
     const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
-                                         .filter_tiles = gr_ceil_div(self->filters, C12_FILTERS),
-                                         .filters = C12_FILTERS};
+                                         .filter_tiles = gr_ceil_div(self->filters, GR_CONV_C12_FILTERS),
+                                         .filters = GR_CONV_C12_FILTERS};
     gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
                                    sizeof params, operands, program);
-    if (nhwc && variant->precision == GR_PRECISION_TF32)
-        step->shared_bytes = ROWS_BYTES; /* rows of x in NHWC, filters, mbarriers */
-    else
-        step->shared_bytes =
-            (uint32_t)(of->terms * vec16s * plane + TILE * VEC16 + chunks * of->terms * C12_FILTERS * VEC16);
+    step->shared_bytes =
+        nhwc && variant->precision == GR_PRECISION_TF32
+            ? (uint32_t)GR_CONV_C12_TF32_NHWC_SHARED
+            : (uint32_t)GR_CONV_C12_SHARED(nhwc, gr_dtypes[self->dtype].item_bytes, of->terms);
     step->pdl = true;
-    return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, C12_COLUMNS),
-                            gr_ceil_div(self->height.out, C12_ROWS), self->batch, THREADS, error);
+    return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, GR_CONV_C12_COLUMNS),
+                            gr_ceil_div(self->height.out, GR_CONV_C12_ROWS), self->batch, THREADS, error);
 }
 
 gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *variant,

@@ -92,6 +92,24 @@ enum {
     GR_MATMUL_SPLIT_ROWS = 16,      /* rows per block that splits, by 512 columns */
 };
 
+/* Bytes of dynamic shared memory per block, by kernel, as rungs.def and tensor_maps.c request them. A
+   static_assert in each kernel holds them to what it uses. */
+enum {
+    GR_MATMUL_T0_SHARED = 107520,
+    GR_MATMUL_T1_SHARED = 196672,
+    GR_MATMUL_T1_LOW_SHARED = 196736,
+    GR_MATMUL_T2_SHARED = 196704,
+    GR_MATMUL_T3_SHARED = 213040,
+    GR_MATMUL_T3_NARROW_SHARED = 163936,
+    GR_MATMUL_T4_SHARED = 196656,
+    GR_MATMUL_T5_SHARED = 196704, /* of float64; complex128 uses 32 bytes less */
+    GR_MATMUL_T5_MID_SHARED = 196736,
+    GR_MATMUL_T5_LOW_SHARED = 213120,
+    GR_MATMUL_T5_LEAST_SHARED = 159840,
+    GR_MATMUL_T5_LOW_C128_SHARED = 229440,
+    GR_MATMUL_T5_LEAST_C128_SHARED = 172080,
+};
+
 /* Copies a stack of matrices to rows of contiguous elements; grid.y * grid.z counts the matrices. */
 typedef struct gr_matmul_pack_params {
     uint64_t from, to;

@@ -179,13 +179,13 @@ static double cost(const gr_matmul *self, const small_tile *of, uint32_t slices)
 static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t columns) {
     enum { MIN_SLICE_K = 256 }; /* minimum of k per slice */
     static const small_tile all[] = {
-        {"t1", "t1_low", 4, 64, 128, 196736, 64, 45, 0, 1},
-        {"t3", "t3_narrow", 2, 128, 64, 163936, 128, 31, 15, 1},
-        {"t5", "t5_mid", 8, 128, 64, 196736, 128, 57, 0, 1},
-        {"t5", "t5_low", 8, 64, 32, 213120, 64, 16, 0, 64},
-        {"t5", "t5_least", 8, 32, 16, 159840, 32, 8, 0, 64},
-        {"t5", "t5_low", 16, 64, 32, 229440, 64, 30, 0, 64},
-        {"t5", "t5_least", 16, 32, 16, 172080, 32, 9, 0, 64},
+        {"t1", "t1_low", 4, 64, 128, GR_MATMUL_T1_LOW_SHARED, 64, 45, 0, 1},
+        {"t3", "t3_narrow", 2, 128, 64, GR_MATMUL_T3_NARROW_SHARED, 128, 31, 15, 1},
+        {"t5", "t5_mid", 8, 128, 64, GR_MATMUL_T5_MID_SHARED, 128, 57, 0, 1},
+        {"t5", "t5_low", 8, 64, 32, GR_MATMUL_T5_LOW_SHARED, 64, 16, 0, 64},
+        {"t5", "t5_least", 8, 32, 16, GR_MATMUL_T5_LEAST_SHARED, 32, 8, 0, 64},
+        {"t5", "t5_low", 16, 64, 32, GR_MATMUL_T5_LOW_C128_SHARED, 64, 30, 0, 64},
+        {"t5", "t5_least", 16, 32, 16, GR_MATMUL_T5_LEAST_C128_SHARED, 32, 9, 0, 64},
     };
     double min_cost = (double)count_waves(self, variant->rows, columns, 1) * 100;
     choice best = {NULL, 1};

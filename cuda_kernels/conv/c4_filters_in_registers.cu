@@ -30,6 +30,7 @@ struct alignas(16) Shared {
     float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
     uint64_t row_is_there[SEEN_ROWS], weights_are_there;
 };
+static_assert(sizeof(Shared) == GR_CONV_C4_SHARED, "bytes of shared memory");
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {

@@ -32,6 +32,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 
 // In NHWC what a row of taps sees lies side by side.
 typedef RowCores<ROWS, 128> Warps;
+static_assert(sizeof(Warps::Shared) == GR_CONV_C12_TF32_NHWC_SHARED, "bytes of shared memory");
 
 extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     c5_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params tiled) {

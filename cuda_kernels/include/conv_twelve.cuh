@@ -25,6 +25,10 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         WEIGHTS = ZEROS + 64 * 16,
         CHUNK = PARTS * FILTERS * 16
     };
+    static_assert(ROWS == GR_CONV_C12_ROWS && COLUMNS == GR_CONV_C12_COLUMNS &&
+                      FILTERS == GR_CONV_C12_FILTERS &&
+                      WEIGHTS + 2 * STEPS * CHUNK == GR_CONV_C12_SHARED(NHWC, sizeof(T), PARTS),
+                  "bytes of shared memory");
     struct alignas(4 * sizeof(T)) Quad {
         T element[4];
     };

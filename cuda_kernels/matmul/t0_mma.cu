@@ -19,6 +19,7 @@ template <class T> struct Stage {
 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
+    static_assert(STAGES * sizeof(Stage<T>) == GR_MATMUL_T0_SHARED, "bytes of shared memory");
     constexpr int DEEP = Stage<T>::DEEP, STEP = 32 / sizeof(T);
     Stage<T> *ring = shared_array<Stage<T>>();
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;

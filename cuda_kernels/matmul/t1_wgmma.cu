@@ -20,6 +20,8 @@ template <int ROWS_, int STAGES> struct Shape {
 };
 typedef Shape<256, 4> High;
 typedef Shape<64, 8> Low;
+static_assert(High::Stages::END == GR_MATMUL_T1_SHARED && Low::Stages::END == GR_MATMUL_T1_LOW_SHARED,
+              "bytes of shared memory");
 
 template <class S>
 __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring, const Pair &pair,

@@ -16,6 +16,7 @@
 enum { ROWS = 128, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
 enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes in a stage; threads
 typedef Ring<STAGES, OF_B + B_BYTES> Stages;
+static_assert(Stages::END + STAGES * 8 == GR_MATMUL_T2_SHARED, "bytes of shared memory");
 
 // What the tensor cores leave of x.
 inline __device__ uint32_t big_part(uint32_t x) {

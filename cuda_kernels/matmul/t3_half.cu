@@ -22,6 +22,9 @@ template <int COLUMNS_, int STAGES, int CLUSTER_> struct Shape {
 };
 typedef Shape<256, 3, 2> Wide;
 typedef Shape<64, 6, 1> Narrow;
+static_assert(Wide::C_BYTES + Wide::Stages::END == GR_MATMUL_T3_SHARED &&
+                  Narrow::C_BYTES + Narrow::Stages::END == GR_MATMUL_T3_NARROW_SHARED,
+              "bytes of shared memory");
 
 template <class S> __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
     Place place = place_of<ROWS * S::CLUSTER, S::COLUMNS>(p, number);

@@ -15,6 +15,7 @@
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
 typedef Ring<3, 4 * PART> Stages;
+static_assert(Stages::END == GR_MATMUL_T4_SHARED, "bytes of shared memory");
 
 inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {

@@ -27,6 +27,8 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
     struct Sums {
         typename Of::Sums of[WARP_ROWS / 16][WARP_COLUMNS / 8];
     };
+    // Bytes of shared memory: the stages, and behind them the sums of all groups but the first.
+    static constexpr unsigned SHARED = Stages::END + (GROUPS - 1) * WARPS * 32 * sizeof(Sums);
 };
 
 // The part of k of a pair's slice, in whole stages.
@@ -145,17 +147,18 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     }
 }
 
-#define GR_MATMUL(name, ...)                                                                                 \
+#define GR_MATMUL(name, bytes, ...)                                                                          \
+    static_assert(Shape<__VA_ARGS__>::SHARED <= GR_MATMUL_##bytes##_SHARED, "bytes of shared memory");       \
     extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)                                          \
         name(const __grid_constant__ gr_matmul_tma_params maps) {                                            \
         matmul<Shape<__VA_ARGS__>>(maps);                                                                    \
     }
 
-GR_MATMUL(t5_f64, OfDouble, 128, 128, 64, 32, 6)
-GR_MATMUL(t5_mid_f64, OfDouble, 128, 64, 32, 32, 8)
-GR_MATMUL(t5_low_f64, OfDouble, 64, 32, 16, 32, 8)
-GR_MATMUL(t5_least_f64, OfDouble, 32, 16, 16, 16, 6)
-GR_MATMUL(t5_c128, OfComplex, 128, 64, 32, 32, 4)
-GR_MATMUL(t5_low_c128, OfComplex, 64, 32, 32, 16, 4)
-GR_MATMUL(t5_least_c128, OfComplex, 32, 16, 16, 16, 3)
+GR_MATMUL(t5_f64, T5, OfDouble, 128, 128, 64, 32, 6)
+GR_MATMUL(t5_mid_f64, T5_MID, OfDouble, 128, 64, 32, 32, 8)
+GR_MATMUL(t5_low_f64, T5_LOW, OfDouble, 64, 32, 16, 32, 8)
+GR_MATMUL(t5_least_f64, T5_LEAST, OfDouble, 32, 16, 16, 16, 6)
+GR_MATMUL(t5_c128, T5, OfComplex, 128, 64, 32, 32, 4)
+GR_MATMUL(t5_low_c128, T5_LOW_C128, OfComplex, 64, 32, 32, 16, 4)
+GR_MATMUL(t5_least_c128, T5_LEAST_C128, OfComplex, 32, 16, 16, 16, 3)
 GR_MATMUL_SUM(t5_sum_f64, double)
