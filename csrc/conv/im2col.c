@@ -73,15 +73,15 @@ static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layo
         return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
     gr_conv_im2col_params params = *given;
     const size_t each_bytes = vectorize_channels(&params, layout, aligned, item_bytes);
-    const bool fours = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
-    params.length = nhwc ? taps_of(&params.conv) : fours ? pixels / 4 : pixels;
+    const bool vec4 = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
+    params.length = nhwc ? taps_of(&params.conv) : vec4 ? pixels / 4 : pixels;
     params.lines_per_block =
         gr_ceil_div(BLOCK_ELEMENTS,
                     params.length < GR_CONV_IM2COL_MAX_LENGTH ? params.length : GR_CONV_IM2COL_MAX_LENGTH);
     if (params.lines_per_block > GR_CONV_IM2COL_MAX_LINES)
         params.lines_per_block = GR_CONV_IM2COL_MAX_LINES;
     char form[16];
-    snprintf(form, sizeof form, fours ? "_b%zux4" : "_b%zu", each_bytes);
+    snprintf(form, sizeof form, vec4 ? "_b%zux4" : "_b%zu", each_bytes);
     if (*to == from)
         *to = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
@@ -231,13 +231,13 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
                          .k = taps,
                          .stack = {self->groups, 1, 1, 1},
                          .out_aligned = self->out_aligned};
-    const gr_matmul_view seen = {.stack = {of->group, 0, 0, 0}, .aligned = of->aligned};
-    const gr_matmul_view weights = {.stack = {filters, 0, 0, 0}, .aligned = self->w.aligned};
+    const gr_matmul_view pixels_view = {.stack = {of->group, 0, 0, 0}, .aligned = of->aligned};
+    const gr_matmul_view filters_view = {.stack = {filters, 0, 0, 0}, .aligned = self->w.aligned};
     if (self->layout == GR_CONV_NHWC) {
         product.m = self->batch * image_pixels;
         product.n = self->filters;
-        product.a = seen;
-        product.b = weights;
+        product.a = pixels_view;
+        product.b = filters_view;
         product.a.row = of->pixel;
         product.a.column = of->tap;
         product.b.row = tap;
@@ -246,8 +246,8 @@ static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) 
     }
     product.m = self->filters;
     product.n = image_pixels;
-    product.a = weights;
-    product.b = seen;
+    product.a = filters_view;
+    product.b = pixels_view;
     product.a.row = filter;
     product.a.column = tap;
     product.b.row = of->tap;

@@ -1,5 +1,5 @@
 /* c0: one thread per result, which loops over all taps and channels. In NHWC a warp computes a tile of
-   GR_CONV_NAIVE_PIXELS by GR_CONV_NAIVE_FILTERS results, so that its loads are coalesced. */
+   GR_CONV_NAIVE_PIXELS by GR_CONV_NAIVE_FILTERS results, so that a load of w touches fewer cache lines. */
 #include "base/limits.h"
 #include "conv/internal.h"
 

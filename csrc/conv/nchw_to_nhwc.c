@@ -26,12 +26,12 @@ static uint32_t unit_bytes_of(const array *of, size_t item) {
 static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
     const gr_conv_strides *strides = &of->view->strides;
     const uint64_t pixels = of->height * of->width, length = VEC16 / item, line = 128 / item;
-    const bool together = (of->width == 1 || strides->column == 1) &&
-                          (of->height == 1 || strides->row == (int64_t)of->width) && strides->channel > 0 &&
-                          strides->outer >= 0;
+    const bool contiguous = (of->width == 1 || strides->column == 1) &&
+                            (of->height == 1 || strides->row == (int64_t)of->width) && strides->channel > 0 &&
+                            strides->outer >= 0;
     const bool dense = of->view->aligned && strides->channel == (int64_t)pixels &&
                        (of->outer == 1 || strides->outer == (int64_t)(pixels * of->channels));
-    if (!together || of->channels % length != 0)
+    if (!contiguous || of->channels % length != 0)
         return false;
     *out = (gr_conv_transpose){.channels = of->channels,
                                .pixels = pixels,

@@ -44,9 +44,10 @@ static const shape *choose_shape(const gr_conv *self, uint32_t terms) {
 static void choose_block(const gr_conv *self, const shape *of, gr_conv_mma_params *params) {
     uint64_t fewest = UINT64_MAX;
     for (uint64_t tile_8x8 = 0; tile_8x8 < 2; ++tile_8x8)
-        for (uint64_t across = tile_8x8 ? 4 : 2; across > 0; across /= 2) {
-            const uint64_t wide = tile_8x8 ? GROUP : TILE, high = TILE / wide;
-            const uint64_t columns = across * wide, rows = of->tiles / across * high;
+        for (uint64_t tiles_per_row = tile_8x8 ? 4 : 2; tiles_per_row > 0; tiles_per_row /= 2) {
+            const uint64_t tile_columns = tile_8x8 ? GROUP : TILE, tile_rows = TILE / tile_columns;
+            const uint64_t columns = tiles_per_row * tile_columns,
+                           rows = of->tiles / tiles_per_row * tile_rows;
             const uint64_t blocks =
                 gr_ceil_div(self->width.out, columns) * gr_ceil_div(self->height.out, rows);
             if (blocks >= fewest)

@@ -214,10 +214,10 @@ static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, 
                              .box_per_tap = box_per_tap};
     it.maps.tiles_per_image = each;
     it.maps.box_images = of->tiles / each;
-    for (uint32_t across = 1; across <= each; across *= 2) {
-        it.maps.tiles_per_row = across;
-        it.maps.box_columns = across * GROUP;
-        it.maps.box_rows = each / across * GROUP;
+    for (uint32_t tiles_per_row = 1; tiles_per_row <= each; tiles_per_row *= 2) {
+        it.maps.tiles_per_row = tiles_per_row;
+        it.maps.box_columns = tiles_per_row * GROUP;
+        it.maps.box_rows = each / tiles_per_row * GROUP;
         it.maps.group8_pitch = 0;
         consider(self, of, &it, best);
     }

@@ -11,7 +11,7 @@ enum {
     BLOCK = 16 /* filters and channels per block of the filter transform */
 };
 
-static bool is_three(const gr_conv_axis *axis) {
+static bool is_3x3(const gr_conv_axis *axis) {
     enum { TAPS = 3 };
     return axis->kernel == TAPS && axis->stride == 1 && axis->dilation == 1;
 }
@@ -24,7 +24,7 @@ static uint64_t tiles_of(const gr_conv *self) {
 static bool supports(const gr_conv *self) {
     const uint64_t max_depth = self->channels > self->filters ? self->channels : self->filters;
     uint64_t max_elements;
-    return is_three(&self->height) && is_three(&self->width) && self->groups == 1 && self->channels > 0 &&
+    return is_3x3(&self->height) && is_3x3(&self->width) && self->groups == 1 && self->channels > 0 &&
            !__builtin_mul_overflow(tiles_of(self), max_depth, &max_elements) && max_elements < INT32_MAX &&
            (self->layout == GR_CONV_NCHW ||
             (self->channels % VEC4 == 0 && self->filters % VEC4 == 0 && self->out_aligned));
@@ -74,26 +74,30 @@ gr_status gr_conv_winograd(const gr_conv *self, const gr_conv_variant *variant, 
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t tiles = tiles_of(self), channels = self->channels, filters = self->filters;
     const size_t item = PRODUCTS * gr_dtypes[self->dtype].item_bytes;
-    const uint32_t seen = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * channels) * item),
-                   taps =
+    const uint32_t transformed_x =
+                       gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * channels) * item),
+                   transformed_w =
                        gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(channels * filters) * item),
-                   sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * filters) * item);
-    const gr_conv_operands of_x = {operands->x, operands->w, seen}, of_w = {operands->x, operands->w, taps},
-                           back = {sums, operands->w, operands->out};
+                   products =
+                       gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(tiles * filters) * item);
+    const gr_conv_operands to_x = {operands->x, operands->w, transformed_x},
+                           to_w = {operands->x, operands->w, transformed_w},
+                           to_out = {products, operands->w, operands->out};
     const uint64_t each = nhwc ? VEC4 : 1;
     const uint64_t filter_blocks = gr_ceil_div(channels, BLOCK) * gr_ceil_div(filters, BLOCK);
     gr_status status =
         transform(self, variant, nhwc ? "_filters_nhwc" : "_filters_nchw",
-                  nhwc ? filter_blocks * BLOCK * BLOCK : channels * filters, &of_w, program, error);
+                  nhwc ? filter_blocks * BLOCK * BLOCK : channels * filters, &to_w, program, error);
     if (status == GR_OK)
         status = transform(self, variant, nhwc ? "_pictures_nhwc" : "_pictures_nchw", tiles * channels / each,
-                           &of_x, program, error);
+                           &to_x, program, error);
     const gr_matmul product = product_of(self);
-    const gr_matmul_operands matrices = {nhwc ? seen : taps, nhwc ? taps : seen, sums};
+    const gr_matmul_operands matrices = {nhwc ? transformed_x : transformed_w,
+                                         nhwc ? transformed_w : transformed_x, products};
     if (status == GR_OK)
         status = gr_matmul_append(&product, info, &matrices, program, error);
     if (status == GR_OK)
         status = transform(self, variant, nhwc ? "_results_nhwc" : "_results_nchw", tiles * filters / each,
-                           &back, program, error);
+                           &to_out, program, error);
     return status;
 }

@@ -85,8 +85,8 @@ static bool has_leading_dimension(gr_matmul_view *view, uint64_t rows, uint64_t 
         view->row = view->column == 1 || columns == 1 ? wide : 1;
     if (columns == 1)
         view->column = view->row >= wide ? 1 : high;
-    const bool taken = is_column_major(view) ? view->row == 1 && view->column >= high : view->row >= wide;
-    return taken && view->stack[0] >= 0;
+    const bool supported = is_column_major(view) ? view->row == 1 && view->column >= high : view->row >= wide;
+    return supported && view->stack[0] >= 0;
 }
 
 static gr_status prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,

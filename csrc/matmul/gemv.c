@@ -41,10 +41,10 @@ static lines orient(const gr_matmul *self) {
     };
     const bool contiguous = found.view.column == 1 || found.length <= 1;
     if (!contiguous && (found.view.row == 1 || found.count <= 1)) {
-        const gr_matmul_view turned = found.view;
+        const gr_matmul_view transposed = found.view;
         const uint64_t count = found.count;
-        found.view.row = turned.column;
-        found.view.column = turned.row;
+        found.view.row = transposed.column;
+        found.view.column = transposed.row;
         found.count = found.length;
         found.length = count;
         found.rows = !found.rows;
