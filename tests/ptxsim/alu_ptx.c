@@ -1,3 +1,4 @@
+/* Composes the text of a kernel that executes one instruction per thread. */
 #include "alu_ptx.h"
 
 #include <stdio.h>

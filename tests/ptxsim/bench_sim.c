@@ -1,6 +1,6 @@
-/* Elements a second and nanoseconds a warp instruction of a kernel. Usage: bench_sim <file.ptx> <kernel>
-   <log2 of n> <grid, 0: one thread an element> <block> <shared bytes> <threads>, that again for each kernel;
-   in place of the grid p<blocks> for a product of two matrices of n x n elements. */
+/* Benchmark: elements per second and nanoseconds per warp instruction of a kernel. Usage: bench_sim
+   <file.ptx> <kernel> <log2 of n> <grid, 0: one thread per element> <block> <shared bytes> <threads>,
+   repeated for each kernel. A grid p<blocks> is for a multiplication of two n x n matrices. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -39,7 +39,7 @@ static double best_of_five(sim *s, const char *kernel, unsigned grid, unsigned b
     return best;
 }
 
-/* The same with counters and the race check. */
+/* The same with counters and the race detector. */
 static double best_observed(sim *s, const char *name, unsigned grid, unsigned block, size_t n, float *out) {
     const ptx_kernel *kernel = ptx_module_find(s->module, name);
     ptx_counters *counters;
@@ -60,7 +60,8 @@ static double best_observed(sim *s, const char *name, unsigned grid, unsigned bl
     return best;
 }
 
-/* Half of the elements are 1, the others 2, so the sum is known and exact, of a product's elements too. */
+/* Half of the elements are 1, the others 2, so that the sum is known and exact, also for elements of a matrix
+   product. */
 static void bench(char **arguments) {
     size_t n = (size_t)1 << atoi(arguments[2]);
     bool product = arguments[3][0] == 'p';

@@ -1,4 +1,4 @@
-/* A harness of a few lines: CHECK records a failure and goes on; `finish_checks` is main's result. */
+/* A minimal test harness: CHECK records a failure and continues; `finish_checks` is the result of main. */
 #ifndef PTXSIM_CHECK_H
 #define PTXSIM_CHECK_H
 

@@ -1,4 +1,4 @@
-/* Inputs for products of small matrices of float64, as tensor_cases.h has them for the other types. */
+/* Inputs for f64 matrix multiplication (mma), as tensor_cases.h has them for the other types. */
 #ifndef DOUBLE_CASES_H
 #define DOUBLE_CASES_H
 
@@ -21,10 +21,10 @@ enum {
     DC_ROWS = 16,
     DC_K = 16,
     DC_KINDS = 12,
-    DC_CHUNK = 8 * DC_KINDS, /* cases that have a hash together */
+    DC_CHUNK = 8 * DC_KINDS, /* cases that share one hash */
 };
 
-/* The bits of all elements, row by row. */
+/* The bits of all elements, row-major. */
 typedef struct dc_inputs {
     uint64_t a[DC_ROWS * DC_K], b[DC_K * TC_COLUMNS], c[DC_ROWS * TC_COLUMNS];
 } dc_inputs;
@@ -34,21 +34,21 @@ static inline uint64_t dc_any(uint64_t *s) {
     return high << 32 | tc_next(s);
 }
 
-/* A number of either sign, whose exponent lies between these; below -1022 it is subnormal. */
+/* A number of either sign with an exponent in this range; below -1022 it is subnormal. */
 static inline uint64_t dc_near(uint64_t *s, int low, int high) {
     const int exponent = tc_between(s, low, high);
     const uint64_t biased = exponent < -1022 ? 0 : exponent > 1023 ? 2046 : (uint64_t)(exponent + 1023);
     return (dc_any(s) & 0x800fffffffffffffu) | biased << 52;
 }
 
-/* Numbers of few bits, whose products and sums are often half way between two others. */
+/* Numbers with few bits, whose products and sums are often half way between two representable numbers. */
 static inline uint64_t dc_edge(uint64_t *s, int low, int high) {
     const uint64_t fractions[] = {0, 0, 1, 0xfffffffffffffu, 0x8000000000000u};
     const uint64_t x = dc_near(s, low, high);
     return (x & 0xfff0000000000000u) | fractions[tc_next(s) % 5];
 }
 
-/* Zeros, infinities, NaNs, the ends of the subnormal and the normal numbers. */
+/* Zeros, infinities, NaNs, and the limits of the subnormal and normal ranges. */
 static inline uint64_t dc_special(uint64_t *s) {
     const uint64_t infinity = 0x7ff0000000000000u, normal = 0x0010000000000000u,
                    nan = infinity | (dc_any(s) >> 12) | 1;
@@ -68,11 +68,11 @@ static inline uint64_t dc_element(uint64_t *s, int kind, bool addend) {
         return dc_any(s);
     case 3:
         return special;
-    case 4: /* results are subnormal, or nearly */
+    case 4: /* subnormal results, or nearly */
         return addend ? dc_near(s, -1030, -1010) : dc_near(s, -520, -500);
     case 5:
         return addend ? dc_near(s, -1074, -1000) : dc_near(s, -560, -480);
-    case 6: /* sums overflow on the way */
+    case 6: /* intermediate sums overflow */
         return addend ? dc_near(s, 1022, 1023) : dc_near(s, 509, 511);
     case 7:
         return addend ? dc_edge(s, 0, 54) : dc_edge(s, -1, 1);
@@ -87,7 +87,7 @@ static inline uint64_t dc_element(uint64_t *s, int kind, bool addend) {
     }
 }
 
-/* In the last kind, neighbours along k cancel, and what is left is small beside them. */
+/* In the last kind, neighbours along k cancel, and the remainder is small compared with them. */
 static inline void dc_cancel(uint64_t *s, const dc_form *f, dc_inputs *in) {
     for (int k = 1; k < f->k; k++) {
         if (tc_one_in(s, 3))

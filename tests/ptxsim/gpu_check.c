@@ -1,7 +1,7 @@
-/* Compares the simulator with a real GPU, bit for bit: every row of alu_cases.def, then each of its
-   instructions on inputs of all kinds, then whole kernels from PTX files. Needs the NVIDIA driver, so CI does
-   not run it. Usage: gpu_check [file.ptx ...]; a file's kernels take (u64 in, u64 out, u64 n), one block of
-   256 threads. */
+/* Compares the simulator with a GPU, bit for bit: every row of alu_cases.def, then each of its instructions
+   with many inputs, then whole kernels from PTX files. It needs the NVIDIA driver, so that CI does not run
+   it. Usage: gpu_check [file.ptx ...]; the kernels of a file take (u64 in, u64 out, u64 n), one block of 256
+   threads. */
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -99,7 +99,7 @@ static bool run_on_simulator(const char *text, const char *name, const void *sou
         status = ptx_memory_alloc(memory, THREADS * 8, &params[1], &error);
     if (status == PTX_OK)
         status = ptx_memory_write(memory, params[0], source, SOURCE_BYTES, &error);
-    memset(result, 0xA5, THREADS * 8); /* as on the GPU, for what is not written */
+    memset(result, 0xA5, THREADS * 8); /* the same initial contents as on the GPU */
     if (status == PTX_OK)
         status = ptx_memory_write(memory, params[1], result, THREADS * 8, &error);
     if (status == PTX_OK) {
@@ -131,7 +131,7 @@ static uint64_t random_bits(void) {
     return state;
 }
 
-/* Corner values of integers and floats of both widths, small numbers, and random bits. */
+/* Corner cases of integers and floats of both widths, small numbers, and random bits. */
 static uint64_t random_source(char letter) {
     static const uint64_t narrow[] = {0,          1,          2,          31,         32,         33,
                                       0xff,       0x8000,     0xffff,     0x7fffffff, 0x80000000, 0xffffffff,
@@ -162,7 +162,7 @@ static uint64_t random_source(char letter) {
         return letter == 'l' ? wide[random_bits() % 20] : narrow[random_bits() % 24];
     case 1:
         return letter == 'p' ? random_bits() & 1 : random_bits() % 80;
-    case 2: { /* a number of modest size */
+    case 2: { /* a number of moderate size */
         double value = (double)(int64_t)random_bits() / (double)(1ull << (random_bits() % 63));
         float single = (float)value;
         uint64_t bits = 0;
@@ -194,7 +194,7 @@ static void check_op(const alu_case *rows, unsigned count) {
     check_report(good, "gpu_check", 0, name);
     if (!good || !run_on_simulator(text, "k", source, BLOCKS, 0, simulated))
         return;
-    /* What a GPU approximates agrees where the table says so. */
+    /* Instructions that a GPU approximates agree for the inputs of the table. */
     const bool approximate = strstr(rows->op, ".approx") || strstr(rows->op, ".full");
     unsigned shown = 0;
     for (unsigned t = 0; t < (approximate ? count : THREADS); t++) {

@@ -1,6 +1,6 @@
-/* The list of instructions in docs/simulator.md, from the simulator's own tables. Usage: list_opcodes FILE
-   writes it between the file's marks; list_opcodes --check FILE only says whether it is there as it should
-   be. */
+/* Generates the list of instructions in docs/simulator.md from opcodes.def and unsupported.def. Usage:
+   list_opcodes FILE writes it between the marks of the file; list_opcodes --check FILE only checks that it is
+   up to date. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -11,7 +11,7 @@ enum { MOST_ROWS = 2000, MOST_PARTS = 24, TEXT = 1 << 18 };
 static const char begin_mark[] = "<!-- instructions: make -C tests/ptxsim list -->\n",
                   end_mark[] = "<!-- end -->\n";
 
-/* A pattern's parts as written in opcodes.def. */
+/* The parts of a pattern as written in opcodes.def. */
 typedef struct form {
     unsigned count;
     char part[MOST_PARTS][400];
@@ -36,7 +36,7 @@ static form split(const char *pattern) {
     return f;
 }
 
-/* Whether one of the alternatives of `all` is the same as `one`. */
+/* Whether one of the alternatives of `all` equals `one`. */
 static int has_choice(const char *all, const char *one, size_t one_length) {
     for (; *all; all += strcspn(all, "|"), all += *all == '|')
         if (strcspn(all, "|") == one_length && memcmp(all, one, one_length) == 0)
@@ -44,7 +44,7 @@ static int has_choice(const char *all, const char *one, size_t one_length) {
     return 0;
 }
 
-/* Forms that differ in one part, such as the type, are one form with more alternatives. */
+/* Merges forms that differ in a single part, such as the type, into one form with more alternatives. */
 static int join(form *to, const form *from) {
     unsigned differs = 0, at = 0;
     if (to->count != from->count)
@@ -80,7 +80,7 @@ static void collect(void) {
     }
 }
 
-/* As in opcodes.def, but with braces around what may be left out. */
+/* As in opcodes.def, with braces around optional parts. */
 static void add_form(const form *f) {
     add("`");
     for (unsigned i = 0; i < f->count; i++) {
@@ -93,7 +93,7 @@ static void add_form(const form *f) {
     add("`");
 }
 
-/* Instructions of one name in one line, in the table's order. */
+/* Instructions with the same first part are on one line, in the order of the table. */
 static void list_forms(void) {
     static char done[MOST_ROWS];
     for (size_t i = 0; i < form_count; i++) {

@@ -1,4 +1,4 @@
-/* What kernels/ordinary.cu is run on, and one number for all that a kernel wrote. */
+/* Inputs of kernels/ordinary.cu, and a hash of everything that a kernel wrote. */
 #ifndef PTXSIM_TEST_ORDINARY_H
 #define PTXSIM_TEST_ORDINARY_H
 

@@ -1,3 +1,4 @@
+/* Implements the helpers of sim.h. */
 #include "sim.h"
 
 #include <stdio.h>

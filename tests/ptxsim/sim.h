@@ -1,10 +1,10 @@
-/* Short ways to parse and launch a kernel in a test. */
+/* Helpers that parse and launch a kernel in a test. */
 #ifndef PTXSIM_TEST_SIM_H
 #define PTXSIM_TEST_SIM_H
 
 #include "ptxsim.h"
 
-/* A module with one memory; parameters are (u64 in, u64 out, u64 n). */
+/* A module with a memory; the parameters of its kernels are (u64 in, u64 out, u64 n). */
 typedef struct sim {
     ptx_module *module;
     ptx_memory *memory;
@@ -18,21 +18,22 @@ typedef struct sim {
 #define SIM_HEADER ".version 8.0\n.target sm_75\n.address_size 64\n"
 #define SIM_ENTRY ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 n)\n"
 
-/* Exits the test program when the text does not parse or memory runs out. */
+/* Exits the test program if the text does not parse or memory runs out. */
 void sim_open(sim *s, const char *ptx, const void *in, size_t in_bytes, size_t out_bytes);
 void sim_close(sim *s);
-/* Launches kernel `name` and reads the output back into `out` when it went well. */
+/* Launches kernel `name` and copies the output to `out` on success. */
 ptx_status sim_run(sim *s, const char *name, unsigned grid, unsigned block, uint64_t n, void *out);
 
-/* The text of <folder>/<name>.<arch>.ptx, to be freed. Exits the test program when it cannot be read. */
+/* The text of <folder>/<name>.<arch>.ptx; the caller frees it. Exits the test program if the file cannot be
+   read. */
 char *sim_read(const char *folder, const char *name, const char *arch);
 
-/* Parses only; the module is freed. */
+/* Parses the text and frees the module. */
 ptx_status sim_parse(const char *ptx, ptx_error *error);
 
 /* Wraps statements in SIM_HEADER and SIM_ENTRY with these declarations: %r<32> b32, %h<16> b16, %rd<32> b64,
    %p<16>, %f<32> f32, %fd<16> f64; %rd30 = in, %rd31 = out, %rd29 = n, %r31 = tid.x, %rd28 = out + 4 * global
-   thread index. The result is to be freed. */
+   thread index. The caller frees the result. */
 char *sim_kernel(const char *statements);
 
 #endif

@@ -1,5 +1,6 @@
-/* Inputs for products of small matrices: what tests/gpu/tensor_cores.cu gave a GPU, the tests give the
-   simulator. A case is told by its form and its number alone, so that only results need to be kept. */
+/* Inputs for matrix multiplication on tensor cores, shared by tests/gpu/tensor_cores.cu, which records a
+   GPU's results, and the tests of the simulator. A case is determined by its form and number, so that only
+   results are stored. */
 #ifndef TENSOR_CASES_H
 #define TENSOR_CASES_H
 
@@ -10,7 +11,7 @@
 
 typedef enum tc_type { TC_F32, TC_TF32, TC_F16, TC_BF16, TC_E4M3, TC_E5M2 } tc_type;
 
-/* `shift`: where the fraction begins in the element's bits, which are more than a tf32 has. */
+/* `shift`: position of the element in its bits; a TF32 has 13 unused low bits. */
 typedef struct tc_layout {
     int exponent_bits, fraction_bits, shift, bytes;
 } tc_layout;
@@ -26,7 +27,7 @@ typedef struct tc_form {
     const char *name;
     int rows, k;
     tc_type in, out;
-    bool keeps; /* the addend counts */
+    bool keeps; /* the addend is used */
     bool minus_a, minus_b;
 } tc_form;
 
@@ -53,7 +54,7 @@ static const tc_form tc_forms[] = {
 };
 enum { TC_FORMS = sizeof tc_forms / sizeof tc_forms[0], TC_COLUMNS = 8, TC_MAX_ROWS = 64, TC_MAX_K = 32 };
 
-/* The bits of all elements, row by row. */
+/* The bits of all elements, row-major. */
 typedef struct tc_inputs {
     uint32_t a[TC_MAX_ROWS * TC_MAX_K], b[TC_MAX_K * TC_COLUMNS], c[TC_MAX_ROWS * TC_COLUMNS];
 } tc_inputs;
@@ -81,7 +82,7 @@ static inline int tc_bias(tc_type type) {
     return (1 << (tc_layout_of(type).exponent_bits - 1)) - 1;
 }
 
-/* The greatest exponent of a finite number, less the bias. */
+/* The largest unbiased exponent of a finite number. */
 static inline int tc_highest(tc_type type) {
     return type == TC_E4M3 ? 8 : tc_bias(type);
 }
@@ -118,7 +119,7 @@ static inline uint32_t tc_finite(uint64_t *s, tc_type type) {
     return tc_near(s, type, -tc_bias(type), tc_highest(type));
 }
 
-/* Zeros, infinities, NaNs, the ends of the subnormal and the normal numbers. */
+/* Zeros, infinities, NaNs, and the limits of the subnormal and normal ranges. */
 static inline uint32_t tc_special(uint64_t *s, tc_type type) {
     const tc_layout l = tc_layout_of(type);
     const uint32_t one = 1u << l.shift, top = 1u << (l.fraction_bits - 1 + l.shift);
@@ -148,7 +149,7 @@ static inline uint32_t tc_zero_or(uint64_t *s, tc_type type, uint32_t n, uint32_
     return tc_one_in(s, n) ? other : tc_one_in(s, 2) ? tc_sign(type) : 0;
 }
 
-/* One, a unit more than it, or a unit less than two, times a power. */
+/* One, one plus an ulp, or two minus an ulp, times a power of two. */
 static inline uint32_t tc_edge(uint64_t *s, tc_type type, int low, int high) {
     const uint32_t fractions[] = {0, 0, 1, ~0u};
     const bool minus = tc_one_in(s, 2);
@@ -156,7 +157,7 @@ static inline uint32_t tc_edge(uint64_t *s, tc_type type, int low, int high) {
     return tc_number(type, minus, exponent, fractions[tc_next(s) % 4]);
 }
 
-/* Exponents of A's columns and of B's rows, whose sums differ by little from `sum`, or by what it says. */
+/* Exponents of A's columns and B's rows whose sums are within `spread` of `sum`. */
 static inline void tc_split(uint64_t *s, const tc_form *f, int sum, int spread, tc_inputs *in) {
     for (int k = 0; k < f->k; k++) {
         const int high = tc_highest(f->in), low = 1 - tc_bias(f->in), mine = sum + tc_between(s, -spread, 0);
@@ -169,7 +170,7 @@ static inline void tc_split(uint64_t *s, const tc_form *f, int sum, int spread, 
     }
 }
 
-/* Pairs of products that cancel, and others that are small beside them. */
+/* Pairs of products that cancel, and others that are small compared with them. */
 static inline void tc_cancel(uint64_t *s, const tc_form *f, tc_inputs *in) {
     const int small = tc_between(s, -30, 0), pairs = tc_between(s, 1, f->k / 2),
               first = tc_between(s, 0, f->k - 1);
@@ -269,8 +270,8 @@ static inline uint32_t tc_addend(uint64_t *s, const tc_form *f, int kind) {
     }
 }
 
-/* The kind changes from number to number; behind a round of all the low bits that a tf32 does not have are
- * filled. */
+/* The kind changes from number to number; after a round of all kinds the unused low bits of TF32 are
+   filled. */
 static inline void tc_case(int form, uint32_t number, tc_inputs *in) {
     const tc_form *f = &tc_forms[form];
     const int kind = (int)(number % TC_KINDS);
@@ -294,11 +295,11 @@ static inline void tc_case(int form, uint32_t number, tc_inputs *in) {
     }
 }
 
-/* Of results, one after the other. */
+/* Hash of a sequence of results. */
 static inline uint64_t tc_hash(uint64_t hash, uint32_t result) {
     return (hash ^ result) * 0x100000001b3u + (hash >> 47);
 }
 
-enum { TC_CHUNK = 8 * TC_KINDS }; /* cases that have a hash together */
+enum { TC_CHUNK = 8 * TC_KINDS }; /* cases that share one hash */
 
 #endif

@@ -1,4 +1,5 @@
-/* Every arithmetic instruction against expectations worked out apart from the simulator. */
+/* Every arithmetic instruction against expectations computed independently of the simulator
+   (alu_cases.def). */
 #include <stdlib.h>
 
 #include "alu_ptx.h"
@@ -22,7 +23,7 @@ static bool alike(const alu_case *a, const alu_case *b) {
     return strcmp(a->op, b->op) == 0 && strcmp(a->shape, b->shape) == 0 && strcmp(a->extra, b->extra) == 0;
 }
 
-/* Valgrind rounds to nearest in every mode, so there such rows run, but nothing is known of their results. */
+/* Valgrind ignores rounding modes: such rows run under it, but their results are not checked. */
 static bool known(const char *op) {
 #ifdef UNDER_VALGRIND
     return strncmp(op, "cvt", 3) == 0 || !(strstr(op, ".rm.") || strstr(op, ".rp.") || strstr(op, ".rz."));
@@ -31,7 +32,7 @@ static bool known(const char *op) {
 #endif
 }
 
-/* Lane i computes row i % count, once with all lanes at work and once without the last. */
+/* Lane i computes row i % count, once with all lanes active and once without the last one. */
 static void run_rows(const alu_case *rows, unsigned count) {
     char text[4000];
     ptx_error error;

@@ -1,4 +1,4 @@
-/* Reconvergence points of branches, kernel by kernel. */
+/* Reconvergence points (immediate post-dominators) of branches, kernel by kernel. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -6,7 +6,7 @@
 #include "ir.h"
 #include "sim.h"
 
-/* In the texts `mark N` is written as `mov.u32 %r0, N;`: branches meet at the mark that is expected. */
+/* `mark N` in the texts is written as `mov.u32 %r0, N;`: branches reconverge at the expected mark. */
 static uint32_t mark_pc(const ptx_kernel *kernel, uint64_t mark) {
     for (size_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
@@ -20,8 +20,8 @@ static uint32_t mark_pc(const ptx_kernel *kernel, uint64_t mark) {
     return PTX_NO_PC - 1;
 }
 
-/* `meets` gives the mark of each branch in code order, 0 for lanes that only meet at the exit. */
-static void check_meetings(const char *name, const char *body, const unsigned *meets, size_t count) {
+/* `meets` has the mark of each branch in code order, 0 for lanes that reconverge only at the exit. */
+static void check_reconvergence(const char *name, const char *body, const unsigned *meets, size_t count) {
     char text[2000];
     snprintf(text, sizeof text,
              SIM_HEADER ".entry k() {\n.reg .b32 %%r<3>;\n.reg .pred %%p<4>;\nmov.u32 %%r0, 99;\n%s}\n",
@@ -49,7 +49,7 @@ static void check_meetings(const char *name, const char *body, const unsigned *m
 #define MEETINGS(name, body, ...)                                                                            \
     do {                                                                                                     \
         static const unsigned meets[] = {__VA_ARGS__};                                                       \
-        check_meetings(name, body, meets, sizeof meets / sizeof meets[0]);                                   \
+        check_reconvergence(name, body, meets, sizeof meets / sizeof meets[0]);                              \
     } while (0)
 
 #define MARK(n) "mov.u32 %r0, " #n ";\n"
@@ -79,7 +79,7 @@ static void test_meetings(void) {
              3);
 }
 
-/* Which side of a branch may come to a collective instruction. */
+/* Which side of a branch may reach a collective instruction. */
 static void test_sync_sides(void) {
     static const char text[] =
         SIM_HEADER ".entry k() {\n.reg .pred %p<2>;\n@%p1 bra a;\nret;\na: bar.sync 0;\n"
@@ -92,13 +92,13 @@ static void test_sync_sides(void) {
     ptx_module_free(module);
 }
 
-/* `count` times `line`, in which %1$u is the number of the turn and %2$u that of the next. */
+/* Repeats `line` `count` times; %1$u in it is the number of the repetition, %2$u the next one. */
 static void repeat(char **to, const char *line, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         *to += sprintf(*to, line, i, i + 1);
 }
 
-/* Shapes of code in which something is looked for once a line: the time is to grow as the text does. */
+/* Code with one lookup per line: the time must grow linearly with the length of the text. */
 static void test_long_kernels(void) {
     enum { LINES = 30000, LINE = 64 };
     static const struct {

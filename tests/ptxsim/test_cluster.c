@@ -1,4 +1,4 @@
-/* Clusters: what their blocks see of each other, their barrier, and blocks that wait for other blocks. */
+/* Clusters: distributed shared memory, the cluster barrier, and blocks that wait for other blocks. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,7 +12,7 @@ static uint32_t in_words[WORDS], out_words[WORDS];
 typedef struct launch {
     unsigned grid, block;
     uint32_t cluster; /* along x */
-    unsigned threads; /* of the host */
+    unsigned threads; /* host threads */
 } launch;
 
 static ptx_status run(const char *statements, launch l, ptx_error *error) {
@@ -43,7 +43,8 @@ static void refuse(const char *statements, launch l, ptx_status want, const char
 
 /* ---- the shape of a launch ---- */
 
-/* Every register in a grid of clusters with three dimensions, folded so that one wrong one shows. */
+/* Every special register in a grid of clusters with three dimensions, hashed so that a single wrong one
+   shows. */
 static void test_registers(void) {
     static const uint32_t grid[3] = {4, 6, 2}, cluster[3] = {2, 3, 2};
     static const char *const names[] = {"%cluster_ctaid.x",  "%cluster_ctaid.y",  "%cluster_ctaid.z",
@@ -135,7 +136,7 @@ static unsigned next_block(unsigned block, unsigned cluster) {
     return block / cluster * cluster + (block % cluster + 1) % cluster;
 }
 
-/* By 32-bit, 64-bit and generic addresses, with several host threads. */
+/* With 32-bit, 64-bit and generic addresses, and several host threads. */
 static void test_remote_loads(void) {
     static const char *const reads[] = {
         "mapa.shared::cluster.u32 %r4, %r1, %r3; ld.shared::cluster.u32 %r5, [%r4];",
@@ -160,7 +161,7 @@ static void test_remote_loads(void) {
         }
 }
 
-/* Each block adds to the first one's counter, which every other one then reads. */
+/* Each block adds to a counter in the first block, which every other block then reads. */
 static void test_remote_stores(void) {
     run(".shared .b32 sum; setp.eq.u32 %p1, %r31, 0; @%p1 st.shared.u32 [sum], 7;\n" BARRIER
         "mov.u32 %r1, sum; mapa.shared::cluster.u32 %r2, %r1, 0; add.u32 %r3, %r30, 1;\n"
@@ -217,7 +218,7 @@ static void test_remote_errors(void) {
     refuse(FILL "mapa.shared::cluster.u32 %r4, %r1, 1; ld.shared::cluster.u32 %r2, [%r4+2];", two,
            PTX_ERR_ALIGNMENT, "is not aligned to the 4 bytes");
     refuse("mapa.u64 %rd1, %rd30, 1;", two, PTX_ERR_ADDRESS, "no address of shared memory");
-    /* a block that does not wait before it ends takes its shared memory with it */
+    /* the shared memory of a block is gone after it exits */
     refuse(FILL "mov.u32 %r6, %cluster_ctarank; setp.eq.u32 %p1, %r6, 1; @%p1 exit;\n"
                 "mapa.shared::cluster.u32 %r4, %r1, 1; ld.shared::cluster.u32 %r2, [%r4];",
            two, PTX_ERR_ADDRESS, "block 1 of the cluster, which has ended");
@@ -226,14 +227,14 @@ static void test_remote_errors(void) {
 /* ---- the barrier ---- */
 
 static void test_barrier(void) {
-    /* without it the reader, which runs first, finds poison */
+    /* without the barrier the reader, which runs first, reads poison */
     run(".shared .b32 s; st.shared.u32 [s], 5; mov.u32 %r1, s; mapa.shared::cluster.u32 %r1, %r1, 1;\n"
         "ld.shared::cluster.u32 %r2, [%r1]; st.global.u32 [%rd28], %r2; " BARRIER,
         (launch){.grid = 2, .block = 1, .cluster = 2}, NULL);
     CHECK_EQUAL(out_words[0], 0xFFFFFFFFu);
     CHECK_EQUAL(out_words[1], 5);
-    /* many phases, split in two halves with work between them; warps at a bar.sync of their block meanwhile
-     */
+    /* many phases, split in two halves with work between them, while other warps wait at a bar.sync of their
+       block */
     run(".shared .b32 s[2]; mov.u32 %r1, s; mapa.shared::cluster.u32 %r2, %r1, 0; setp.eq.u32 %p2, %r31, 0;\n"
         "mov.u32 %r5, 0; mov.u32 %r6, 0; @%p2 st.shared.v2.u32 [s], {%r5, %r5};\n" BARRIER
         "h: and.b32 %r7, %r5, 1; mad.lo.u32 %r8, %r7, 4, %r2; red.relaxed.cluster.shared::cluster.add.u32 "
@@ -252,7 +253,7 @@ static void test_barrier(void) {
         CHECK_EQUAL(out_words[i], want);
 }
 
-/* Threads that have exited need not arrive, whole blocks and single lanes. */
+/* Exited threads, single lanes or whole blocks, need not arrive. */
 static void test_barrier_exits(void) {
     run("setp.ge.u32 %p1, %r31, 40; @%p1 exit; mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 1; @%p1 "
         "exit;\n"
@@ -260,12 +261,12 @@ static void test_barrier_exits(void) {
         (launch){.grid = 3, .block = 96, .cluster = 3}, NULL);
     for (unsigned i = 0; i < 3 * 96; i++)
         CHECK_EQUAL(out_words[i], i / 96 != 1 && i % 96 < 40 ? i : 0xFFFFFFFFu);
-    /* arrive and leave: the others' wait must not hang on it */
+    /* arrive, then exit: the others' wait must not hang */
     run("barrier.cluster.arrive; mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 1; @%p1 exit;\n"
         "barrier.cluster.wait; barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [%rd28], %r30;",
         (launch){.grid = 3, .block = 32, .cluster = 3}, NULL);
     CHECK_EQUAL(out_words[64], 64);
-    /* lanes that arrive apart */
+    /* lanes that arrive separately */
     run("setp.lt.u32 %p1, %r31, 7; @%p1 barrier.cluster.arrive; @!%p1 barrier.cluster.arrive; "
         "barrier.cluster.wait; st.global.u32 [%rd28], %r30;",
         (launch){.grid = 2, .block = 32, .cluster = 2}, NULL);
@@ -285,7 +286,7 @@ static void test_barrier_errors(void) {
            "cluster's barrier), block 0, warp 1");
 }
 
-/* ---- blocks that wait for blocks ---- */
+/* ---- communication between blocks ---- */
 
 static double now(void) {
     struct timespec t;
@@ -293,8 +294,8 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Block 0 adds up what each other block stores before it raises its flag; in both orders of the blocks, for
-   atomics elsewhere turn the order round. in: values, from word 1024 on: flags. */
+/* Block 0 adds up the values that the other blocks store before they set their flags; in both orders of
+   blocks, since global atomics reverse the order. in: values, and flags from word 1024 on. */
 static void test_flags(void) {
     static const char *const kinds[] = {"ld.acquire.gpu.global.u32", "ld.volatile.global.u32",
                                         "ld.relaxed.gpu.u32", "atom.acquire.gpu.global.or.b32"};
@@ -321,7 +322,7 @@ static void test_flags(void) {
         }
 }
 
-/* A barrier of the whole grid, twice: no block gets further before all others have come. */
+/* A barrier of the whole grid, twice: no block continues before all have arrived. */
 static void test_grid_barrier(void) {
 #define GRID_BARRIER(spin, count)                                                                            \
     "atom.add.release.gpu.u32 %r1, [%rd30], 1; mul.lo.u32 %r5, %nctaid.x, " #count ";\n" #spin               \
@@ -333,7 +334,7 @@ static void test_grid_barrier(void) {
         CHECK_EQUAL(out_words[i], 300);
 }
 
-/* The last block to take a ticket adds up what all have stored. */
+/* The last block to draw a ticket adds up the values of all blocks. */
 static void test_tickets(void) {
     run("mov.u32 %r1, %ctaid.x; mad.wide.u32 %rd1, %r1, 4, %rd30; mad.lo.u32 %r2, %r1, %r1, 3; st.global.u32 "
         "[%rd1], "
@@ -351,8 +352,8 @@ static void test_tickets(void) {
     CHECK_EQUAL(out_words[1], 0);
 }
 
-/* Reading one place over and over is no deadlock as long as the loop counts. */
-static void test_patience(void) {
+/* Polling one location is no deadlock as long as the loop counts. */
+static void test_polling(void) {
     run("mov.u32 %r1, 0; h: ld.volatile.global.u32 %r2, [%rd30]; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, "
         "3000;\n"
         "@%p1 bra h; st.global.u32 [%rd28], %r1;",
@@ -369,14 +370,14 @@ static void test_vain_waits(void) {
            "PTX line 18: deadlock: the warp waits for memory to change that no block left will write to");
     refuse("h: atom.global.cas.b32 %r2, [%rd30], 5, 1; setp.ne.u32 %p1, %r2, 5; @%p1 bra h;",
            (launch){.grid = 3, .block = 1}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
-    /* two places by turns, among them one that does change while another block runs */
+    /* two locations in rotation, one of which changes while another block runs */
     refuse("mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @!%p1 st.release.gpu.global.u32 [%rd30+4], 1; "
            "@!%p1 ret;\n"
            "h: ld.acquire.gpu.global.u32 %r2, [%rd30]; ld.acquire.gpu.global.u32 %r3, [%rd30+4]; add.u32 "
            "%r4, %r2, "
            "%r3; setp.lt.u32 %p2, %r4, 2; @%p2 bra h;",
            (launch){.grid = 40, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
-    /* the flag is there, but it is raised only by a block of the own cluster that waits in turn */
+    /* the flag is set by a block of the same cluster, which itself waits */
     refuse("mov.u32 %r1, %cluster_ctarank; mad.wide.u32 %rd1, %r1, 4, %rd30; xor.b32 %r2, %r1, 1; "
            "mad.wide.u32 %rd2, "
            "%r2, 4, %rd30;\nh: ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p1, %r3, 0; @%p1 bra h; "
@@ -398,7 +399,7 @@ int main(void) {
     test_flags();
     test_grid_barrier();
     test_tickets();
-    test_patience();
+    test_polling();
     test_vain_waits();
     return finish_checks("test_cluster");
 }

@@ -1,4 +1,5 @@
-/* Wavefronts and sectors of access patterns counted by hand, and the counters of small kernels. */
+/* Wavefronts and sectors of access patterns against hand-computed values, and the counters of small
+   kernels. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -119,7 +120,7 @@ static void test_ways(void) {
     CHECK_EQUAL(ways[31], 32);
 }
 
-/* 8 bytes a lane by half warps, 16 by quarters. */
+/* 8 bytes per lane are split into half warps, 16 bytes into quarter warps. */
 static void test_wide_wavefronts(void) {
     LOAD(8, PTX_ALL_LANES, stride_2, 2, 2, 0);
     LOAD(8, 0x0000ffffu, stride_2, 1, 1, 0);
@@ -129,7 +130,8 @@ static void test_wide_wavefronts(void) {
     LOAD(16, PTX_ALL_LANES, stride_4, 4, 4, 0);
     LOAD(16, PTX_ALL_LANES, stride_8, 8, 4, PTX_ALL_LANES);
     LOAD(16, 0x000000ffu, stride_4, 1, 1, 0);
-    /* where neighbours want the same, a load goes by twice as many lanes and a store does not */
+    /* if neighbouring lanes have the same address, a load serves twice as many lanes at once, a store does
+       not */
     LOAD(8, PTX_ALL_LANES, zero, 1, 1, 0);
     STORE(8, PTX_ALL_LANES, zero, 2, 2, 0);
     LOAD(16, PTX_ALL_LANES, zero, 2, 2, 0);
@@ -196,7 +198,7 @@ static void release(counted *c) {
     sim_close(&c->s);
 }
 
-/* The counter of the n-th instruction whose line holds `opcode`. */
+/* The counter of the n-th instruction whose line contains `opcode`. */
 static const ptx_counter *counter_of(const counted *c, const char *opcode, unsigned n) {
     const char *text = c->s.module->text;
     for (size_t pc = 0; pc < c->kernel->count; pc++) {
@@ -209,7 +211,7 @@ static const ptx_counter *counter_of(const counted *c, const char *opcode, unsig
     exit(2);
 }
 
-/* Threads 0 to 3 of each warp of 3 full warps and one of 8 lanes skip the addition. */
+/* Threads 0 to 3 of each warp (3 full warps and one of 8 lanes) skip the addition. */
 static void test_lanes_and_divergence(void) {
     counted c;
     count(&c,
@@ -282,12 +284,12 @@ static void test_timeline(void) {
         CHECK_EQUAL(t.states[2 * t.stride + thread], thread < 5 ? PTX_WORKED : 0);
     }
     release(&c);
-    count(&c, tree, 7, 40, 1, 7); /* a block that there is not */
+    count(&c, tree, 7, 40, 1, 7); /* a block that does not exist */
     CHECK_EQUAL(ptx_counters_timeline(c.counters).rounds, 0);
     release(&c);
 }
 
-/* More rounds than are kept apart: the last one takes the rest. */
+/* Rounds beyond the limit are added to the last one. */
 static void test_many_rounds(void) {
     counted c;
     count(&c,
@@ -301,7 +303,7 @@ static void test_many_rounds(void) {
     release(&c);
 }
 
-/* Shuffles are work, a barrier of the warp is not; generic accesses count where they go. */
+/* Shuffles count as work, a warp barrier does not; generic accesses are counted in their state space. */
 static void test_kinds_of_work(void) {
     counted c;
     count(&c,
@@ -319,7 +321,7 @@ static void test_kinds_of_work(void) {
     release(&c);
 }
 
-/* Which statements become predicated, a letter each: the body of its short forward branch, or not. */
+/* Which statements are predicated, one letter each. */
 static void expect_predicated(const char *statements, const char *predicated) {
     char *text = sim_kernel(statements);
     ptx_module *module;
@@ -343,13 +345,14 @@ static void expect_predicated(const char *statements, const char *predicated) {
 static void test_predication(void) {
     expect_predicated("@%p1 bra a; mov.u32 %r1, 1; mov.u32 %r2, 2; a: mov.u32 %r3, 3;", "-pp-");
     expect_predicated("@!%p1 bra a; mov.u32 %r1, 1; a: mov.u32 %r3, 3;", "-p-");
-    expect_predicated("bra a; mov.u32 %r1, 1; a: mov.u32 %r3, 3;", "---");        /* always taken */
-    expect_predicated("@%p1 bra a; mov.u32 %r1, 1; a: ret;", "--");               /* its lanes exit */
-    expect_predicated("a: mov.u32 %r1, 1; @%p1 bra a; mov.u32 %r2, 2;", "---");   /* backwards */
-    expect_predicated("@%p1 bra a; bar.sync 0; a: mov.u32 %r3, 3;", "---");       /* a barrier */
-    expect_predicated("@%p1 bra a; bar.warp.sync -1; a: mov.u32 %r3, 3;", "---"); /* lanes together */
+    expect_predicated("bra a; mov.u32 %r1, 1; a: mov.u32 %r3, 3;", "---");      /* always taken */
+    expect_predicated("@%p1 bra a; mov.u32 %r1, 1; a: ret;", "--");             /* its lanes exit */
+    expect_predicated("a: mov.u32 %r1, 1; @%p1 bra a; mov.u32 %r2, 2;", "---"); /* backwards */
+    expect_predicated("@%p1 bra a; bar.sync 0; a: mov.u32 %r3, 3;", "---");     /* contains a barrier */
+    expect_predicated("@%p1 bra a; bar.warp.sync -1; a: mov.u32 %r3, 3;",
+                      "---"); /* contains a warp-level instruction */
     expect_predicated("@%p1 bra a; mov.u32 %r1, 1; b: mov.u32 %r2, 2; a: mov.u32 %r3, 3; @%p2 bra b;",
-                      "-----"); /* entered from elsewhere */
+                      "-----"); /* the target of another branch */
     expect_predicated("@%p1 bra a;" FIVE FIVE FIVE "mov.u32 %r1, 1; a: mov.u32 %r3, 3;",
                       "-pppppppppppppppp-");
     expect_predicated("@%p1 bra a;" FIVE FIVE FIVE "mov.u32 %r1, 1; mov.u32 %r1, 1; a: mov.u32 %r3, 3;",

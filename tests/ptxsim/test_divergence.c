@@ -1,4 +1,4 @@
-/* Lanes that part and meet again: each kernel against a plain C version of one thread. */
+/* Divergence and reconvergence: each kernel against a scalar C version of one thread. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -43,7 +43,7 @@ static const char nested_ifs_ptx[] =
     "other: rem.u32 %r2, %r31, 3; setp.ne.u32 %p3, %r2, 0; @%p3 bra end; mov.u32 %r1, 5;\n"
     "end: st.global.u32 [%rd28], %r1;";
 
-/* A trip count of its own for each lane. */
+/* A different trip count per lane. */
 static uint32_t loop(uint32_t t) {
     uint32_t x = 0;
     for (uint32_t i = t % 17; i > 0; i--)
@@ -56,7 +56,7 @@ static const char loop_ptx[] =
     "head: setp.eq.u32 %p1, %r2, 0; @%p1 bra end; mad.lo.u32 %r1, %r1, 3, %r2; sub.u32 %r2, "
     "%r2, 1; bra head;\nend: st.global.u32 [%rd28], %r1;";
 
-/* break, continue, and a loop within. */
+/* break, continue, and a nested loop. */
 static uint32_t nested_loops(uint32_t t) {
     uint32_t x = t + 1;
     for (uint32_t i = 0; i < t % 11 + 2; i++) {
@@ -84,7 +84,7 @@ static const char nested_loops_ptx[] =
     "after: rem.u32 %r6, %r1, 13; setp.eq.u32 %p4, %r6, 0; @%p4 bra done; mad.lo.u32 %r1, %r1, 5, %r3;\n"
     "next: add.u32 %r3, %r3, 1; bra outer;\ndone: st.global.u32 [%rd28], %r1;";
 
-/* Lanes leave by a return inside a loop; stores after each way out. */
+/* Lanes return inside a loop; each exit is followed by stores. */
 static uint32_t early_return(uint32_t t) {
     uint32_t x = t * 7;
     while (x > 3) {
@@ -101,7 +101,7 @@ static const char early_return_ptx[] =
     "7;\n@%p2 bra go; add.u32 %r3, %r1, 1000; st.global.u32 [%rd28], %r3; ret;\n"
     "go: sub.u32 %r1, %r1, 3; bra head;\nend: st.global.u32 [%rd28], %r1;";
 
-/* Predicated instructions, a predicated exit among them, and lanes that run off the end. */
+/* Predicated instructions, including a predicated exit, and lanes that reach the end of the code. */
 static uint32_t predicated(uint32_t t) {
     return t < 10 ? t : t < 40 ? t + 50 : 0xFFFFFFFFu;
 }
@@ -110,7 +110,7 @@ static const char predicated_ptx[] = "setp.lt.u32 %p1, %r31, 10; setp.ge.u32 %p2
                                      "mov.u32 %r1, %r31; @!%p1 add.u32 %r1, %r1, 50;\n"
                                      "st.global.u32 [%rd28], %r1;";
 
-/* 32 ways out of a chain of branches, all lanes apart; then together again. */
+/* A chain of branches with 32 exits, so that all lanes diverge and then reconverge. */
 static uint32_t ladder(uint32_t t) {
     return (t % 32) * (t % 32) + 0xffffffffu % 32 + 1;
 }
@@ -135,7 +135,7 @@ static void test_ladder(void) {
     compare(text, ladder);
 }
 
-/* After every kind of divergence the whole warp is back in step. */
+/* After every kind of divergence the whole warp is convergent again. */
 static void test_reconvergence(void) {
     static const char *const parts[] = {
         "setp.lt.u32 %p1, %r31, 9; @%p1 bra a; add.u32 %r1, %r1, 1; a:",
@@ -160,7 +160,7 @@ static void test_reconvergence(void) {
     }
 }
 
-/* Divergent loops don't grow the stack: a million iterations, a lane leaving now and then. */
+/* Divergent loops must not grow the stack: a million iterations, in which lanes leave one by one. */
 static uint32_t long_loop(uint32_t t) {
     return (t % 32 + 1) * 300;
 }
@@ -171,9 +171,9 @@ static const char long_loop_ptx[] =
     "bra skip;\n"
     "mov.u32 %r4, %r1; skip: setp.lt.u32 %p1, %r1, %r2; @%p1 bra head; st.global.u32 [%rd28], %r1;";
 
-/* A compiler may give lanes a way of their own into the same code, past which they part company for good:
-   lane 0's leads past "on" to "end" when n is not 0, which it is. So the branches only meet at "end", and yet
-   the barrier and the shuffle between need all lanes. */
+/* A compiler may duplicate a path into shared code: lane 0's path leads past "on" to "end" if n is not 0,
+   which it is. The branches therefore reconverge only at "end", but the barrier and the shuffle before it
+   need all lanes. */
 static uint32_t two_ways_in(uint32_t t) {
     uint32_t last = t < 64 ? t / 32 * 32 + 31 : THREADS - 1;
     return 3 * 7 * last + (t % 32 == 0 && t < 64 ? 1000 : 0);
@@ -188,7 +188,7 @@ static const char two_ways_in_ptx[] =
     "bar.sync 0; vote.sync.all.pred %p3, %p4, -1; shl.b32 %r3, %r3, 1; add.u32 %r1, %r1, %r3;\n"
     "add.u32 %r1, %r1, %r5;\nend: st.global.u32 [%rd28], %r1;";
 
-/* The same twice over, the second way in from within the first: three groups come to the barrier. */
+/* The same nested: three groups of lanes reach the barrier separately. */
 static uint32_t three_ways_in(uint32_t t) {
     return t % 32 + (t % 32 < 20 ? t % 32 < 10 ? 300 : 200 : 100);
 }
@@ -200,7 +200,7 @@ static const char three_ways_in_ptx[] =
     "on: shfl.sync.idx.b32 %r2, %r9, %r9, 31, -1; bar.sync 0; add.u32 %r1, %r1, %r2; bar.warp.sync -1;\n"
     "end: st.global.u32 [%rd28], %r1;";
 
-/* Lanes that wait for lanes of their own warp, by an atomic on the word that the input is. */
+/* Lanes that wait for lanes of their own warp, by an atomic on the input word. */
 static uint32_t own_lanes(uint32_t t) {
     return t % 32 ? t + 1 : t;
 }

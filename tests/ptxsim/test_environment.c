@@ -1,4 +1,4 @@
-/* Text and results stay the same whatever the calling thread's locale and floating-point environment are. */
+/* Parsing and results are independent of the calling thread's locale and floating-point environment. */
 #include <fenv.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* In the place of the C library's, which goes by the locale: this one reads numbers as in German. */
+/* Replaces the C library's locale-dependent function: this one parses numbers as in German. */
 double strtod(const char *text, char **end) {
     unsigned long whole = strtoul(text, end, 10);
     return **end == ',' ? (double)whole + (double)strtoul(*end + 1, end, 10) / 10 : (double)whole;
@@ -45,7 +45,7 @@ static void downward(void) {
     fesetround(FE_DOWNWARD);
 }
 
-/* Subnormals as zeros: of results and of operands. */
+/* Flush-to-zero and denormals-are-zero. */
 static void flushing(void) {
 #if defined(__SSE__)
     _mm_setcsr(_mm_getcsr() | 0x8040);
@@ -54,7 +54,7 @@ static void flushing(void) {
 
 static unsigned bits_of_environment(void) {
 #if defined(__SSE__)
-    return _mm_getcsr() & ~0x3fu; /* without the flags */
+    return _mm_getcsr() & ~0x3fu; /* without the exception flags */
 #else
     return (unsigned)fegetround();
 #endif
@@ -62,8 +62,8 @@ static unsigned bits_of_environment(void) {
 
 enum { THREADS = 32, BLOCKS = 64, RESULTS = 6 };
 
-/* Sums that have to be rounded, subnormal operands and results, constants of the text, a rounding mode of its
- * own. */
+/* Sums that are rounded, subnormal operands and results, constants in the text, an instruction with a
+   rounding mode. */
 static const char statements[] =
     "shl.b32 %r1, %r30, 2; mul.lo.u32 %r1, %r1, 6; cvt.u64.u32 %rd1, %r1; add.u64 %rd1, %rd31, %rd1;\n"
     "cvt.rn.f32.u32 %f1, %r30; add.f32 %f1, %f1, 0f3F800000; mov.f32 %f2, 0f3DCCCCCD;\n"
@@ -110,7 +110,7 @@ static void test_environments(void) {
         }
 }
 
-/* The callback that may stop a launch is the caller's, and so is what it computes in. */
+/* The interrupt callback runs in the caller's floating-point environment. */
 static void test_callback(void) {
     unsigned seen = 0;
     sim s;

@@ -1,4 +1,4 @@
-/* What observers are told: the events of small kernels, written down and compared. */
+/* The events that observers receive, for small kernels. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -6,10 +6,10 @@
 #include "interpreter/hooks.h"
 #include "sim.h"
 
-/* Keeps what happened as text, a line an event, of one host thread. */
+/* Records events as text, one line each, of one host thread. */
 typedef struct recorder {
     ptx_observer base;
-    bool issues; /* also instructions that touch no memory */
+    bool issues; /* also record instructions without memory access */
     bool refuses;
     unsigned attached;
     size_t used;
@@ -144,7 +144,7 @@ static void test_control(void) {
            32,
            "begin 0\nwarp 0 sync ffffffff\nwarp 0 sync 000000ff\nwarp 0 sync ffffff00\nwarp 0 sync "
            "000000ff\nend 0\n");
-    /* The last warp to leave completes the barrier of those that wait. */
+    /* The last warp to exit completes the barrier of the waiting warps. */
     expect("setp.ge.u32 %p1, %r31, 64; @%p1 exit; bar.sync 0; bar.sync 1, 64;", 96,
            "begin 0\nbarrier 00000003\nbarrier 00000003\nend 0\n");
 }
@@ -153,8 +153,8 @@ static void test_every_instruction_is_issued(void) {
     recorder r = {.issues = true};
     CHECK_EQUAL(observe(&r, "setp.lt.u32 %p1, %r31, 4; @%p1 mov.u32 %r1, 1; @!%p1 bra end; end: ret;", 1, 8),
                 PTX_OK);
-    /* six of the frame (three parameters, tid, mad, mad), the four here; the exit behind them is not reached
-     */
+    /* six instructions of the frame (three parameters, tid, mad, mad) and these four; the exit after them is
+       not reached */
     unsigned lines = 0;
     for (const char *c = r.text; *c; c++)
         lines += *c == '\n';

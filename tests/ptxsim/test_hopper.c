@@ -1,4 +1,4 @@
-/* What nvcc makes of kernels for compute capability 9.0, against plain C. Usage: test_hopper <folder with
+/* nvcc's output for compute capability 9.0 against plain C. Usage: test_hopper <folder with
    hopper.<arch>.ptx> <arch> ... */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { WORDS = 6000 };
 static uint64_t source[WORDS], result[WORDS];
 static const char *dialect;
 
-/* Launches on an output of zeros. */
+/* Launches with a zeroed output. */
 static bool run(const char *text, const char *kernel, ptx_launch_config config, uint64_t n, uint64_t ticket) {
     sim s;
     sim_open(&s, text, source, sizeof source, sizeof result);
@@ -63,7 +63,7 @@ static void test_ring(const char *text) {
     }
 }
 
-/* Blocks that wait for other blocks, however many host threads are offered. */
+/* Blocks that wait for other blocks, with any number of host threads. */
 static void test_blocks(const char *text) {
     for (unsigned threads = 1; threads <= 3; threads += 2)
         for (unsigned grid = 1; grid < 200; grid = grid * 3 + 1) {
@@ -82,7 +82,7 @@ static void test_blocks(const char *text) {
         }
 }
 
-/* The sum of two positive numbers below 2 of a 16-bit type with so many bits of fraction, rounded once. */
+/* The sum of two positive numbers below 2 of a 16-bit type with `fraction` fraction bits, rounded once. */
 static unsigned sum_of(unsigned a, unsigned b, int fraction, int bias) {
     double value[2];
     const unsigned bits[2] = {a, b};

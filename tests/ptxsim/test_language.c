@@ -1,4 +1,5 @@
-/* Variables in every state space, device functions, and instructions that work together. */
+/* Language features: variables in every state space, device functions, carry chains, counted barriers,
+   cp.async. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -6,7 +7,7 @@
 
 enum { BLOCK = 64 };
 
-/* Runs `statements` behind `declarations` with one block; `out` takes what they store. */
+/* Runs `statements` after `declarations` with one block; `out` receives what they store. */
 static ptx_status run(const char *declarations, const char *statements, unsigned block, void *out,
                       size_t bytes, ptx_error *error) {
     sim s;
@@ -22,7 +23,7 @@ static ptx_status run(const char *declarations, const char *statements, unsigned
     s.config.step_budget = 1000000;
     const ptx_status status = sim_run(&s, "k", 1, block, block, out);
     *error = s.error;
-    if (status == PTX_OK) { /* the second launch finds everything as the first did */
+    if (status == PTX_OK) { /* the second launch must find the same initial contents */
         char again[4096];
         CHECK(bytes <= sizeof again);
         CHECK_EQUAL(sim_run(&s, "k", 1, block, block, again), PTX_OK);
@@ -49,7 +50,7 @@ static void gives(const char *declarations, const char *statements, unsigned blo
         }
 }
 
-/* The same in every thread. */
+/* The same value in every thread. */
 static void gives_all(const char *declarations, const char *statements, uint32_t value) {
     uint32_t want[BLOCK];
     for (unsigned t = 0; t < BLOCK; t++)
@@ -230,7 +231,7 @@ static void test_carries(void) {
         "mov.u64 %rd1, 0x8000000000000001; mad.lo.cc.u64 %rd2, %rd1, 2, -2; madc.hi.u64 %rd3, %rd1, 2, 3;\n"
         "cvt.u32.u64 %r1, %rd3;" STORE,
         5);
-    /* a lane's carry is its own, also where others are elsewhere */
+    /* the carry flag is per lane, also if other lanes have diverged */
     uint32_t want[BLOCK];
     for (unsigned t = 0; t < BLOCK; t++)
         want[t] = t > 40;
@@ -245,10 +246,10 @@ static void test_carries(void) {
           BLOCK, want);
 }
 
-/* ---- barriers that count ---- */
+/* ---- barriers with a thread count ---- */
 
 static void test_votes(void) {
-    enum { THREADS = 80 }; /* the third warp has half of its lanes */
+    enum { THREADS = 80 }; /* the third warp has 16 lanes */
     uint32_t want[THREADS];
     for (unsigned t = 0; t < THREADS; t++)
         want[t] = 27;
@@ -275,7 +276,7 @@ static void test_votes(void) {
             want[t] = cases[i].want ? 1 : 10;
         gives("", text, THREADS, want);
     }
-    /* two warps by themselves, the third one elsewhere */
+    /* two warps use the barrier, the third one does not */
     for (unsigned t = 0; t < THREADS; t++)
         want[t] = t < 64 ? 5 : 9;
     gives("",
@@ -284,7 +285,7 @@ static void test_votes(void) {
           THREADS, want);
 }
 
-/* ---- lanes with the same value ---- */
+/* ---- match ---- */
 
 static void test_matches(void) {
     uint32_t want[BLOCK];
@@ -340,7 +341,7 @@ static void test_copies(void) {
           "and.b64 %rd1, %rd1, -16; cp.async.cg.shared.global [%r2], [%rd1], 16, 16; cp.async.wait_all;\n"
           "ld.shared.u32 %r1, [%r2+8];" STORE,
           BLOCK, want);
-    /* what is not given is zero; before anybody waits there is nothing */
+    /* bytes beyond the source size are zero; before the wait the destination is poison */
     gives_all(
         "",
         COPY
@@ -361,7 +362,7 @@ static void test_copies(void) {
         COPY
         "cp.async.ca.shared.global [%r2], [%rd1], 8; cp.async.wait_group 0; ld.shared.u32 %r1, [%r2];" STORE,
         UINT32_MAX);
-    /* of two groups the older one has come */
+    /* the older of two groups is complete */
     for (unsigned t = 0; t < BLOCK; t++)
         want[t] = t % 32;
     gives("",
@@ -370,7 +371,7 @@ static void test_copies(void) {
           "cp.async.ca.shared.global [%r2+8], [%rd1], 4; cp.async.commit_group; cp.async.wait_group 1;\n"
           "ld.shared.u32 %r1, [%r2]; ld.shared.u32 %r4, [%r2+8]; setp.ne.u32 %p1, %r4, -1; @%p1 trap;" STORE,
           BLOCK, want);
-    /* what is written to the source meanwhile may have come or not */
+    /* source bytes that change in between are undefined */
     gives_all("",
               COPY "st.global.u32 [%rd28], 5; cp.async.ca.shared.global [%r2], [%rd28], 4;\n"
                    "st.global.u32 [%rd28], %r3; cp.async.wait_all; ld.shared.u32 %r1, [%r2];" STORE,
@@ -384,7 +385,7 @@ static void test_copies(void) {
           "outside the block's 1024");
     fails("", COPY "mov.u64 %rd1, 64; cp.async.ca.shared.global [%r2], [%rd1], 4;", PTX_ERR_ADDRESS,
           "not allocated");
-    /* an mbarrier that the copies report to */
+    /* an mbarrier on which the copies complete */
     for (unsigned t = 0; t < BLOCK; t++)
         want[t] = (BLOCK - 1 - t) % 32;
     gives("",

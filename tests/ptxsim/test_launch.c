@@ -1,4 +1,4 @@
-/* What a launch checks, what stops it, and that the number of threads changes nothing. */
+/* Launches: rejected configurations, budgets, interrupts, and independence of the number of host threads. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,7 +22,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected configurations ---- */
 
 static void expect_refusal(const uint32_t grid[3], const uint32_t block[3], size_t param_bytes, size_t shared,
                            const char *part) {
@@ -126,8 +126,7 @@ static void test_budget(void) {
     s.config.threads = 2;
     CHECK_EQUAL(sim_run(&s, "k", 50, 256, 0, NULL), PTX_ERR_BUDGET);
     sim_close(&s);
-    /* a launch that ends within its budget, to the instruction: 7 of sim_kernel's and 2 of its own for each
-     * warp */
+    /* a launch that ends exactly within its budget: per warp 7 instructions of sim_kernel and 2 of its own */
     open_kernel(&s, "add.u32 %r1, %r1, 1; ret;");
     s.config.step_budget = 8 * 10 * 8;
     CHECK_EQUAL(sim_run(&s, "k", 10, 256, 0, NULL), PTX_OK);
@@ -151,8 +150,8 @@ static bool interrupted(void *argument) {
     return now() > i->at;
 }
 
-/* `threads` 2 with blocks of which the first ends at once: the caller then waits for the other, and still
- * asks. */
+/* `threads` 2: the first of the blocks ends at once, so that the caller waits for the other one and must keep
+   polling. */
 static void test_interrupt(void) {
     for (unsigned threads = 1; threads <= 2; threads++) {
         sim s;
@@ -209,7 +208,8 @@ static void test_threads_agree(void) {
     }
 }
 
-/* Of several blocks that fail the same one is named, whoever ran it: the last, where they begin. */
+/* If several blocks fail, the reported one does not depend on the host threads: the last one, which starts
+   first. */
 static void test_threads_agree_on_errors(void) {
     for (unsigned round = 0; round < 40; round++) {
         sim s;
@@ -224,7 +224,7 @@ static void test_threads_agree_on_errors(void) {
     }
 }
 
-/* Global atomics come in the order of one thread, so that what they return is the same each time. */
+/* Global atomics take effect in the order of a single thread, so that their results are deterministic. */
 static void test_atomics_are_ordered(void) {
     sim s;
     open_kernel(&s, "atom.global.add.u32 %r1, [%rd30], 1; st.global.u32 [%rd28], %r1;");
@@ -240,7 +240,7 @@ typedef struct user {
     unsigned failures;
 } user;
 
-/* Allocates, launches and frees beside other threads on one memory and one module. */
+/* Allocates, launches and frees concurrently with other threads that use the same memory and module. */
 static void *use(void *argument) {
     user *u = argument;
     for (unsigned round = 0; round < 50; round++) {

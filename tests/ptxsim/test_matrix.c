@@ -1,4 +1,5 @@
-/* Small matrices in shared memory and in the lanes of a warp, and what tensor cores make of them. */
+/* ldmatrix, stmatrix and mma: fragment layouts, and the arithmetic of tensor cores against an H200's
+   results. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -21,7 +22,7 @@ typedef struct outcome {
     ptx_hazard hazard;
 } outcome;
 
-/* One block, watched. */
+/* Runs one block with observers. */
 static outcome launch(const char *statements, unsigned block) {
     static uint32_t in[1];
     char *text = sim_kernel(statements);
@@ -60,8 +61,8 @@ static void refuse(const char *statements, unsigned block, ptx_status status, co
 
 /* ---- ldmatrix ---- */
 
-/* Shared memory of 1024 numbers of 16 bits, each its own index, and in %r3 the address of a row for each
-   lane, `stride` bytes apart. */
+/* Shared memory with 1024 16-bit numbers equal to their index, and in %r3 a row address per lane, `stride`
+   bytes apart. */
 #define NUMBERED(stride, sync)                                                                               \
     ".shared .align 16 .b8 s[2048];\nmov.u32 %r2, s; shl.b32 %r1, %r31, 6; add.u32 %r4, %r2, %r1;\n"         \
     "mad.lo.u32 %r10, %r31, 0x200020, 0x10000; mov.b32 %r12, 0;\n"                                           \
@@ -100,7 +101,7 @@ static void test_loads(void) {
         4, true, 64);
 }
 
-/* Eight rows are had at once unless they share banks. */
+/* Eight rows take one wavefront unless they share banks. */
 static void test_load_counters(void) {
     const outcome beside = launch(NUMBERED("16", WARP) LOAD_4, 32),
                   apart = launch(NUMBERED("48", WARP) LOAD_4, 32);
@@ -126,7 +127,7 @@ static void test_load_mistakes(void) {
     CHECK_EQUAL(o.hazard, PTX_HAZARD_WRITE_READ);
 }
 
-/* ---- products, against those of a GPU ---- */
+/* ---- mma, against an H200's results ---- */
 
 typedef struct form_results {
     const char *name;
@@ -153,7 +154,7 @@ static const uint64_t *results_of(const char *name) {
     return NULL;
 }
 
-/* The arithmetic by itself, all forms. */
+/* The arithmetic without fragments, all forms. */
 static void test_arithmetic(void) {
     static tc_inputs in;
     static ptx_core_parts a, b;
@@ -182,7 +183,7 @@ static void test_arithmetic(void) {
     }
 }
 
-/* What a lane brings and takes, by PTX's figures: register r of A has row lane / 4 + 8 (r % 2), and so on. */
+/* Fragment layouts as in the PTX manual: register r of A has row lane / 4 + 8 (r % 2), and so on. */
 enum { A_AT, B_AT = 4, C_AT = 8, LANE_WORDS = 12 };
 
 static void spread(const tc_form *f, const tc_inputs *in, unsigned lane, uint32_t *words) {
@@ -264,7 +265,7 @@ static void test_products(void) {
         expect_products(form, instructions[form]);
 }
 
-/* A lane's registers of A, of B and of C, one after the other. */
+/* A lane's registers of A, B and C, in this order. */
 enum { DOUBLES_OF_A = 8, DOUBLES_OF_B = 4, DOUBLES_OF_C = 4, LANE_DOUBLES = 16 };
 
 static void spread_doubles(const dc_form *f, const dc_inputs *in, unsigned lane, uint64_t *words) {

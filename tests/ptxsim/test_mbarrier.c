@@ -1,4 +1,4 @@
-/* Barriers in shared memory and the copies that report to them. */
+/* mbarriers, and the bulk copies and stores that complete on them. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -45,8 +45,7 @@ static void refuse(const char *statements, unsigned block, unsigned cluster, ptx
 
 /* ---- phases ---- */
 
-/* One thread steps through phases and notes what each operation gives: bit k of the result is the k-th test.
- */
+/* One thread steps through phases and records the results: bit k is the k-th test. */
 static void test_phases(void) {
     run(INIT(3) "mov.u32 %r1, 0;\n"
                 "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; @%p1 or.b32 %r1, %r1, 1;\n"
@@ -68,7 +67,7 @@ static void test_phases(void) {
     CHECK_EQUAL(out_words[0], (2 | 8 | 16 | 32 | 64) + 3 * 256 + 2 * 4096);
 }
 
-/* The phase also waits for bytes, whether they are announced before or after they come. */
+/* The phase also waits for bytes, whether expect_tx precedes or follows their completion. */
 static void test_bytes(void) {
     run(INIT(2) "mov.u32 %r1, 0;\n"
                 "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 48;\n"
@@ -88,7 +87,8 @@ static void test_bytes(void) {
     CHECK_EQUAL(out_words[0], 4 + 16);
 }
 
-/* Warps hand a slot to and fro: one writes, the others read, each side waits for the other's arrivals. */
+/* Warps pass a slot back and forth: one writes, the others read, and each side waits for the other's
+   arrivals. */
 static void test_handover(void) {
     run(".shared .align 8 .b64 full; .shared .align 8 .b64 empty; .shared .b32 slot; setp.eq.u32 %p9, %r31, "
         "0;\n"
@@ -112,7 +112,7 @@ static void test_handover(void) {
 }
 
 static void test_remote_arrivals(void) {
-    /* the first block's barrier counts the threads of all four */
+    /* the first block's mbarrier counts the threads of all four blocks */
     run(INIT(128) "barrier.cluster.arrive; barrier.cluster.wait; mapa.shared::cluster.u32 %r1, %r20, 0;\n"
                   "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];\n"
                   "mov.u32 %r2, %cluster_ctarank; setp.ne.u32 %p1, %r2, 0; @%p1 bra end;\n" WAIT(
@@ -121,7 +121,7 @@ static void test_remote_arrivals(void) {
         8, 32, 4, NULL);
     CHECK_EQUAL(out_words[31], 31);
     CHECK_EQUAL(out_words[4 * 32 + 5], 4 * 32 + 5);
-    /* a store into the next block that reports to that block's barrier */
+    /* st.async into the next block, which completes on that block's mbarrier */
     run(".shared .align 16 .b32 s[4];\n" INIT(
             1) "@%p9 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16; barrier.cluster.arrive; "
                "barrier.cluster.wait;\n"
@@ -158,11 +158,11 @@ static void test_bulk_load(void) {
         1, 256, 1, NULL);
     for (unsigned i = 0; i < 256; i++) {
         CHECK_EQUAL(out_words[i], in_words[i < 128 ? 16 + i : 256 + i - 128]);
-        CHECK_EQUAL(out_words[512 + i], 0xFFFFFFFFu); /* read before it was there */
+        CHECK_EQUAL(out_words[512 + i], 0xFFFFFFFFu); /* read before the copy completed */
     }
 }
 
-/* A ring of four stages: a stage is filled again when all threads have read it. */
+/* A four-stage pipeline: a stage is refilled after all threads have read it. */
 static void test_ring(void) {
     run(".shared .align 128 .b8 buf[1024]; .shared .align 8 .b64 full[4]; .shared .align 8 .b64 empty[4];\n"
         "setp.eq.u32 %p9, %r31, 0; mov.u32 %r20, full; mov.u32 %r21, empty; mov.u32 %r22, buf; @!%p9 bra "
@@ -219,7 +219,7 @@ static void test_other_copies(void) {
         4, 32, 2, NULL);
     for (unsigned i = 0; i < 128; i++)
         CHECK_EQUAL(out_words[i], i ^ 32);
-    /* what only warms a cache changes nothing */
+    /* prefetches have no effect */
     run("mov.u32 %r1, 5; prefetch.global.L2 [%rd30+16380]; prefetch.L1 [%rd30]; "
         "prefetch.global.L2::evict_last "
         "[%rd30];\ncp.async.bulk.prefetch.L2.global [%rd30+256], 16128; griddepcontrol.wait; "
@@ -246,7 +246,7 @@ static void test_barrier_errors(void) {
            "not aligned to the 8 bytes");
     refuse(INIT(3) "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32;\n" WAIT("w", "0"), 1, 1,
            PTX_ERR_BARRIER, "deadlock: the mbarrier waits for 2 of 3 arrivals and for 32 bytes");
-    /* one warp waits at a barrier of the block for the one that waits for the mbarrier */
+    /* one warp waits at a barrier of the block for the warp that waits for the mbarrier */
     refuse(INIT(96) "mbarrier.arrive.shared.b64 _, [bar]; setp.lt.u32 %p1, %r31, 32; @%p1 bra w; bar.sync 1; "
                     "ret;\n" WAIT("w", "0"),
            64, 1, PTX_ERR_BARRIER, "deadlock: the mbarrier waits for 32 of 96 arrivals");

@@ -1,4 +1,4 @@
-/* Loads and stores of every width, the memory's own functions, and every kind of fault. */
+/* Loads and stores of every width, allocation and copies, and every kind of memory fault. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -19,7 +19,7 @@ static void expect_run(const char *statements, unsigned block, uint64_t n, void 
 static void test_widths(void) {
     static const struct {
         const char *load;
-        uint32_t want; /* of the bytes 0x81 0x92 0xa3 0xb4 */
+        uint32_t want; /* for the bytes 0x81 0x92 0xa3 0xb4 */
     } loads[] = {
         {"ld.global.u8 %r1, [%rd1];", 0x81},
         {"ld.global.s8 %r1, [%rd1];", 0xffffff81},
@@ -54,7 +54,7 @@ static void test_widths(void) {
             }
 }
 
-/* Contiguous narrow and wide accesses, each lane with a value of its own. */
+/* Contiguous narrow and wide accesses with a different value per lane. */
 static void test_lane_order(void) {
     static const char *const copies[] = {
         "mad.wide.u32 %rd1, %r31, 1, %rd30; mad.wide.u32 %rd2, %r31, 1, %rd31; ld.global.u8 %r1, [%rd1]; "
@@ -90,7 +90,7 @@ static void test_lane_order(void) {
         }
 }
 
-/* Shared memory by 32-bit, 64-bit and generic addresses, static and dynamic. */
+/* Shared memory with 32-bit, 64-bit and generic addresses, static and dynamic. */
 static void test_shared(void) {
     static const char text[] = SIM_HEADER
         ".extern .shared .align 16 .b8 dyn[];\n" SIM_ENTRY "{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
@@ -119,7 +119,7 @@ static void test_shared(void) {
     sim_close(&s);
 }
 
-/* Neither shared memory, device memory nor registers start out as zero, in every block anew. */
+/* Shared memory, device memory and registers are poisoned, anew in every block. */
 static void test_poison(void) {
     uint32_t out[64];
     char *text = sim_kernel(".shared .b32 cell[32]; mov.u32 %r1, cell; mad.lo.u32 %r1, %r31, 4, %r1;\n"
@@ -176,7 +176,7 @@ static void test_faults(void) {
     expect_fault("red.global.add.u64 [%rd30+4], 1;", PTX_ERR_ALIGNMENT, 0, "8 bytes");
 }
 
-/* Which block, warp and lane, by the fields and by the message. */
+/* Block, warp and lane of a fault, in the fields and in the message. */
 static void test_fault_place(void) {
     char *text = sim_kernel("setp.ne.u32 %p1, %r30, 300; @%p1 ret;\nld.global.u32 %r1, [0];");
     sim s;
@@ -238,12 +238,12 @@ static void test_memory_functions(void) {
     ptx_memory_destroy(memory);
 }
 
-/* ---- how the lanes' addresses lie ---- */
+/* ---- address patterns ---- */
 
-enum { PATTERNS = 14, DATA = 1024 }; /* the data begin at this byte */
+enum { PATTERNS = 14, DATA = 1024 }; /* offset of the data in bytes */
 
-/* The place of a lane, in elements: one, neighbours, rows of 8 or 16 lanes of either kind, with one lane out
-   of the row, and no order at all. */
+/* The position of a lane in elements: uniform, consecutive, rows of 8 or 16 lanes of either kind, also with
+   one deviating lane, and irregular. */
 static uint32_t place_in(unsigned pattern, unsigned lane) {
     const uint32_t row = lane / 8, half = lane / 16, in_row = lane % 8, in_half = lane % 16;
     const uint32_t places[PATTERNS] = {9,
@@ -278,12 +278,12 @@ static void lay_out(unsigned pattern, unsigned bytes) {
         in_words[i / 4] = word_at(i);
 }
 
-/* %r1: a lane's offset; %p1: whether it is one of those that `n` names. */
+/* %r1: the lane's offset; %p1: whether the lane is in the mask `n`. */
 #define LANES                                                                                                \
     "mad.wide.u32 %rd1, %r31, 4, %rd30; ld.global.u32 %r1, [%rd1]; cvt.u32.u64 %r2, %rd29;\n"                \
     "shr.u32 %r2, %r2, %r31; and.b32 %r2, %r2, 1; setp.ne.u32 %p1, %r2, 0; mov.u32 %r4, 0;\n"                \
     "cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd2, %rd30; mov.u32 %r3, 7; mov.u32 %r5, 0; mov.u32 %r6, 0;\n"
-/* All data into shared memory, a word of every 32 for each lane. */
+/* Copies all data to shared memory, every 32nd word per lane. */
 #define COPY                                                                                                 \
     ".shared .align 16 .b8 s[3072]; mov.u32 %r8, s; mad.lo.u32 %r9, %r31, 4, %r8; mov.u32 %r10, 0;\n"        \
     "h: ld.global.u32 %r11, [%rd1+1024]; st.shared.u32 [%r9], %r11; add.u64 %rd1, %rd1, 128;\n"              \
@@ -330,7 +330,7 @@ static void test_patterns_of_loads(void) {
     }
 }
 
-/* Of several lanes at one place the last one's value stays. */
+/* If several lanes store to one address, the last lane's value remains. */
 static void test_patterns_of_stores(void) {
     static const char *const stores[] = {
         "add.u64 %rd2, %rd2, %rd31; sub.u64 %rd2, %rd2, %rd30; @%p1 st.global.u32 [%rd2], %r31;",
@@ -356,11 +356,11 @@ static void test_patterns_of_stores(void) {
     }
 }
 
-/* One lane's address is wrong, by a little or a lot: it is named, if it is active. */
+/* One lane's address is invalid, slightly or by far: the fault names the lane if it is active. */
 static void test_patterns_of_faults(void) {
     static const struct {
         const char *access;
-        uint32_t offset; /* from the lane's place, or there is nothing */
+        uint32_t offset; /* relative to the lane's position */
         ptx_status status;
     } wrong[] = {{"ld.global.u32 %r3, [%rd2+1024]", 2, PTX_ERR_ALIGNMENT},
                  {"ld.global.u32 %r3, [%rd2+1024]", 3072, PTX_ERR_ADDRESS},
@@ -386,7 +386,7 @@ static void test_patterns_of_faults(void) {
     }
 }
 
-/* Lanes in two allocations, which is no error. */
+/* Lanes that access two allocations are no error. */
 static void test_two_allocations(void) {
     lay_out(1, 4);
     memset(out_words, 0, sizeof out_words);

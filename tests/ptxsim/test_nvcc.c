@@ -1,4 +1,4 @@
-/* What nvcc makes of real CUDA C++, in each of its dialects, against plain C. Usage: test_nvcc <folder with
+/* nvcc's output for CUDA C++, in each PTX dialect, against plain C. Usage: test_nvcc <folder with
    warp.<arch>.ptx and sums.<arch>.ptx> <arch> ... */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void test_shuffles(const char *text) {
                 unsigned picked = (unsigned)source[t] >> d;
                 fold = fold * 31 + (unsigned)source[warp + (own >= d ? lane - d : lane)];
                 fold = fold * 31 + (unsigned)source[warp + (own + d < width ? lane + d : lane)];
-                /* shfl.bfly may read below its segment, never above */
+                /* shfl.bfly may read below its segment, but not above */
                 fold = fold * 31 + (unsigned)source[warp + ((lane ^ d) < low + width ? lane ^ d : lane)];
                 fold = fold * 31 + (unsigned)source[warp + low + d % width];
                 fold = fold * 31 + (unsigned)source[warp + low + picked % width];
@@ -137,7 +137,7 @@ static void test_doubles(const char *text) {
     compare(text, "doubles", want);
 }
 
-/* Whole numbers, so that any order of the additions gives the same sum; every element counts. */
+/* Integers, so that any order of additions has the same result; every element counts. */
 static void test_sums(const char *text, const char *kernel, unsigned grid, unsigned block, size_t n) {
     float *in = calloc(n + 1, sizeof *in), *out = calloc(grid, sizeof *out);
     double want = 0, got = 0;

@@ -1,5 +1,5 @@
-/* kernels/ordinary.cu in every dialect, against what ordinary.def says of each kernel. Usage: test_ordinary
-   <folder> <dialect> ...; with --list in front it writes the rows instead. */
+/* kernels/ordinary.cu in every PTX dialect against the hashes of ordinary.def. Usage: test_ordinary [--list]
+   <folder> <dialect> ...; with --list it writes the rows. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -20,7 +20,7 @@ static const result results[] = {
 };
 enum { RESULTS = sizeof results / sizeof results[0] };
 
-/* Dialects without rows of their own give what that of compute capability 9.0 does. */
+/* A dialect without its own row must give the result of 9.0. */
 static const result *find(const char *dialect, const char *kernel) {
     const result *found = NULL;
     for (size_t i = 0; i < RESULTS; i++)
@@ -46,7 +46,7 @@ static void run_kernel(sim *s, const char *dialect, const ptx_kernel *kernel, bo
     check_report(want != NULL, name, 0, "is not in ordinary.def");
     if (want)
         CHECK_EQUAL_AS(ordinary_fold(out), want->fold, name);
-    /* watched, it does the same */
+    /* the same with observers */
     ptx_counters *counters;
     ptx_racecheck *races;
     if (ptx_counters_create(kernel, 0, &counters, &s->error) != PTX_OK ||

@@ -1,4 +1,4 @@
-/* The lexer and the grammar, and what their errors say. */
+/* The lexer and the grammar, and the messages of their errors. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -57,7 +57,7 @@ static void test_bad_tokens(void) {
     }
 }
 
-/* A kernel whose body is `statements` is refused with this status, at this column of that line's text. */
+/* A kernel with these statements must be rejected with this status, at this column of the line. */
 static void refuse(const char *statements, ptx_status status, unsigned column, const char *part) {
     ptx_error error;
     char *text = sim_kernel(statements);
@@ -65,7 +65,7 @@ static void refuse(const char *statements, ptx_status status, unsigned column, c
     CHECK_EQUAL_AS(error.status, status, statements);
     CHECK_CONTAINS(error.message, part);
     if (column) {
-        CHECK_EQUAL_AS(error.line, 18, statements); /* sim_kernel's first free line */
+        CHECK_EQUAL_AS(error.line, 18, statements); /* the first free line of sim_kernel */
         CHECK_EQUAL_AS(error.column, column, statements);
         CHECK_CONTAINS(error.message, "PTX line 18");
     }
@@ -120,7 +120,7 @@ static void test_refusals(void) {
     refuse("call foo, (%r1);", PTX_ERR_UNSUPPORTED, 6, "'foo'");
 }
 
-/* `_` takes a result where ptxas lets it, and nowhere else. */
+/* `_` discards a result where ptxas accepts it, and nowhere else. */
 static void test_sinks(void) {
     static const char *const taken[] = {
         "setp.lt.s32 _, %r2, %r3;",
@@ -162,7 +162,7 @@ static void test_sinks(void) {
                "'_' cannot take this instruction's result");
 }
 
-/* The caret stands below the column, also behind tabs. */
+/* The caret is below the column, also after tabs. */
 static void test_caret(void) {
     ptx_error error;
     char *text = sim_kernel("\tadd.s32 \t%r1, %r2, %rd3;");
@@ -230,7 +230,7 @@ static void test_module_refusals(void) {
     CHECK_EQUAL(sim_parse("hello", NULL), PTX_ERR_SYNTAX);
 }
 
-/* What CUDA's headers leave in a module without using it. */
+/* Declarations that CUDA's headers leave in a module without using them. */
 static void test_unused_declarations(void) {
     ptx_error error;
     static const char text[] = SIM_HEADER
@@ -259,7 +259,7 @@ static void test_unused_declarations(void) {
     ptx_module_free(module);
 }
 
-/* The frames of an instruction's .loc as `file:line` from the inside out. */
+/* The frames of an instruction's .loc as `file:line`, innermost first. */
 static void expect_frames(const ptx_module *module, const ptx_kernel *kernel, size_t pc, const char *frames) {
     char got[200] = "";
     for (uint32_t at = kernel->source[pc].location; at; at = module->locations[at - 1].caller)
@@ -331,7 +331,7 @@ static void test_scopes(void) {
     free(text);
 }
 
-/* Every prefix of a good text is refused without harm. */
+/* Every prefix of a valid text is rejected without a crash. */
 static void test_truncation(void) {
     char *text =
         sim_kernel("ld.global.v2.f32 {%f1, %f2}, [%rd30+8];\n@!%p1 bra x;\nfma.rn.f32 %f1, %f2, 0f3F800000, "

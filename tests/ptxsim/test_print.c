@@ -1,4 +1,4 @@
-/* printf and a failed assert: what is printed, in which order, and what printf returns. */
+/* printf and __assertfail: the output, its order, and the return value of printf. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -27,7 +27,7 @@ static bool take(void *arg, const char *bytes, size_t length) {
     return true;
 }
 
-/* Strings of the module: `name` holds `value`. */
+/* A string variable of the module. */
 static void add_string(char *to, size_t size, const char *name, const char *value) {
     size_t used = strlen(to);
     used +=
@@ -37,7 +37,7 @@ static void add_string(char *to, size_t size, const char *name, const char *valu
     snprintf(to + used, size - used, "0};\n");
 }
 
-/* A kernel with the format "f" and the strings "s" and "t" beside it. */
+/* A kernel with the format "f" and the strings "s" and "t". */
 static char *with_strings(const char *format, const char *statements) {
     enum { SIZE = 1 << 16 };
     char *kernel = sim_kernel(statements), *all = calloc(1, SIZE);
@@ -66,7 +66,7 @@ static ptx_status run(const char *format, const char *statements, unsigned grid,
     return status;
 }
 
-/* `%rd1` is the format, `%rd2` the arguments; `%r1` becomes the result. */
+/* `%rd1` is the format, `%rd2` the arguments; `%r1` receives the result. */
 #define CALL                                                                                                 \
     "{ .param .b64 p0; st.param.b64 [p0], %rd1; .param .b64 p1; st.param.b64 [p1], %rd2; .param .b32 q;\n"   \
     "call.uni (q), vprintf, (p0, p1);\n ld.param.b32 %r1, [q]; }\n"
@@ -84,7 +84,7 @@ static void test_text_and_result(void) {
     CHECK(strcmp(printed.bytes, "0|   -3|wo    |\n1|   -3|wo    |\n") == 0);
     CHECK_EQUAL(out[0], 3);
     CHECK_EQUAL(out[1], 3);
-    printed.length = 0; /* `*` takes an argument each, of which a negative one means '-' */
+    printed.length = 0; /* each `*` consumes an argument; a negative width means '-' */
     CHECK_EQUAL(run("%*d|%%|%k%", "mov.u32 %r30, 5;\n" ARGUMENTS CALL STORE, 1, 1, 1, &printed, out, &error),
                 PTX_OK);
     CHECK(strcmp(printed.bytes, "   -3|%|%k%") == 0);
@@ -100,7 +100,7 @@ static void test_text_and_result(void) {
     CHECK_EQUAL(out[0], UINT32_MAX);
 }
 
-/* Without a result, and under a guard. */
+/* Without a result, and with a guard. */
 static void test_guarded(void) {
     text printed = {.length = 0};
     uint32_t out[1024];
@@ -130,7 +130,7 @@ static void test_most_arguments(void) {
     CHECK_EQUAL(out[0], 32);
 }
 
-/* In the order of the blocks, by however many host threads. */
+/* In block order, with any number of host threads. */
 static void test_order(void) {
     uint32_t out[1024];
     ptx_error error;
@@ -162,8 +162,8 @@ static void test_failures(void) {
     CHECK_EQUAL(run("x", ARGUMENTS CALL, 1, 1, 1, &printed, out, &error), PTX_ERR_MEMORY);
 }
 
-/* The lowest lane that fails is named; what its block printed before is kept, and that of later blocks is
- * not. */
+/* The fault names the lowest failing lane; the output of earlier blocks is kept, the output of later ones is
+   not. */
 static void test_assert(void) {
     uint32_t out[1024];
     ptx_error error;
@@ -180,7 +180,7 @@ static void test_assert(void) {
                     PTX_ERR_ASSERT);
         CHECK_CONTAINS(error.message, "word:12: word: assertion 'a < b' failed");
         CHECK_EQUAL(error.lane, 1);
-        CHECK(strcmp(printed.bytes, "<8><9><10><11>") == 0); /* blocks begin with the last one */
+        CHECK(strcmp(printed.bytes, "<8><9><10><11>") == 0); /* blocks start with the last one */
     }
 }
 

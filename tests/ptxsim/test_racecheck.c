@@ -1,4 +1,4 @@
-/* What the race check reports, and what it must not: small kernels with and without their barriers. */
+/* The race detector: small kernels with and without their barriers, and the exact reports. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -7,7 +7,7 @@
 
 #define SLOTS ".shared .align 16 .b8 s[4096];\nshl.b32 %r1, %r31, 2; mov.u32 %r2, s; add.u32 %r3, %r2, %r1;\n"
 
-/* Each thread reads what its neighbour wrote: `before` stands between, and `after` before the next write. */
+/* Each thread reads its neighbour's word: `before` precedes the read, `after` the next write. */
 #define NEIGHBOUR(before, after)                                                                             \
     SLOTS "st.shared.u32 [%r3], %r31;\n" before "xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2;\n"              \
           "ld.shared.u32 %r5, [%r4];\n" after "st.shared.u32 [%r3], %r5;"
@@ -57,7 +57,7 @@ static void expect_clean(const char *statements, unsigned block) {
     CHECK_EQUAL_AS(f.count, 0, statements);
 }
 
-/* Exactly these hazards, in the order of the reports. */
+/* Expects exactly these hazards, in the order of the reports. */
 static found expect(const char *statements, unsigned block, size_t count, const ptx_hazard *hazards) {
     found f = check(statements, 3, block, 1);
     CHECK_EQUAL_AS(f.count, count, statements);
@@ -81,7 +81,7 @@ static void test_between_warps(void) {
     CHECK_EQUAL(f.races[1].first_thread, 32);
     CHECK_EQUAL(f.races[1].second_thread, 0);
     CHECK_EQUAL(f.races[1].count, 3 * 32);
-    /* the barrier of a warp orders nothing between warps */
+    /* a warp barrier orders nothing between warps */
     EXPECT(OTHER_WARP(BAR, WARP), 64, PTX_HAZARD_WRITE_READ, PTX_HAZARD_READ_WRITE);
 }
 
@@ -97,11 +97,12 @@ static void test_within_a_warp(void) {
     CHECK_EQUAL(f.second_line[0] - f.first_line[0], 2);
     f = EXPECT(NEIGHBOUR(WARP, ""), 32, PTX_HAZARD_READ_WRITE);
     CHECK_EQUAL(f.races[0].count, 3 * 32);
-    /* a shuffle brings lanes together but orders no memory */
+    /* a shuffle synchronises lanes but orders no memory */
     EXPECT(NEIGHBOUR("shfl.sync.idx.b32 %r6, %r31, 0, 31, -1;\n", WARP), 32, PTX_HAZARD_WRITE_READ);
 }
 
-/* bar.warp.sync of a part of the warp orders that part, and through a lane in common the next part. */
+/* bar.warp.sync with a partial membermask orders these lanes, and transitively others through a common
+   lane. */
 static void test_parts_of_a_warp(void) {
     expect_clean(NEIGHBOUR("shr.u32 %r6, %r31, 1; and.b32 %r6, %r6, 15; shl.b32 %r6, %r6, 1; shl.b32 %r7, 3, "
                            "%r6; bar.warp.sync %r7;\n",
@@ -111,7 +112,8 @@ static void test_parts_of_a_warp(void) {
                      "xor.b32 %r1, %r1, 64;\n",
                      WARP),
            32, PTX_HAZARD_WRITE_READ);
-    /* lane 0 writes; lanes 0-1 meet, lanes 1-2 meet, lane 2 reads: ordered. Lane 3 was with neither. */
+    /* lane 0 writes; lanes 0-1 synchronise, lanes 1-2 synchronise, lane 2 reads: ordered. Lane 3 took part in
+       neither. */
     static const char chain[] = SLOTS
         "st.shared.u32 [%r3], %r31; setp.eq.u32 %p1, %r31, {%s}; setp.lt.u32 %p2, %r31, 2;\n"
         "@%p2 bar.warp.sync 3; setp.eq.u32 %p3, %r31, 1; setp.eq.u32 %p4, %r31, 2; or.pred %p3, %p3, %p4;\n"
@@ -129,7 +131,7 @@ static void test_parts_of_a_warp(void) {
     }
 }
 
-/* Named barriers of some warps order those warps, and what they knew before. */
+/* Named barriers of some warps order those warps, and what happened before for them. */
 static void test_parts_of_a_block(void) {
     static const char pair[] = SLOTS
         "st.shared.u32 [%r3], %r31; setp.lt.u32 %p1, %r31, 64; @%p1 bar.sync 1, 64;\n"
@@ -146,8 +148,8 @@ static void test_parts_of_a_block(void) {
     EXPECT(apart, 96, PTX_HAZARD_WRITE_READ);
 }
 
-/* A barrier that counts does not wait for who has left; one of all threads does. */
-static void test_those_who_left(void) {
+/* A barrier with a thread count does not wait for exited warps; one of all threads does. */
+static void test_exited_warps(void) {
     static const char kernel[] =
         "%sst.shared.u32 [%%r3], %%r31; bar.sync 0; setp.lt.u32 %%p1, %%r31, 32;\n"
         "@%%p1 ld.shared.u32 %%r5, [s]; @%%p1 exit; %s; setp.eq.u32 %%p2, %%r31, 64;\n"
@@ -160,15 +162,15 @@ static void test_those_who_left(void) {
     CHECK_EQUAL(f.races[0].count, 3);
     snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1");
     expect_clean(text, 96);
-    /* nor does the one after it, which finds them known by nobody */
+    /* nor does the next barrier order their accesses */
     snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1, 64; bar.sync 2, 64");
     EXPECT(text, 96, PTX_HAZARD_READ_WRITE);
     snprintf(text, sizeof text, kernel, SLOTS, "bar.sync 1; bar.sync 2, 64");
     expect_clean(text, 96);
 }
 
-/* Each of the warps that have read a word counts, whichever the writer has met: warp 7 writes after a barrier
-   with all but one of them, which reads for the second time then. */
+/* Every reading warp counts, whichever the writer synchronised with: warp 7 writes after a barrier with all
+   but one of them, which then reads for the second time. */
 static void test_many_readers(void) {
     static const char kernel[] =
         "%sst.shared.u32 [%%r3], %%r31; bar.sync 0; shr.u32 %%r6, %%r31, 5;\n"
@@ -198,7 +200,7 @@ static void test_uninitialised(void) {
     CHECK_EQUAL(f.races[0].count, 3 * 12);
     CHECK_EQUAL(f.races[0].address, 80);
     CHECK_EQUAL(f.first_line[0], 0);
-    /* what one block wrote is not there for the next */
+    /* the writes of one block are not visible to the next one */
     f = EXPECT(SLOTS "setp.eq.u32 %p1, %r30, %r31; @!%p1 ld.shared.u32 %r5, [%r3]; @%p1 st.shared.u32 [%r3], "
                      "%r31;",
                32, PTX_HAZARD_UNINITIALISED);
@@ -212,7 +214,7 @@ static void test_atomics(void) {
     char text[800];
     snprintf(text, sizeof text, "%sbar.sync 0; ld.shared.u32 %%r4, [s];", start);
     expect_clean(text, 64);
-    /* whoever reads, the others' additions are unordered, the last one's too */
+    /* additions are unordered with any reader, including the last addition */
     for (unsigned reader = 0; reader < 32; reader += 31) {
         snprintf(text, sizeof text, "%ssetp.eq.u32 %%p2, %%r31, %u; @%%p2 ld.shared.u32 %%r4, [s];", start,
                  reader);
@@ -220,7 +222,7 @@ static void test_atomics(void) {
     }
     snprintf(text, sizeof text, "%ssetp.eq.u32 %%p2, %%r31, 31; @%%p2 st.shared.u32 [s], 1;", start);
     EXPECT(text, 32, PTX_HAZARD_WRITE_WRITE);
-    /* lane by lane, each after the one before */
+    /* lane by lane, each after the previous one */
     expect_clean(SLOTS "setp.eq.u32 %p1, %r31, 0; setp.eq.u32 %p2, %r31, 1; @%p1 st.shared.u32 [s], 0;\n"
                        "bar.warp.sync -1; @%p1 red.shared.add.u32 [s], 1; bar.warp.sync -1;\n"
                        "@%p2 red.shared.add.u32 [s], 1; @%p2 ld.shared.u32 %r4, [s];",
@@ -230,20 +232,20 @@ static void test_atomics(void) {
 static void test_writes_of_one_instruction(void) {
     EXPECT(SLOTS "st.shared.u32 [s], %r31;", 32, PTX_HAZARD_WRITE_WRITE);
     expect_clean(SLOTS "shr.u32 %r4, %r31, 5; st.shared.u32 [s], %r4;", 32);
-    /* by two warps it is no longer one instruction */
+    /* two warps do not execute it as one instruction */
     EXPECT(SLOTS "mov.u32 %r4, 5; st.shared.u32 [s], %r4;", 64, PTX_HAZARD_WRITE_WRITE);
-    /* a vector's second element alone differs */
+    /* only the second element of the vector differs */
     expect_clean(SLOTS "mov.u32 %r4, 5; st.shared.v2.u32 [s], {%r4, %r4};", 32);
     EXPECT(SLOTS "mov.u32 %r4, 5; st.shared.v2.u32 [s], {%r4, %r31};", 32, PTX_HAZARD_WRITE_WRITE);
     EXPECT(SLOTS "cvt.u64.u32 %rd1, %r31; shl.b64 %rd1, %rd1, 32; st.shared.u64 [s], %rd1;", 32,
            PTX_HAZARD_WRITE_WRITE);
-    /* by the cluster's addresses, which say of which block they are */
+    /* with shared::cluster addresses, which include the block's rank */
     expect_clean(SLOTS "mapa.shared::cluster.u32 %r4, %r2, 0; st.shared::cluster.u32 [%r4], 7;", 32);
     EXPECT(SLOTS "mapa.shared::cluster.u32 %r4, %r2, 0; st.shared::cluster.u32 [%r4], %r31;", 32,
            PTX_HAZARD_WRITE_WRITE);
 }
 
-/* Neighbouring bytes of a word are no business of each other. */
+/* Neighbouring bytes of a word are independent. */
 static void test_narrow_accesses(void) {
     static const char bytes[] =
         SLOTS "add.u32 %r4, %r2, %r31; st.shared.u8 [%r4], %r31;\n%s ld.shared.u8 %r5, [%r4];\n"
@@ -251,7 +253,7 @@ static void test_narrow_accesses(void) {
     char text[600];
     snprintf(text, sizeof text, "%s", bytes);
     memcpy(strstr(text, "%s"), "  ", 2);
-    EXPECT(text, 32, PTX_HAZARD_WRITE_READ); /* of the whole word, without a barrier */
+    EXPECT(text, 32, PTX_HAZARD_WRITE_READ); /* the whole word, without a barrier */
     expect_clean(SLOTS
                  "add.u32 %r4, %r2, %r31; st.shared.u8 [%r4], %r31; ld.shared.u8 %r5, [%r4]; bar.sync 0;\n"
                  "ld.shared.u32 %r6, [s];",
@@ -263,7 +265,7 @@ static void test_generic_addresses(void) {
            "st.shared.u32 [%r3], %r31; cvt.u64.u32 %rd1, %r3; cvta.shared.u64 %rd1, %rd1; xor.b64 %rd1, "
            "%rd1, 4; ld.u32 %r4, [%rd1];",
            32, PTX_HAZARD_WRITE_READ);
-    /* global memory is not looked at */
+    /* global memory is not checked */
     expect_clean("st.global.u32 [%rd31], %r31; ld.global.u32 %r4, [%rd31];", 64);
 }
 
@@ -281,7 +283,7 @@ static void test_barriers(void) {
         64, PTX_HAZARD_BARRIER);
     CHECK_EQUAL(f.status, PTX_OK);
     CHECK_EQUAL(f.first_line[0] - f.second_line[0], 2);
-    /* a deadlock: one warp waits for a count that never comes */
+    /* a deadlock: one warp waits for a thread count that is never reached */
     f = EXPECT("setp.lt.u32 %p1, %r31, 32; @%p1 bar.sync 1, 64; @!%p1 bar.sync 2, 64;", 64,
                PTX_HAZARD_BARRIER);
     CHECK_EQUAL(f.status, PTX_ERR_BARRIER);
@@ -303,7 +305,7 @@ static void test_threads(void) {
     }
 }
 
-/* More pairs of instructions than the table holds. */
+/* More pairs of instructions than the table has capacity for. */
 static void test_full_table(void) {
     size_t size = 200000, used = 0;
     char *text = malloc(size);
@@ -317,7 +319,7 @@ static void test_full_table(void) {
     free(text);
 }
 
-/* A block that ends before its copy has come: an error, but of no barrier that threads miss. */
+/* A block that ends with a pending copy: an error, but not a divergent barrier. */
 static void test_copy_left_behind(void) {
     found f =
         check(".shared .align 16 .b8 s[64]; .shared .align 8 .b8 bar[8];\n"
@@ -328,8 +330,8 @@ static void test_copy_left_behind(void) {
     CHECK_EQUAL(f.count, 0);
 }
 
-/* Copies by cp.async: the thread waits for its own, and a barrier hands them to others. Each thread copies a
-   word; `then` comes before its neighbour's is read, `after` behind that. */
+/* cp.async: the thread waits for its own copies, and a barrier makes them visible to others. Each thread
+   copies a word; `then` precedes the read of its neighbour's word, `after` follows it. */
 #define ASYNC(then, after)                                                                                   \
     SLOTS "cp.async.ca.shared.global [%r3], [%rd30], 4; cp.async.commit_group;\n" then                       \
           "xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2; ld.shared.u32 %r5, [%r4];\n" after
@@ -338,9 +340,9 @@ static void test_copy_left_behind(void) {
 static void test_copies(void) {
     expect_clean(ASYNC(WAIT_FOR(0) BAR, BAR "st.shared.u32 [%r3], %r5;"), 64);
     expect_clean(ASYNC("cp.async.wait_all;\n" WARP, ""), 64);
-    /* who waited may read its own at once */
+    /* after the wait, a thread may read its own copy at once */
     expect_clean(ASYNC(WAIT_FOR(0) "ld.shared.u32 %r6, [%r3];\n" BAR, ""), 64);
-    /* no wait, one that comes too late, one for too few groups */
+    /* no wait, a late wait, and a wait that leaves too many groups pending */
     found f = EXPECT(ASYNC(BAR, ""), 64, PTX_HAZARD_WRITE_READ);
     CHECK_EQUAL(f.races[0].first_thread, f.races[0].second_thread ^ 1);
     CHECK_EQUAL(f.races[0].count, 3 * 64);
@@ -351,7 +353,7 @@ static void test_copies(void) {
     /* no barrier; the barrier before the wait */
     EXPECT(ASYNC(WAIT_FOR(0), ""), 64, PTX_HAZARD_WRITE_READ);
     EXPECT(ASYNC(BAR WAIT_FOR(0), ""), 64, PTX_HAZARD_WRITE_READ);
-    /* the place is written meanwhile, or read by others who may not be done with it */
+    /* the destination is written in the meantime, or read by threads that may not have finished */
     EXPECT(ASYNC("st.shared.u32 [%r3], %r31;\n" WAIT_FOR(0) BAR, ""), 64, PTX_HAZARD_WRITE_WRITE);
     EXPECT(ASYNC(WAIT_FOR(0) BAR, "cp.async.ca.shared.global [%r3], [%rd30], 4;"), 64, PTX_HAZARD_READ_WRITE);
     f = EXPECT(SLOTS "cp.async.ca.shared.global [s], [%rd30], 4; cp.async.wait_all;", 2,
@@ -360,8 +362,9 @@ static void test_copies(void) {
     CHECK_EQUAL(f.races[0].second_thread, 1);
 }
 
-/* Two stages by turns: the wait leaves the newest group under way. Without the barrier at the end a stage is
-   overwritten that others still read; a wait that leaves two groups lets one be read before it has come. */
+/* Two stages in rotation: the wait leaves the newest group pending. Without the barrier at the end a stage is
+   overwritten while other threads read it; a wait that leaves two groups pending permits a read before the
+   copy. */
 #define STAGES(groups, barrier)                                                                              \
     SLOTS "xor.b32 %r4, %r1, 4; add.u32 %r4, %r4, %r2; mov.u32 %r8, 0;\n"                                    \
           "cp.async.ca.shared.global [%r3], [%rd30], 4; cp.async.commit_group;\n"                            \
@@ -377,27 +380,27 @@ static void test_stages(void) {
            PTX_HAZARD_WRITE_WRITE, PTX_HAZARD_WRITE_WRITE);
 }
 
-/* One warp writes and arrives, the other one waits and reads; the second barrier says that it has read. */
-#define HANDED(told, full, empty)                                                                            \
+/* One warp writes and arrives, the other one waits and reads; the second barrier signals that it has read. */
+#define HANDOFF(signalled, full, empty)                                                                      \
     SLOTS                                                                                                    \
     "setp.lt.u32 %p1, %r31, 32; and.b32 %r4, %r31, 31; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r2;\n"        \
-    "@!%p1 bra read;\n" told "st.shared.u32 [%r4], %r31;\n" full empty                                       \
+    "@!%p1 bra read;\n" signalled "st.shared.u32 [%r4], %r31;\n" full empty                                  \
     "st.shared.u32 [%r4], %r1; ret;\nread: bar.sync 1, 64; ld.shared.u32 %r5, [%r4]; bar.arrive 2, 64;"
 
 static void test_arrivals(void) {
-    expect_clean(HANDED("", "bar.arrive 1, 64;\n", "bar.sync 2, 64;\n"), 64);
-    /* written again before the other warp has said that it has read, and told before it is written */
-    EXPECT(HANDED("", "bar.arrive 1, 64; bar.arrive 2, 64;\n", ""), 64, PTX_HAZARD_WRITE_READ);
-    EXPECT(HANDED("bar.arrive 1, 64;\n", "", "bar.sync 2, 64;\n"), 64, PTX_HAZARD_WRITE_READ);
-    /* who only arrives learns nothing from who waits */
+    expect_clean(HANDOFF("", "bar.arrive 1, 64;\n", "bar.sync 2, 64;\n"), 64);
+    /* written again before the other warp has signalled its read, and signalled before the write */
+    EXPECT(HANDOFF("", "bar.arrive 1, 64; bar.arrive 2, 64;\n", ""), 64, PTX_HAZARD_WRITE_READ);
+    EXPECT(HANDOFF("bar.arrive 1, 64;\n", "", "bar.sync 2, 64;\n"), 64, PTX_HAZARD_WRITE_READ);
+    /* a warp that only arrives acquires nothing from the warps that wait */
     EXPECT(SLOTS "setp.ge.u32 %p1, %r31, 32; @%p1 bra a; st.shared.u32 [%r3], %r31; bar.sync 1, 64; ret;\n"
                  "a: bar.arrive 1, 64; ld.shared.u32 %r5, [%r3+-128];",
            64, PTX_HAZARD_WRITE_READ);
 }
 
-/* A bulk copy out of shared memory by thread 0, of the words of 16 threads: until it has waited for it nobody
-   may write there. */
-#define OUTGOING(before, then)                                                                               \
+/* A bulk store of shared memory by thread 0, for the words of 16 threads: nothing may write them until it has
+   waited. */
+#define BULK_STORE(before, then)                                                                             \
     SLOTS "setp.eq.u32 %p1, %r31, 0; st.shared.u32 [%r3], %r31;\n" before                                    \
           "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd31], [%r2], 64;\n"                           \
           "@%p1 cp.async.bulk.commit_group;\n" then
@@ -406,24 +409,24 @@ static void test_arrivals(void) {
 #define AGAIN "st.shared.u32 [%r3], %r1;\n"
 
 static void test_outgoing_copies(void) {
-    expect_clean(OUTGOING(FENCE BAR, READ_WAIT BAR AGAIN), 64);
-    expect_clean(OUTGOING(FENCE BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
-    expect_clean(OUTGOING(FENCE BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
-    /* it may read either */
+    expect_clean(BULK_STORE(FENCE BAR, READ_WAIT BAR AGAIN), 64);
+    expect_clean(BULK_STORE(FENCE BAR, "ld.shared.u32 %r5, [%r3];\n" READ_WAIT), 64);
+    expect_clean(BULK_STORE(FENCE BAR, "st.shared.u32 [%r3+256], %r1;\n" READ_WAIT), 64);
+    /* it may read the old or the new value */
     found f =
-        EXPECT(OUTGOING(FENCE BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_WRITE_READ, PTX_HAZARD_READ_WRITE);
+        EXPECT(BULK_STORE(FENCE BAR, BAR AGAIN READ_WAIT), 64, PTX_HAZARD_WRITE_READ, PTX_HAZARD_READ_WRITE);
     CHECK_EQUAL(f.races[1].first_thread, 0);
     CHECK_EQUAL(f.races[1].count, 3 * 16);
     CHECK_EQUAL(f.second_line[1] - f.first_line[1], 3);
-    EXPECT(OUTGOING(FENCE BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
-    EXPECT(OUTGOING(FENCE, READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
-    /* who writes fences, or who copies; in global memory alone is not enough */
-    expect_clean(OUTGOING(BAR FENCE, READ_WAIT), 64);
-    f = EXPECT(OUTGOING(BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
+    EXPECT(BULK_STORE(FENCE BAR, READ_WAIT AGAIN), 64, PTX_HAZARD_READ_WRITE);
+    EXPECT(BULK_STORE(FENCE, READ_WAIT), 64, PTX_HAZARD_WRITE_READ);
+    /* the writer fences, or the copying thread; a fence for global memory only is not enough */
+    expect_clean(BULK_STORE(BAR FENCE, READ_WAIT), 64);
+    f = EXPECT(BULK_STORE(BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
     CHECK_EQUAL(f.races[0].second_thread, 0);
     CHECK_EQUAL(f.races[0].count, 3 * 16);
-    EXPECT(OUTGOING("fence.proxy.async.global;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
-    EXPECT(OUTGOING(FENCE "st.shared.u32 [%r3], %r1;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
+    EXPECT(BULK_STORE("fence.proxy.async.global;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
+    EXPECT(BULK_STORE(FENCE "st.shared.u32 [%r3], %r1;\n" BAR, READ_WAIT), 64, PTX_HAZARD_UNFENCED);
 }
 
 int main(void) {
@@ -431,7 +434,7 @@ int main(void) {
     test_within_a_warp();
     test_parts_of_a_warp();
     test_parts_of_a_block();
-    test_those_who_left();
+    test_exited_warps();
     test_many_readers();
     test_uninitialised();
     test_atomics();

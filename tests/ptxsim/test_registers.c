@@ -1,4 +1,4 @@
-/* Registers that share slots: how few there are, and that nobody notices. */
+/* Register allocation: the number of slots, and unchanged results. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -9,7 +9,7 @@ enum { SLOT = PTX_LANES * 4 };
 
 static uint32_t out_words[3 * 64];
 
-/* Runs three blocks, so that the second finds what the first has left in the registers. */
+/* Runs three blocks, so that later ones find the registers that the first one left. */
 static void run(const char *statements, uint32_t *bytes, uint32_t *poisoned) {
     static uint32_t in_words[64];
     char *text = sim_kernel(statements);
@@ -24,7 +24,7 @@ static void run(const char *statements, uint32_t *bytes, uint32_t *poisoned) {
     free(text);
 }
 
-/* A chain of values needs few slots, however many registers it is written with. */
+/* A chain of values needs few slots, however many registers it names. */
 static void test_a_chain(void) {
     char text[20000] = ".reg .b32 %c<300>; mov.u32 %c0, %r30;\n";
     for (unsigned i = 1; i < 300; i++)
@@ -43,12 +43,12 @@ static void test_a_chain(void) {
     }
 }
 
-/* What is read before it is written is poison in each block: never written, in some lanes only, behind a
-   branch, or in the first round of a loop. */
+/* A register that is read before it is written is poison in each block: never written, written in some lanes
+   only, after a branch, or in the first iteration of a loop. */
 static void test_read_before_written(void) {
     static const struct {
         const char *statements;
-        bool lanes; /* only odd ones see poison */
+        bool lanes; /* only odd lanes read poison */
         unsigned slots;
     } cases[] = {
         {"st.global.u32 [%rd28], %r7;", false, 1},
@@ -73,7 +73,7 @@ static void test_read_before_written(void) {
     }
 }
 
-/* Lanes on two ways at a time, rounds of a loop, and values that live across both. */
+/* Diverged lanes, loop iterations, and values that are live across both. */
 static void test_lanes_apart(void) {
     uint32_t bytes, poisoned;
     run("mov.u32 %r1, 0; mov.u32 %r2, %r30; add.u32 %r20, %r30, 1000;\n"

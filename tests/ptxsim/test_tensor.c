@@ -1,4 +1,5 @@
-/* Tensor maps: what they may say, and copies of tiles by them, against elements put in place one by one. */
+/* Tensor maps: their validation, and TMA copies of tiles against element-wise copies and an H200's
+   results. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -8,7 +9,7 @@ enum { SOURCE = 1 << 20, REGION = 1 << 15, UNTOUCHED = 0xA5, EMPTY = 0xEE };
 
 static uint8_t source[SOURCE], written[SOURCE], shared[REGION], expected[SOURCE];
 
-/* One thread takes shared memory as it is in `shared`, copies, and gives it back. `%r21` is the place,
+/* One thread fills shared memory from `shared`, copies, and stores it back. `%r21` is the destination,
    `%rd29` the map. */
 #define REGISTERS ".shared .align 1024 .b8 buf[32768]; .shared .align 8 .b64 bar; mov.u32 %r20, buf;\n"
 #define EACH_WORD(label, what)                                                                               \
@@ -23,7 +24,7 @@ static uint8_t source[SOURCE], written[SOURCE], shared[REGION], expected[SOURCE]
 typedef struct tile {
     ptx_tensor tensor;
     int32_t at[5];
-    unsigned offset; /* in shared memory */
+    unsigned offset; /* bytes, in shared memory */
 } tile;
 
 static void coordinates(const tile *t, char *to, size_t size) {
@@ -48,8 +49,7 @@ static unsigned box_bytes(const ptx_tensor *t) {
     return bytes;
 }
 
-/* The launch of `text` with a map of the tile's tensor, whose address is meant from the source's beginning.
- */
+/* Launches `text` with a map of the tile's tensor, whose address is relative to the source. */
 static ptx_status launch(const tile *t, const char *statements, unsigned cluster, ptx_error *error) {
     sim s;
     char *text = sim_kernel(statements);
@@ -92,16 +92,16 @@ static void store_text(const tile *t, char *text, size_t size) {
              REGISTERS, FILL, t->offset, t->tensor.rank, at, DUMP);
 }
 
-/* ---- what is to come ---- */
+/* ---- expected results ---- */
 
-/* 16-byte pieces of a line of 128 bytes: which one lies where, in line 0 to 7. */
+/* Swizzle: which 16-byte chunk of a 128-byte line is at which position, for lines 0 to 7. */
 static unsigned piece_of(unsigned swizzle, unsigned line, unsigned piece) {
     static const unsigned taken[] = {0, 1, 3, 7};
     return piece ^ (line & taken[swizzle]);
 }
 
-/* Stores write whole pieces of 16 bytes. Calls for each element of the box its number, its place in shared
-   memory, and its place in the source, or -1 outside the tensor. */
+/* Stores write whole 16-byte chunks. Calls a function for each element of the box with its number, its offset
+   in shared memory, and its offset in the source, or -1 outside the tensor. */
 static void for_each_element(const tile *t, bool stores,
                              void (*visit)(const tile *t, unsigned place, int64_t from)) {
     const ptx_tensor *x = &t->tensor;
@@ -130,7 +130,7 @@ static void expect_loaded(const tile *t, unsigned place, int64_t from) {
     if (from >= 0) {
         uint32_t word;
         memcpy(&word, source + from, size < sizeof word ? size : sizeof word);
-        if (t->tensor.type >= PTX_TENSOR_TF32) /* to nearest, even, and one NaN for all */
+        if (t->tensor.type >= PTX_TENSOR_TF32) /* round to nearest even, and a single NaN */
             word =
                 (word & 0x7fffffff) > 0x7f800000 ? 0x7fffe000 : (word + 0xfff + (word >> 13 & 1)) >> 13 << 13;
         memcpy(expected + place, source + from, size);
@@ -147,7 +147,7 @@ static void expect_stored(const tile *t, unsigned place, int64_t from) {
         memcpy(expected + from, shared + place, bytes_of(&t->tensor));
 }
 
-/* `hard`: floats half way between two of TF32 and nearly so, and the ends of the range. */
+/* `hard`: floats half way between two TF32 values or nearly so, and the limits of the range. */
 static bool run_load(const tile *t, bool hard) {
     static const uint32_t lows[] = {0x1000, 0x0fff, 0x1001, 0x3000, 0x2fff, 0x3001, 0x0000, 0x1fff};
     static const uint32_t highs[] = {0x3f800000, 0x7f7fc000, 0x7f800000, 0x00000000, 0x007fc000, 0x7fc00000,
@@ -203,7 +203,7 @@ static unsigned draw(unsigned below) {
     return (seed >> 8) % below;
 }
 
-/* A tensor and a box of any type and shape, at coordinates that may lie outside. */
+/* A tensor and a box of random type and shape, at coordinates that may be outside. */
 static tile random_tile(void) {
     static const unsigned lengths[] = {1, 2, 3, 5, 8, 16, 33};
     for (;;) {
@@ -254,11 +254,11 @@ static tile plain_tile(void) {
                              .steps = {1, 1}}};
 }
 
-/* ---- what an H200 did, recorded by tests/gpu/tensor_maps.py ---- */
+/* ---- results of an H200, recorded by tests/gpu/tensor_maps.py ---- */
 
 typedef struct recorded {
-    long long v[33]; /* the columns of that script */
-    int encode;      /* what the driver said of the map; of those that it takes, digests of what came: */
+    long long v[33]; /* the columns of tensor_h200.def */
+    int encode;      /* the driver's status for the map; for accepted maps, hashes of the results */
     uint64_t shared, source;
 } recorded;
 
@@ -303,7 +303,7 @@ static void test_recorded(void) {
     }
 }
 
-/* A map among the parameters, as nvcc passes it, and one that is prefetched. */
+/* A map in the parameters, as nvcc passes it, and a prefetched one. */
 static void test_map_parameter(void) {
     static const char text[] = SIM_HEADER
         ".entry k(.param .align 128 .b8 map[128], .param .u64 out) {\n"
@@ -339,7 +339,7 @@ static void test_map_parameter(void) {
     sim_close(&s);
 }
 
-/* One block of two copies a tile to both, and the mbarriers of both are told. */
+/* One block of two copies a tile to both (multicast), and the mbarriers of both complete. */
 #define MULTICAST(blocks)                                                                                    \
     REGISTERS "mbarrier.init.shared.b64 [bar], 1; mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p1, %r1, 1;\n" \
               "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 1024; mov.u16 %h1, " #blocks ";\n"             \
@@ -363,7 +363,7 @@ static void test_multicast(void) {
     CHECK_CONTAINS(error.message, "a copy to block 2, which the cluster does not have");
 }
 
-/* ---- what is refused ---- */
+/* ---- rejected copies ---- */
 
 static void test_rules(void) {
     uint8_t map[PTX_TENSOR_MAP_BYTES];
@@ -420,23 +420,23 @@ static void test_errors(void) {
            "the tensor map is of 2 dimensions, the instruction of 3");
     refuse(&t, LOAD("2d", "[%r20], [%rd29, {0, 0}], [%r20]"), PTX_ERR_BARRIER, "no initialised mbarrier");
     refuse(&t, "prefetch.tensormap [%rd30];", PTX_ERR_ARGUMENT, "there is no tensor map at");
-    /* what was announced is less than the box, whose part outside the tensor counts too */
+    /* fewer bytes are expected than the box has, including its part outside the tensor */
     t.at[1] = 60;
     refuse(&t,
            REGISTERS "mbarrier.init.shared.b64 [bar], 1;\n"
                      "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 512;\n"
                      "cp.async.bulk.tensor.2d." TO_SHARED " [%r20], [%rd29, {0, 60}], [bar];\n" WAIT,
            PTX_ERR_BARRIER, "for -512 bytes");
-    /* a tensor that goes beyond its allocation */
+    /* a tensor that exceeds its allocation */
     t.tensor.sizes[1] = 1 << 20;
     refuse(&t, LOAD("2d", "[%r20], [%rd29, {0, 4096}], [bar]"), PTX_ERR_ADDRESS, "128 bytes at the global");
     refuse(&t, STORE("[%rd29, {0, 4096}], [%r20]") "cp.async.bulk.wait_group.read 0;", PTX_ERR_ADDRESS,
            "128 bytes at the global");
     refuse(&t, STORE("[%rd29, {0, 0}], [%r20+64]"), PTX_ERR_ALIGNMENT, "not aligned to the 128");
-    /* what an H200 takes for an illegal instruction */
+    /* an illegal instruction on an H200 */
     refuse(&t, LOAD("2d", "[%r20], [%rd29, {-2, 0}], [bar]"), PTX_ERR_ALIGNMENT, "begins at element -2");
     refuse(&t, STORE("[%rd29, {0, -8}], [%r20]"), PTX_ERR_ADDRESS, "stored at the coordinate -8");
-    /* who ends before it is done, and a wait that leaves it under way */
+    /* a warp that exits with a pending copy, and a wait that leaves it pending */
     refuse(&t, STORE("[%rd29, {0, 0}], [%r20]"), PTX_ERR_BARRIER, "nobody waited for its group");
     refuse(&t, STORE("[%rd29, {0, 0}], [%r20]") "cp.async.bulk.wait_group 1;", PTX_ERR_BARRIER,
            "nobody waited for its group");

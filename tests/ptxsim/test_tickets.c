@@ -1,5 +1,5 @@
-/* Blocks that tell each other something, on one host thread and on several: results and errors are the same.
- */
+/* Blocks that communicate through global memory, on one and on several host threads: results and errors are
+   the same. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -18,7 +18,7 @@ typedef struct outcome {
     char message[1024];
 } outcome;
 
-/* Runs blocks of 64 threads. `in` holds zeros first. */
+/* Runs blocks of 64 threads. `in` is zeroed. */
 static void run(const char *ptx, unsigned grid, unsigned threads, bool observed, uint64_t budget,
                 outcome *o) {
     static uint32_t zeros[256];
@@ -53,7 +53,7 @@ static void run(const char *ptx, unsigned grid, unsigned threads, bool observed,
     free(text);
 }
 
-/* The same outcome with 1 to 8 threads, observed or not. Returns that of one thread. */
+/* Checks that 1 to 8 threads, with and without observers, have the same outcome; returns it. */
 static const outcome *agree(const char *ptx, unsigned grid) {
     static outcome one, many;
     static const unsigned threads[] = {2, 3, 4, 8};
@@ -75,14 +75,14 @@ static const outcome *agree(const char *ptx, unsigned grid) {
     return &one;
 }
 
-/* Some blocks take far longer than others, in an order of no kind; the one's thread 0 goes on. */
+/* Blocks of irregularly different duration; thread 0 continues. */
 #define WORK_TIMES(factor)                                                                                   \
     "mul.lo.u32 %r1, %ctaid.x, 37; and.b32 %r1, %r1, 63; mad.lo.u32 %r1, %r1, " factor ", 1;\n"              \
     "work: sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra work;\n"                                   \
     "setp.eq.u32 %p2, %r31, 0;\n"
 #define WORK WORK_TIMES("20")
 
-/* Sums of floats show the order. */
+/* Sums of floats reveal the order. */
 static void test_order_of_atomics(void) {
     agree(WORK
           "cvt.rn.f32.u32 %f1, %r30; rcp.rn.f32 %f1, %f1; fma.rn.f32 %f1, %f1, 0f4B000000, 0f3F800000;\n"
@@ -92,7 +92,7 @@ static void test_order_of_atomics(void) {
     agree(WORK "@%p2 atom.global.add.u32 %r2, [%rd30], 1; @%p2 st.global.u32 [%rd28], %r2;", 60);
 }
 
-/* Who comes last adds up what the others have left. */
+/* The last block adds up the values of the others. */
 static void test_last_block(void) {
     const outcome *o =
         agree(WORK "st.global.u32 [%rd28], %r30; @!%p2 exit; atom.global.add.u32 %r2, [%rd30], 1;\n"
@@ -104,7 +104,7 @@ static void test_last_block(void) {
     CHECK_EQUAL(o->in[2], 64 * 59 * 60 / 2);
 }
 
-/* Block 0 waits for what all others leave with strong stores, as the default kernels have it. */
+/* Block 0 waits for the strong stores of all others, as the kernels of `auto` do. */
 static void test_slots(void) {
     static const char *const stores[] = {"st.relaxed.gpu.global.u32", "st.volatile.u32",
                                          "st.release.gpu.u32"};
@@ -124,8 +124,8 @@ static void test_slots(void) {
     }
 }
 
-/* A barrier of the grid, and sums of floats on both sides of it. What the blocks do before takes each of them
-   another number of turns. */
+/* A barrier of the grid with sums of floats on both sides. The work before it takes a different number of
+   sweeps in each block. */
 static void test_barrier_of_the_grid(void) {
     agree(WORK_TIMES(
               "200") "cvt.rn.f32.u32 %f1, %r30; fma.rn.f32 %f1, %f1, 0f3DCCCCCD, 0f4B000000;\n"
@@ -136,7 +136,7 @@ static void test_barrier_of_the_grid(void) {
           40);
 }
 
-/* Each block waits for the one before, or for the one behind: either are others that have to run first. */
+/* Each block waits for the previous or for the next one: either must run first. */
 static void test_chains(void) {
     static const char chain[] =
         "%s@!%%p2 exit; mul.wide.u32 %%rd1, %%ctaid.x, 4; add.u64 %%rd1, %%rd1, %%rd30; mov.u32 %%r2, 5;\n"
@@ -156,7 +156,8 @@ static void test_chains(void) {
     }
 }
 
-/* Of several that fail the first in order is named, whether they fail before their turn or in it. */
+/* If several blocks fail, the first one in order is reported, whether it failed with or without its
+   ticket. */
 static void test_errors(void) {
     const outcome *o =
         agree(WORK "setp.eq.u32 %p3, %ctaid.x, 41; @%p3 trap; @%p2 red.global.add.u32 [%rd30], 1;\n"
@@ -169,7 +170,7 @@ static void test_errors(void) {
               60);
     CHECK_EQUAL(o->status, PTX_ERR_TRAP);
     CHECK_CONTAINS(o->message, "block (3, 0, 0)");
-    /* one that others wait for */
+    /* a block that others wait for */
     o = agree(WORK "setp.eq.u32 %p3, %ctaid.x, 30; @%p3 trap; @%p2 red.global.add.u32 [%rd30], 1;\n"
                    "wait: ld.volatile.global.u32 %r2, [%rd30]; setp.lt.u32 %p1, %r2, 40; @%p1 bra wait;",
               40);
@@ -183,7 +184,7 @@ static void test_deadlocks(void) {
               40);
     CHECK_EQUAL(o->status, PTX_ERR_BARRIER);
     CHECK_CONTAINS(o->message, "deadlock");
-    /* within a block, before its turn */
+    /* within a block, without its ticket */
     o = agree(".shared .b32 s; st.shared.u32 [s], 1; setp.eq.u32 %p2, %ctaid.x, 20;\n"
               "@%p2 bra go; wait: ld.volatile.u32 %r2, [%rd30]; setp.eq.u32 %p1, %r2, 5; @%p1 bra wait;\n"
               "go: @!%p2 red.global.add.u32 [%rd30+4], 1; @!%p2 exit;\n"

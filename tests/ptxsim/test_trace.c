@@ -1,4 +1,4 @@
-/* The steps of one block as they are written down: which lanes, what they access, what they write. */
+/* The trace of one block: active lanes, accesses and written registers of each step. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -37,7 +37,7 @@ static void release(traced *t) {
     sim_close(&t->s);
 }
 
-/* sim_kernel's own instructions come first. */
+/* instructions of sim_kernel that come first */
 enum { FRAME = 6 };
 
 static void test_lanes_and_registers(void) {
@@ -46,7 +46,7 @@ static void test_lanes_and_registers(void) {
         "setp.lt.u32 %p1, %r31, 3; mov.u32 %r1, 7; @%p1 add.u32 %r1, %r31, 40; mul.wide.u32 %rd1, %r31, 8;",
         3, 40, 2);
     CHECK_EQUAL(t.lost, 0);
-    CHECK_EQUAL(t.step_count, 2 * (FRAME + 4 + 1)); /* and the end, which is an exit */
+    CHECK_EQUAL(t.step_count, 2 * (FRAME + 4 + 1)); /* and the final exit */
     unsigned seen = 0;
     for (size_t i = 0; i < t.step_count; i++) {
         const ptx_step *step = &t.steps[i];
@@ -67,7 +67,7 @@ static void test_lanes_and_registers(void) {
             CHECK_EQUAL(t.written[i].bytes, 8);
         }
     }
-    CHECK_EQUAL(seen, 3); /* the addition of warp 0 alone, the products of both */
+    CHECK_EQUAL(seen, 3); /* the addition of warp 0 only, the multiplications of both warps */
     release(&t);
 }
 
@@ -87,7 +87,7 @@ static void test_accesses(void) {
     CHECK_EQUAL(t.steps[shared->step].round, 0);
     CHECK_EQUAL(global->space, PTX_SPACE_GLOBAL);
     CHECK_EQUAL(global->memory, t.s.out);
-    CHECK_EQUAL(global->offset[3], 4 * (32 + 3)); /* of block 1 */
+    CHECK_EQUAL(global->offset[3], 4 * (32 + 3)); /* in block 1 */
     CHECK_EQUAL(global->bytes, 4);
     CHECK_EQUAL(t.steps[global->step].round, 1);
     release(&t);
@@ -114,7 +114,7 @@ static void test_the_most(void) {
     CHECK_EQUAL(t.step_count, PTX_MAX_STEPS);
     CHECK_EQUAL(t.lost, FRAME + 1 + 3 * 9000 + 1 - PTX_MAX_STEPS);
     release(&t);
-    run(&t, "mov.u32 %r1, 1;", 1, 32, 1); /* a block that there is not */
+    run(&t, "mov.u32 %r1, 1;", 1, 32, 1); /* a block that does not exist */
     CHECK_EQUAL(t.step_count, 0);
     release(&t);
 }

@@ -1,4 +1,4 @@
-/* Barriers, shuffles, votes, reductions and atomics: what they give and when they are refused. */
+/* Warp-level instructions, barriers and atomics: results and rejected uses. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -34,7 +34,7 @@ static void refuse(const char *statements, unsigned block, const char *part) {
     CHECK_CONTAINS(error.message, part);
 }
 
-/* ---- shfl, by PTX's own definition, worked out lane by lane ---- */
+/* ---- shfl, by the definition in the PTX manual, lane by lane ---- */
 
 static int shuffled(const char *mode, int lane, int b, int c, int *in_range) {
     int mask = c >> 8 & 31, clamp = c & 31, distance = b & 31, source;
@@ -75,18 +75,19 @@ static void test_shuffles(void) {
 }
 
 static void test_shuffle_details(void) {
-    /* a distance in a register, other in each lane; no predicate */
+    /* a distance in a register that differs per lane; no predicate */
     launch("mul.lo.u32 %r1, %r31, 3; shfl.sync.idx.b32 %r1, %r1, %r1, 31, -1; st.global.u32 [%rd28], %r1;", 1,
            32, NULL, NULL);
     for (unsigned i = 0; i < 32; i++)
         CHECK_EQUAL(out[i], 3 * (3 * i % 32));
-    /* half a warp on its own: lanes that are not here give poison, not their value */
+    /* half a warp: inactive lanes supply poison instead of their value */
     launch("setp.lt.u32 %p1, %r31, 16; mov.u32 %r2, 7;\n@%p1 shfl.sync.down.b32 %r2, %r31, 4, 31, 0xffff;\n"
            "st.global.u32 [%rd28], %r2;",
            1, 32, NULL, NULL);
     for (unsigned i = 0; i < 32; i++)
         CHECK_EQUAL(out[i], i < 12 ? i + 4 : i < 16 ? 0xFFFFFFFFu : 7);
-    /* the same with the other lanes gone: they need not come, and neither do those a short block never had */
+    /* the same after the other lanes exited: they need not take part, nor do the missing lanes of a partial
+       warp */
     launch("setp.ge.u32 %p1, %r31, 16; @%p1 exit;\nshfl.sync.down.b32 %r2, %r31, 4, 15, -1; st.global.u32 "
            "[%rd28], "
            "%r2;",
@@ -112,7 +113,7 @@ static void test_votes(void) {
         1, 32, NULL, NULL);
     for (unsigned i = 0; i < 32; i++)
         CHECK_EQUAL(out[i], 110001);
-    /* a membermask for each half; the ballot holds the half's own votes alone */
+    /* a membermask for each half; the ballot has only the votes of its half */
     launch("setp.lt.u32 %p1, %r31, 16; selp.b32 %r1, 0xffff, 0xffff0000, %p1; and.b32 %r2, %r31, 1;\n"
            "setp.eq.u32 %p2, %r2, 1; vote.sync.ballot.b32 %r3, %p2, %r1; or.pred %p3, %p1, %p2;\n"
            "vote.sync.all.pred %p4, %p3, %r1; @%p4 add.u32 %r3, %r3, 1; st.global.u32 [%rd28], %r3;",
@@ -158,7 +159,7 @@ static void test_members(void) {
            "the lane is not in its own membermask 0x0000ffff");
     refuse("setp.lt.u32 %p1, %r31, 16; @%p1 shfl.sync.idx.b32 %r1, %r31, 0, 31, -1;", 32,
            "names lanes that are elsewhere (0xffff0000)");
-    /* Lanes that have only to return are not waited for. */
+    /* Lanes that only have to return are not waited for. */
     launch("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; a: ret;", 1, 32, NULL, NULL);
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; bra b; a: bar.warp.sync -1; b: ret;", 32,
            "elsewhere (0x");
@@ -182,7 +183,7 @@ static void test_barriers(void) {
         for (unsigned i = 0; i < block; i++)
             CHECK_EQUAL(out[i], block - 1 - i);
     }
-    /* producer and consumer warps meet at numbered barriers of 64 threads */
+    /* producer and consumer warps synchronise at named barriers of 64 threads */
     launch(".shared .b32 s[4]; mov.u32 %r1, s; shr.u32 %r2, %r31, 6; mad.lo.u32 %r1, %r2, 4, %r1; add.u32 "
            "%r2, %r2, 1;\n"
            "and.b32 %r3, %r31, 63; setp.eq.u32 %p1, %r3, 32; @%p1 st.shared.u32 [%r1], %r31; barrier.sync "
@@ -191,12 +192,12 @@ static void test_barriers(void) {
            1, 128, NULL, NULL);
     for (unsigned i = 0; i < 128; i++)
         CHECK_EQUAL(out[i], i < 64 ? 32 : 96);
-    /* warps that have left are not waited for, whether they leave first or last */
+    /* exited warps are not waited for, whether they exit first or last */
     launch("setp.lt.u32 %p1, %r31, 96; @%p1 exit; bar.sync 0; st.global.u32 [%rd28], 5;", 1, 128, NULL, NULL);
     CHECK(out[95] != 5 && out[96] == 5 && out[127] == 5);
     launch("setp.ge.u32 %p1, %r31, 32; @%p1 exit; bar.sync 0; st.global.u32 [%rd28], 5;", 1, 128, NULL, NULL);
     CHECK(out[0] == 5 && out[31] == 5 && out[32] != 5);
-    /* lanes that return before the barrier, whichever side of the branch they are on */
+    /* lanes that return before the barrier, on either side of the branch */
     launch("setp.lt.u32 %p1, %r31, 20; @%p1 bra stay; ret; stay: bar.sync 0; st.global.u32 [%rd28], 5;", 1,
            32, NULL, NULL);
     CHECK(out[19] == 5 && out[20] != 5);
@@ -226,7 +227,7 @@ static void test_bad_barriers(void) {
     refuse("bar.sync %r31;", 1024, "there is no barrier 32");
 }
 
-/* A warp that spins on another's flag does not keep the other from running. */
+/* A warp that polls the flag of another warp must not starve it. */
 static void test_spin(void) {
     launch(".shared .b32 flag; setp.ge.u32 %p1, %r31, 32; mov.u32 %r1, flag; @%p1 bra set;\n"
            "wait: ld.volatile.shared.u32 %r2, [%r1]; setp.ne.u32 %p2, %r2, 9; @%p2 bra wait;\n"
@@ -267,7 +268,7 @@ static void test_atomics(void) {
             launch(text, 1, 32, NULL, NULL);
             CHECK_EQUAL_AS(out[7], ops[k].want, text);
         }
-    /* the old values are handed out in lane order */
+    /* old values are returned in lane order */
     launch("st.global.u32 [%rd31], 100; atom.global.add.u32 %r1, [%rd31], 2; st.global.u32 [%rd28], %r1;", 1,
            32, NULL, NULL);
     for (unsigned i = 0; i < 32; i++)
@@ -299,7 +300,7 @@ static void test_wide_and_float_atomics(void) {
     CHECK_EQUAL(wide[4], 31);
 }
 
-/* atom.add.f32 flushes subnormals in global memory and keeps them in shared memory, as an H200 does. */
+/* atom.add.f32 flushes subnormals in global memory and keeps them in shared memory, as on an H200. */
 static void test_subnormal_sums(void) {
     launch(".shared .b32 s; setp.eq.u32 %p1, %r31, 0; mov.b32 %f1, 5;\n@%p1 st.shared.u32 [s], 0; @%p1 "
            "st.global.u32 "
@@ -311,8 +312,8 @@ static void test_subnormal_sums(void) {
     CHECK_EQUAL(out[1], 160);
 }
 
-/* Element (r, c) of matrix k is 100 k + 10 r + c, and is held as PTX says; memory gets the rows, or the
- * columns. */
+/* Element (r, c) of matrix k is 100 k + 10 r + c, in the fragment layout of the PTX manual; memory receives
+   the rows, or the columns. */
 static void test_matrix_stores(void) {
     for (unsigned matrices = 1; matrices <= 4; matrices *= 2)
         for (unsigned trans = 0; trans < 2; trans++) {
@@ -344,7 +345,7 @@ static void test_matrix_stores(void) {
            32, "the whole warp stores together");
 }
 
-/* Two warps hand a slot to and fro by two barriers: each arrives at one and waits at the other. */
+/* Two warps pass a slot back and forth with two barriers: each arrives at one and waits at the other. */
 static void test_arrivals(void) {
     launch(
         ".shared .b32 s[32]; mov.u32 %r1, 0; mov.u32 %r9, 0; and.b32 %r2, %r31, 31; shl.b32 %r2, %r2, 2; "
@@ -371,14 +372,15 @@ static void test_arrivals(void) {
            "deadlock");
 }
 
-/* setmaxnreg changes nothing, but the four warps of a warpgroup execute it, with one number. */
+/* setmaxnreg has no effect, but the four warps of a warpgroup must execute it with the same number. */
 static void test_registers(void) {
     static const char roles[] =
         "setp.lt.u32 %p1, %r31, 128; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; bra e;\n"
         "c: setmaxnreg.inc.sync.aligned.u32 232;\ne: st.global.u32 [%rd28], %r31;";
     launch(roles, 1, 256, NULL, NULL);
     CHECK_EQUAL(out[127] + out[128], 255);
-    launch("setmaxnreg.dec.sync.aligned.u32 40;", 1, 160, NULL, NULL); /* the last warpgroup has one warp */
+    launch("setmaxnreg.dec.sync.aligned.u32 40;", 1, 160, NULL,
+           NULL); /* the last warpgroup has a single warp */
     refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra e; setmaxnreg.dec.sync.aligned.u32 40; e: ret;", 128,
            "the warps of a warpgroup do not all execute this");
     refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; ret; c: "

@@ -1,5 +1,4 @@
-/* Products by warpgroups: their sums and where they find their operands, against a GPU, and what is refused.
- */
+/* wgmma: results and operand layouts against an H200's, and rejected uses. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -31,11 +30,11 @@ static const layout_result layouts[] = {
 #undef LAYOUT
 };
 
-/* ---- sums ---- */
+/* ---- accumulators ---- */
 
 enum { THREADS = 128, THREAD_WORDS = 8, B_WORDS = 64, CASE_WORDS = THREADS * THREAD_WORDS + B_WORDS };
 
-/* What the threads bring: A's fragments and the sums, and B as it lies in shared memory. */
+/* Inputs per thread: fragments of A and of the accumulators, and B in its shared-memory layout. */
 static void spread(const tc_form *f, const tc_inputs *in, uint32_t *words) {
     const unsigned bytes = (unsigned)tc_layout_of(f->in).bytes, packed = 4 / bytes, width = 8 * bytes;
     memset(words, 0, CASE_WORDS * sizeof *words);
@@ -130,7 +129,7 @@ static void test_sums(void) {
     expect_products("wgmma.m64n8k32.f32.e5m2.e5m2", "m64n8k32.f32.e5m2.e5m2" FROM_4 "1, 1, 1");
 }
 
-/* ---- where operands lie ---- */
+/* ---- operand layouts ---- */
 
 enum { REGION = 192 * 1024, AROUND = REGION + 2048, MOST_SUMS = 64 };
 
@@ -146,12 +145,12 @@ static uint32_t small_number(unsigned bytes, uint32_t value) {
     return value == 0 ? 0 : ((bits >> 23) - 127 + 7) << 3 | (bits >> 20 & 7);
 }
 
-/* An element of shared memory tells which one it is, or nearly so. */
+/* An element of shared memory identifies its position, or nearly so. */
 static uint32_t number_at(uint32_t element) {
     return 8 + (element * 2654435761u >> 29);
 }
 
-/* The shape with A, or B, in `bytes` an element: n columns, the other operand the identity. */
+/* A shape with A or B in elements of `bytes` bytes: n columns; the other operand is the identity. */
 typedef struct probe {
     const char *operand, *shape, *more;
     unsigned bytes, n;
@@ -168,8 +167,8 @@ static const probe probes[] = {
     {"b.e4m3", "m64n32k32.f32.e4m3.e4m3", "1, 1", 1, 32},
 };
 
-/* Registers %s0 on are the sums, %a0 to %a3 A's identity, %rd4 the descriptor at hand, %rd5 that of B's
- * identity. */
+/* Registers from %s0 on are the accumulators, %a0 to %a3 A's identity, %rd4 the current descriptor, %rd5 the
+   descriptor of B's identity. */
 static char *probe_kernel(const probe *p) {
     const unsigned sums = p->n / 2;
     char *text = malloc(16000);
@@ -198,8 +197,8 @@ static char *probe_kernel(const probe *p) {
     return text;
 }
 
-/* Memory as above, behind it the identity for B, without swizzle, and that of A's fragments, and a
- * descriptor. */
+/* Memory: the probed operand, then B's identity without swizzle, the fragments of A's identity, and a
+   descriptor. */
 static void fill(const probe *p, uint8_t *memory) {
     const unsigned bytes = p->bytes, k = 32 / bytes;
     const uint32_t one = small_number(bytes, 1);
@@ -267,7 +266,7 @@ static void test_layouts(void) {
 
 /* ---- waiting ---- */
 
-/* 256 bytes of zeros in shared memory, of which %rd4 is the descriptor. */
+/* 256 bytes of zeros in shared memory with the descriptor %rd4. */
 #define SETUP                                                                                                \
     ".shared .align 1024 .b8 s[256];\nmov.u32 %r2, s; mad.lo.u32 %r7, %r31, 2, %r2; mov.b16 %h1, 0;\n"       \
     "st.shared.u16 [%r7], %h1; fence.proxy.async; bar.sync 0;\n"                                             \
@@ -287,7 +286,7 @@ typedef struct outcome {
     ptx_status status;
     ptx_error error;
     size_t races;
-    unsigned hazards; /* a bit for each kind */
+    unsigned hazards; /* one bit per kind */
     uint32_t out[THREADS];
 } outcome;
 
@@ -313,7 +312,7 @@ static outcome launch(const char *statements, unsigned block, bool watched) {
     return o;
 }
 
-/* With and without observers, which take other ways through the executor. */
+/* With and without observers, which use different variants of the executor. */
 static void refuse(const char *statements, unsigned block, const char *part) {
     for (unsigned watched = 0; watched < 2; watched++) {
         const outcome o = launch(statements, block, watched);
@@ -333,7 +332,7 @@ static void accept(const char *statements, uint32_t want) {
 
 static void test_waits(void) {
     accept(SETUP BEGIN PRODUCT PRODUCT END STORE("%r11"), 0x40000000);
-    /* a group of two may still be under way while the other one's sums are read */
+    /* one of two groups may be pending while the accumulators of the other one are read */
     accept(SETUP BEGIN PRODUCT COMMIT OTHER COMMIT
            "wgmma.wait_group.sync.aligned 1;\n" STORE("%r11") "wgmma.wait_group.sync.aligned 0;\n",
            0x40000000);
@@ -353,7 +352,7 @@ static void test_waits(void) {
            "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 " D_4
            ", {0f00000000, 0f3F800000, 0f00000000, 0f40000000}, %rd4, 1, 1, 1;\n" END STORE("%r11"),
            0x40000000);
-    /* a variable that changes its name */
+    /* a move because a variable is renamed */
     accept(SETUP BEGIN PRODUCT COMMIT "mov.b32 %r20, %r11;\n" END STORE("%r20"), 0x40000000);
 }
 
@@ -390,7 +389,7 @@ static void test_races(void) {
     CHECK_EQUAL(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER END), 0);
     CHECK(hazards_of(WRITTEN_B(PROXY, "") BEGIN OTHER END) & 1u << PTX_HAZARD_WRITE_READ);
     CHECK_EQUAL(hazards_of(WRITTEN_B("", BARRIER) BEGIN OTHER END), 1u << PTX_HAZARD_UNFENCED);
-    /* B may change when the product has been waited for, and all warps have */
+    /* B may change after all warps have waited for the group */
     CHECK(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER COMMIT BARRIER
                      "st.shared.u16 [%r7], %h1;\n"
                      "wgmma.wait_group.sync.aligned 0;\n") &
@@ -399,7 +398,7 @@ static void test_races(void) {
                 0);
     CHECK(hazards_of(WRITTEN_B(PROXY, BARRIER) BEGIN OTHER END "st.shared.u16 [%r7], %h1;\n") &
           1u << PTX_HAZARD_READ_WRITE);
-    /* behind the wait, what other lanes of the warp have read before is past */
+    /* after the wait, the previous reads of other lanes of the warp are ordered */
     static const char own[] =
         "and.b32 %r20, %r31, 96; setp.eq.u32 %p1, %r31, %r20; mad.lo.u32 %r21, %r31, 2, %r2;\n"
         "ld.shared.u16 %h2, [%r21+512];\n" BEGIN OTHER END "@%p1 st.shared.u16 [%r21+514], %h1;\n";

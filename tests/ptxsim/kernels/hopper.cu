@@ -1,4 +1,4 @@
-/* What compute capability 9.0 adds, as nvcc writes it: clusters, mbarriers, bulk copies, packed halves. */
+/* Features of compute capability 9.0 as nvcc compiles them: clusters, mbarriers, bulk copies, packed f16. */
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 #include <cuda/ptx>
@@ -10,7 +10,7 @@ typedef unsigned long long u64;
 namespace cg = cooperative_groups;
 namespace ptx = cuda::ptx;
 
-/* The first block of each cluster adds up what its blocks have added up. */
+/* The first block of each cluster adds up the sums of its blocks. */
 extern "C" __global__ void cluster_sums(const u64 *in, u64 *out, u64 n) {
     __shared__ u64 sum;
     auto cluster = cg::this_cluster();
@@ -32,7 +32,7 @@ extern "C" __global__ void cluster_sums(const u64 *in, u64 *out, u64 n) {
     cluster.sync();
 }
 
-/* A ring of bulk copies, each a stage of a block's share. */
+/* A pipeline of bulk copies; a block's share is split into stages. */
 extern "C" __global__ void __launch_bounds__(256) ring(const u64 *in, u64 *out, u64 n) {
     constexpr unsigned stages = 4, words = 256;
     __shared__ alignas(128) u64 buffer[stages][words];
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(256) ring(const u64 *in, u64 *out, 
     out[t] = sum;
 }
 
-/* Every block raises a flag with its share; the first one waits for them. `flags` follow the n results. */
+/* Every block publishes its share with a flag; the first one waits for all. `flags` follow the n results. */
 extern "C" __global__ void flags(const u64 *in, u64 *out, u64 n) {
     cuda::atomic_ref<u64, cuda::thread_scope_device> mine(out[n + blockIdx.x]);
     const u64 share = in[blockIdx.x] * (blockIdx.x + 3);
@@ -89,7 +89,7 @@ extern "C" __global__ void flags(const u64 *in, u64 *out, u64 n) {
     out[0] = sum;
 }
 
-/* The block that takes the last ticket adds up all shares; the ticket counts on behind them. */
+/* The block that draws the last ticket adds up all shares; the ticket counter follows them. */
 extern "C" __global__ void tickets(const u64 *in, u64 *out, u64 n) {
     out[2 + blockIdx.x] = in[blockIdx.x] * (blockIdx.x + 3);
     __threadfence();
@@ -102,7 +102,7 @@ extern "C" __global__ void tickets(const u64 *in, u64 *out, u64 n) {
     out[0] = sum;
 }
 
-/* 16 bytes as one, a leader by election, and pairs of small numbers. */
+/* 16-byte accesses, an elected leader, and packed small numbers. */
 extern "C" __global__ void pairs(const u64 *in, u64 *out, u64 n) {
     const unsigned t = threadIdx.x;
     if (t >= n)

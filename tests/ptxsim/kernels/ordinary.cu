@@ -1,5 +1,5 @@
-/* What ordinary CUDA C++ comes to, feature by feature. One block of 256; out[t] folds all that a kernel
- * found. */
+/* Features of ordinary CUDA C++, one kernel each. One block of 256 threads; out[t] is a hash of a kernel's
+   results. */
 #include <cooperative_groups.h>
 #include <cuda_awbarrier_primitives.h>
 #include <cuda_bf16.h>

@@ -1,7 +1,7 @@
-/* Products of two n x n matrices, which lie one behind the other; n is a multiple of 64. */
+/* Multiplications of two consecutive n x n matrices; n is a multiple of 64. */
 typedef unsigned long long u64;
 
-/* A warp's lanes read one element of the first matrix and neighbours of the second. */
+/* The lanes of a warp read one element of the first matrix and consecutive ones of the second. */
 extern "C" __global__ void __launch_bounds__(256) naive(const float *in, float *out, u64 n) {
     const unsigned m = (unsigned)n, i = blockIdx.x * blockDim.x + threadIdx.x;
     const unsigned row = i / m, column = i % m;
@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) naive(const float *in, float *
     out[i] = sum;
 }
 
-/* Tiles of 16 x 16: a warp works on two rows of one. */
+/* Tiles of 16 x 16; a warp computes two rows of a tile. */
 extern "C" __global__ void __launch_bounds__(256) tiles(const float *in, float *out, u64 n) {
     __shared__ float left[16][16], right[16][16];
     const unsigned m = (unsigned)n, x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(256) tiles(const float *in, float *
     out[row * m + column] = sum;
 }
 
-/* Tiles of 64 x 64, of which each thread works out 4 x 4 elements. */
+/* Tiles of 64 x 64; a thread computes 4 x 4 elements. */
 extern "C" __global__ void __launch_bounds__(256) blocked(const float *in, float *out, u64 n) {
     __shared__ float left[8][64], right[8][64];
     const unsigned m = (unsigned)n, t = threadIdx.x, x = t % 16 * 4, y = t / 16 * 4;

@@ -1,5 +1,5 @@
-/* Two reductions as the ladder has them: the slowest tree and the vectorised shuffle. n floats in, one a
- * block out. */
+/* Two reductions of the ladder: the slowest tree and the vectorised shuffle. n floats in, one per block
+   out. */
 typedef unsigned long long u64;
 
 extern "C" __global__ void __launch_bounds__(256) tree(const float *in, float *out, u64 n) {

@@ -1,9 +1,9 @@
-/* Lanes together: what shuffles, votes and shared-memory atomics give in full warps. One block of 256. */
+/* Shuffles, votes and shared-memory atomics in full warps. One block of 256 threads. */
 #include <stdint.h>
 
 typedef unsigned long long u64;
 
-/* out[t] folds every shuffle of one value, so that one wrong lane changes it. */
+/* out[t] is a hash of every shuffle of one value, so that a single wrong lane changes it. */
 extern "C" __global__ void shuffles(const u64 *in, u64 *out, u64 n) {
     const unsigned t = threadIdx.x;
     if (t >= n)
