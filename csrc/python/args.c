@@ -86,13 +86,13 @@ static int get_stream_handle(PyObject *object, PyObject *name, bool protocol, Py
     return *out == NULL ? -1 : 1;
 }
 
-int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
+int py_stream_argument(const py_state *state, PyObject *value, gr_stream *out) {
     static const py_name names[] = {PY_NAME___cuda_stream__, PY_NAME_cuda_stream, PY_NAME_ptr};
     PyObject *handle = NULL, *number = NULL;
     int found = 0;
-    for (size_t i = 0; !PyLong_Check(given) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
-        found = get_stream_handle(given, state->names[names[i]], i == 0, &handle);
-    PyObject *const asked = found > 0 ? handle : given;
+    for (size_t i = 0; !PyLong_Check(value) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
+        found = get_stream_handle(value, state->names[names[i]], i == 0, &handle);
+    PyObject *const asked = found > 0 ? handle : value;
     if (found >= 0 && PyIndex_Check(asked))
         number = PyNumber_Index(asked);
     /* Arrays have __index__, too, but raise TypeError if they have several elements. */
@@ -109,7 +109,7 @@ int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out) {
     if (PyErr_Occurred()) /* a truncated handle would be an invalid pointer for the driver */
         return !PyErr_ExceptionMatches(PyExc_OverflowError)
                    ? -1
-                   : PY_RAISE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", given);
+                   : PY_RAISE(PyExc_ValueError, "stream: %R is no handle of a CUDA stream", value);
     if (*out == GR_LEGACY_HANDLE)
         *out = 0;
     return 0;

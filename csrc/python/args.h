@@ -30,7 +30,7 @@ int py_parse_device(py_state *state, PyObject *kind, PyObject *index, gr_device 
 
 /* Converts a stream: an integer handle, or an object with `__cuda_stream__`, `cuda_stream` (PyTorch) or `ptr`
    (CuPy). The legacy default stream becomes 0. -1 with an exception set. */
-int py_stream_argument(const py_state *state, PyObject *given, gr_stream *out);
+int py_stream_argument(const py_state *state, PyObject *value, gr_stream *out);
 
 /* Work that runs without the GIL, between py_begin and py_end. */
 typedef struct py_work {

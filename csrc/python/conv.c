@@ -147,11 +147,11 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 /* ---- the fast path ---- */
 
 /* Parses an int or a pair of ints from `min` to INT32_MAX; false: fall back to Python. */
-static bool parse_pair(PyObject *given, long long min, long long *out) {
-    PyObject *each[SPATIAL_DIMS] = {given, given};
-    if (PyTuple_CheckExact(given) && PyTuple_GET_SIZE(given) == SPATIAL_DIMS) {
-        each[HEIGHT] = PyTuple_GET_ITEM(given, HEIGHT);
-        each[WIDTH] = PyTuple_GET_ITEM(given, WIDTH);
+static bool parse_pair(PyObject *value, long long min, long long *out) {
+    PyObject *each[SPATIAL_DIMS] = {value, value};
+    if (PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == SPATIAL_DIMS) {
+        each[HEIGHT] = PyTuple_GET_ITEM(value, HEIGHT);
+        each[WIDTH] = PyTuple_GET_ITEM(value, WIDTH);
     }
     for (int i = 0; i < SPATIAL_DIMS; ++i) {
         int overflow;
@@ -164,14 +164,15 @@ static bool parse_pair(PyObject *given, long long min, long long *out) {
     return true;
 }
 
-static bool parse_numbers(const py_arguments given, conv_call *self) {
+static bool parse_numbers(const py_arguments arguments, conv_call *self) {
     long long groups[SPATIAL_DIMS] = {1, 1}, padding[SPATIAL_DIMS] = {0, 0};
     self->stride[HEIGHT] = self->stride[WIDTH] = self->dilation[HEIGHT] = self->dilation[WIDTH] = 1;
-    if ((given[PY_NAME_stride] != NULL && !parse_pair(given[PY_NAME_stride], 1, self->stride)) ||
-        (given[PY_NAME_padding] != NULL && !parse_pair(given[PY_NAME_padding], 0, padding)) ||
-        (given[PY_NAME_dilation] != NULL && !parse_pair(given[PY_NAME_dilation], 1, self->dilation)) ||
-        (given[PY_NAME_groups] != NULL &&
-         !(PyLong_CheckExact(given[PY_NAME_groups]) && parse_pair(given[PY_NAME_groups], 1, groups))))
+    if ((arguments[PY_NAME_stride] != NULL && !parse_pair(arguments[PY_NAME_stride], 1, self->stride)) ||
+        (arguments[PY_NAME_padding] != NULL && !parse_pair(arguments[PY_NAME_padding], 0, padding)) ||
+        (arguments[PY_NAME_dilation] != NULL &&
+         !parse_pair(arguments[PY_NAME_dilation], 1, self->dilation)) ||
+        (arguments[PY_NAME_groups] != NULL &&
+         !(PyLong_CheckExact(arguments[PY_NAME_groups]) && parse_pair(arguments[PY_NAME_groups], 1, groups))))
         return false;
     self->groups = groups[0];
     for (int i = 0; i < SPATIAL_DIMS; ++i)
@@ -180,9 +181,9 @@ static bool parse_numbers(const py_arguments given, conv_call *self) {
 }
 
 /* Returns the text of a str argument; NULL if it is absent or not a str. */
-static const char *text_of(PyObject *given) {
+static const char *text_of(PyObject *value) {
     Py_ssize_t length;
-    return given != NULL && PyUnicode_CheckExact(given) ? py_utf8(given, &length) : NULL;
+    return value != NULL && PyUnicode_CheckExact(value) ? py_utf8(value, &length) : NULL;
 }
 
 static bool find_layout(const char *name, gr_conv_layout *out) {
@@ -196,12 +197,13 @@ static bool find_layout(const char *name, gr_conv_layout *out) {
 }
 
 /* Parses `precision=` and `variant=`; false if they do not fit each other or the dtype. */
-static bool parse_names(const py_arguments given, gr_conv *conv) {
+static bool parse_names(const py_arguments arguments, gr_conv *conv) {
     gr_error ignored;
-    const bool has_precision = !py_is_none(given[PY_NAME_precision]);
-    const char *precision = text_of(given[PY_NAME_precision]), *name = text_of(given[PY_NAME_variant]);
+    const bool has_precision = !py_is_none(arguments[PY_NAME_precision]);
+    const char *precision = text_of(arguments[PY_NAME_precision]),
+               *name = text_of(arguments[PY_NAME_variant]);
     if ((has_precision && (precision == NULL || !gr_precision_find(precision, &conv->precision))) ||
-        (given[PY_NAME_variant] != NULL && name == NULL) ||
+        (arguments[PY_NAME_variant] != NULL && name == NULL) ||
         (conv->precision != GR_PRECISION_IEEE && conv->dtype != GR_DTYPE_f32))
         return false;
     if (name == NULL || strcmp(name, "auto") == 0)
@@ -217,42 +219,43 @@ static bool parse_names(const py_arguments given, gr_conv *conv) {
 }
 
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
-static int parse_arguments(const py_arguments given, conv_call *self) {
+static int parse_arguments(const py_arguments arguments, conv_call *self) {
     static const py_name names[] = {PY_NAME_x, PY_NAME_w};
     py_job *job = &self->job;
-    const char *layout = given[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : text_of(given[PY_NAME_layout]);
-    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_w] == NULL || !parse_numbers(given, self) ||
-        layout == NULL || !find_layout(layout, &self->conv.layout))
+    const char *layout =
+        arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : text_of(arguments[PY_NAME_layout]);
+    if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_w] == NULL ||
+        !parse_numbers(arguments, self) || layout == NULL || !find_layout(layout, &self->conv.layout))
         return 0;
     for (int side = IMAGES; side <= FILTERS; ++side) {
         const int parsed =
-            py_operand_from_object(job->state, given[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
+            py_operand_from_object(job->state, arguments[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
                                    side == IMAGES ? "x" : "w", &job->inputs[side]);
         if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
             return parsed < 1 ? parsed : -1;
     }
-    if (describe(self) != NULL || !has_rung(self->conv.dtype) || !parse_names(given, &self->conv))
+    if (describe(self) != NULL || !has_rung(self->conv.dtype) || !parse_names(arguments, &self->conv))
         return 0;
-    int parsed = py_job_parse_device(job, given[PY_NAME_device]);
+    int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     const py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
     if (parsed > 0 && (x->on_device ? py_job_is_on_other_device(job, w) : w->on_device))
         return 0;
     if (parsed > 0)
-        parsed = py_job_parse_out(job, given[PY_NAME_out], given[PY_NAME_as_device], x->on_device);
+        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], x->on_device);
     if (parsed <= 0)
         return parsed;
     note_alignment(self);
-    return py_job_parse_stream(job, given[PY_NAME_stream]);
+    return py_job_parse_stream(job, arguments[PY_NAME_stream]);
 }
 
 static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     const py_signature *signature = py_signature_from_capsule(capsule);
-    py_arguments given;
-    if (!py_signature_bind(signature, args, count, names, given))
+    py_arguments arguments;
+    if (!py_signature_bind(signature, args, count, names, arguments))
         return Py_NewRef(Py_NotImplemented);
     conv_call self;
     init(&self, signature->state);
-    const int parsed = parse_arguments(given, &self);
+    const int parsed = parse_arguments(arguments, &self);
     PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
                        : parsed == 0 ? Py_NewRef(Py_NotImplemented)
                                      : NULL;
@@ -272,8 +275,8 @@ PyObject *py_convolver(PyObject *module, PyObject *args) {
 
 /* ---- behind the Python fallback ---- */
 
-static int parse_layout(PyObject *given, gr_conv *conv) {
-    const char *name = py_text_argument(given, "layout");
+static int parse_layout(PyObject *value, gr_conv *conv) {
+    const char *name = py_text_argument(value, "layout");
     if (name == NULL)
         return -1;
     return find_layout(name, &conv->layout)
@@ -282,11 +285,11 @@ static int parse_layout(PyObject *given, gr_conv *conv) {
 }
 
 /* Parses x and w: NumPy arrays or views of device memory, of one dtype. */
-static int parse_inputs(conv_call *self, PyObject *const *given) {
+static int parse_inputs(conv_call *self, PyObject *const *inputs) {
     static const char *const names[] = {"x", "w"};
     py_job *job = &self->job;
     for (int side = IMAGES; side <= FILTERS; ++side)
-        if (py_operand_from_object(job->state, given[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
+        if (py_operand_from_object(job->state, inputs[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
                                    &job->inputs[side]) < 0 ||
             py_operand_ensure_element_strides(&job->inputs[side]) < 0)
             return -1;
@@ -323,21 +326,21 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
 }
 
 /* The first arguments of py_conv2d and py_profile_conv, parsed by "OO(LL)(LLLL)(LL)LO". */
-#define ARGUMENTS(self, given, layout)                                                                       \
-    &(given)[0], &(given)[1], &(self).stride[HEIGHT], &(self).stride[WIDTH],                                 \
+#define ARGUMENTS(self, inputs, layout)                                                                      \
+    &(inputs)[0], &(inputs)[1], &(self).stride[HEIGHT], &(self).stride[WIDTH],                               \
         &(self).padding[HEIGHT][BEFORE], &(self).padding[HEIGHT][AFTER], &(self).padding[WIDTH][BEFORE],     \
         &(self).padding[WIDTH][AFTER], &(self).dilation[HEIGHT], &(self).dilation[WIDTH], &(self).groups,    \
         &(layout)
 
 PyObject *py_conv2d(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given[2], *layout, *variant, *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
+    PyObject *inputs[2], *layout, *variant, *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
     conv_call self;
     init(&self, state);
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOOOO|O", ARGUMENTS(self, given, layout), &variant,
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOOOO|O", ARGUMENTS(self, inputs, layout), &variant,
                           &precision, &out, &kind, &index, &stream))
         return NULL;
-    if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, given) == 0 &&
+    if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs) == 0 &&
         parse_rung(&self, variant, precision) == 0 &&
         py_parse_device(state, kind, index, &self.job.device) == 0 &&
         py_job_parse_device_out(&self.job, out) == 0 &&
@@ -351,18 +354,18 @@ PyObject *py_conv2d(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_conv(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given[2], *layout, *variant, *result = NULL, *all = NULL;
+    PyObject *inputs[2], *layout, *variant, *result = NULL, *all = NULL;
     int races;
     unsigned watched;
     unsigned long long timeline;
     conv_call self;
     init(&self, state);
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKI", ARGUMENTS(self, given, layout), &variant, &races,
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKI", ARGUMENTS(self, inputs, layout), &variant, &races,
                           &timeline, &watched))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {.status = GR_OK};
-    if (parse_layout(layout, &self.conv) < 0 || parse_inputs(&self, given) < 0 ||
+    if (parse_layout(layout, &self.conv) < 0 || parse_inputs(&self, inputs) < 0 ||
         parse_rung(&self, variant, Py_None) < 0)
         goto cleanup;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);

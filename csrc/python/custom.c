@@ -246,8 +246,8 @@ static int parse_call(py_state *state, PyObject *const *args, custom_call *self)
 }
 
 /* Finds a loaded kernel by its name, or appends the name to `missing`. */
-static int parse_kernel(PyObject *loaded, const char *name, size_t number, PyObject *missing,
-                        custom_call *self) {
+static int find_kernel(PyObject *loaded, const char *name, size_t number, PyObject *missing,
+                       custom_call *self) {
     PyObject *key = PyUnicode_FromString(name);
     if (key == NULL)
         return -1;
@@ -266,12 +266,12 @@ static int parse_kernel(PyObject *loaded, const char *name, size_t number, PyObj
 }
 
 /* Finds the plan's kernels. Returns a list of the names of missing kernels, or NULL with an exception set. */
-static PyObject *parse_kernels(PyObject *loaded, custom_call *self) {
+static PyObject *find_kernels(PyObject *loaded, custom_call *self) {
     const char *names[GR_GENERAL_PASSES];
     const size_t count = gr_custom_kernels(&self->request, names);
     PyObject *missing = PyList_New(0);
     for (size_t i = 0; missing != NULL && i < count; ++i)
-        if (parse_kernel(loaded, names[i], i, missing, self) < 0)
+        if (find_kernel(loaded, names[i], i, missing, self) < 0)
             Py_CLEAR(missing);
     return missing;
 }
@@ -280,15 +280,15 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
     py_state *state = PyModule_GetState(module);
     if (count != 8 && count != 9)
         return PyErr_Format(PyExc_TypeError, "expected 8 or 9 arguments, got %zd", count);
-    custom_call *now = PyMem_RawCalloc(1, sizeof *now); /* too large for small stacks */
-    if (now == NULL)
+    custom_call *call = PyMem_RawCalloc(1, sizeof *call); /* too large for small stacks */
+    if (call == NULL)
         return PyErr_NoMemory();
     PyObject *missing = NULL;
-    int failed = parse_call(state, args, now);
+    int failed = parse_call(state, args, call);
     if (failed == 0 && count == 9)
-        failed = py_stream_argument(state, args[8], &now->binding.stream);
+        failed = py_stream_argument(state, args[8], &call->binding.stream);
     if (failed == 0) {
-        missing = parse_kernels(args[0], now);
+        missing = find_kernels(args[0], call);
         failed = missing == NULL ? -1 : 0;
     }
     const bool complete = failed == 0 && PyList_GET_SIZE(missing) == 0;
@@ -296,17 +296,17 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
         py_work work;
         py_begin(&work);
         const gr_status status =
-            gr_custom_run(now->customs, &now->request, &now->binding, &work.interrupt, &work.error);
+            gr_custom_run(call->customs, &call->request, &call->binding, &work.interrupt, &work.error);
         failed = py_end(state, &work, status);
     }
     if (complete && failed == 0)
-        scatter_outputs(now);
-    PyMem_RawFree(now->staging);
-    for (size_t i = 0; i < now->arrays; ++i)
-        py_operand_release(&now->operands[i]);
+        scatter_outputs(call);
+    PyMem_RawFree(call->staging);
+    for (size_t i = 0; i < call->arrays; ++i)
+        py_operand_release(&call->operands[i]);
     for (size_t i = 0; i < GR_GENERAL_PASSES; ++i)
-        Py_XDECREF(now->kernels[i]);
-    PyMem_RawFree(now);
+        Py_XDECREF(call->kernels[i]);
+    PyMem_RawFree(call);
     if (failed)
         Py_CLEAR(missing);
     else if (complete)

@@ -87,11 +87,12 @@ static gr_status record_event(gr_device *device, gr_stream stream, gr_event *eve
 
 PyObject *py_hold_until_done(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *given, *object;
+    PyObject *kind, *index, *stream_object, *object;
     gr_device *device;
     gr_stream stream;
-    if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &given, &object) ||
-        py_stream_argument(state, given, &stream) < 0 || py_parse_device(state, kind, index, &device) < 0)
+    if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &stream_object, &object) ||
+        py_stream_argument(state, stream_object, &stream) < 0 ||
+        py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     release_all(unlink_entries(state, false));
     py_deferred_release *self = PyMem_Malloc(sizeof *self);

@@ -65,9 +65,9 @@ static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyOb
 }
 
 /* Parses a contiguous array of 64-bit words on the device. */
-static int parse_words(device_state_call *self, PyObject *given, size_t number, uint64_t count) {
+static int parse_words(device_state_call *self, PyObject *value, size_t number, uint64_t count) {
     py_operand *input = &self->job.inputs[number];
-    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "given", input) < 0)
+    if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "given", input) < 0)
         return -1;
     self->job.input_count = number + 1;
     return input->source.host == NULL && gr_dtypes[input->dtype].item_bytes == 8 &&

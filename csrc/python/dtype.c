@@ -54,7 +54,7 @@ static void append(char *list, size_t size, const char *text) {
     strncat(list, text, size - strlen(list) - 1);
 }
 
-static int unsupported(PyObject *dtype, gr_scope scope, const char *argument) {
+static int raise_unsupported(PyObject *dtype, gr_scope scope, const char *argument) {
     char supported[512] = "";
     for (int i = 0; i < GR_DTYPE_COUNT; ++i) {
         if (scope == GR_SCOPE_LADDER && gr_dtypes[i].scope != GR_SCOPE_LADDER)
@@ -77,7 +77,7 @@ int py_find_dtype(const py_state *state, PyArrayObject *array, gr_scope scope, c
             return 0;
         }
     }
-    return unsupported((PyObject *)PyArray_DESCR(array), scope, argument);
+    return raise_unsupported((PyObject *)PyArray_DESCR(array), scope, argument);
 }
 
 int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
@@ -89,7 +89,7 @@ int py_find_dtype_name(const char *name, const char *argument, gr_dtype *out) {
     }
     PyObject *text = PyUnicode_FromString(name);
     if (text != NULL)
-        unsupported(text, GR_SCOPE_GENERAL, argument);
+        raise_unsupported(text, GR_SCOPE_GENERAL, argument);
     Py_XDECREF(text);
     return -1;
 }

@@ -17,11 +17,11 @@ static bool is_default(const py_signature *self, const PyObject *value) {
 }
 
 /* Whether all options that only Python handles have their defaults. */
-static bool has_default_options(const py_signature *self, const py_arguments given) {
-    PyObject *const variant = given[PY_NAME_variant];
-    return py_is_none(given[PY_NAME_dtype]) && py_is_none(given[PY_NAME_block_size]) &&
-           py_is_none(given[PY_NAME_grid_size]) && py_is_none(given[PY_NAME_progress]) &&
-           is_default(self, given[PY_NAME_initial]) && is_default(self, given[PY_NAME_mean]) &&
+static bool has_default_options(const py_signature *self, const py_arguments arguments) {
+    PyObject *const variant = arguments[PY_NAME_variant];
+    return py_is_none(arguments[PY_NAME_dtype]) && py_is_none(arguments[PY_NAME_block_size]) &&
+           py_is_none(arguments[PY_NAME_grid_size]) && py_is_none(arguments[PY_NAME_progress]) &&
+           is_default(self, arguments[PY_NAME_initial]) && is_default(self, arguments[PY_NAME_mean]) &&
            (variant == NULL ||
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
@@ -31,10 +31,10 @@ static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
     if (!PyLong_CheckExact(axis))
         return false;
     int overflow;
-    const long given = PyLong_AsLongAndOverflow(axis, &overflow), length = (long)ndim;
-    if (overflow != 0 || given < -length || given >= length)
+    const long index = PyLong_AsLongAndOverflow(axis, &overflow), length = (long)ndim;
+    if (overflow != 0 || index < -length || index >= length)
         return false;
-    bool *mark = &reduced[given < 0 ? given + length : given];
+    bool *mark = &reduced[index < 0 ? index + length : index];
     const bool first = !*mark;
     *mark = true;
     return first;
@@ -88,12 +88,12 @@ static bool has_result(py_call *call) {
 
 /* Parses `exact=`. False: fall back to Python, which computes what exact/ does not support, and uploads long
    host arrays in chunks. */
-static bool parse_exact(const py_signature *self, PyObject *given, py_call *call) {
+static bool parse_exact(const py_signature *self, PyObject *value, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     const gr_reduction *reduction = &call->reduction;
-    call->exact = given == NULL ? self->exact : given == Py_True;
+    call->exact = value == NULL ? self->exact : value == Py_True;
     if (!call->exact)
-        return given == NULL || given == Py_False;
+        return value == NULL || value == Py_False;
     if (!source->on_device && source->source.bytes > GR_EXACT_DIRECT_BYTES)
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
@@ -114,12 +114,12 @@ static bool is_pair(gr_op op) {
 /* Parses the second vector of a dot product: of the first one's dtype and shape, on the same device. With
    `axis`, the two arrays hold real vectors along that axis. 1: parsed; 0: fall back to Python; -1 with an
    exception set. */
-static int parse_other(const py_arguments given, py_call *call) {
+static int parse_other(const py_arguments arguments, py_call *call) {
     const py_operand *source = &call->job.inputs[PY_SOURCE];
     py_operand *other = &call->job.inputs[PY_SECOND];
-    PyObject *const b = given[PY_NAME_b];
-    const bool along = !py_is_none(given[PY_NAME_axis]);
-    if (b == NULL || (along && !PyLong_CheckExact(given[PY_NAME_axis])) || along == (source->ndim == 1) ||
+    PyObject *const b = arguments[PY_NAME_b];
+    const bool along = !py_is_none(arguments[PY_NAME_axis]);
+    if (b == NULL || (along && !PyLong_CheckExact(arguments[PY_NAME_axis])) || along == (source->ndim == 1) ||
         (along && !is_real(source->dtype)))
         return 0;
     const int parsed = py_operand_from_object(call->job.state, b, PY_NO_COPY, GR_SCOPE_GENERAL, "b", other);
@@ -152,8 +152,8 @@ static int parse_mask(PyObject *where, py_call *call) {
 
 /* Packs ddof into the kernel parameter (variance.cuh). Returns false if count <= ddof: the Python fallback
    emits the RuntimeWarning. */
-static bool parse_ddof(const py_signature *self, const py_arguments given, py_call *call) {
-    PyObject *const ddof = given[PY_NAME_ddof], *const correction = given[PY_NAME_correction];
+static bool parse_ddof(const py_signature *self, const py_arguments arguments, py_call *call) {
+    PyObject *const ddof = arguments[PY_NAME_ddof], *const correction = arguments[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;
     if (!is_default(self, correction) && ddof != NULL)
         return false;
@@ -178,33 +178,35 @@ static bool parse_ddof(const py_signature *self, const py_arguments given, py_ca
 }
 
 /* 1: parsed and planned; 0: fall back to Python; -1 with an exception set. */
-static int parse_arguments(const py_signature *self, const py_arguments given, py_call *call) {
-    PyObject *const keepdims = given[PY_NAME_keepdims];
+static int parse_arguments(const py_signature *self, const py_arguments arguments, py_call *call) {
+    PyObject *const keepdims = arguments[PY_NAME_keepdims];
     call->keepdims = keepdims == Py_True;
-    if (!has_default_options(self, given) ||
+    if (!has_default_options(self, arguments) ||
         !(keepdims == NULL || PyBool_Check(keepdims) || keepdims == self->state->no_value))
         return 0;
-    int parsed = py_operand_from_object(self->state, given[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
+    int parsed = py_operand_from_object(self->state, arguments[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
                                         &call->job.inputs[PY_SOURCE]);
     if (parsed <= 0)
         return parsed;
-    if (!parse_axes(given[PY_NAME_axis], call) || !has_result(call) ||
-        !parse_exact(self, given[PY_NAME_exact], call) ||
-        (gr_op_is_variance(self->op) && !parse_ddof(self, given, call)))
+    if (!parse_axes(arguments[PY_NAME_axis], call) || !has_result(call) ||
+        !parse_exact(self, arguments[PY_NAME_exact], call) ||
+        (gr_op_is_variance(self->op) && !parse_ddof(self, arguments, call)))
         return 0;
     py_call_infer_result(call);
-    parsed = py_job_parse_device(&call->job, given[PY_NAME_device]);
+    parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed = is_pair(self->op) ? parse_other(given, call) : parse_mask(given[PY_NAME_where], call);
-    const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(given[PY_NAME_axis]);
+        parsed =
+            is_pair(self->op) ? parse_other(arguments, call) : parse_mask(arguments[PY_NAME_where], call);
+    const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
-        parsed = py_job_parse_out(&call->job, given[PY_NAME_out], given[PY_NAME_as_device], on_device);
+        parsed =
+            py_job_parse_out(&call->job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
     const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
     if (!call->job.on_device &&
         ((warns && call->job.out != NULL) || ((warns || self->op == GR_OP_mean) && masked)))
         return 0; /* Python warns of slices without elements */
     if (parsed > 0)
-        parsed = py_job_parse_stream(&call->job, given[PY_NAME_stream]);
+        parsed = py_job_parse_stream(&call->job, arguments[PY_NAME_stream]);
     if (parsed <= 0 || py_call_plan(call) == 0)
         return parsed;
     if (!gr_op_in_order(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
@@ -215,16 +217,16 @@ static int parse_arguments(const py_signature *self, const py_arguments given, p
 
 /* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
    reference to the result and returns it, or NULL with an exception set. */
-static PyObject *report_nonfinite(const py_call *call, const py_arguments given, PyObject *result) {
+static PyObject *report_nonfinite(const py_call *call, const py_arguments arguments, PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
-    PyObject *const axis = given[PY_NAME_axis];
-    PyObject *const second = given[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
+    PyObject *const axis = arguments[PY_NAME_axis];
+    PyObject *const second = arguments[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
     PyObject *floating = PyImport_ImportModule("gpureduce._reduce.floating");
     PyObject *reported =
         floating == NULL
             ? NULL
             : PyObject_CallMethod(floating, "look_at", "sOOOOii", gr_ops[call->reduction.op].name, result,
-                                  given[PY_NAME_a], axis != NULL ? axis : Py_None,
+                                  arguments[PY_NAME_a], axis != NULL ? axis : Py_None,
                                   call->reduction.layout.has_second ? second : Py_None, (int)info->kind,
                                   info->index);
     Py_XDECREF(floating);
@@ -236,22 +238,22 @@ static PyObject *report_nonfinite(const py_call *call, const py_arguments given,
 
 static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     const py_signature *self = py_signature_from_capsule(capsule);
-    py_arguments given;
-    if (!py_signature_bind(self, args, count, names, given))
+    py_arguments arguments;
+    if (!py_signature_bind(self, args, count, names, arguments))
         return Py_NewRef(Py_NotImplemented);
     py_call call;
     py_call_init(&call, self->state);
     call.reduction.op = self->op;
     call.reduction.parameter = self->parameter;
-    const int parsed = parse_arguments(self, given, &call);
+    const int parsed = parse_arguments(self, arguments, &call);
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
-        const bool vectors = is_pair(self->op) && !py_is_none(given[PY_NAME_axis]);
+        const bool vectors = is_pair(self->op) && !py_is_none(arguments[PY_NAME_axis]);
         if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
             /* Python computes it again and emits the warnings */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else
-            result = report_nonfinite(&call, given, result);
+            result = report_nonfinite(&call, arguments, result);
     }
     py_call_release(&call);
     return result;

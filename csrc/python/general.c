@@ -96,8 +96,8 @@ static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
 }
 
 /* Parses the operator parameter, which kernels get instead of the number of elements. */
-static int parse_parameter(PyObject *given, gr_reduction *reduction) {
-    reduction->parameter = PyLong_AsUnsignedLongLong(given);
+static int parse_parameter(PyObject *value, gr_reduction *reduction) {
+    reduction->parameter = PyLong_AsUnsignedLongLong(value);
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -119,8 +119,8 @@ PyObject *py_general(PyObject *module, PyObject *const *args, Py_ssize_t count) 
 }
 
 /* Parses an integer from 0 to `max`. */
-static int parse_number(PyObject *given, const char *name, uint32_t max, uint32_t *out) {
-    const unsigned long number = PyLong_AsUnsignedLong(given);
+static int parse_number(PyObject *value, const char *name, uint32_t max, uint32_t *out) {
+    const unsigned long number = PyLong_AsUnsignedLong(value);
     if (PyErr_Occurred())
         return -1;
     *out = (uint32_t)number;

@@ -53,16 +53,16 @@ static bool parse_device_name(PyObject *text, gr_device_kind *kind, long *index)
     return true;
 }
 
-int py_job_parse_device(py_job *self, PyObject *given) {
+int py_job_parse_device(py_job *self, PyObject *value) {
     py_state *state = self->state;
     const py_operand *source = &self->inputs[0];
     gr_device_kind kind = source->kind;
     long index = source->index;
-    if (!py_is_none(given) && !parse_device_name(given, &kind, &index))
+    if (!py_is_none(value) && !parse_device_name(value, &kind, &index))
         return 0;
     if (source->on_device && (kind != source->kind || index != source->index))
         return 0;
-    if (!source->on_device && py_is_none(given)) {
+    if (!source->on_device && py_is_none(value)) {
         const int slot = atomic_load_explicit(&state->default_device, memory_order_relaxed);
         if (slot < 0)
             return 0;
@@ -173,8 +173,8 @@ int py_job_parse_device_out(py_job *self, PyObject *out) {
 }
 
 /* Without `stream=`, the call uses the stream of the first array on a device. */
-int py_job_parse_stream(py_job *self, PyObject *given) {
-    if (py_is_none(given)) {
+int py_job_parse_stream(py_job *self, PyObject *value) {
+    if (py_is_none(value)) {
         const py_operand *first = self->inputs[0].on_device ? &self->inputs[0] : &self->device_out;
         if (first->on_device) {
             self->stream = first->stream;
@@ -183,9 +183,9 @@ int py_job_parse_stream(py_job *self, PyObject *given) {
         }
         return 1;
     }
-    self->stream_persists = !PyLong_Check(given);
-    self->stream_owner = self->stream_persists ? given : NULL;
-    return py_stream_argument(self->state, given, &self->stream) < 0 ? -1 : 1;
+    self->stream_persists = !PyLong_Check(value);
+    self->stream_owner = self->stream_persists ? value : NULL;
+    return py_stream_argument(self->state, value, &self->stream) < 0 ? -1 : 1;
 }
 
 /* ---- the run ---- */

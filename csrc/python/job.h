@@ -39,9 +39,9 @@ void py_job_release(py_job *self);
 /* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:
    parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs are
    converted; dtype, ndim and extent of the result must be set before py_job_parse_out. */
-int py_job_parse_device(py_job *self, PyObject *given);
+int py_job_parse_device(py_job *self, PyObject *value);
 int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
-int py_job_parse_stream(py_job *self, PyObject *given);
+int py_job_parse_stream(py_job *self, PyObject *value);
 /* Whether an operand is not on the job's device. */
 bool py_job_is_on_other_device(const py_job *self, const py_operand *operand);
 
@@ -53,8 +53,8 @@ int py_job_parse_device_out(py_job *self, PyObject *out);
 /* Whether `out` in device memory overlaps an input. */
 bool py_job_out_overlaps(const py_job *self);
 
-static inline bool py_is_none(PyObject *given) {
-    return given == NULL || given == Py_None;
+static inline bool py_is_none(PyObject *value) {
+    return value == NULL || value == Py_None;
 }
 
 /* Enqueues the work in the stream. Waits for the work if an input or the result is in host memory. */

@@ -14,11 +14,11 @@ typedef struct labels_call {
 } labels_call;
 
 /* Parses the labels and infers the shape of the result: offsets of the groups, then row numbers. */
-static int parse_labels(labels_call *self, PyObject *given, Py_ssize_t groups) {
+static int parse_labels(labels_call *self, PyObject *object, Py_ssize_t groups) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];
     gr_labels *labels = &self->labels;
-    if (py_operand_from_object(job->state, given, PY_NATIVE, GR_SCOPE_GENERAL, "labels", source) < 0 ||
+    if (py_operand_from_object(job->state, object, PY_NATIVE, GR_SCOPE_GENERAL, "labels", source) < 0 ||
         py_operand_ensure_element_strides(source) < 0)
         return -1;
     if (source->ndim != 1 || gr_dtypes[source->dtype].kind != GR_KIND_BITS || source->dtype == GR_DTYPE_b8 ||
@@ -44,13 +44,13 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_label_order(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given, *out, *kind, *index, *stream, *result = NULL;
+    PyObject *object, *out, *kind, *index, *stream, *result = NULL;
     Py_ssize_t groups;
-    if (!PyArg_ParseTuple(args, "OnOOOO", &given, &groups, &out, &kind, &index, &stream))
+    if (!PyArg_ParseTuple(args, "OnOOOO", &object, &groups, &out, &kind, &index, &stream))
         return NULL;
     labels_call self = {.labels = {.rows = 0}};
     py_job_init(&self.job, state);
-    if (parse_labels(&self, given, groups) == 0 &&
+    if (parse_labels(&self, object, groups) == 0 &&
         py_parse_device(state, kind, index, &self.job.device) == 0 &&
         py_job_parse_device_out(&self.job, out) == 0 &&
         py_stream_argument(state, stream, &self.job.stream) == 0) {
@@ -65,13 +65,13 @@ PyObject *py_label_order(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_label_order(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given, *all = NULL;
+    PyObject *object, *all = NULL;
     Py_ssize_t groups;
-    if (!PyArg_ParseTuple(args, "On", &given, &groups))
+    if (!PyArg_ParseTuple(args, "On", &object, &groups))
         return NULL;
     labels_call self = {.labels = {.rows = 0}};
     py_job_init(&self.job, state);
-    if (parse_labels(&self, given, groups) == 0)
+    if (parse_labels(&self, object, groups) == 0)
         all = py_profile_job(state, &self.job, work, &self);
     py_job_release(&self.job);
     return all;

@@ -155,44 +155,44 @@ static bool parse_variant(PyObject *name, bool has_precision, matmul_call *self)
 }
 
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
-static int parse_arguments(const py_arguments given, matmul_call *self) {
+static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     static const py_name names[] = {PY_NAME_a, PY_NAME_b};
     py_job *job = &self->job;
-    if (!py_is_none(given[PY_NAME_dtype]) || given[PY_NAME_b] == NULL)
+    if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_b] == NULL)
         return 0;
     for (int side = LEFT; side <= RIGHT; ++side) {
         const int parsed =
-            py_operand_from_object(job->state, given[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
+            py_operand_from_object(job->state, arguments[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
                                    side == LEFT ? "a" : "b", &job->inputs[side]);
         if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
             return parsed < 1 ? parsed : -1;
     }
     if (describe(self) != NULL || !py_job_set_c_strides(job) ||
-        !parse_precision(given[PY_NAME_precision], self) ||
-        !parse_variant(given[PY_NAME_variant], !py_is_none(given[PY_NAME_precision]), self))
+        !parse_precision(arguments[PY_NAME_precision], self) ||
+        !parse_variant(arguments[PY_NAME_variant], !py_is_none(arguments[PY_NAME_precision]), self))
         return 0;
     job->check_nonfinite = is_floating(job->dtype);
-    int parsed = py_job_parse_device(job, given[PY_NAME_device]);
+    int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     const py_operand *a = &job->inputs[LEFT], *b = &job->inputs[RIGHT];
     if (parsed > 0 && (a->on_device ? py_job_is_on_other_device(job, b) : b->on_device))
         return 0;
     if (parsed > 0)
-        parsed = py_job_parse_out(job, given[PY_NAME_out], given[PY_NAME_as_device], a->on_device);
+        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], a->on_device);
     if (parsed <= 0)
         return parsed;
     note_alignment(self);
-    return py_job_parse_stream(job, given[PY_NAME_stream]);
+    return py_job_parse_stream(job, arguments[PY_NAME_stream]);
 }
 
 /* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
    reference to the result and returns it, or NULL with an exception set. */
-static PyObject *report_nonfinite(const matmul_call *self, const py_arguments given, PyObject *result) {
+static PyObject *report_nonfinite(const matmul_call *self, const py_arguments arguments, PyObject *result) {
     const gr_device_info *info = &self->job.device->backend->info;
     PyObject *floating = PyImport_ImportModule("gpureduce._matmul.floating");
     PyObject *reported = floating == NULL
                              ? NULL
-                             : PyObject_CallMethod(floating, "look_at", "OOOii", result, given[PY_NAME_a],
-                                                   given[PY_NAME_b], (int)info->kind, info->index);
+                             : PyObject_CallMethod(floating, "look_at", "OOOii", result, arguments[PY_NAME_a],
+                                                   arguments[PY_NAME_b], (int)info->kind, info->index);
     Py_XDECREF(floating);
     if (reported == NULL)
         Py_CLEAR(result);
@@ -202,17 +202,17 @@ static PyObject *report_nonfinite(const matmul_call *self, const py_arguments gi
 
 static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
     const py_signature *signature = py_signature_from_capsule(capsule);
-    py_arguments given;
-    if (!py_signature_bind(signature, args, count, names, given))
+    py_arguments arguments;
+    if (!py_signature_bind(signature, args, count, names, arguments))
         return Py_NewRef(Py_NotImplemented);
     matmul_call self;
     init(&self, signature->state);
-    const int parsed = parse_arguments(given, &self);
+    const int parsed = parse_arguments(arguments, &self);
     PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
                        : parsed == 0 ? Py_NewRef(Py_NotImplemented)
                                      : NULL;
     if (result != NULL && parsed > 0 && self.job.has_nonfinite)
-        result = report_nonfinite(&self, given, result);
+        result = report_nonfinite(&self, arguments, result);
     py_job_release(&self.job);
     return result;
 }
@@ -277,13 +277,13 @@ static int parse_named_precision(PyObject *name, matmul_call *self) {
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given[3], *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOOO|O", &given[0], &given[1], &given[2], &precision, &out, &kind, &index,
-                          &stream))
+    PyObject *inputs[3], *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOOOO|O", &inputs[0], &inputs[1], &inputs[2], &precision, &out, &kind,
+                          &index, &stream))
         return NULL;
     matmul_call self;
     init(&self, state);
-    if (parse_product(state, given, &self) == 0 &&
+    if (parse_product(state, inputs, &self) == 0 &&
         py_parse_device(state, kind, index, &self.job.device) == 0 &&
         py_job_parse_device_out(&self.job, out) == 0 && parse_named_precision(precision, &self) == 0 &&
         (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
@@ -296,17 +296,17 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
 
 PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given[3], *result = NULL, *all = NULL;
+    PyObject *inputs[3], *result = NULL, *all = NULL;
     int races;
     unsigned watched;
     unsigned long long timeline;
-    if (!PyArg_ParseTuple(args, "OOOpKI", &given[0], &given[1], &given[2], &races, &timeline, &watched))
+    if (!PyArg_ParseTuple(args, "OOOpKI", &inputs[0], &inputs[1], &inputs[2], &races, &timeline, &watched))
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     gr_error error = {.status = GR_OK};
     matmul_call self;
     init(&self, state);
-    if (parse_product(state, given, &self) < 0)
+    if (parse_product(state, inputs, &self) < 0)
         goto cleanup;
     gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
     if (status == GR_OK && parse_named_precision(Py_None, &self) == 0) {

@@ -56,10 +56,10 @@ static PyObject *copy_bytes(PyObject *module, PyObject *args, bool to_device) {
     unsigned long long address;
     PyArrayObject *array;
     gr_device *device;
-    PyObject *given = NULL;
+    PyObject *stream_object = NULL;
     gr_stream stream = 0;
-    if (!PyArg_ParseTuple(args, "OOKO!|O", &kind, &index, &address, &PyArray_Type, &array, &given) ||
-        (given != NULL && py_stream_argument(state, given, &stream) < 0) ||
+    if (!PyArg_ParseTuple(args, "OOKO!|O", &kind, &index, &address, &PyArray_Type, &array, &stream_object) ||
+        (stream_object != NULL && py_stream_argument(state, stream_object, &stream) < 0) ||
         py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     /* Checked after the device was opened without the GIL: meanwhile another thread may have changed the
@@ -94,17 +94,18 @@ PyObject *py_device_read(PyObject *module, PyObject *args) {
     return copy_bytes(module, args, false);
 }
 
-PyObject *py_stream_handle(PyObject *module, PyObject *given) {
+PyObject *py_stream_handle(PyObject *module, PyObject *stream_object) {
     gr_stream stream;
-    return py_stream_argument(PyModule_GetState(module), given, &stream) < 0
+    return py_stream_argument(PyModule_GetState(module), stream_object, &stream) < 0
                ? NULL
                : PyLong_FromUnsignedLongLong(stream == 0 ? GR_LEGACY_HANDLE : stream);
 }
 
 /* Parses a stream and its device. -1 with an exception set. */
-static int parse_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *given, gr_device **device,
-                        gr_stream *stream) {
-    return py_stream_argument(state, given, stream) < 0 ? -1 : py_parse_device(state, kind, index, device);
+static int parse_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *stream_object,
+                        gr_device **device, gr_stream *stream) {
+    return py_stream_argument(state, stream_object, stream) < 0 ? -1
+                                                                : py_parse_device(state, kind, index, device);
 }
 
 PyObject *py_stream_order(PyObject *module, PyObject *args) {
@@ -124,11 +125,11 @@ PyObject *py_stream_order(PyObject *module, PyObject *args) {
 
 PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *given;
+    PyObject *kind, *index, *stream_object;
     gr_device *device;
     gr_stream stream;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
-        parse_stream(state, kind, index, given, &device, &stream) < 0)
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &stream_object) ||
+        parse_stream(state, kind, index, stream_object, &device, &stream) < 0)
         return NULL;
     py_work work;
     py_begin(&work);
@@ -140,13 +141,13 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
 
 PyObject *py_stream_captured(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *given;
+    PyObject *kind, *index, *stream_object;
     gr_device *device;
     gr_stream stream;
     gr_stream_state order;
     gr_error error;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &given) ||
-        parse_stream(state, kind, index, given, &device, &stream) < 0)
+    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &stream_object) ||
+        parse_stream(state, kind, index, stream_object, &device, &stream) < 0)
         return NULL;
     const gr_status status = device->backend->streams->get_state(device->backend, stream, &order, &error);
     return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);

@@ -321,7 +321,7 @@ static PyMethodDef methods[] = {
 };
 
 /* NumPy's C API is one table per process, and DLPack deleters acquire the GIL of the main interpreter. */
-static int refuse_sub_interpreters(void) {
+static int check_main_interpreter(void) {
     if (PyInterpreterState_Get() == PyInterpreterState_Main())
         return 0;
     return PY_RAISE(PyExc_ImportError,
@@ -347,7 +347,7 @@ static int intern_names(py_state *state) {
 }
 
 static int core_exec(PyObject *module) {
-    if (refuse_sub_interpreters() < 0)
+    if (check_main_interpreter() < 0)
         return -1;
     if (py_numpy_import() < 0)
         return -1;

@@ -94,16 +94,16 @@ static int parse_arrays(PyObject *tuple, simulation *s) {
 static ptx_status upload(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
-        host_array *given = &s->arrays[i];
+        host_array *host = &s->arrays[i];
         for (size_t k = 0; k < i; ++k) /* an array passed twice has one copy */
-            if (s->arrays[k].array == given->array)
-                given->address = s->arrays[k].address;
-        if (given->address == 0) {
-            status = ptx_memory_alloc(s->memory, given->bytes, &given->address, failed);
+            if (s->arrays[k].array == host->array)
+                host->address = s->arrays[k].address;
+        if (host->address == 0) {
+            status = ptx_memory_alloc(s->memory, host->bytes, &host->address, failed);
             if (status == PTX_OK)
-                status = ptx_memory_write(s->memory, given->address, given->data, given->bytes, failed);
+                status = ptx_memory_write(s->memory, host->address, host->data, host->bytes, failed);
         }
-        memcpy(s->params + given->offset, &given->address, sizeof given->address);
+        memcpy(s->params + host->offset, &host->address, sizeof host->address);
     }
     return status;
 }
@@ -111,9 +111,9 @@ static ptx_status upload(simulation *s, ptx_error *failed) {
 static ptx_status download(simulation *s, ptx_error *failed) {
     ptx_status status = PTX_OK;
     for (size_t i = 0; status == PTX_OK && i < s->array_count; ++i) {
-        const host_array *given = &s->arrays[i];
-        if (given->writeable)
-            status = ptx_memory_read(s->memory, given->data, given->address, given->bytes, failed);
+        const host_array *host = &s->arrays[i];
+        if (host->writeable)
+            status = ptx_memory_read(s->memory, host->data, host->address, host->bytes, failed);
     }
     return status;
 }

@@ -51,10 +51,10 @@ static int parse_elements(segments_call *self, PyObject *a, PyObject *op, Py_ssi
 }
 
 /* Parses the offsets of the segments, followed by `ordered` row numbers (0: elements are in order). */
-static int parse_offsets(segments_call *self, PyObject *given, Py_ssize_t ordered) {
+static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t ordered) {
     py_operand *offsets = &self->job.inputs[OFFSETS];
     self->job.input_count = 2;
-    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
+    if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
         return -1;
     if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_is_contiguous(offsets, true) ||
         ordered < 0 || offsets->extent[0] < (uint64_t)ordered + 1)

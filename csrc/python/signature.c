@@ -22,19 +22,19 @@ const py_signature *py_signature_from_capsule(PyObject *capsule) {
 }
 
 bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                       py_arguments given) {
-    memset(given, 0, sizeof(py_arguments));
+                       py_arguments arguments) {
+    memset(arguments, 0, sizeof(py_arguments));
     if ((size_t)count > self->positional_count)
         return false;
     for (Py_ssize_t i = 0; i < count; ++i)
-        given[self->positional[i]] = args[i];
+        arguments[self->positional[i]] = args[i];
     for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); ++i) {
         const py_name name = find_name(self->state, PyTuple_GET_ITEM(names, i));
-        if (name == PY_ARGUMENTS || !self->accepts[name] || given[name] != NULL)
+        if (name == PY_ARGUMENTS || !self->accepts[name] || arguments[name] != NULL)
             return false;
-        given[name] = args[count + i];
+        arguments[name] = args[count + i];
     }
-    return given[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
+    return arguments[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
 }
 
 static void free_signature(PyObject *capsule) {

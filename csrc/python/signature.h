@@ -28,6 +28,6 @@ const py_signature *py_signature_from_capsule(PyObject *capsule);
 /* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
    error. */
 bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                       py_arguments given);
+                       py_arguments arguments);
 
 #endif

@@ -48,12 +48,12 @@ static bool passes_fit(const gr_custom_rung *rung) {
 
 /* Parses (kernels, entry, data, passes, block, shared, count_bytes); `shared` in bytes, `count_bytes`: size
    of the parameter n, 0 without one. */
-static int parse_call(PyObject *given, user_rung_call *self) {
+static int parse_call(PyObject *arguments, user_rung_call *self) {
     PyObject *kernels, *passes;
     gr_custom_rung *rung = &self->rung;
     unsigned block, shared;
     Py_ssize_t count_bytes;
-    if (!PyArg_ParseTuple(given, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
+    if (!PyArg_ParseTuple(arguments, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
                           &PyTuple_Type, &passes, &block, &shared, &count_bytes))
         return -1;
     self->custom = py_custom_from_capsule(kernels);
@@ -71,11 +71,11 @@ static int parse_call(PyObject *given, user_rung_call *self) {
 
 PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *given;
+    PyObject *arguments;
     PyArrayObject *out;
     user_rung_call call = {.custom = NULL};
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &given, &PyArray_Type, &out) ||
-        parse_call(given, &call) < 0)
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &arguments, &PyArray_Type, &out) ||
+        parse_call(arguments, &call) < 0)
         return NULL;
     if (!PyArray_ISCARRAY(out) || (size_t)PyArray_NBYTES(out) != call.rung.item_bytes)
         return PyErr_Format(PyExc_ValueError, "out: expected one element");
@@ -94,11 +94,11 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
 PyObject *py_user_rung_time(PyObject *module, PyObject *args) {
     enum { MAX_REPEATS = 100000 };
     py_state *state = PyModule_GetState(module);
-    PyObject *given, *result = NULL;
+    PyObject *arguments, *result = NULL;
     user_rung_call call = {.custom = NULL};
     Py_ssize_t buffers, rounds, repeats;
-    if (!PyArg_ParseTuple(args, "O!nnn", &PyTuple_Type, &given, &buffers, &rounds, &repeats) ||
-        parse_call(given, &call) < 0)
+    if (!PyArg_ParseTuple(args, "O!nnn", &PyTuple_Type, &arguments, &buffers, &rounds, &repeats) ||
+        parse_call(arguments, &call) < 0)
         return NULL;
     if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MAX_REPEATS || rounds > MAX_REPEATS ||
         repeats > MAX_REPEATS)

@@ -218,7 +218,7 @@ static int parse_shape(PyObject *shape, gr_dtype dtype, size_t *ndim, uint64_t *
 
 PyObject *py_array_empty(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *shape, *given = Py_None;
+    PyObject *shape, *stream_object = Py_None;
     const char *name;
     int kind, index;
     gr_dtype dtype;
@@ -226,15 +226,15 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
     gr_device *device = NULL;
     uint64_t extent[GR_MAX_NDIM];
     size_t ndim;
-    if (!PyArg_ParseTuple(args, "O!sii|O", &PyTuple_Type, &shape, &name, &kind, &index, &given) ||
+    if (!PyArg_ParseTuple(args, "O!sii|O", &PyTuple_Type, &shape, &name, &kind, &index, &stream_object) ||
         py_find_dtype_name(name, "dtype", &dtype) < 0 || parse_shape(shape, dtype, &ndim, extent) < 0 ||
-        (given != Py_None && py_stream_argument(state, given, &stream) < 0))
+        (stream_object != Py_None && py_stream_argument(state, stream_object, &stream) < 0))
         return NULL;
     py_array *self = py_array_new(state, (gr_device_kind)kind, index, dtype, ndim, extent);
     if (self == NULL)
         return NULL;
-    const bool is_object = given != Py_None && !PyLong_Check(given);
-    py_array_set_stream(self, stream, is_object ? given : NULL, is_object);
+    const bool is_object = stream_object != Py_None && !PyLong_Check(stream_object);
+    py_array_set_stream(self, stream, is_object ? stream_object : NULL, is_object);
     if (py_array_bytes(self) == 0)
         return (PyObject *)self;
     if (py_open_device(state, self->kind, self->index, &device) == 0) {

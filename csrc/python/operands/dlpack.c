@@ -80,7 +80,7 @@ PyObject *dl_owner_capsule(dl_managed_tensor_versioned *managed) {
 
 /* Renames a capsule from `fresh` to `used`. Returns true in only one of the threads that import it at the
    same time. */
-static bool claim(PyObject *capsule, const char *fresh, const char *used) {
+static bool claim_capsule(PyObject *capsule, const char *fresh, const char *used) {
     bool claimed;
     Py_BEGIN_CRITICAL_SECTION(capsule);
     claimed = PyCapsule_IsValid(capsule, fresh) && PyCapsule_SetName(capsule, used) == 0;
@@ -88,7 +88,7 @@ static bool claim(PyObject *capsule, const char *fresh, const char *used) {
     return claimed;
 }
 
-static PyObject *refuse_capsule(PyObject *capsule) {
+static PyObject *reject_capsule(PyObject *capsule) {
     if (!PyCapsule_CheckExact(capsule))
         return PyErr_Format(PyExc_TypeError, "DLPack: expected a capsule, got %s", Py_TYPE(capsule)->tp_name);
     const char *name = PyCapsule_GetName(capsule);
@@ -162,8 +162,8 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
 
 /* Moves the tensor from its capsule to a new owner. The owner gets its destructor last, so that after an
    error the capsule still owns the tensor, under its old name. */
-static PyObject *parse_over(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
-                            const char *fresh, PyCapsule_Destructor release) {
+static PyObject *import_tensor(PyObject *capsule, void *managed, const dl_tensor *tensor, bool read_only,
+                               const char *fresh, PyCapsule_Destructor release) {
     PyObject *owner = PyCapsule_New(managed, OWNER, NULL);
     PyObject *result = owner == NULL ? NULL : dl_describe(tensor, read_only, owner);
     if (result != NULL)
@@ -175,12 +175,12 @@ static PyObject *parse_over(PyObject *capsule, void *managed, const dl_tensor *t
 }
 
 PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
-    if (claim(capsule, FRESH, USED)) {
+    if (claim_capsule(capsule, FRESH, USED)) {
         dl_managed_tensor *managed = PyCapsule_GetPointer(capsule, USED);
-        return parse_over(capsule, managed, &managed->tensor, false, FRESH, release_imported);
+        return import_tensor(capsule, managed, &managed->tensor, false, FRESH, release_imported);
     }
-    if (!claim(capsule, FRESH_VERSIONED, USED_VERSIONED))
-        return refuse_capsule(capsule);
+    if (!claim_capsule(capsule, FRESH_VERSIONED, USED_VERSIONED))
+        return reject_capsule(capsule);
     dl_managed_tensor_versioned *managed = PyCapsule_GetPointer(capsule, USED_VERSIONED);
     if (managed->major != DL_MAJOR_VERSION) {
         PyErr_Format(PyExc_BufferError, "DLPack: the tensor is of version %u.%u; version %d is supported",
@@ -188,8 +188,8 @@ PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
         PyCapsule_SetName(capsule, FRESH_VERSIONED);
         return NULL;
     }
-    return parse_over(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
-                      FRESH_VERSIONED, release_imported_versioned);
+    return import_tensor(capsule, managed, &managed->tensor, (managed->flags & DL_READ_ONLY) != 0,
+                         FRESH_VERSIONED, release_imported_versioned);
 }
 
 /* ---- export ---- */
@@ -225,7 +225,7 @@ static void delete_versioned(dl_managed_tensor_versioned *self) {
 
 /* Destructor of a capsule: frees the tensor if it was never consumed. Python calls it with the GIL held, also
    while Python finalises. */
-static void drop_capsule(PyObject *capsule) {
+static void free_exported_capsule(PyObject *capsule) {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     exported *self = NULL; /* the capsule's pointer: the tensor is the first member */
@@ -296,7 +296,7 @@ PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
                                                            .tensor = tensor};
     else
         self->as.managed = (dl_managed_tensor){.tensor = tensor, .context = self, .deleter = delete_managed};
-    PyObject *capsule = PyCapsule_New(&self->as, versioned ? FRESH_VERSIONED : FRESH, drop_capsule);
+    PyObject *capsule = PyCapsule_New(&self->as, versioned ? FRESH_VERSIONED : FRESH, free_exported_capsule);
     if (capsule == NULL) {
         free(self);
         return NULL;

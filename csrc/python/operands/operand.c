@@ -185,23 +185,23 @@ static bool find_device(py_state *state, gr_devptr pointer, int *index) {
 }
 
 static int convert_cuda_array_interface(py_state *state, PyObject *object, py_operand *out) {
-    py_interface given;
-    const int status = py_interface_from_object(state, object, &given);
+    py_interface interface;
+    const int status = py_interface_from_object(state, object, &interface);
     if (status <= 0)
         return status;
-    out->dtype = given.dtype;
+    out->dtype = interface.dtype;
     out->on_device = true;
     out->kind = GR_DEVICE_CUDA;
-    out->stream = given.stream; /* CuPy destroys it with its object, which is not named */
-    out->read_only = given.read_only;
-    out->ndim = given.ndim;
+    out->stream = interface.stream; /* CuPy destroys it with its object, which is not named */
+    out->read_only = interface.read_only;
+    out->ndim = interface.ndim;
     for (size_t d = 0; d < out->ndim; ++d) {
-        out->extent[d] = (uint64_t)given.shape[d];
-        if (!given.c_order)
-            out->stride[d] = given.strides[d];
+        out->extent[d] = (uint64_t)interface.shape[d];
+        if (!interface.c_order)
+            out->stride[d] = interface.strides[d];
     }
-    return set_device_source(out, given.pointer, given.c_order) &&
-           find_device(state, given.pointer, &out->index);
+    return set_device_source(out, interface.pointer, interface.c_order) &&
+           find_device(state, interface.pointer, &out->index);
 }
 
 static void convert_device_array(const py_array *array, py_operand *out) {
