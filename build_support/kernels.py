@@ -102,7 +102,11 @@ def build_kernels(destination: Path) -> None:
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
-    shared = [Path("csrc/base/dtypes.def"), *Path("csrc").rglob("params.h")]
+    shared = [
+        Path("csrc/base/dtypes.def"),
+        Path("csrc/exact/superaccumulator.h"),
+        *Path("csrc").rglob("params.h"),
+    ]
     wanted |= {f"src/include/{path.relative_to('csrc')}": path for path in shared}
     if (asked := os.environ.get("GPUREDUCE_CUB", "0")) not in ("", "0"):
         wanted[CUB_LIBRARY] = _build_cub(

@@ -20,7 +20,7 @@ static const gr_limits gr_reference_device = {
 enum { GR_MAX_GRID = 2147483647 }; /* max. blocks along x */
 
 /* A size that a caller has set to 0; 0 itself stands for the default. */
-#define GR_GIVEN_ZERO INT64_MIN
+#define GR_EXPLICIT_ZERO INT64_MIN
 
 static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);

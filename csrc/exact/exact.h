@@ -24,10 +24,10 @@ typedef struct gr_exact {
     uint32_t fold;   /* additions to a bin between two folds into digits; 0: as many as a bin holds exactly */
     uint32_t blocks; /* blocks per result; 0: chosen by the planner */
     bool squares;    /* a dot product of the first input with itself */
-    bool states;     /* The results are states, in the format that gr_exact_states_carry accepts. */
+    bool states;     /* The results are states, in the format that gr_exact_states_normalise accepts. */
 } gr_exact;
 
-enum { GR_EXACT_DIRECT_BYTES = 256 << 10 }; /* max. bytes of a host array that kernels read by zero-copy */
+enum { GR_EXACT_ZERO_COPY_BYTES = 256 << 10 }; /* max. bytes of a host array that kernels read by zero-copy */
 
 /* Whether there are kernels for the operator on elements of this dtype. */
 bool gr_exact_takes(gr_op op, gr_dtype dtype);

@@ -37,14 +37,14 @@ bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype) 
 enum {
     THREAD_ELEMENTS = 32, /* as of the default */
     PAIR_BYTES = 8,       /* a sum and its error */
-    BLOCKS_EACH = 4,      /* of a multiprocessor */
+    BLOCKS_PER_SM = 4,    /* of a multiprocessor */
 };
 
 static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *program) {
     const gr_exact_rung_params params = {.count = count};
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * BLOCKS_EACH;
+    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * BLOCKS_PER_SM;
     const uint64_t worth = gr_ceil_div(count, (uint64_t)GR_EXACT_THREADS * THREAD_ELEMENTS);
-    const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < most ? worth : most);
+    const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < max_blocks ? worth : max_blocks);
     gr_program_begin(program);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = 1;

@@ -29,7 +29,7 @@ uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_
     return gr_exact_result(copy.word, copy.size, divisor, format);
 }
 
-void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size) {
+void gr_exact_states_normalise(int64_t *words, size_t count, gr_exact_size size) {
     const uint32_t last = size.words - 3;
     for (size_t i = 0; i < count; ++i, words += size.words) {
         int64_t carry = 0;
@@ -42,7 +42,7 @@ void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size) {
     }
 }
 
-static bool is_good(const int64_t *words, gr_exact_size size) {
+static bool is_normalised(const int64_t *words, gr_exact_size size) {
     const uint32_t last = size.words - 3;
     bool good = words[last] >= INT32_MIN && words[last] <= INT32_MAX && words[last + 1] >= 0 &&
                 words[last + 2] >= 0 && words[last + 2] < 16;
@@ -51,9 +51,9 @@ static bool is_good(const int64_t *words, gr_exact_size size) {
     return good;
 }
 
-bool gr_exact_states_good(const int64_t *words, size_t count, gr_exact_size size) {
+bool gr_exact_states_are_normalised(const int64_t *words, size_t count, gr_exact_size size) {
     for (size_t i = 0; i < count; ++i)
-        if (!is_good(words + i * size.words, size))
+        if (!is_normalised(words + i * size.words, size))
             return false;
     return true;
 }
@@ -71,7 +71,7 @@ bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, 
     int64_t sum[GR_EXACT_WIDEST_WORDS];
     for (size_t i = 0; i < count * size.words; i += size.words) {
         add_states(sum, words + i, others + i, size);
-        if (!is_good(sum, size))
+        if (!is_normalised(sum, size))
             return false;
     }
     for (size_t i = 0; i < count * size.words; i += size.words) {
@@ -86,7 +86,7 @@ void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_
     gr_exact_state state;
     for (size_t i = 0; i < count; ++i) {
         memcpy(state.word, words + i * size.words, size.words * sizeof *words);
-        state.word[size.words - 1] |= GR_EXACT_OTHER; /* a sum starts at 0 */
+        state.word[size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO; /* a sum starts at 0 */
         bits[i] = gr_exact_result(state.word, size, divisors[i], format);
     }
 }

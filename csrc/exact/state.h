@@ -5,11 +5,11 @@
 
 #include <stddef.h>
 
-#include "exact/params.h"
+#include "exact/superaccumulator.h"
 
 typedef struct gr_exact_state {
     gr_exact_size size;
-    int64_t word[GR_EXACT_WIDEST_WORDS]; /* the first size.words of them are used, as in params.h */
+    int64_t word[GR_EXACT_WIDEST_WORDS]; /* the first size.words of them are used, as in superaccumulator.h */
 } gr_exact_state;
 
 /* Sets the state to the empty sum. */
@@ -27,11 +27,11 @@ uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_
 /* ---- arrays of `count` states of size.words words each ---- */
 
 /* Propagates the carries of states that kernels wrote. */
-void gr_exact_states_carry(int64_t *words, size_t count, gr_exact_size size);
+void gr_exact_states_normalise(int64_t *words, size_t count, gr_exact_size size);
 
 /* Whether all states are normalised: digits of 32 bits, but for the last, which is a signed number of 32
    bits; a count below 2^63; known flags. The functions below require and produce such states. */
-bool gr_exact_states_good(const int64_t *words, size_t count, gr_exact_size size);
+bool gr_exact_states_are_normalised(const int64_t *words, size_t count, gr_exact_size size);
 
 /* Adds others[i] to states[i]. Returns false, and changes nothing, if a sum would not be normalised. */
 bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, gr_exact_size size);

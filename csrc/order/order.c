@@ -9,19 +9,19 @@
 #include "executor/executor.h"
 
 enum {
-    HELD = 31744,  /* bytes of a line that a block holds */
-    FEW = 2,       /* ranks for which there are bins for a large digit */
-    SMALL = 32,    /* elements of a line of which a warp takes several */
-    NETWORK = 128, /* elements of a line that are sorted by a network */
-    WHOLE = 16,    /* of so many bytes of a line one element is kept, where to sort it all is as fast */
-    WHOLE_FEWER = 32,
+    MAX_SHARED_LINE = 31744, /* bytes of a line that a block holds */
+    FEW_RANKS = 2,           /* ranks for which there are bins for a large digit */
+    SMALL_LINE = 32,         /* elements of a line of which a warp takes several */
+    NETWORK_LINE = 128,      /* elements of a line that are sorted by a network */
+    WHOLE_TILE = 16, /* of so many bytes of a line one element is kept, where to sort it all is as fast */
+    WHOLE_SMALL_TILE = 32,
     WAVES = 4,             /* of blocks that are there at once */
-    MANY_LINES = 2,        /* of a multiprocessor: a block takes a line then, whatever its length */
+    LINES_PER_SM = 2,      /* of a multiprocessor: a block takes a line then, whatever its length */
     MAX_ZEROED = 64 << 10, /* bytes that are kept for the next call */
-    MOST_DOWN = 65535,     /* blocks along y */
+    MAX_GRID_Y = 65535,    /* blocks along y */
 };
 
-_Static_assert((int)NETWORK <= (int)GR_ORDER_FEW,
+_Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
                "longer lines may be sorted as they are, which is not in place");
 
 /* What is peculiar to a dtype. */
@@ -63,37 +63,37 @@ bool gr_order_takes(gr_dtype dtype) {
     return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 /* Blocks that are there at once. */
-static uint64_t blocks(void) {
-    return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS;
+static uint64_t resident_blocks(void) {
+    return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS_PER_SM;
 }
 
 /* The buffers that launches are told of: 0, which is that of the elements, where there is none. */
-typedef struct workspace {
+typedef struct buffers {
     uint32_t in, ranks, out, indices, states, bins, tickets, counts;
-} workspace;
+} buffers;
 
 /* Buffers of elements, and of their indices. */
-typedef struct places {
+typedef struct element_buffers {
     uint32_t elements, indices;
-} places;
+} element_buffers;
 
-typedef struct planned {
-    const gr_ordering *of;
+typedef struct planner {
+    const gr_order_request *of;
     gr_program *program;
     gr_order_params params;
     kind kind;
-    workspace at;
+    buffers at;
     bool top;
-} planned;
+} planner;
 
-static gr_step *launch(planned *self, const char *file, const char *kernel, const gr_order_params *params) {
+static gr_step *launch(planner *self, const char *file, const char *kernel, const gr_order_params *params) {
     gr_program *program = self->program;
-    const workspace *at = &self->at;
+    const buffers *at = &self->at;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
     step->pdl = true;
@@ -117,48 +117,49 @@ static gr_step *launch(planned *self, const char *file, const char *kernel, cons
 }
 
 /* How lines are cut into parts, for as many blocks as there is room for. */
-static void cut(gr_order_params *params) {
-    const uint64_t most = gr_ceil_div(blocks(), params->lines);
+static void split_lines(gr_order_params *params) {
+    const uint64_t most = gr_ceil_div(resident_blocks(), params->lines);
     const uint64_t tiles = gr_ceil_div(params->length, GR_ORDER_TILE);
     params->part = gr_ceil_div(tiles, most) * GR_ORDER_TILE;
     params->parts = gr_ceil_div(params->length, params->part);
 }
 
 /* One launch, a warp a line, or a few lanes of it. */
-static void plan_small(planned *self) {
+static void plan_small(planner *self) {
     gr_order_params params = self->params;
-    const bool small = params.length <= SMALL;
-    while (1u << params.bits < least(params.length, SMALL))
+    const bool small = params.length <= SMALL_LINE;
+    while (1u << params.bits < min_u64(params.length, SMALL_LINE))
         ++params.bits;
-    params.flags |= (self->top ? GR_ORDER_TOP : 0) | (self->of->sorted ? GR_ORDER_RANKED : 0);
+    params.flags |= (self->top ? GR_ORDER_TOPK : 0) | (self->of->sorted ? GR_ORDER_SORTED_OUTPUT : 0);
     gr_step *step = launch(self, "small", small ? "small" : "few", &params);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
-    step->grid[0] = (uint32_t)least(gr_ceil_div(params.lines, of_block), blocks() * WAVES);
+    step->grid[0] = (uint32_t)min_u64(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES);
 }
 
 /* One launch, a block a line. */
-static void plan_rows(planned *self, uint32_t item) {
+static void plan_rows(planner *self, uint32_t item) {
     gr_order_params params = self->params;
-    const bool held = params.length * item <= HELD;
+    const bool in_shared = params.length * item <= MAX_SHARED_LINE;
     uint32_t threads = 32;
     while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
         threads *= 2;
-    params.chunk = least(params.rank_count, GR_ORDER_RANKS);
-    params.bits = !held && params.chunk <= FEW ? GR_ORDER_BITS : GR_ORDER_MANY_BITS;
-    params.flags |= (held ? GR_ORDER_HELD : 0) | (self->top ? GR_ORDER_TOP : 0);
+    params.chunk = min_u64(params.rank_count, GR_ORDER_MAX_RANKS);
+    params.bits =
+        !in_shared && params.chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
+    params.flags |= (in_shared ? GR_ORDER_IN_SHARED : 0) | (self->top ? GR_ORDER_TOPK : 0);
     gr_step *step = launch(self, "select", "rows", &params);
-    step->grid[0] = (uint32_t)least(params.lines, GR_MAX_GRID);
+    step->grid[0] = (uint32_t)min_u64(params.lines, GR_MAX_GRID);
     step->block[0] = threads;
     step->shared_bytes = (uint32_t)((params.chunk << params.bits) * sizeof(uint32_t));
-    step->shared_bytes += held ? (uint32_t)(params.length * item) : 0;
+    step->shared_bytes += in_shared ? (uint32_t)(params.length * item) : 0;
 }
 
 /* Memory between launches. What is zero at first is zero behind them, too. */
-static void make_rooms(planned *self, uint32_t bits) {
+static void alloc_workspace(planner *self, uint32_t bits) {
     static const unsigned char zero = 0;
     const gr_order_params *params = &self->params;
     gr_program *program = self->program;
-    workspace *at = &self->at;
+    buffers *at = &self->at;
     const size_t chunks = (size_t)(params->lines * gr_ceil_div(params->rank_count, params->chunk));
     const size_t bytes = (chunks * params->chunk << bits) * sizeof(uint64_t),
                  tickets = chunks * 2 * sizeof(uint32_t);
@@ -175,21 +176,21 @@ static void make_rooms(planned *self, uint32_t bits) {
 }
 
 /* A launch for each digit, several blocks a line. */
-static void plan_digits(planned *self, uint32_t item) {
+static void plan_digits(planner *self, uint32_t item) {
     gr_order_params *params = &self->params;
-    params->chunk = least(params->rank_count, GR_ORDER_RANKS);
-    const uint32_t most = params->chunk <= FEW ? GR_ORDER_BITS : GR_ORDER_MANY_BITS;
+    params->chunk = min_u64(params->rank_count, GR_ORDER_MAX_RANKS);
+    const uint32_t most = params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     const uint32_t width = item * 8, digits = (width + most - 1) / most;
-    cut(params);
-    make_rooms(self, (width + digits - 1) / digits);
-    params->flags |= self->top ? GR_ORDER_TOP : 0;
+    split_lines(params);
+    alloc_workspace(self, (width + digits - 1) / digits);
+    params->flags |= self->top ? GR_ORDER_TOPK : 0;
     uint32_t left = width;
     for (uint32_t i = 0; i < digits; ++i) {
         gr_order_params now = *params;
         now.bits = (left + digits - i - 1) / (digits - i);
         left -= now.bits;
         now.shift = left;
-        now.flags |= (i == 0 ? GR_ORDER_FIRST : 0) | (left == 0 ? GR_ORDER_LAST : 0);
+        now.flags |= (i == 0 ? GR_ORDER_FIRST_DIGIT : 0) | (left == 0 ? GR_ORDER_LAST_DIGIT : 0);
         gr_step *step = launch(self, "select", "digit", &now);
         step->grid[0] = (uint32_t)params->parts;
         step->grid[1] = (uint32_t)params->lines;
@@ -200,12 +201,12 @@ static void plan_digits(planned *self, uint32_t item) {
     }
 }
 
-static void plan_gather(planned *self) {
+static void plan_gather(planner *self) {
     gr_order_params params = self->params;
     self->at.counts = gr_program_buffer(self->program, GR_BUFFER_TEMPORARY,
                                         (size_t)(params.lines * params.parts) * 2 * sizeof(uint64_t));
     for (int counted = 0; counted < 2; ++counted) {
-        params.flags = self->params.flags | (counted ? 0 : GR_ORDER_COUNT);
+        params.flags = self->params.flags | (counted ? 0 : GR_ORDER_COUNT_PARTS);
         gr_step *step = launch(self, "top", "gather", &params);
         step->grid[0] = (uint32_t)params.parts;
         step->grid[1] = (uint32_t)params.lines;
@@ -213,18 +214,19 @@ static void plan_gather(planned *self) {
 }
 
 /* By a warp or a block each, in place, in which few elements change places. */
-static void plan_network(planned *self, places at) {
-    self->at = (workspace){.out = at.elements, .indices = at.indices};
+static void plan_network(planner *self, element_buffers at) {
+    self->at = (buffers){.out = at.elements, .indices = at.indices};
     uint32_t threads = 32;
-    while (threads * (GR_ORDER_NETWORK / GR_ORDER_THREADS) < self->params.k && threads < GR_ORDER_THREADS)
+    while (threads * (GR_ORDER_NETWORK_TILE / GR_ORDER_THREADS) < self->params.k &&
+           threads < GR_ORDER_THREADS)
         threads *= 2;
     gr_step *step = launch(self, "top", "sort", &self->params);
-    step->grid[0] = (uint32_t)least(self->params.lines, GR_MAX_GRID);
+    step->grid[0] = (uint32_t)min_u64(self->params.lines, GR_MAX_GRID);
     step->block[0] = threads;
 }
 
-static gr_step *launch_sort(planned *self, const char *kernel, const gr_order_sorting *params, places from,
-                            places to) {
+static gr_step *launch_sort(planner *self, const char *kernel, const gr_order_sort_params *params,
+                            element_buffers from, element_buffers to) {
     gr_program *program = self->program;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     step->block[0] = GR_ORDER_THREADS;
@@ -232,118 +234,121 @@ static gr_step *launch_sort(planned *self, const char *kernel, const gr_order_so
     step->kernel.owner = "topk";
     GR_KERNEL_NAME(step->kernel.file, "order_sort");
     GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
-    gr_program_relocate(program, offsetof(gr_order_sorting, in), from.elements);
+    gr_program_relocate(program, offsetof(gr_order_sort_params, in), from.elements);
     if (from.indices != 0)
-        gr_program_relocate(program, offsetof(gr_order_sorting, places), from.indices);
-    gr_program_relocate(program, offsetof(gr_order_sorting, out), to.elements);
-    gr_program_relocate(program, offsetof(gr_order_sorting, indices), to.indices);
+        gr_program_relocate(program, offsetof(gr_order_sort_params, in_indices), from.indices);
+    gr_program_relocate(program, offsetof(gr_order_sort_params, out), to.elements);
+    gr_program_relocate(program, offsetof(gr_order_sort_params, indices), to.indices);
     return step;
 }
 
 /* One launch, a block a line. */
-static void plan_tiles(planned *self, const gr_order_sorting *params, places from, places to) {
-    const bool fewer = params->length <= GR_ORDER_FEWER;
-    const uint32_t each = (fewer ? GR_ORDER_FEWER : GR_ORDER_SORTED) / GR_ORDER_THREADS;
+static void plan_tiles(planner *self, const gr_order_sort_params *params, element_buffers from,
+                       element_buffers to) {
+    const bool fewer = params->length <= GR_ORDER_SMALL_SORT_TILE;
+    const uint32_t each = (fewer ? GR_ORDER_SMALL_SORT_TILE : GR_ORDER_SORT_TILE) / GR_ORDER_THREADS;
     gr_step *step = launch_sort(self, fewer ? "fewer" : "tile", params, from, to);
-    step->grid[0] = (uint32_t)least(params->lines, GR_MAX_GRID);
+    step->grid[0] = (uint32_t)min_u64(params->lines, GR_MAX_GRID);
     step->block[0] = 32;
     while (step->block[0] * each < params->length)
         step->block[0] *= 2;
 }
 
 /* Three launches a digit, the last of which takes elements to and fro until they are where they are to be. */
-static void plan_moves(planned *self, gr_order_sorting params, uint32_t digits, places from, places to,
-                       places other) {
+static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t digits, element_buffers from,
+                            element_buffers to, element_buffers other) {
     gr_program *program = self->program;
     const uint64_t rows = params.lines * GR_ORDER_DIGITS;
-    params.tiles = gr_ceil_div(params.length, GR_ORDER_SORTED);
+    params.tiles = gr_ceil_div(params.length, GR_ORDER_SORT_TILE);
     const uint32_t counts =
         gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)(rows * params.tiles) * sizeof(uint64_t));
     const uint32_t sums = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)rows * sizeof(uint64_t));
     for (uint32_t i = 0; i < digits; ++i) {
         static const char *const kernels[] = {"tally", "sums", "move"};
-        const places next = (digits - i) % 2 == 1 ? to : other;
+        const element_buffers next = (digits - i) % 2 == 1 ? to : other;
         params.shift = i * 8;
         for (size_t j = 0; j < sizeof kernels / sizeof kernels[0]; ++j) {
             gr_step *step = launch_sort(self, kernels[j], &params, from, next);
-            gr_program_relocate(program, offsetof(gr_order_sorting, counts), counts);
-            gr_program_relocate(program, offsetof(gr_order_sorting, sums), sums);
+            gr_program_relocate(program, offsetof(gr_order_sort_params, counts), counts);
+            gr_program_relocate(program, offsetof(gr_order_sort_params, sums), sums);
             const bool adds = j == 1;
             const uint64_t all =
                 adds ? gr_ceil_div(rows, GR_ORDER_THREADS / 32) : params.lines * params.tiles;
-            step->grid[0] = (uint32_t)least(all, GR_MAX_GRID);
+            step->grid[0] = (uint32_t)min_u64(all, GR_MAX_GRID);
         }
         from = next;
     }
 }
 
 /* How often the elements of a line are written while they are sorted, if not in place. */
-static uint32_t moved(uint64_t length, size_t item) {
-    return length <= NETWORK ? 0 : length <= GR_ORDER_SORTED ? 1 : (uint32_t)item;
+static uint32_t sort_passes(uint64_t length, size_t item) {
+    return length <= NETWORK_LINE ? 0 : length <= GR_ORDER_SORT_TILE ? 1 : (uint32_t)item;
 }
 
 /* Sorts lines of `length` elements, of which the first `k` are kept. */
-static void plan_sort(planned *self, uint64_t length, places from, places to, places other) {
-    const gr_order_params *own = &self->params;
-    const gr_order_sorting params = {
-        .lines = own->lines,
+static void plan_sort(planner *self, uint64_t length, element_buffers from, element_buffers to,
+                      element_buffers other) {
+    const gr_order_params *request_params = &self->params;
+    const gr_order_sort_params params = {
+        .lines = request_params->lines,
         .length = length,
-        .k = own->k,
-        .infinity = own->infinity,
-        .flags = own->flags,
+        .k = request_params->k,
+        .infinity = request_params->infinity,
+        .flags = request_params->flags,
     };
-    const uint32_t times = moved(length, gr_dtypes[self->of->dtype].item_bytes);
+    const uint32_t times = sort_passes(length, gr_dtypes[self->of->dtype].item_bytes);
     if (times == 0)
         plan_network(self, from);
-    else if (length <= GR_ORDER_SORTED)
+    else if (length <= GR_ORDER_SORT_TILE)
         plan_tiles(self, &params, from, to);
     else
-        plan_moves(self, params, times, from, to, other);
+        plan_radix_sort(self, params, times, from, to, other);
 }
 
 /* Whether lines are sorted as they are, and not only what is to be kept of them. That pays the earlier the
    fewer digits there are: bytes are sorted at once. */
-static bool is_sorted_whole(const gr_ordering *self) {
+static bool sorts_whole_lines(const gr_order_request *self) {
     const uint64_t item = gr_dtypes[self->dtype].item_bytes;
-    const uint64_t least_kept = self->length * item / (self->length <= GR_ORDER_FEWER ? WHOLE_FEWER : WHOLE);
-    const bool fits = self->length <= GR_ORDER_SORTED && (item == 1 || self->k >= least_kept);
+    const uint64_t least_kept =
+        self->length * item / (self->length <= GR_ORDER_SMALL_SORT_TILE ? WHOLE_SMALL_TILE : WHOLE_TILE);
+    const bool fits = self->length <= GR_ORDER_SORT_TILE && (item == 1 || self->k >= least_kept);
     return self->sorted && (fits || self->k == self->length);
 }
 
-static void plan_valids(planned *self) {
+static void plan_count_valid(planner *self) {
     static const unsigned char zero = 0;
     gr_order_params *params = &self->params;
-    cut(params);
-    params->flags |= GR_ORDER_VALID;
+    split_lines(params);
+    params->flags |= GR_ORDER_COUNT_VALID;
     gr_program_step(self->program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = self->at.out;
     gr_step *step = launch(self, "top", "gather", params);
     step->grid[0] = (uint32_t)params->parts;
-    step->grid[1] = (uint32_t)least(params->lines, MOST_DOWN);
+    step->grid[1] = (uint32_t)min_u64(params->lines, MAX_GRID_Y);
 }
 
-static bool is_in_rows(const gr_ordering *self) {
-    return self->length * gr_dtypes[self->dtype].item_bytes <= HELD ||
-           self->lines >= (uint64_t)gr_reference_device.multiprocessors * MANY_LINES;
+static bool selects_by_block(const gr_order_request *self) {
+    return self->length * gr_dtypes[self->dtype].item_bytes <= MAX_SHARED_LINE ||
+           self->lines >= (uint64_t)gr_reference_device.multiprocessors * LINES_PER_SM;
 }
 
-static void plan_firsts(planned *self, size_t item) {
+static void plan_topk(planner *self, size_t item) {
     gr_order_params *params = &self->params;
-    const gr_ordering *of = self->of;
+    const gr_order_request *of = self->of;
     gr_program *program = self->program;
     const size_t results = (size_t)(of->lines * of->k);
-    const places in = {.elements = self->at.in},
-                 out = {.elements = self->at.out, .indices = gr_program_input(program, 1)};
+    const element_buffers in = {.elements = self->at.in},
+                          out = {.elements = self->at.out, .indices = gr_program_input(program, 1)};
     params->k = of->k;
     params->rank_count = 1;
-    params->flags |= GR_ORDER_EQUAL | (of->largest ? GR_ORDER_LARGEST : 0);
-    if (of->length <= GR_ORDER_FEW) {
+    params->flags |= GR_ORDER_EQUAL_ZEROS | (of->largest ? GR_ORDER_DESCENDING : 0);
+    if (of->length <= GR_ORDER_WARP_TILE) {
         self->at.indices = out.indices;
         plan_small(self);
         return;
     }
-    const bool whole = is_sorted_whole(of);
-    const uint32_t times = moved(whole ? of->length : of->k, item);
-    places other = {0};
+    const bool whole = sorts_whole_lines(of);
+    const uint32_t times = sort_passes(whole ? of->length : of->k, item);
+    element_buffers other = {0};
     if (of->sorted && times > whole) {
         other.elements = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * item);
         other.indices = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * sizeof(int64_t));
@@ -352,15 +357,15 @@ static void plan_firsts(planned *self, size_t item) {
         plan_sort(self, of->length, in, out, other);
         return;
     }
-    const places found = of->sorted && times % 2 == 1 ? other : out;
-    if (is_in_rows(of)) {
+    const element_buffers found = of->sorted && times % 2 == 1 ? other : out;
+    if (selects_by_block(of)) {
         self->at.out = found.elements;
         self->at.indices = found.indices;
         plan_rows(self, (uint32_t)item);
     } else {
         self->at.out = 0;
         plan_digits(self, (uint32_t)item);
-        self->at = (workspace){.states = self->at.states, .out = found.elements, .indices = found.indices};
+        self->at = (buffers){.states = self->at.states, .out = found.elements, .indices = found.indices};
         plan_gather(self);
     }
     if (of->sorted)
@@ -368,64 +373,65 @@ static void plan_firsts(planned *self, size_t item) {
 }
 
 /* Makes results of the elements in `at.out`. */
-static void plan_ends(planned *self, uint32_t out) {
-    const gr_ordering *of = self->of;
-    gr_order_ends ends = *of->ends;
-    ends.lines = of->lines;
-    ends.ranks = of->ranks;
-    ends.from = (uint32_t)of->dtype;
-    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &ends, sizeof ends);
-    step->grid[0] = (uint32_t)least(gr_ceil_div(ends.lines * ends.results, GR_ORDER_THREADS), GR_MAX_GRID);
+static void plan_interpolation(planner *self, uint32_t out) {
+    const gr_order_request *of = self->of;
+    gr_order_quantiles quantiles = *of->quantiles;
+    quantiles.lines = of->lines;
+    quantiles.ranks = of->ranks;
+    quantiles.from = (uint32_t)of->dtype;
+    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &quantiles, sizeof quantiles);
+    step->grid[0] =
+        (uint32_t)min_u64(gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS), GR_MAX_GRID);
     step->block[0] = GR_ORDER_THREADS;
     step->pdl = true;
     step->kernel.owner = "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_between");
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
-    gr_program_relocate(self->program, offsetof(gr_order_ends, in), self->at.out);
-    gr_program_relocate(self->program, offsetof(gr_order_ends, out), out);
+    gr_program_relocate(self->program, offsetof(gr_order_quantiles, in), self->at.out);
+    gr_program_relocate(self->program, offsetof(gr_order_quantiles, out), out);
 }
 
-static void plan_select(planned *self, size_t item) {
-    const gr_ordering *of = self->of;
+static void plan_select(planner *self, size_t item) {
+    const gr_order_request *of = self->of;
     gr_order_params *params = &self->params;
     const uint32_t out = self->at.out;
-    if (of->given != NULL) {
-        params->flags |= GR_ORDER_GIVEN;
+    if (of->inline_ranks != NULL) {
+        params->flags |= GR_ORDER_INLINE_RANKS;
         for (uint64_t i = 0; i < of->ranks; ++i)
-            params->given[i] = (uint64_t)of->given[i];
+            params->inline_ranks[i] = (uint64_t)of->inline_ranks[i];
     } else {
         self->at.ranks = gr_program_input(self->program, 1);
     }
-    if (of->ends != NULL)
+    if (of->quantiles != NULL)
         self->at.out =
             gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)(of->lines * of->ranks) * item);
-    if (of->length <= GR_ORDER_FEW)
+    if (of->length <= GR_ORDER_WARP_TILE)
         plan_small(self);
-    else if (is_in_rows(of))
+    else if (selects_by_block(of))
         plan_rows(self, (uint32_t)item);
     else
         plan_digits(self, (uint32_t)item);
-    if (of->ends != NULL)
-        plan_ends(self, out);
+    if (of->quantiles != NULL)
+        plan_interpolation(self, out);
 }
 
 /* The dtype of the results, and how many a line has. */
-static gr_dtype dtype_of(const gr_ordering *self) {
-    if (self->task == GR_ORDER_VALIDS)
+static gr_dtype dtype_of(const gr_order_request *self) {
+    if (self->task == GR_ORDER_TASK_COUNT_VALID)
         return GR_DTYPE_i64;
-    return self->ends != NULL ? (gr_dtype)self->ends->to : self->dtype;
+    return self->quantiles != NULL ? (gr_dtype)self->quantiles->to : self->dtype;
 }
 
-static uint64_t results_of(const gr_ordering *self) {
-    if (self->task == GR_ORDER_SELECT)
-        return self->ends != NULL ? self->ends->results : self->ranks;
-    return self->task == GR_ORDER_FIRSTS ? self->k : 1;
+static uint64_t results_per_line(const gr_order_request *self) {
+    if (self->task == GR_ORDER_TASK_SELECT)
+        return self->quantiles != NULL ? self->quantiles->results : self->ranks;
+    return self->task == GR_ORDER_TASK_TOPK ? self->k : 1;
 }
 
-void gr_order_plan(const gr_ordering *self, gr_program *program) {
+void gr_order_plan(const gr_order_request *self, gr_program *program) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const kind of = kind_of(self->dtype);
-    planned plan = {
+    planner plan = {
         .of = self,
         .program = program,
         .params = {.lines = self->lines,
@@ -433,28 +439,28 @@ void gr_order_plan(const gr_ordering *self, gr_program *program) {
                    .rank_count = self->ranks,
                    .infinity = of.infinity,
                    .flags = (of.has_sign ? GR_ORDER_SIGNED : 0) |
-                            (self->dtype == GR_DTYPE_b8 ? GR_ORDER_TRUTH : 0) |
-                            (self->own ? GR_ORDER_OWN : 0)},
+                            (self->dtype == GR_DTYPE_b8 ? GR_ORDER_BOOL : 0) |
+                            (self->ranks_per_line ? GR_ORDER_RANKS_PER_LINE : 0)},
         .kind = of,
-        .top = self->task == GR_ORDER_FIRSTS,
+        .top = self->task == GR_ORDER_TASK_TOPK,
     };
     if (self->nans && of.infinity != 0)
-        plan.params.flags |= GR_ORDER_NANS;
+        plan.params.flags |= GR_ORDER_PROPAGATE_NAN;
     gr_program_begin(program);
     plan.at.in = gr_program_input(program, 0);
-    plan.at.out =
-        gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                          (size_t)(self->lines * results_of(self)) * gr_dtypes[dtype_of(self)].item_bytes);
-    if (self->task == GR_ORDER_VALIDS) {
-        plan_valids(&plan);
+    plan.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+                                    (size_t)(self->lines * results_per_line(self)) *
+                                        gr_dtypes[dtype_of(self)].item_bytes);
+    if (self->task == GR_ORDER_TASK_COUNT_VALID) {
+        plan_count_valid(&plan);
     } else if (plan.top) {
-        plan_firsts(&plan, item);
+        plan_topk(&plan, item);
     } else {
         plan_select(&plan, item);
     }
 }
 
-gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_binding *binding,
+gr_status gr_order_run(gr_device *device, const gr_order_request *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
     gr_program *program = gr_program_new(error);
     if (program == NULL)

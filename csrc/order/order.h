@@ -9,31 +9,33 @@
 #include "program/program.h"
 
 typedef enum gr_order_task {
-    GR_ORDER_SELECT, /* the elements of each line's ranks */
-    GR_ORDER_FIRSTS, /* the first `k` elements and their indices */
-    GR_ORDER_VALIDS, /* the number of elements of each line that are not NaN, as int64 */
+    GR_ORDER_TASK_SELECT,      /* the elements of each line's ranks */
+    GR_ORDER_TASK_TOPK,        /* the first `k` elements and their indices */
+    GR_ORDER_TASK_COUNT_VALID, /* the number of elements of each line that are not NaN, as int64 */
 } gr_order_task;
 
 /* Lines have `length` contiguous elements and follow each other. Input 0 is the elements. Results are in C
    order: of SELECT lines, ranks; with `ends` results, lines. */
-typedef struct gr_ordering {
+typedef struct gr_order_request {
     gr_order_task task;
     gr_dtype dtype; /* not complex */
     uint64_t lines, length;
-    uint64_t ranks;            /* ranks per line, ascending and less than `length` */
-    const int64_t *given;      /* ranks of all lines, up to GR_ORDER_RANKS; NULL: input 1 has them as int64 */
-    bool own;                  /* each line has its own ranks */
-    bool nans;                 /* the results of a line with a NaN are NaN */
-    const gr_order_ends *ends; /* interpolation between the selected elements; NULL: they are the results */
-    uint64_t k;                /* elements per line of FIRSTS, whose int64 indices are written to input 1 */
+    uint64_t ranks; /* ranks per line, ascending and less than `length` */
+    const int64_t
+        *inline_ranks;   /* ranks of all lines, up to GR_ORDER_MAX_RANKS; NULL: input 1 has them as int64 */
+    bool ranks_per_line; /* each line has its own ranks */
+    bool nans;           /* the results of a line with a NaN are NaN */
+    const gr_order_quantiles
+        *quantiles; /* interpolation between the selected elements; NULL: they are the results */
+    uint64_t k;     /* elements per line of FIRSTS, whose int64 indices are written to input 1 */
     bool largest, sorted;
-} gr_ordering;
+} gr_order_request;
 
 bool gr_order_takes(gr_dtype dtype);
 
 /* Plans order statistics of at least one element and one result. */
-void gr_order_plan(const gr_ordering *self, gr_program *program);
-gr_status gr_order_run(gr_device *device, const gr_ordering *self, const gr_binding *binding,
+void gr_order_plan(const gr_order_request *self, gr_program *program);
+gr_status gr_order_run(gr_device *device, const gr_order_request *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
 
 #endif

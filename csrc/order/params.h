@@ -6,36 +6,36 @@
 #include <stdint.h>
 
 enum {
-    GR_ORDER_THREADS = 256,  /* max. per block */
-    GR_ORDER_BLOCKS = 4,     /* blocks that an SM holds at once (occupancy) */
-    GR_ORDER_RANKS = 16,     /* ranks that one pass looks for */
-    GR_ORDER_BITS = 11,      /* max. bits of a digit if few ranks are looked for */
-    GR_ORDER_MANY_BITS = 8,  /* bits of a digit if many ranks are looked for */
-    GR_ORDER_TILE = 4096,    /* elements: parts of a line begin at multiples of it */
-    GR_ORDER_SORTED = 4096,  /* max. elements that a block sorts by radix sort */
-    GR_ORDER_NETWORK = 1024, /* max. elements that a block sorts by a sorting network */
-    GR_ORDER_FEWER = 1024,   /* max. elements that a block sorts with half of the registers */
-    GR_ORDER_DIGITS = 256,   /* digit values of the radix sort */
-    GR_ORDER_SORTERS = 3,    /* blocks of the radix sort that an SM holds at once (occupancy) */
-    GR_ORDER_FEW = 128,      /* max. elements of a line that a warp selects from */
-    GR_ORDER_RESULTS = 8,    /* max. results interpolated per line in a launch */
+    GR_ORDER_THREADS = 256,             /* max. per block */
+    GR_ORDER_BLOCKS_PER_SM = 4,         /* blocks that an SM holds at once (occupancy) */
+    GR_ORDER_MAX_RANKS = 16,            /* ranks that one pass looks for */
+    GR_ORDER_FEW_RANKS_DIGIT_BITS = 11, /* max. bits of a digit if few ranks are looked for */
+    GR_ORDER_DIGIT_BITS = 8,            /* bits of a digit if many ranks are looked for */
+    GR_ORDER_TILE = 4096,               /* elements: parts of a line begin at multiples of it */
+    GR_ORDER_SORT_TILE = 4096,          /* max. elements that a block sorts by radix sort */
+    GR_ORDER_NETWORK_TILE = 1024,       /* max. elements that a block sorts by a sorting network */
+    GR_ORDER_SMALL_SORT_TILE = 1024,    /* max. elements that a block sorts with half of the registers */
+    GR_ORDER_DIGITS = 256,              /* digit values of the radix sort */
+    GR_ORDER_SORT_BLOCKS_PER_SM = 3,    /* blocks of the radix sort that an SM holds at once (occupancy) */
+    GR_ORDER_WARP_TILE = 128,           /* max. elements of a line that a warp selects from */
+    GR_ORDER_MAX_QUANTILES = 8,         /* max. results interpolated per line in a launch */
 };
 
 enum {
-    GR_ORDER_SIGNED = 1,    /* Keys are signed integers. */
-    GR_ORDER_LARGEST = 2,   /* The order is descending. */
-    GR_ORDER_EQUAL = 4,     /* -0 and +0 have one key. */
-    GR_ORDER_NANS = 8,      /* All results of a line with a NaN are NaN. */
-    GR_ORDER_OWN = 16,      /* Each line has its own ranks. */
-    GR_ORDER_FIRST = 32,    /* First digit: all elements are candidates. */
-    GR_ORDER_LAST = 64,     /* Last digit: the elements of the ranks are known. */
-    GR_ORDER_HELD = 128,    /* Lines are held in shared memory. */
-    GR_ORDER_TOP = 256,     /* Gather the elements up to the one rank. */
-    GR_ORDER_COUNT = 512,   /* Count elements below and equal to a key, per part. */
-    GR_ORDER_VALID = 1024,  /* Count elements that are not NaN, per line. */
-    GR_ORDER_GIVEN = 2048,  /* Ranks are in `given`. */
-    GR_ORDER_TRUTH = 4096,  /* Elements are booleans. */
-    GR_ORDER_RANKED = 8192, /* A warp writes the gathered elements in order. */
+    GR_ORDER_SIGNED = 1,           /* Keys are signed integers. */
+    GR_ORDER_DESCENDING = 2,       /* The order is descending. */
+    GR_ORDER_EQUAL_ZEROS = 4,      /* -0 and +0 have one key. */
+    GR_ORDER_PROPAGATE_NAN = 8,    /* All results of a line with a NaN are NaN. */
+    GR_ORDER_RANKS_PER_LINE = 16,  /* Each line has its own ranks. */
+    GR_ORDER_FIRST_DIGIT = 32,     /* First digit: all elements are candidates. */
+    GR_ORDER_LAST_DIGIT = 64,      /* Last digit: the elements of the ranks are known. */
+    GR_ORDER_IN_SHARED = 128,      /* Lines are held in shared memory. */
+    GR_ORDER_TOPK = 256,           /* Gather the elements up to the one rank. */
+    GR_ORDER_COUNT_PARTS = 512,    /* Count elements below and equal to a key, per part. */
+    GR_ORDER_COUNT_VALID = 1024,   /* Count elements that are not NaN, per line. */
+    GR_ORDER_INLINE_RANKS = 2048,  /* Ranks are in `inline_ranks`. */
+    GR_ORDER_BOOL = 4096,          /* Elements are booleans. */
+    GR_ORDER_SORTED_OUTPUT = 8192, /* A warp writes the gathered elements in order. */
 };
 
 /* State of the selection of one rank: the digits of its key so far, and its rank among the elements that
@@ -63,13 +63,13 @@ typedef struct gr_order_params {
     uint32_t flags;
     uint32_t shift, bits; /* position and bits of the digit; a block that selects all digits uses `bits` for
                              all but the last; small lines: 2^bits threads of a warp share a line */
-    uint64_t given[GR_ORDER_RANKS]; /* ranks of all lines, if few */
+    uint64_t inline_ranks[GR_ORDER_MAX_RANKS]; /* ranks of all lines, if few */
 } gr_order_params;
 
 /* Stable LSD radix sort of lines: one digit of the keys per pass, the least significant first. */
-typedef struct gr_order_sorting {
+typedef struct gr_order_sort_params {
     uint64_t in;
-    uint64_t places;       /* address of one int64 index per element of `in`; 0: the position in the line */
+    uint64_t in_indices;   /* address of one int64 index per element of `in`; 0: the position in the line */
     uint64_t out, indices; /* addresses of elements and of their indices, in the new order */
     uint64_t counts;       /* address of histograms per line, digit and tile, then their prefix sums */
     uint64_t sums;         /* address of one total per line and digit */
@@ -78,24 +78,24 @@ typedef struct gr_order_sorting {
     uint64_t tiles; /* tiles per line */
     uint64_t infinity;
     uint32_t flags, shift; /* shift: position of the digit */
-} gr_order_sorting;
+} gr_order_sort_params;
 
 /* Interpolation between two selected elements of a line, numbers `lower` and `upper`. */
-typedef enum gr_order_mean {
-    GR_ORDER_ALONE,   /* the lower one */
-    GR_ORDER_MIDDLE,  /* their mean */
-    GR_ORDER_BETWEEN, /* lower + (upper - lower) * weight, or upper - (upper - lower) * rest */
-} gr_order_mean;
+typedef enum gr_order_interpolation {
+    GR_ORDER_LOWER,    /* the lower one */
+    GR_ORDER_MIDPOINT, /* their mean */
+    GR_ORDER_LINEAR,   /* lower + (upper - lower) * weight, or upper - (upper - lower) * rest */
+} gr_order_interpolation;
 
 /* Results have a row per quantile and a column per line. */
-typedef struct gr_order_ends {
+typedef struct gr_order_quantiles {
     uint64_t in; /* address of `ranks` elements per line */
     uint64_t out;
     uint64_t lines, ranks, results;
     uint32_t from, to; /* rows of dtypes.def */
     uint32_t mean;
-    uint8_t lower[GR_ORDER_RESULTS], upper[GR_ORDER_RESULTS];
-    double weight[GR_ORDER_RESULTS], rest[GR_ORDER_RESULTS];
-} gr_order_ends;
+    uint8_t lower[GR_ORDER_MAX_QUANTILES], upper[GR_ORDER_MAX_QUANTILES];
+    double weight[GR_ORDER_MAX_QUANTILES], rest[GR_ORDER_MAX_QUANTILES];
+} gr_order_quantiles;
 
 #endif

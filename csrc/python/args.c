@@ -38,7 +38,7 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
                    ? -1
                    : PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name,
                               Py_TYPE(value)->tp_name);
-    *out = number == 0 ? GR_GIVEN_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
+    *out = number == 0 ? GR_EXPLICIT_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
     return 0;
 }
 

@@ -15,7 +15,7 @@ const char *py_text_argument(PyObject *value, const char *name);
    `length` is in bytes. */
 const char *py_utf8(PyObject *value, Py_ssize_t *length);
 
-/* Converts an optional size: None to 0, the number 0 to GR_GIVEN_ZERO, an integer (operator.index: also
+/* Converts an optional size: None to 0, the number 0 to GR_EXPLICIT_ZERO, an integer (operator.index: also
    NumPy's, but not bool) to itself. Clamps integers beyond 64 bits, because the later range check rejects
    them anyway and names the valid range. -1 with an exception set. */
 int py_size_argument(PyObject *value, const char *name, int64_t *out);

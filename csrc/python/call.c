@@ -98,7 +98,7 @@ static size_t order_kept(const py_call *self, size_t *kept) {
     const bool *reduced = self->reduction.layout.reduced;
     const size_t ndim = self->job.inputs[PY_SOURCE].ndim;
     size_t order[GR_MAX_NDIM], count = 0;
-    const bool follow = !self->job.on_device && !self->states && !gr_op_in_order(self->reduction.op);
+    const bool follow = !self->job.on_device && !self->states && !gr_op_is_positional(self->reduction.op);
     if (follow)
         find_order(self, order);
     for (size_t i = 0; i < ndim; ++i) {
@@ -144,7 +144,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     const py_operand *second = self->squares ? source : &self->job.inputs[PY_SECOND];
     py_operand_fill_layout(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
-    layout->in_order = gr_op_in_order(self->reduction.op);
+    layout->in_c_order = gr_op_is_positional(self->reduction.op);
     layout->keeps_elements = self->reduction.op == GR_OP_mean && self->reduction.dtype == GR_DTYPE_f32;
     layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->state_bytes = gr_op_state_bytes(self->reduction.op, self->reduction.dtype);
@@ -227,7 +227,7 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
-    self->job.is_index = gr_ops[op].is_shared && gr_op_in_order(op);
+    self->job.is_index = gr_ops[op].is_shared && gr_op_is_positional(op);
     self->job.check_nonfinite =
         !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
                           op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);

@@ -184,7 +184,7 @@ static void describe_positions(gr_layout *layout) {
    all axes. */
 static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_error *error) {
     gr_general_plan plan;
-    gr_layout layout = {.in_order = true};
+    gr_layout layout = {.in_c_order = true};
     py_operand_fill_layout(operand, &layout);
     layout.item_bytes = 1;
     memset(layout.reduced, true, sizeof layout.reduced);
@@ -199,7 +199,7 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     py_operand_fill_layout(&self->operands[0], &layout);
     self->request.item_bytes = layout.item_bytes;
     layout.result_bytes = self->outs > 1 ? OUT_ALIGNMENT : gr_dtypes[self->out_dtype].item_bytes;
-    layout.in_order = self->uses_index;
+    layout.in_c_order = self->uses_index;
     layout.large_states = self->request.large_states;
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)

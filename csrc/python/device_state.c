@@ -12,7 +12,7 @@
 typedef struct device_state_call {
     py_job job;
     gr_states states;
-    gr_states_left left;
+    gr_states_input left;
 } device_state_call;
 
 /* Parses (results, operation, dtype, parts present, offsets of value, count, index, sum and squares, words of
@@ -23,8 +23,8 @@ static int parse_layout(PyObject *layout, device_state_call *self) {
     const char *name;
     gr_dtype dtype = GR_DTYPE_COUNT;
     memset(p, 0, sizeof *p);
-    if (!PyArg_ParseTuple(layout, "KIsIKKKKKIII", &results, &p->way, &name, &p->has, &at[0], &at[1], &at[2],
-                          &at[3], &at[4], &p->sum_each, &p->sum_words, &p->square_words) ||
+    if (!PyArg_ParseTuple(layout, "KIsIKKKKKIII", &results, &p->merge_op, &name, &p->has, &at[0], &at[1],
+                          &at[2], &at[3], &at[4], &p->sum_result_words, &p->sum_words, &p->square_words) ||
         py_find_dtype_name(name, "layout", &dtype) < 0)
         return -1;
     p->results = results;
@@ -111,15 +111,16 @@ static int parse_left(PyObject *left, device_state_call *self) {
         return -1;
     p->elements = elements < 0 ? 0 : (uint64_t)elements;
     p->start = start;
-    p->flags = (whole ? GR_STATE_WHOLE : 0u) | (elements >= 0 ? GR_STATE_SAME : 0u);
+    p->flags = (whole ? GR_STATE_INTEGER_SUMS : 0u) | (elements >= 0 ? GR_STATE_EQUAL_COUNTS : 0u);
     if (first == Py_None)
         return whole ? PY_RAISE(PyExc_ValueError, "left: expected the sums") : 0;
-    if ((whole && states->sum_each != states->sum_words) || (!whole && !(states->has & GR_STATE_HAS_SQUARES)))
+    if ((whole && states->sum_result_words != states->sum_words) ||
+        (!whole && !(states->has & GR_STATE_HAS_SQUARES)))
         return PY_RAISE(PyExc_ValueError, "left: these states have no place for it");
     if (parse_words(self, first, 0, whole ? states->results : states->results * states->square_words) < 0)
         return -1;
     if (!whole)
-        p->flags |= GR_STATE_MORE;
+        p->flags |= GR_STATE_SECOND_SQUARES;
     else if (self->job.inputs[0].dtype == GR_DTYPE_i64)
         p->flags |= GR_STATE_LOW_SIGNED;
     if (!whole || second == Py_None)

@@ -19,7 +19,7 @@ static int parse_rows(PyArrayObject *array, const char *name, size_t *count, gr_
 static int parse_states(PyArrayObject *array, const char *name, size_t *count, gr_exact_size *size) {
     if (parse_rows(array, name, count, size) < 0)
         return -1;
-    if (!gr_exact_states_good(PyArray_DATA(array), *count, *size))
+    if (!gr_exact_states_are_normalised(PyArray_DATA(array), *count, *size))
         return PY_RAISE(PyExc_ValueError, "%s: these are no states", name);
     return 0;
 }
@@ -48,8 +48,8 @@ PyObject *py_exact_carry(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     if (!PyArray_ISWRITEABLE(states))
         return PyErr_Format(PyExc_ValueError, "states: expected an array to write to");
-    gr_exact_states_carry(PyArray_DATA(states), count, size);
-    return PyBool_FromLong(gr_exact_states_good(PyArray_DATA(states), count, size));
+    gr_exact_states_normalise(PyArray_DATA(states), count, size);
+    return PyBool_FromLong(gr_exact_states_are_normalised(PyArray_DATA(states), count, size));
 }
 
 PyObject *py_exact_round(PyObject *Py_UNUSED(module), PyObject *args) {

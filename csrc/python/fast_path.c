@@ -49,7 +49,7 @@ static bool parse_axes(PyObject *axis, py_call *call) {
     }
     if (!PyTuple_CheckExact(axis))
         return mark_axis(axis, ndim, reduced);
-    bool good = !gr_op_in_order(call->reduction.op);
+    bool good = !gr_op_is_positional(call->reduction.op);
     for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(axis); ++i)
         good = mark_axis(PyTuple_GET_ITEM(axis, i), ndim, reduced);
     return good;
@@ -94,7 +94,7 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
     call->exact = value == NULL ? self->exact : value == Py_True;
     if (!call->exact)
         return value == NULL || value == Py_False;
-    if (!source->on_device && source->source.bytes > GR_EXACT_DIRECT_BYTES)
+    if (!source->on_device && source->source.bytes > GR_EXACT_ZERO_COPY_BYTES)
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
@@ -209,7 +209,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
         parsed = py_job_parse_stream(&call->job, arguments[PY_NAME_stream]);
     if (parsed <= 0 || py_call_plan(call) == 0)
         return parsed;
-    if (!gr_op_in_order(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
+    if (!gr_op_is_positional(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
         return -1;
     PyErr_Clear();
     return 0; /* the Python fallback copies a view with too many strides to C order */

@@ -160,8 +160,8 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
         else if (count < 8 || py_job_parse_device_out(&now.job, args[7]) == 0)
             result = py_call_run(&now);
         if (result != NULL && !now.job.on_device)
-            gr_exact_states_carry(PyArray_DATA((PyArrayObject *)result),
-                                  (size_t)(now.job.extent[0] * now.job.extent[1]), size);
+            gr_exact_states_normalise(PyArray_DATA((PyArrayObject *)result),
+                                      (size_t)(now.job.extent[0] * now.job.extent[1]), size);
     }
     py_call_release(&now);
     return result;
@@ -169,7 +169,7 @@ PyObject *py_exact_states(PyObject *module, PyObject *const *args, Py_ssize_t co
 
 /* Returns the name of the branch of a kernel that a launch uses. */
 static const char *launch_mode(uint32_t flags) {
-    return flags & GR_FOLD ? "fold" : flags & GR_RAGGED ? "ragged" : "";
+    return flags & GR_FOLD ? "fold" : flags & GR_UNALIGNED_ROWS ? "ragged" : "";
 }
 
 PyObject *py_plan_general(PyObject *module, PyObject *args) {
@@ -251,8 +251,8 @@ PyObject *py_flat_shapes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignore
     for (size_t i = 0; list != NULL && i < gr_flat_shape_count; ++i) {
         const gr_flat_shape *shape = &gr_flat_shapes[i];
         py_append(&list, Py_BuildValue("(KsIIO)", (unsigned long long)shape->up_to_bytes, shape->kernel,
-                                       shape->threads, shape->most_blocks,
-                                       shape->flags & GR_FLAT_EARLY ? Py_True : Py_False));
+                                       shape->threads, shape->max_blocks,
+                                       shape->flags & GR_FLAT_TRIGGER_EARLY ? Py_True : Py_False));
     }
     return list;
 }

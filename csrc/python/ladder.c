@@ -54,7 +54,8 @@ int py_parse_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count,
                                conversion == PY_NATIVE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
                                &out->source) < 0)
         return -1;
-    if (out->source.owner != NULL && !py_operand_is_contiguous(&out->source, gr_op_in_order(request->op)) &&
+    if (out->source.owner != NULL &&
+        !py_operand_is_contiguous(&out->source, gr_op_is_positional(request->op)) &&
         py_operand_make_contiguous(&out->source) < 0)
         return -1;
     request->dtype = out->source.dtype;

@@ -13,9 +13,9 @@ enum { ELEMENTS, OTHERS };
 
 typedef struct order_call {
     py_job job;
-    gr_ordering order;
-    int64_t given[GR_ORDER_RANKS];
-    gr_order_ends ends;
+    gr_order_request order;
+    int64_t given[GR_ORDER_MAX_RANKS];
+    gr_order_quantiles ends;
 } order_call;
 
 /* Parses the elements: (lines, length), at least one, contiguous. */
@@ -53,10 +53,10 @@ static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint
 }
 
 /* Parses the ranks: the same for all lines (one axis), or different ones per line (two axes). The former are
-   copied to `self` if they are at most GR_ORDER_RANKS, and then passed as kernel parameters. */
+   copied to `self` if they are at most GR_ORDER_MAX_RANKS, and then passed as kernel parameters. */
 static int parse_ranks(order_call *self, PyObject *given) {
     py_operand *ranks = &self->job.inputs[OTHERS];
-    gr_ordering *order = &self->order;
+    gr_order_request *order = &self->order;
     self->job.input_count = 2;
     if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
         return -1;
@@ -65,15 +65,15 @@ static int parse_ranks(order_call *self, PyObject *given) {
         py_operand_count(ranks, NULL) == 0 || !py_operand_is_contiguous(ranks, true) ||
         (ndim == 2 && ranks->extent[0] != order->lines))
         return PY_RAISE(PyExc_ValueError, "ranks: expected int64 side by side, of each line or of all");
-    order->own = ndim == 2;
+    order->ranks_per_line = ndim == 2;
     order->ranks = ranks->extent[ndim - 1];
-    if (!are_ranks(PyArray_DATA((PyArrayObject *)ranks->owner), order->own ? order->lines : 1, order->ranks,
-                   order->length))
+    if (!are_ranks(PyArray_DATA((PyArrayObject *)ranks->owner), order->ranks_per_line ? order->lines : 1,
+                   order->ranks, order->length))
         return PY_RAISE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
-    if (!order->own && order->ranks <= GR_ORDER_RANKS) {
+    if (!order->ranks_per_line && order->ranks <= GR_ORDER_MAX_RANKS) {
         memcpy(self->given, PyArray_DATA((PyArrayObject *)ranks->owner),
                order->ranks * sizeof self->given[0]);
-        order->given = self->given;
+        order->inline_ranks = self->given;
         self->job.input_count = 1;
     }
     self->job.extent[1] = order->ranks;
@@ -83,7 +83,7 @@ static int parse_ranks(order_call *self, PyObject *given) {
 /* Parses the interpolation between elements: (mean, dtype, lower, upper, weight, rest), the last four as
    bytes. `lower` and `upper` are indices of ranks, `weight` and `rest` doubles, one per result. */
 static int parse_ends(order_call *self, PyObject *given) {
-    gr_order_ends *ends = &self->ends;
+    gr_order_quantiles *ends = &self->ends;
     const char *name, *lower, *upper, *weight, *rest;
     Py_ssize_t counts[4];
     int mean, dtype = 0;
@@ -94,15 +94,15 @@ static int parse_ends(order_call *self, PyObject *given) {
     while (dtype < GR_DTYPE_COUNT && strcmp(gr_dtypes[dtype].numpy_name, name) != 0)
         ++dtype;
     const gr_dtype from = self->order.dtype, to = (gr_dtype)dtype, own = gr_dtypes[from].mean;
-    const bool fits = mean == GR_ORDER_ALONE ? to == from
-                      : mean == GR_ORDER_MIDDLE
+    const bool fits = mean == GR_ORDER_LOWER ? to == from
+                      : mean == GR_ORDER_MIDPOINT
                           ? to == own
-                          : mean == GR_ORDER_BETWEEN && from != GR_DTYPE_b8 && from != GR_DTYPE_bf16 &&
+                          : mean == GR_ORDER_LINEAR && from != GR_DTYPE_b8 && from != GR_DTYPE_bf16 &&
                                 (to == own || to == GR_DTYPE_f64);
-    if (!fits || counts[0] < 1 || counts[0] > GR_ORDER_RESULTS || counts[1] != counts[0] ||
+    if (!fits || counts[0] < 1 || counts[0] > GR_ORDER_MAX_QUANTILES || counts[1] != counts[0] ||
         counts[2] != counts[0] * (Py_ssize_t)sizeof(double) || counts[3] != counts[2])
         return PY_RAISE(PyExc_ValueError, "ends: expected a mean of elements, for a few results");
-    *ends = (gr_order_ends){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
+    *ends = (gr_order_quantiles){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
     memcpy(ends->lower, lower, (size_t)counts[0]);
     memcpy(ends->upper, upper, (size_t)counts[0]);
     memcpy(ends->weight, weight, (size_t)counts[2]);
@@ -110,7 +110,7 @@ static int parse_ends(order_call *self, PyObject *given) {
     for (size_t i = 0; i < ends->results; ++i)
         if (ends->lower[i] >= self->order.ranks || ends->upper[i] >= self->order.ranks)
             return PY_RAISE(PyExc_ValueError, "ends: expected numbers of ranks");
-    self->order.ends = ends;
+    self->order.quantiles = ends;
     self->job.dtype = to;
     self->job.extent[1] = self->job.extent[0];
     self->job.extent[0] = ends->results;
@@ -120,7 +120,7 @@ static int parse_ends(order_call *self, PyObject *given) {
 /* Parses k and the array to which the indices of the k first elements are written. */
 static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k, bool on_device) {
     py_operand *indices = &self->job.inputs[OTHERS];
-    gr_ordering *order = &self->order;
+    gr_order_request *order = &self->order;
     self->job.input_count = 2;
     if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "indices", indices) < 0)
         return -1;
@@ -159,7 +159,7 @@ PyObject *py_order_select(PyObject *module, PyObject *args) {
     int nans;
     if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &place))
         return NULL;
-    order_call self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    order_call self = {.order = {.task = GR_ORDER_TASK_SELECT, .nans = nans != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 &&
         (ends == Py_None || parse_ends(&self, ends) == 0) && parse_destination(&self, place) == 0)
@@ -174,7 +174,7 @@ PyObject *py_order_firsts(PyObject *module, PyObject *args) {
     int largest, sorted;
     if (!PyArg_ParseTuple(args, "OnppOO", &a, &k, &largest, &sorted, &indices, &place))
         return NULL;
-    order_call self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    order_call self = {.order = {.task = GR_ORDER_TASK_TOPK, .largest = largest != 0, .sorted = sorted != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, true) == 0 &&
         parse_destination(&self, place) == 0)
@@ -187,7 +187,7 @@ PyObject *py_order_valids(PyObject *module, PyObject *args) {
     PyObject *a, *place, *result = NULL;
     if (!PyArg_ParseTuple(args, "OO", &a, &place))
         return NULL;
-    order_call self = {.order = {.task = GR_ORDER_VALIDS}};
+    order_call self = {.order = {.task = GR_ORDER_TASK_COUNT_VALID}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0) {
         self.job.dtype = GR_DTYPE_i64;
@@ -205,7 +205,7 @@ PyObject *py_profile_order(PyObject *module, PyObject *args) {
     int nans;
     if (!PyArg_ParseTuple(args, "OOp", &a, &ranks, &nans))
         return NULL;
-    order_call self = {.order = {.task = GR_ORDER_SELECT, .nans = nans != 0}};
+    order_call self = {.order = {.task = GR_ORDER_TASK_SELECT, .nans = nans != 0}};
     py_job_init(&self.job, state);
     if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 && py_job_set_c_strides(&self.job))
         all = py_profile_job(state, &self.job, work, &self);
@@ -221,7 +221,7 @@ PyObject *py_profile_firsts(PyObject *module, PyObject *args) {
     int largest, sorted;
     if (!PyArg_ParseTuple(args, "OnppO", &a, &k, &largest, &sorted, &indices))
         return NULL;
-    order_call self = {.order = {.task = GR_ORDER_FIRSTS, .largest = largest != 0, .sorted = sorted != 0}};
+    order_call self = {.order = {.task = GR_ORDER_TASK_TOPK, .largest = largest != 0, .sorted = sorted != 0}};
     py_job_init(&self.job, state);
     if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, false) == 0 &&
         py_job_set_c_strides(&self.job))

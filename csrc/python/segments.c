@@ -59,7 +59,7 @@ static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t ordere
     if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_is_contiguous(offsets, true) ||
         ordered < 0 || offsets->extent[0] < (uint64_t)ordered + 1)
         return PY_RAISE(PyExc_ValueError, "offsets: expected int64 side by side, one more than segments");
-    self->segments.ordered = (uint64_t)ordered;
+    self->segments.permuted_rows = (uint64_t)ordered;
     self->segments.segments = offsets->extent[0] - (uint64_t)ordered - 1;
     return 0;
 }
@@ -79,7 +79,7 @@ static int parse_results(segments_call *self, PyObject *nothing) {
         dtype != job->dtype || PyArray_SIZE((PyArrayObject *)nothing) != 1)
         return PyErr_Occurred() ? -1
                                 : PY_RAISE(PyExc_TypeError, "nothing: expected one element of the result");
-    memcpy(&self->segments.nothing, PyArray_DATA((PyArrayObject *)nothing), gr_dtypes[dtype].item_bytes);
+    memcpy(&self->segments.empty_result, PyArray_DATA((PyArrayObject *)nothing), gr_dtypes[dtype].item_bytes);
     return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 

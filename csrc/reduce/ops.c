@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* A position and an element. */
-enum { PLACE_BYTES = 16 };
+enum { INDEXED_ELEMENT_BYTES = 16 };
 
 const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define NO false
@@ -91,7 +91,7 @@ static gr_dtype real_part(gr_dtype dtype) {
 
 bool gr_op_idempotent(gr_op op) {
     const gr_identity_kind kind = gr_ops[op].identity;
-    return gr_op_in_order(op) || kind == GR_IDENTITY_LARGEST || kind == GR_IDENTITY_LEAST ||
+    return gr_op_is_positional(op) || kind == GR_IDENTITY_LARGEST || kind == GR_IDENTITY_SMALLEST ||
            op == GR_OP_any || op == GR_OP_all || op == GR_OP_bitwise_and || op == GR_OP_bitwise_or;
 }
 
@@ -133,7 +133,7 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
     case GR_RESULT_B8:
         return GR_DTYPE_b8;
     case GR_RESULT_I64:
-    case GR_RESULT_PLACE:
+    case GR_RESULT_INDEX:
         return GR_DTYPE_i64;
     case GR_RESULT_SAME:
         break;
@@ -142,14 +142,14 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {
 }
 
 gr_dtype gr_op_partial(gr_op op, gr_dtype dtype) {
-    if (gr_ops[op].result == GR_RESULT_PLACE)
+    if (gr_ops[op].result == GR_RESULT_INDEX)
         return dtype;
     const gr_dtype result = gr_op_result(op, dtype);
     return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* truth values in words, which atomics know */
 }
 
 size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype) {
-    return gr_ops[op].result == GR_RESULT_PLACE ? PLACE_BYTES
+    return gr_ops[op].result == GR_RESULT_INDEX ? INDEXED_ELEMENT_BYTES
                                                 : gr_dtypes[gr_op_partial(op, dtype)].item_bytes;
 }
 
@@ -173,7 +173,7 @@ gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
 }
 
 void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value) {
-    if (gr_ops[op].result == GR_RESULT_PLACE)
+    if (gr_ops[op].result == GR_RESULT_INDEX)
         return; /* its position comes first */
     /* The quiet NaN that NumPy calls nan: PTX leaves open which NaN an addition of two returns, and ptxas
        swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is the same everywhere. */

@@ -29,7 +29,7 @@ typedef enum gr_result {
     GR_RESULT_SUMS,
     GR_RESULT_B8,
     GR_RESULT_I64,
-    GR_RESULT_PLACE,
+    GR_RESULT_INDEX,
     GR_RESULT_TWO
 } gr_result;
 typedef enum gr_identity_kind {
@@ -38,7 +38,7 @@ typedef enum gr_identity_kind {
     GR_IDENTITY_ONE,
     GR_IDENTITY_ONES,
     GR_IDENTITY_LARGEST,
-    GR_IDENTITY_LEAST
+    GR_IDENTITY_SMALLEST
 } gr_identity_kind;
 /* The result of a reduction of no elements. */
 typedef enum gr_empty { GR_EMPTY_VALUE, GR_EMPTY_ZERO, GR_EMPTY_NOTHING } gr_empty;
@@ -83,8 +83,8 @@ static inline bool gr_op_is_variance(gr_op op) {
     return op == GR_OP_var || op == GR_OP_std || op == GR_OP_nanvar || op == GR_OP_nanstd;
 }
 /* Whether the result is a position, so that elements are numbered in C order. */
-static inline bool gr_op_in_order(gr_op op) {
-    return gr_ops[op].result == GR_RESULT_PLACE;
+static inline bool gr_op_is_positional(gr_op op) {
+    return gr_ops[op].result == GR_RESULT_INDEX;
 }
 /* Whether op(x, x) == x, so that multiplicity does not matter. */
 bool gr_op_idempotent(gr_op op);

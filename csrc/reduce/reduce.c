@@ -60,7 +60,7 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
     gr_program_begin(program);
-    gr_general_ends ends = {
+    gr_general_operands operands = {
         .in = gr_program_input(program, 0),
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes),
         .has_second = self->layout.has_second,
@@ -71,14 +71,14 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .result_bytes = result_bytes,
     };
     /* A mean under a mask hands on States of its own, with a count. */
-    const char *states_of = self->op == GR_OP_mean && ends.has_where ? "masked_" : "";
-    if (ends.has_second)
-        ends.second = gr_program_input(program, 1);
+    const char *states_of = self->op == GR_OP_mean && operands.has_where ? "masked_" : "";
+    if (operands.has_second)
+        operands.second = gr_program_input(program, 1);
     if (self->plan.count > 1)
-        ends.states = gr_program_buffer(program, GR_BUFFER_TEMPORARY, self->plan.states_bytes);
+        operands.states = gr_program_buffer(program, GR_BUFFER_TEMPORARY, self->plan.states_bytes);
     for (size_t pass = 0; pass < self->plan.count; ++pass) {
         gr_general_params params;
-        gr_step *step = gr_general_append(&self->plan, pass, &ends, &params, sizeof params, program);
+        gr_step *step = gr_general_append(&self->plan, pass, &operands, &params, sizeof params, program);
         step->pdl = caps->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);

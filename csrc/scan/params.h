@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 enum {
-    GR_SCAN_THREADS = 256, /* per block */
-    GR_SCAN_EACH = 16,     /* max. rows per thread */
-    GR_SCAN_BLOCKS = 4,    /* blocks that an SM holds at once (occupancy) */
-    GR_SCAN_COLUMNS = 32,  /* max. columns of a tile in a chain of tiles; half for 16-byte States */
-    GR_NODE_HEAD = 64,     /* bytes before the first node, which hold the ticket */
+    GR_SCAN_THREADS = 256,        /* per block */
+    GR_SCAN_ROWS_PER_THREAD = 16, /* max. rows per thread */
+    GR_SCAN_BLOCKS_PER_SM = 4,    /* blocks that an SM holds at once (occupancy) */
+    GR_SCAN_MAX_COLUMNS = 32,     /* max. columns of a tile in a chain of tiles; half for 16-byte States */
+    GR_NODES_OFFSET = 64,         /* bytes before the first node, which hold the ticket */
 };
 
 enum {
-    GR_SCAN_CLEAN_BYTES = 72 << 10, /* max. bytes of zero-initialised workspace */
+    GR_SCAN_MAX_ZEROED = 72 << 10, /* max. bytes of zero-initialised workspace */
 };
 
 enum {
@@ -35,23 +35,22 @@ typedef enum gr_scan_kind {
     GR_SCAN_U32,
 } gr_scan_kind;
 
-/* Persistent, warp-specialised kernels for long contiguous lines (compute capability 9.0): warps for TMA
-   loads, sums, look-back and output. The number of resident blocks and of pipeline stages changes no bit of
-   a result. */
+/* Persistent, warp-specialised kernels for long contiguous lines (compute capability 9.0): warps that sum,
+   warps that write results, and one warp each for TMA loads, the scan of the sums and look-back. The number
+   of resident blocks and of pipeline stages changes no bit of a result. */
 enum {
-    GR_LINE_THREADS = 256,                            /* threads that sum, and as many that write results */
-    GR_LINE_BLOCK_THREADS = 2 * GR_LINE_THREADS + 96, /* and 3 warps: look-back, scan of sums, TMA */
-    GR_LINE_VECTORS = 5, /* vectors of 16 bytes per thread: odd, so that eight neighbouring threads access
-                            different banks */
-    GR_LINE_TILE_BYTES = GR_LINE_THREADS * GR_LINE_VECTORS * 16,
-    GR_LINE_STAGES = 5,      /* pipeline stages: tiles of a block in shared memory */
-    GR_LINE_BLOCKS = 2,      /* blocks that an SM holds at once (occupancy) */
-    GR_LINE_PAIR_STAGES = 9, /* the same for States of 16 bytes, of which an SM holds one block */
-    GR_LINE_PAIR_BLOCKS = 1,
-    GR_LINE_CHUNK = 128, /* tiles whose sums one warp scans: a multiple of the warp size */
+    GR_PERSISTENT_THREADS = 256, /* threads that sum, and as many that write results */
+    GR_PERSISTENT_BLOCK_THREADS = 2 * GR_PERSISTENT_THREADS + 96, /* 3 more warps */
+    GR_PERSISTENT_VECTORS = 5, /* 16-byte vectors per thread: odd, which avoids bank conflicts */
+    GR_PERSISTENT_TILE_BYTES = GR_PERSISTENT_THREADS * GR_PERSISTENT_VECTORS * 16,
+    GR_PERSISTENT_STAGES = 5,        /* pipeline stages: tiles of a block in shared memory */
+    GR_PERSISTENT_BLOCKS_PER_SM = 2, /* blocks that an SM holds at once (occupancy) */
+    GR_PERSISTENT_PAIR_STAGES = 9,   /* the same for States of 16 bytes, of which an SM holds one block */
+    GR_PERSISTENT_PAIR_BLOCKS_PER_SM = 1,
+    GR_PERSISTENT_CHUNK = 128, /* tiles whose sums one warp scans: a multiple of the warp size */
 };
 
-typedef struct gr_line_params {
+typedef struct gr_persistent_scan_params {
     uint64_t in;
     uint64_t out;
     uint64_t nodes; /* address of a ticket and of look-back nodes, all zero before: per line those of tiles,
@@ -60,21 +59,21 @@ typedef struct gr_line_params {
     int64_t line_stride;                    /* in elements */
     uint64_t tiles, line_tiles, line_nodes; /* tiles: of all lines */
     uint32_t initial;                       /* 1: each line of results begins with the identity */
-    uint32_t clears; /* 1: the kernel zeroes the nodes and the ticket when it is done */
-} gr_line_params;
+    uint32_t zeroes_nodes; /* 1: the kernel zeroes the nodes and the ticket when it is done */
+} gr_persistent_scan_params;
 
 /* Single-wave kernels for contiguous lines of a few blocks (compute capability 9.0): all blocks are resident
    at once, and each reads the sums of all blocks before it. */
 enum {
-    GR_BRIEF_LEAST_THREADS = 128, /* min. per block */
-    GR_BRIEF_THREADS = 512,       /* max. per block */
-    GR_BRIEF_VECTORS = 3,         /* 16-byte vectors of results per thread */
-    GR_BRIEF_BLOCKS = 96,         /* max. per line: each lane of a warp reads three nodes */
-    GR_BRIEF_PAIR_BLOCKS = 64,    /* the same for States of 16 bytes */
-    GR_BRIEF_GRID = 132,          /* max. blocks of all lines, so that all are resident at once */
+    GR_ONE_WAVE_MIN_THREADS = 128,     /* min. per block */
+    GR_ONE_WAVE_MAX_THREADS = 512,     /* max. per block */
+    GR_ONE_WAVE_VECTORS = 3,           /* 16-byte vectors of results per thread */
+    GR_ONE_WAVE_LINE_BLOCKS = 96,      /* max. per line: each lane of a warp reads three nodes */
+    GR_ONE_WAVE_PAIR_LINE_BLOCKS = 64, /* the same for States of 16 bytes */
+    GR_ONE_WAVE_GRID = 132,            /* max. blocks of all lines, so that all are resident at once */
 };
 
-typedef struct gr_brief_params {
+typedef struct gr_one_wave_scan_params {
     uint64_t in;
     uint64_t out;
     uint64_t slots; /* address of one node per pair of blocks of a line, zero before and after */
@@ -82,7 +81,7 @@ typedef struct gr_brief_params {
     int64_t line_stride; /* in elements */
     uint32_t blocks;     /* blocks per line */
     uint32_t initial;    /* 1: each line of results begins with the identity */
-} gr_brief_params;
+} gr_one_wave_scan_params;
 
 /* Scan by decoupled look-back (Merrill and Garland) along a tree of fixed shape, so that the bits of a
    result do not depend on timing. Lines have `length` rows of `inner` columns; results are in C order. A
@@ -100,7 +99,7 @@ typedef struct gr_scan_params {
     uint64_t chains, chain_tiles, chain_nodes, stripes; /* stripes: tiles next to each other in a row */
     uint32_t kind, flags;
     uint32_t width, tile_lines, slot, each;
-    uint32_t again; /* rows of a slot after which the next line begins */
+    uint32_t line_rows; /* rows of a slot after which the next line begins */
     uint32_t columns_shift, groups_shift;
 } gr_scan_params;
 

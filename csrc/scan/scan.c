@@ -12,7 +12,7 @@
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
-uint64_t gr_chain_nodes(uint64_t tiles) {
+uint64_t gr_lookback_nodes(uint64_t tiles) {
     enum { SHIFT = 5 }; /* 32 nodes make one of the next level */
     uint64_t nodes = 0;
     for (uint64_t level = tiles;; level >>= SHIFT) {
@@ -26,21 +26,22 @@ uint64_t gr_chain_nodes(uint64_t tiles) {
 typedef struct kind {
     const char *name;
     uint32_t node_bytes, each, columns;
-    uint32_t line_stages, line_blocks;
+    uint32_t persistent_stages, persistent_blocks_per_sm;
 } kind;
 
 static kind kind_of(gr_dtype result) {
     const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* the bits are the same */
     const bool pair = result == GR_DTYPE_c64 || result == GR_DTYPE_c128;
-    return (kind){.name = gr_dtypes[kernel].name,
-                  .node_bytes = pair ? 32 : 16,
-                  .columns = pair ? GR_SCAN_COLUMNS / 2 : GR_SCAN_COLUMNS,
-                  .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2,
-                  .line_stages = pair ? GR_LINE_PAIR_STAGES : GR_LINE_STAGES,
-                  .line_blocks = pair ? GR_LINE_PAIR_BLOCKS : GR_LINE_BLOCKS};
+    return (kind){
+        .name = gr_dtypes[kernel].name,
+        .node_bytes = pair ? 32 : 16,
+        .columns = pair ? GR_SCAN_MAX_COLUMNS / 2 : GR_SCAN_MAX_COLUMNS,
+        .each = gr_dtypes[result].item_bytes < 16 ? GR_SCAN_ROWS_PER_THREAD : GR_SCAN_ROWS_PER_THREAD / 2,
+        .persistent_stages = pair ? GR_PERSISTENT_PAIR_STAGES : GR_PERSISTENT_STAGES,
+        .persistent_blocks_per_sm = pair ? GR_PERSISTENT_PAIR_BLOCKS_PER_SM : GR_PERSISTENT_BLOCKS_PER_SM};
 }
 
-static gr_scan_kind loaded_as(gr_dtype dtype) {
+static gr_scan_kind load_kind(gr_dtype dtype) {
     switch (dtype) {
     case GR_DTYPE_b8:
         return GR_SCAN_B8;
@@ -91,16 +92,16 @@ static void share(gr_scan_params *params, const kind *of) {
     if (params->length > (uint64_t)groups * most) {
         params->tile_lines = 1;
         params->each = most;
-        params->slot = params->again = groups * most;
+        params->slot = params->line_rows = groups * most;
         params->chain_tiles = gr_ceil_div(params->length, params->slot);
     } else {
         const uint32_t length = (uint32_t)params->length, lines = groups == 1 ? most / length : 1;
         params->tile_lines = slots * lines;
         params->slot = lines * length;
         params->each = (params->slot + groups - 1) / groups;
-        params->again = groups == 1 ? length : most;
+        params->line_rows = groups == 1 ? length : most;
     }
-    params->chain_nodes = gr_chain_nodes(params->chain_tiles);
+    params->chain_nodes = gr_lookback_nodes(params->chain_tiles);
     params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
 }
 
@@ -113,7 +114,7 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
         .line_stride = self->line_stride / item,
         .along_stride = self->along_stride / item,
         .inner_stride = self->inner_stride / item,
-        .kind = loaded_as(self->dtype),
+        .kind = load_kind(self->dtype),
     };
     share(&params, of);
     const int64_t inner = (int64_t)self->inner, line = inner * (int64_t)self->length;
@@ -129,7 +130,7 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
 }
 
 /* Whether elements lie side by side along lines, of dtypes that the kernels for such lines take. */
-static bool is_straight(const gr_scan *self, const gr_scan_params *params) {
+static bool has_contiguous_lines(const gr_scan *self, const gr_scan_params *params) {
     return self->inner == 1 &&
            (self->length <= 1 || self->along_stride == (int64_t)gr_dtypes[self->dtype].item_bytes) &&
            (params->kind == GR_SCAN_AS_RESULT || params->kind == GR_SCAN_I32 || params->kind == GR_SCAN_B8);
@@ -139,7 +140,7 @@ static const char *name_of(const gr_scan *self, const kind *of) {
     return self->dtype == GR_DTYPE_i32 || self->dtype == GR_DTYPE_b8 ? gr_dtypes[self->dtype].name : of->name;
 }
 
-static uint32_t add_results(const gr_scan *self, gr_program *program) {
+static uint32_t add_output(const gr_scan *self, gr_program *program) {
     const uint64_t rows = self->length + (self->initial ? 1 : 0);
     return gr_program_buffer(program, GR_BUFFER_OUTPUT,
                              (size_t)(self->lines * rows * self->inner) *
@@ -148,28 +149,28 @@ static uint32_t add_results(const gr_scan *self, gr_program *program) {
 
 /* Threads of blocks that scan lines all at once; 0 where that takes more blocks or nodes than there may be.
  */
-static uint32_t brief_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
+static uint32_t one_wave_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
     const size_t item = gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes;
-    const uint64_t most = of->node_bytes > 16 ? GR_BRIEF_PAIR_BLOCKS : GR_BRIEF_BLOCKS;
-    for (uint32_t threads = GR_BRIEF_LEAST_THREADS; threads <= GR_BRIEF_THREADS; threads *= 2) {
-        *blocks = gr_ceil_div(self->length, threads * (GR_BRIEF_VECTORS * 16 / item));
-        if (*blocks <= most && self->lines <= GR_BRIEF_GRID / *blocks &&
-            self->lines * (*blocks * (*blocks - 1) / 2) * of->node_bytes <= GR_SCAN_CLEAN_BYTES)
+    const uint64_t most = of->node_bytes > 16 ? GR_ONE_WAVE_PAIR_LINE_BLOCKS : GR_ONE_WAVE_LINE_BLOCKS;
+    for (uint32_t threads = GR_ONE_WAVE_MIN_THREADS; threads <= GR_ONE_WAVE_MAX_THREADS; threads *= 2) {
+        *blocks = gr_ceil_div(self->length, threads * (GR_ONE_WAVE_VECTORS * 16 / item));
+        if (*blocks <= most && self->lines <= GR_ONE_WAVE_GRID / *blocks &&
+            self->lines * (*blocks * (*blocks - 1) / 2) * of->node_bytes <= GR_SCAN_MAX_ZEROED)
             return threads;
     }
     return 0;
 }
 
-static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, uint64_t blocks,
-                       gr_program *program) {
-    const gr_brief_params params = {
+static void plan_one_wave(const gr_scan *self, const kind *of, uint32_t threads, uint64_t blocks,
+                          gr_program *program) {
+    const gr_one_wave_scan_params params = {
         .length = self->length,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .blocks = (uint32_t)blocks,
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = add_results(self, program);
+    const uint32_t out = add_output(self, program);
     uint32_t slots = 0;
     if (blocks > 1)
         slots = gr_program_buffer(program, GR_BUFFER_ZEROED,
@@ -181,60 +182,60 @@ static void plan_brief(const gr_scan *self, const kind *of, uint32_t threads, ui
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "brief_", kernels[self->op], "_", name_of(self, of));
-    gr_program_relocate(program, offsetof(gr_brief_params, in), in);
-    gr_program_relocate(program, offsetof(gr_brief_params, out), out);
+    gr_program_relocate(program, offsetof(gr_one_wave_scan_params, in), in);
+    gr_program_relocate(program, offsetof(gr_one_wave_scan_params, out), out);
     if (blocks > 1)
-        gr_program_relocate(program, offsetof(gr_brief_params, slots), slots);
+        gr_program_relocate(program, offsetof(gr_one_wave_scan_params, slots), slots);
 }
 
 /* What blocks that scan long lines have of shared memory: a ring of tiles, and in each a State for each
    thread. */
-static uint32_t line_shared_bytes(const kind *of) {
-    return of->line_stages * (GR_LINE_TILE_BYTES + GR_LINE_THREADS * of->node_bytes / 2);
+static uint32_t persistent_shared_bytes(const kind *of) {
+    return of->persistent_stages * (GR_PERSISTENT_TILE_BYTES + GR_PERSISTENT_THREADS * of->node_bytes / 2);
 }
 
 /* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
    a device has what these need. */
-static bool is_long(const gr_scan *self, const kind *of, const gr_scan_params *params,
-                    const gr_device_caps *caps) {
-    return caps->capability >= GR_HOPPER && caps->shared_per_block >= line_shared_bytes(of) &&
-           params->chain_tiles > 1 && is_straight(self, params);
+static bool is_persistent(const gr_scan *self, const kind *of, const gr_scan_params *params,
+                          const gr_device_caps *caps) {
+    return caps->capability >= GR_HOPPER && caps->shared_per_block >= persistent_shared_bytes(of) &&
+           params->chain_tiles > 1 && has_contiguous_lines(self, params);
 }
 
-static void plan_lines(const gr_scan *self, const kind *of, gr_program *program) {
+static void plan_persistent(const gr_scan *self, const kind *of, gr_program *program) {
     static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const size_t item = gr_dtypes[result].item_bytes;
-    const uint64_t line_tiles = gr_ceil_div(self->length, GR_LINE_TILE_BYTES / item);
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * of->line_blocks;
-    gr_line_params params = {
+    const uint64_t line_tiles = gr_ceil_div(self->length, GR_PERSISTENT_TILE_BYTES / item);
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * of->persistent_blocks_per_sm;
+    gr_persistent_scan_params params = {
         .length = self->length,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .tiles = self->lines * line_tiles,
         .line_tiles = line_tiles,
-        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_LINE_CHUNK),
+        .line_nodes = 2 * line_tiles + gr_ceil_div(line_tiles, GR_PERSISTENT_CHUNK),
         .initial = self->initial ? 1 : 0,
     };
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = add_results(self, program);
-    const size_t node_bytes = GR_NODE_HEAD + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
-    const bool few = node_bytes <= GR_SCAN_CLEAN_BYTES; /* then nothing has to make them zero */
-    params.clears = few;
+    const uint32_t out = add_output(self, program);
+    const size_t node_bytes = GR_NODES_OFFSET + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
+    const bool few = node_bytes <= GR_SCAN_MAX_ZEROED; /* then nothing has to make them zero */
+    params.zeroes_nodes = few;
     const uint32_t nodes =
         gr_program_buffer(program, few ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY, node_bytes);
     if (!few)
         gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
-    step->block[0] = GR_LINE_BLOCK_THREADS;
+    step->block[0] = GR_PERSISTENT_BLOCK_THREADS;
     step->pdl = few;
-    step->shared_bytes = line_shared_bytes(of);
+    step->shared_bytes = persistent_shared_bytes(of);
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "line_", kernels[self->op], "_", name_of(self, of));
-    gr_program_relocate(program, offsetof(gr_line_params, in), in);
-    gr_program_relocate(program, offsetof(gr_line_params, out), out);
-    gr_program_relocate(program, offsetof(gr_line_params, nodes), nodes);
+    gr_program_relocate(program, offsetof(gr_persistent_scan_params, in), in);
+    gr_program_relocate(program, offsetof(gr_persistent_scan_params, out), out);
+    gr_program_relocate(program, offsetof(gr_persistent_scan_params, nodes), nodes);
 }
 
 void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program) {
@@ -243,27 +244,28 @@ void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *p
     const kind of = kind_of(result);
     const gr_scan_params params = params_of(self, &of);
     uint64_t blocks = 0;
-    const uint32_t threads =
-        caps->capability >= GR_HOPPER && is_straight(self, &params) ? brief_threads(self, &of, &blocks) : 0;
+    const uint32_t threads = caps->capability >= GR_HOPPER && has_contiguous_lines(self, &params)
+                                 ? one_wave_threads(self, &of, &blocks)
+                                 : 0;
     if (threads > 0) {
         gr_program_begin(program);
-        plan_brief(self, &of, threads, blocks, program);
+        plan_one_wave(self, &of, threads, blocks, program);
         return;
     }
-    if (is_long(self, &of, &params, caps)) {
+    if (is_persistent(self, &of, &params, caps)) {
         gr_program_begin(program);
-        plan_lines(self, &of, program);
+        plan_persistent(self, &of, program);
         return;
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS;
+    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
-    const uint32_t out = add_results(self, program);
+    const uint32_t out = add_output(self, program);
     uint32_t nodes = 0;
     if (params.chain_tiles > 1) {
         nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                  GR_NODE_HEAD +
+                                  GR_NODES_OFFSET +
                                       ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
                                           of.node_bytes);
         gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;

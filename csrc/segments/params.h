@@ -6,30 +6,30 @@
 #include <stdint.h>
 
 enum {
-    GR_SEGMENT_THREADS = 256,     /* per block */
-    GR_SEGMENT_EACH = 16,         /* items (rows of elements and ends of segments) per thread */
-    GR_SEGMENT_PIECES = 4,        /* max. pieces per tile */
-    GR_SEGMENT_BLOCKS = 3,        /* blocks that an SM holds at once (occupancy) */
-    GR_SEGMENT_MOST_COLUMNS = 32, /* max. columns per tile */
-    GR_SEGMENT_HEAD = 64,         /* bytes before the first node, which hold the ticket */
+    GR_SEGMENT_THREADS = 256,         /* per block */
+    GR_SEGMENT_ITEMS_PER_THREAD = 16, /* items (rows of elements and ends of segments) per thread */
+    GR_SEGMENT_MAX_PIECES = 4,        /* max. pieces per tile */
+    GR_SEGMENT_BLOCKS_PER_SM = 3,     /* blocks that an SM holds at once (occupancy) */
+    GR_SEGMENT_MAX_COLUMNS = 32,      /* max. columns per tile */
+    GR_SEGMENT_NODES_OFFSET = 64,     /* bytes before the first node, which hold the ticket */
 };
 
 enum {
-    GR_STREAM_WARPS = 8,       /* per block */
-    GR_STREAM_BLOCKS = 4,      /* blocks that an SM holds at once (occupancy) */
-    GR_STREAM_FEW_BLOCKS = 3,  /* the same for few ends: the dependent launch fits next to it */
-    GR_STREAM_FEW = 2048,      /* mean elements per segment from which ends count as few */
-    GR_STREAM_BATCH = 512,     /* max. elements that a warp reads per iteration */
-    GR_STREAM_VECTORS = 4,     /* max. 16-byte loads of a lane in flight */
-    GR_STREAM_LEAST = 512,     /* min. rows and ends of a range of a line; twice as many for few ends */
-    GR_STREAM_WEIGHT = 32,     /* rows that take as long as an end */
+    GR_STREAM_WARPS = 8,                  /* per block */
+    GR_STREAM_BLOCKS_PER_SM = 4,          /* blocks that an SM holds at once (occupancy) */
+    GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* the same for few ends: the dependent launch fits next to it */
+    GR_STREAM_LONG_SEGMENT = 2048,        /* mean elements per segment from which ends count as few */
+    GR_STREAM_BATCH = 512,                /* max. elements that a warp reads per iteration */
+    GR_STREAM_VECTORS = 4,                /* max. 16-byte loads of a lane in flight */
+    GR_STREAM_MIN_RANGE = 512, /* min. rows and ends of a range of a line; twice as many for few ends */
+    GR_STREAM_END_WEIGHT = 32, /* rows that take as long as an end */
     GR_STREAM_SLOT_BYTES = 64, /* in which a block publishes the State of its last, open segment */
 };
 
 enum {
     GR_SEGMENT_LINEAR = 1, /* Rows are contiguous and have all columns. */
     GR_SEGMENT_MEAN = 2,   /* Results are divided by the number of elements. */
-    GR_SEGMENT_TRUTH = 4,  /* Elements count as 1 if they are not 0. */
+    GR_SEGMENT_BOOL = 4,   /* Elements count as 1 if they are not 0. */
     GR_SEGMENT_ANY = 8,    /* Results are whether the sum is not 0. */
     GR_SEGMENT_ALL = 16,   /* Results are whether the sum is the number of elements. */
 };
@@ -46,8 +46,8 @@ typedef struct gr_segment_params {
     uint64_t starts;  /* address of the first segment of each piece, then `segments`; 0 for one piece */
     uint64_t
         nodes; /* address of a ticket and of one node per column and tile, all zero; 0 if there is one tile */
-    uint64_t order; /* index in `offsets` at which the permutation begins, or 0 */
-    uint64_t rows;  /* rows that offsets count: of a line or of the permutation */
+    uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
+    uint64_t rows;        /* rows that offsets count: of a line or of the permutation */
     uint64_t lines, length, inner, segments;
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes;
@@ -56,8 +56,8 @@ typedef struct gr_segment_params {
     uint32_t flags;
     uint32_t pieces; /* per tile */
     uint32_t width, each, columns_shift, groups_shift;
-    uint32_t nothing_bytes;
-    uint8_t nothing[16]; /* the result of an empty segment */
+    uint32_t result_bytes;
+    uint8_t empty_result[16]; /* the result of an empty segment */
 } gr_segment_params;
 
 /* The type that contiguous elements are loaded as: floating numbers, or bits of the given width. */
@@ -74,7 +74,7 @@ typedef enum gr_stream_kind {
 
 /* Segmented reduction of contiguous rows of one column without a permutation, streamed by warps. The rows
    and ends of a line, each end weighted as `weight` rows, are split into `line_ranges` ranges, one per warp.
-   Bits stand for the integer ((bits & mask) ^ turn) - less, or for whether that is not 0. */
+   Bits stand for the integer ((bits & mask) ^ flip) - bias, or for whether that is not 0. */
 typedef struct gr_stream_params {
     uint64_t in;
     uint64_t out;
@@ -83,13 +83,13 @@ typedef struct gr_stream_params {
     uint64_t rows, segments;
     int64_t line_stride; /* in elements */
     uint64_t ranges, line_ranges;
-    double each_range, ends_each; /* 1 / line_ranges; mean ends per range */
-    uint64_t mask, turn, less;
+    double inverse_ranges, ends_per_range; /* 1 / line_ranges; mean ends per range */
+    uint64_t mask, flip, bias;
     uint32_t kind, item; /* item: bytes per element */
     uint32_t to, flags;
     uint32_t weight;
-    uint32_t nothing_bytes;
-    uint8_t nothing[16];
+    uint32_t result_bytes;
+    uint8_t empty_result[16];
 } gr_stream_params;
 
 #endif

@@ -10,32 +10,34 @@
 #include "executor/executor.h"
 #include "scan/scan.h"
 #include "segments/params.h"
-#include "segments/spread/params.h"
+#include "segments/variance/params.h"
 
-enum { ENOUGH = 4 }; /* tiles for each block that is there at once; where there are fewer, they are smaller */
+enum {
+    TILES_PER_BLOCK = 4
+}; /* tiles for each block that is there at once; where there are fewer, they are smaller */
 
 /* Blocks that are there at once. */
-static uint64_t blocks(void) {
-    return (uint64_t)gr_reference_device.multiprocessors * GR_SEGMENT_BLOCKS;
+static uint64_t resident_blocks(void) {
+    return (uint64_t)gr_reference_device.multiprocessors * GR_SEGMENT_BLOCKS_PER_SM;
 }
 
 /* What values elements are held in, which kernels are for. */
-typedef enum held { HELD_REAL, HELD_WHOLE, HELD_PAIR, HELD_KINDS } held;
-static const char *const held_names[HELD_KINDS] = {"real", "whole", "pair"};
+typedef enum value_kind { VALUE_REAL, VALUE_INTEGER, VALUE_COMPLEX, VALUE_KINDS } value_kind;
+static const char *const value_kind_names[VALUE_KINDS] = {"real", "whole", "pair"};
 
 /* The kernels of an operator, and what they are told. */
-typedef struct way {
+typedef struct segment_kernel {
     const char *file, *kernel; /* NULL: none */
     uint32_t flags;
-    bool places; /* their States have a position, too */
-} way;
+    bool has_position; /* their States have a position, too */
+} segment_kernel;
 
-static const way ways[GR_OP_COUNT] = {
+static const segment_kernel segment_kernels[GR_OP_COUNT] = {
     [GR_OP_sum] = {"sum", "sum", 0, false},
     [GR_OP_mean] = {"sum", "sum", GR_SEGMENT_MEAN, false},
-    [GR_OP_any] = {"sum", "sum", GR_SEGMENT_TRUTH | GR_SEGMENT_ANY, false},
-    [GR_OP_all] = {"sum", "sum", GR_SEGMENT_TRUTH | GR_SEGMENT_ALL, false},
-    [GR_OP_count_nonzero] = {"sum", "sum", GR_SEGMENT_TRUTH, false},
+    [GR_OP_any] = {"sum", "sum", GR_SEGMENT_BOOL | GR_SEGMENT_ANY, false},
+    [GR_OP_all] = {"sum", "sum", GR_SEGMENT_BOOL | GR_SEGMENT_ALL, false},
+    [GR_OP_count_nonzero] = {"sum", "sum", GR_SEGMENT_BOOL, false},
     [GR_OP_prod] = {"prod", "prod", 0, false},
     [GR_OP_min] = {"extremes", "min", 0, false},
     [GR_OP_max] = {"extremes", "max", 0, false},
@@ -50,54 +52,55 @@ static const way ways[GR_OP_COUNT] = {
 
 bool gr_segments_take(gr_op op, gr_dtype dtype) {
     const bool is_complex = dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
-    return ways[op].kernel != NULL && gr_op_takes(op, dtype) && !(gr_op_is_variance(op) && is_complex);
+    return segment_kernels[op].kernel != NULL && gr_op_takes(op, dtype) &&
+           !(gr_op_is_variance(op) && is_complex);
 }
 
-static held held_by(gr_op op, gr_dtype dtype) {
+static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
     const gr_dtype mean = gr_dtypes[dtype].mean;
-    if (ways[op].flags & GR_SEGMENT_TRUTH)
-        return HELD_WHOLE;
+    if (segment_kernels[op].flags & GR_SEGMENT_BOOL)
+        return VALUE_INTEGER;
     if (mean == GR_DTYPE_c64 || mean == GR_DTYPE_c128)
-        return HELD_PAIR;
+        return VALUE_COMPLEX;
     const bool real = op == GR_OP_mean || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
-    return real ? HELD_REAL : HELD_WHOLE;
+    return real ? VALUE_REAL : VALUE_INTEGER;
 }
 
 /* Of a node, for a State that is held in such values: two bytes for each of it and of its flags. */
-static uint32_t node_bytes(held by, gr_op op) {
-    return 32u + (by == HELD_PAIR ? 16u : 0u) + (ways[op].places ? 16u : 0u) +
+static uint32_t node_bytes(value_kind by, gr_op op) {
+    return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
            (gr_op_is_variance(op) ? 48u : 0u);
 }
 
 /* How a tile is shared among threads. */
-static void share(gr_segment_params *params, held by) {
+static void share(gr_segment_params *params, value_kind by) {
     uint32_t shift = 0, threads = 0;
-    while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MOST_COLUMNS)
+    while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MAX_COLUMNS)
         ++shift;
     while (1u << threads < GR_SEGMENT_THREADS)
         ++threads;
     params->columns_shift = shift;
     params->groups_shift = threads - shift;
-    params->each = by == HELD_PAIR ? GR_SEGMENT_EACH / 2 : GR_SEGMENT_EACH;
+    params->each = by == VALUE_COMPLEX ? GR_SEGMENT_ITEMS_PER_THREAD / 2 : GR_SEGMENT_ITEMS_PER_THREAD;
     params->stripes = gr_ceil_div(params->inner, 1u << shift);
     params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
     params->stripes = gr_ceil_div(params->inner, params->width);
     params->chains = params->lines * params->stripes;
     params->chain_pieces = gr_ceil_div(params->rows + params->segments, params->each << params->groups_shift);
     params->pieces = 1;
-    while (params->pieces < GR_SEGMENT_PIECES &&
-           params->chain_pieces * params->chains > params->pieces * blocks() * ENOUGH)
+    while (params->pieces < GR_SEGMENT_MAX_PIECES &&
+           params->chain_pieces * params->chains > params->pieces * resident_blocks() * TILES_PER_BLOCK)
         params->pieces *= 2;
     params->chain_tiles = gr_ceil_div(params->chain_pieces, params->pieces);
-    params->chain_nodes = gr_chain_nodes(params->chain_tiles);
+    params->chain_nodes = gr_lookback_nodes(params->chain_tiles);
 }
 
-static gr_segment_params params_of(const gr_segments *self, held by) {
+static gr_segment_params params_of(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes, inner = (int64_t)self->inner;
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     gr_segment_params params = {
-        .order = self->ordered > 0 ? self->segments + 1 : 0,
-        .rows = self->ordered > 0 ? self->ordered : self->length,
+        .permutation = self->permuted_rows > 0 ? self->segments + 1 : 0,
+        .rows = self->permuted_rows > 0 ? self->permuted_rows : self->length,
         .lines = self->lines,
         .length = self->length,
         .inner = self->inner,
@@ -107,26 +110,26 @@ static gr_segment_params params_of(const gr_segments *self, held by) {
         .inner_stride = self->inner_stride / item,
         .from = (uint32_t)self->dtype,
         .to = (uint32_t)to,
-        .flags = ways[self->op].flags,
-        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+        .flags = segment_kernels[self->op].flags,
+        .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
-    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
+    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
     share(&params, by);
-    if (params.stripes == 1 && params.order == 0 && (inner == 1 || params.inner_stride == 1) &&
+    if (params.stripes == 1 && params.permutation == 0 && (inner == 1 || params.inner_stride == 1) &&
         (self->length <= 1 || params.along_stride == inner))
         params.flags |= GR_SEGMENT_LINEAR;
     return params;
 }
 
 /* The buffers beside those of the caller, for chains of several tiles. */
-typedef struct workspace {
+typedef struct chain_buffers {
     uint32_t nodes, starts;
-} workspace;
+} chain_buffers;
 
-static void place_all(gr_program *program, const uint32_t ends[3], const workspace *at) {
-    gr_program_relocate(program, offsetof(gr_segment_params, in), ends[0]);
-    gr_program_relocate(program, offsetof(gr_segment_params, offsets), ends[1]);
-    gr_program_relocate(program, offsetof(gr_segment_params, out), ends[2]);
+static void relocate_all(gr_program *program, const uint32_t operands[3], const chain_buffers *at) {
+    gr_program_relocate(program, offsetof(gr_segment_params, in), operands[0]);
+    gr_program_relocate(program, offsetof(gr_segment_params, offsets), operands[1]);
+    gr_program_relocate(program, offsetof(gr_segment_params, out), operands[2]);
     if (at != NULL) {
         gr_program_relocate(program, offsetof(gr_segment_params, nodes), at->nodes);
         gr_program_relocate(program, offsetof(gr_segment_params, starts), at->starts);
@@ -137,7 +140,7 @@ static void place_all(gr_program *program, const uint32_t ends[3], const workspa
 static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
                         uint32_t offsets, const gr_device_caps *caps, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
-    gr_spread_params params = {
+    gr_segment_variance_params params = {
         .rows = of->rows,
         .results = self->lines * self->segments * self->inner,
         .segments = self->segments,
@@ -145,25 +148,25 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
         .ddof = self->ddof,
         .to = (uint32_t)to,
         .root = self->op == GR_OP_std,
-        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+        .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
-    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
-    const size_t bytes = (size_t)params.results * params.nothing_bytes;
+    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
+    const size_t bytes = (size_t)params.results * params.result_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SPREAD_THREADS);
-    step->block[0] = GR_SPREAD_THREADS;
+    step->grid[0] = (uint32_t)gr_ceil_div(params.results, GR_SEGMENT_VARIANCE_THREADS);
+    step->block[0] = GR_SEGMENT_VARIANCE_THREADS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_var");
     GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
-    gr_program_relocate(program, offsetof(gr_spread_params, squares), squares);
-    gr_program_relocate(program, offsetof(gr_spread_params, out), out);
-    gr_program_relocate(program, offsetof(gr_spread_params, offsets), offsets);
+    gr_program_relocate(program, offsetof(gr_segment_variance_params, squares), squares);
+    gr_program_relocate(program, offsetof(gr_segment_variance_params, out), out);
+    gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), offsets);
 }
 
 /* What elements are loaded as by kernels of streams. */
-static void load_as(gr_stream_params *params, gr_dtype dtype, bool turned) {
+static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered_bits) {
     const bool is_signed = dtype == GR_DTYPE_i8 || dtype == GR_DTYPE_i16 || dtype == GR_DTYPE_i32;
     const uint32_t bits = 8 * params->item;
     params->mask = UINT64_MAX;
@@ -185,62 +188,65 @@ static void load_as(gr_stream_params *params, gr_dtype dtype, bool turned) {
                        : bits == 16 ? GR_STREAM_BITS16
                        : bits == 32 ? GR_STREAM_BITS32
                                     : GR_STREAM_BITS64;
-        params->turn = is_signed || (turned && dtype == GR_DTYPE_u64) ? 1ull << (bits - 1) : 0;
-        params->less = is_signed ? params->turn : 0;
+        params->flip = is_signed || (ordered_bits && dtype == GR_DTYPE_u64) ? 1ull << (bits - 1) : 0;
+        params->bias = is_signed ? params->flip : 0;
     }
-    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_TRUTH) { /* -0 is no more true than 0 */
+    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_BOOL) { /* -0 is no more true than 0 */
         params->kind = bits == 16 ? GR_STREAM_BITS16 : bits == 32 ? GR_STREAM_BITS32 : GR_STREAM_BITS64;
         params->mask = ~(1ull << (bits - 1));
     }
     if (dtype == GR_DTYPE_b8)
-        params->flags |= GR_SEGMENT_TRUTH;
+        params->flags |= GR_SEGMENT_BOOL;
 }
 
 /* Whether kernels of streams take them: elements side by side, of one column. */
-static bool streams(const gr_segments *self, held by) {
+static bool can_stream(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
-    return self->inner == 1 && self->ordered == 0 && (self->length <= 1 || self->along_stride == item) &&
-           by != HELD_PAIR && item <= 8 && !gr_op_is_variance(self->op) &&
-           gr_dtypes[self->dtype].numpy_name[0] != 'c' &&
-           !(ways[self->op].flags & GR_SEGMENT_MEAN && gr_dtypes[self->dtype].kind == GR_KIND_BITS);
+    return self->inner == 1 && self->permuted_rows == 0 &&
+           (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
+           !gr_op_is_variance(self->op) && gr_dtypes[self->dtype].numpy_name[0] != 'c' &&
+           !(segment_kernels[self->op].flags & GR_SEGMENT_MEAN &&
+             gr_dtypes[self->dtype].kind == GR_KIND_BITS);
 }
 
-static gr_stream_params stream_of(const gr_segments *self) {
+static gr_stream_params stream_params_of(const gr_segments *self) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
-    const bool few = self->length / GR_STREAM_FEW >= self->segments;
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_STREAM_WARPS *
-                          (few ? GR_STREAM_FEW_BLOCKS : GR_STREAM_BLOCKS);
+    const bool few = self->length / GR_STREAM_LONG_SEGMENT >= self->segments;
+    const uint64_t max_ranges = (uint64_t)gr_reference_device.multiprocessors * GR_STREAM_WARPS *
+                                (few ? GR_STREAM_FEW_ENDS_BLOCKS_PER_SM : GR_STREAM_BLOCKS_PER_SM);
     gr_stream_params params = {
         .rows = self->length,
         .segments = self->segments,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
         .item = (uint32_t)gr_dtypes[self->dtype].item_bytes,
         .to = (uint32_t)to,
-        .flags = ways[self->op].flags,
-        .weight = GR_STREAM_WEIGHT,
-        .nothing_bytes = (uint32_t)gr_dtypes[to].item_bytes,
+        .flags = segment_kernels[self->op].flags,
+        .weight = GR_STREAM_END_WEIGHT,
+        .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
-    memcpy(params.nothing, &self->nothing, sizeof params.nothing);
-    load_as(&params, self->dtype, self->op == GR_OP_min || self->op == GR_OP_max || ways[self->op].places);
+    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
+    set_load_kind(&params, self->dtype,
+                  self->op == GR_OP_min || self->op == GR_OP_max || segment_kernels[self->op].has_position);
     const uint64_t items = self->length + params.weight * self->segments,
-                   shares = gr_ceil_div(items, few ? 2 * GR_STREAM_LEAST : GR_STREAM_LEAST);
-    params.line_ranges = most / self->lines;
+                   shares = gr_ceil_div(items, few ? 2 * GR_STREAM_MIN_RANGE : GR_STREAM_MIN_RANGE);
+    params.line_ranges = max_ranges / self->lines;
     if (params.line_ranges > shares)
         params.line_ranges = shares;
     if (params.line_ranges == 0)
         params.line_ranges = 1;
     params.ranges = self->lines * params.line_ranges;
-    params.each_range = 1 / (double)params.line_ranges;
-    params.ends_each = (double)self->segments / (double)params.line_ranges;
+    params.inverse_ranges = 1 / (double)params.line_ranges;
+    params.ends_per_range = (double)self->segments / (double)params.line_ranges;
     return params;
 }
 
-static void plan_streams(const gr_segments *self, held by, const gr_device_caps *caps, gr_program *program) {
-    const gr_stream_params params = stream_of(self);
+static void plan_streams(const gr_segments *self, value_kind by, const gr_device_caps *caps,
+                         gr_program *program) {
+    const gr_stream_params params = stream_params_of(self);
     const uint64_t blocks = gr_ceil_div(params.ranges, GR_STREAM_WARPS);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                                           (size_t)(self->lines * self->segments) * params.nothing_bytes);
+                                           (size_t)(self->lines * self->segments) * params.result_bytes);
     uint32_t slots = 0;
     if (params.line_ranges > 1)
         slots = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)blocks * GR_STREAM_SLOT_BYTES);
@@ -249,8 +255,9 @@ static void plan_streams(const gr_segments *self, held by, const gr_device_caps 
     step->block[0] = 32 * GR_STREAM_WARPS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "stream_", ways[self->op].file);
-    GR_KERNEL_NAME(step->kernel.entry, "stream_", ways[self->op].kernel, "_", held_names[by]);
+    GR_KERNEL_NAME(step->kernel.file, "stream_", segment_kernels[self->op].file);
+    GR_KERNEL_NAME(step->kernel.entry, "stream_", segment_kernels[self->op].kernel, "_",
+                   value_kind_names[by]);
     gr_program_relocate(program, offsetof(gr_stream_params, in), in);
     gr_program_relocate(program, offsetof(gr_stream_params, offsets), offsets);
     gr_program_relocate(program, offsetof(gr_stream_params, out), out);
@@ -259,33 +266,34 @@ static void plan_streams(const gr_segments *self, held by, const gr_device_caps 
 }
 
 void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
-    const held by = held_by(self->op, self->dtype);
-    const way *as = &ways[self->op];
-    if (streams(self, by)) {
+    const value_kind by = value_kind_of(self->op, self->dtype);
+    const segment_kernel *as = &segment_kernels[self->op];
+    if (can_stream(self, by)) {
         gr_program_begin(program);
         plan_streams(self, by, caps, program);
         return;
     }
-    const bool spreads = gr_op_is_variance(self->op);
+    const bool is_variance = gr_op_is_variance(self->op);
     gr_segment_params params = params_of(self, by);
-    if (spreads) { /* what is made first are doubles */
+    if (is_variance) { /* what is made first are doubles */
         params.to = GR_DTYPE_f64;
-        params.nothing_bytes = sizeof(double);
+        params.result_bytes = sizeof(double);
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
     const size_t results = (size_t)(self->lines * self->segments * self->inner);
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
-    const gr_buffer_kind made = spreads ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
-    const uint32_t ends[] = {in, offsets, gr_program_buffer(program, made, results * params.nothing_bytes)};
-    workspace at;
+    const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
+    const uint32_t operands[] = {in, offsets,
+                                 gr_program_buffer(program, made, results * params.result_bytes)};
+    chain_buffers at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
-        const size_t node_room =
-            GR_SEGMENT_HEAD +
+        const size_t nodes_bytes =
+            GR_SEGMENT_NODES_OFFSET +
             ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) * node_bytes(by, self->op);
-        params.node_words = node_room / 8;
-        at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY, node_room);
+        params.node_words = nodes_bytes / 8;
+        at.nodes = gr_program_buffer(program, GR_BUFFER_TEMPORARY, nodes_bytes);
         at.starts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, ((size_t)params.chain_pieces + 1) * 8);
         gr_step *search = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
         search->grid[0] = (uint32_t)gr_ceil_div(params.chain_pieces + 1, GR_SEGMENT_THREADS / 32);
@@ -294,18 +302,18 @@ void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_pr
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
         GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
-        place_all(program, ends, &at);
+        relocate_all(program, operands, &at);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)(tiles < blocks() ? tiles : blocks());
+    step->grid[0] = (uint32_t)(tiles < resident_blocks() ? tiles : resident_blocks());
     step->block[0] = GR_SEGMENT_THREADS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
-    GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", held_names[by]);
-    place_all(program, ends, cut ? &at : NULL);
-    if (spreads)
-        plan_finish(self, &params, ends[2], offsets, caps, program);
+    GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", value_kind_names[by]);
+    relocate_all(program, operands, cut ? &at : NULL);
+    if (is_variance)
+        plan_finish(self, &params, operands[2], offsets, caps, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

@@ -15,9 +15,9 @@ typedef struct gr_segments {
     uint64_t lines, length, inner;                   /* of the elements */
     int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
     uint64_t segments;
-    uint64_t ordered;  /* rows of the permutation; 0: none */
-    gr_scalar nothing; /* the result of an empty segment */
-    double ddof;       /* variances divide by the number of elements less ddof */
+    uint64_t permuted_rows; /* rows of the permutation; 0: none */
+    gr_scalar empty_result; /* the result of an empty segment */
+    double ddof;            /* variances divide by the number of elements less ddof */
 } gr_segments;
 
 /* Whether there are kernels for an operator on elements of a dtype. */

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "exact/exact.h"
 
-enum { ROWS = 3, MOST_BLOCKS = 1 << 16 };
+enum { ROWS = 3, MAX_BLOCKS = 1 << 16 };
 
 /* ---- what states may be ---- */
 
@@ -28,25 +28,26 @@ static bool is_sum(const gr_states *self, uint64_t offset, uint32_t each, uint32
 }
 
 /* Whether values of the dtype are merged so. */
-static bool is_way(const gr_states *self) {
-    const uint32_t way = self->params.way;
+static bool is_merge_op(const gr_states *self) {
+    const uint32_t merge_op = self->params.merge_op;
     const gr_dtype dtype = (gr_dtype)self->params.dtype;
-    const bool counted = way <= GR_STATE_COUNTED, bits = way >= GR_STATE_AND;
-    const bool place = way == GR_STATE_ARGMIN || way == GR_STATE_ARGMAX;
-    return way > GR_STATE_NO_VALUE && way < GR_STATE_WAYS && counted == has(self, GR_STATE_HAS_COUNT) &&
-           place == has(self, GR_STATE_HAS_INDEX) && (!bits || gr_dtypes[dtype].kind == GR_KIND_BITS) &&
-           (way != GR_STATE_ADD || dtype == GR_DTYPE_i64);
+    const bool counted = merge_op <= GR_STATE_COUNTED, bits = merge_op >= GR_STATE_AND;
+    const bool place = merge_op == GR_STATE_ARGMIN || merge_op == GR_STATE_ARGMAX;
+    return merge_op > GR_STATE_NO_VALUE && merge_op < GR_STATE_MERGE_OPS &&
+           counted == has(self, GR_STATE_HAS_COUNT) && place == has(self, GR_STATE_HAS_INDEX) &&
+           (!bits || gr_dtypes[dtype].kind == GR_KIND_BITS) &&
+           (merge_op != GR_STATE_ADD || dtype == GR_DTYPE_i64);
 }
 
 gr_status gr_states_check(gr_states *self, gr_error *error) {
     gr_state_params *p = &self->params;
     p->item_bytes = (uint32_t)gr_dtypes[p->dtype].item_bytes;
     const bool good =
-        (!has(self, GR_STATE_HAS_VALUE) || (is_way(self) && fits(self, p->value, p->item_bytes))) &&
+        (!has(self, GR_STATE_HAS_VALUE) || (is_merge_op(self) && fits(self, p->value, p->item_bytes))) &&
         (has(self, GR_STATE_HAS_VALUE) || !has(self, GR_STATE_HAS_INDEX)) &&
         (!has(self, GR_STATE_HAS_COUNT) || fits(self, p->count, 8)) &&
         (!has(self, GR_STATE_HAS_INDEX) || fits(self, p->index, 8)) &&
-        (!has(self, GR_STATE_HAS_SUM) || is_sum(self, p->sum, p->sum_each, p->sum_words)) &&
+        (!has(self, GR_STATE_HAS_SUM) || is_sum(self, p->sum, p->sum_result_words, p->sum_words)) &&
         (!has(self, GR_STATE_HAS_SQUARES) ||
          (has(self, GR_STATE_HAS_SUM) && is_sum(self, p->squares, p->square_words, p->square_words)));
     return good ? GR_OK : gr_fail(error, GR_ERR_VALUE, "layout: no states of this memory");
@@ -58,11 +59,11 @@ static uint32_t blocks_of(const gr_states *self) {
     const gr_state_params *p = &self->params;
     uint64_t each = 1;
     if (has(self, GR_STATE_HAS_SUM))
-        each = p->sum_each;
+        each = p->sum_result_words;
     if (has(self, GR_STATE_HAS_SQUARES) && p->square_words > each)
         each = p->square_words;
     const uint64_t blocks = gr_ceil_div(p->results, 1 + (GR_STATE_THREADS - 1) / (2 * each));
-    return blocks < MOST_BLOCKS ? (uint32_t)blocks : MOST_BLOCKS;
+    return blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS;
 }
 
 static void add_launch(const gr_states *self, const char *entry, const void *params, size_t bytes,
@@ -76,26 +77,27 @@ static void add_launch(const gr_states *self, const char *entry, const void *par
     step->block[0] = GR_STATE_THREADS;
 }
 
-gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_left *left,
+gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_input *input,
                               const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
-    gr_state_begin_params params = left->params;
+    gr_state_begin_params params = input->params;
     params.states = self->params;
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
     gr_program_begin(program);
-    const bool whole = (params.flags & GR_STATE_WHOLE) != 0, more = (params.flags & GR_STATE_MORE) != 0;
-    const uint32_t first = whole || more ? gr_program_input(program, 0) : 0;
-    const uint32_t high = left->has_high ? gr_program_input(program, 1) : 0;
+    const bool whole = (params.flags & GR_STATE_INTEGER_SUMS) != 0,
+               second_squares = (params.flags & GR_STATE_SECOND_SQUARES) != 0;
+    const uint32_t first = whole || second_squares ? gr_program_input(program, 0) : 0;
+    const uint32_t high = input->has_high ? gr_program_input(program, 1) : 0;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "begin", &params, sizeof params, program);
     if (whole)
         gr_program_relocate(program, offsetof(gr_state_begin_params, low), first);
-    if (left->has_high)
+    if (input->has_high)
         gr_program_relocate(program, offsetof(gr_state_begin_params, high), high);
-    if (more)
-        gr_program_relocate(program, offsetof(gr_state_begin_params, more), first);
-    gr_program_relocate(program, offsetof(gr_state_begin_params, states.mine), out);
+    if (second_squares)
+        gr_program_relocate(program, offsetof(gr_state_begin_params, second_squares), first);
+    gr_program_relocate(program, offsetof(gr_state_begin_params, states.target), out);
     const gr_status status = gr_program_run(device, program, binding, interrupt, error);
     free(program);
     return status;
@@ -107,11 +109,11 @@ gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr
     if (program == NULL)
         return GR_ERR_MEMORY;
     gr_program_begin(program);
-    const uint32_t theirs = gr_program_input(program, 0);
+    const uint32_t source = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "merge", &self->params, sizeof self->params, program);
-    gr_program_relocate(program, offsetof(gr_state_params, theirs), theirs);
-    gr_program_relocate(program, offsetof(gr_state_params, mine), out);
+    gr_program_relocate(program, offsetof(gr_state_params, source), source);
+    gr_program_relocate(program, offsetof(gr_state_params, target), out);
     const gr_status status = gr_program_run(device, program, binding, interrupt, error);
     free(program);
     return status;

@@ -86,7 +86,7 @@ template <class State, class At> __device__ void put_words(State x, const At &at
 // that no fence is needed; the reader sets them back to zero for the next launch. Two words of one State lie
 // side by side, and behind them those of the next block's, so that one load of a warp has few lines to fetch.
 inline __device__ uint64_t slot_at(uint64_t slots, unsigned block, unsigned word) {
-    return slots + 16 * (word / 2 * uint64_t(GR_FLAT_MOST_BLOCKS) + block);
+    return slots + 16 * (word / 2 * uint64_t(GR_FLAT_MAX_BLOCKS) + block);
 }
 
 template <class State> __device__ void slot_put(uint64_t slots, unsigned block, State x) {

@@ -214,19 +214,19 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
 
 // For contiguous elements of one input:
 #define GR_CUSTOM_FLAT(name)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GR_FLAT_MOST_THREADS) name##_flat(const gr_flat_params p) { \
+    extern "C" __global__ void __launch_bounds__(GR_FLAT_MAX_THREADS) name##_flat(const gr_flat_params p) {  \
         flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
     }
 
 // For those that lie side by side otherwise:
 #define GR_CUSTOM_TYPES Custom<User>, User::First::Stored
 #define GR_CUSTOM_ROWS(name)                                                                                 \
-    GR_CUSTOM_ENTRY((rows_blocks<GR_CUSTOM_TYPES>), name##_rows,                                             \
+    GR_CUSTOM_ENTRY((rows_occupancy<GR_CUSTOM_TYPES>), name##_rows,                                          \
                     reduce_rows<Custom<User>, ByElement<GR_CUSTOM_TYPES>, User::First::Stored>)
 #define GR_CUSTOM_COLUMNS(name)                                                                              \
-    GR_CUSTOM_ENTRY((columns_blocks<GR_CUSTOM_TYPES>), name##_columns, reduce_columns<GR_CUSTOM_TYPES>)
+    GR_CUSTOM_ENTRY((columns_occupancy<GR_CUSTOM_TYPES>), name##_columns, reduce_columns<GR_CUSTOM_TYPES>)
 #define GR_CUSTOM_SPREAD(name)                                                                               \
-    GR_CUSTOM_ENTRY((columns_blocks<GR_CUSTOM_TYPES>), name##_spread, reduce_spread<GR_CUSTOM_TYPES>)
+    GR_CUSTOM_ENTRY((columns_occupancy<GR_CUSTOM_TYPES>), name##_spread, reduce_spread<GR_CUSTOM_TYPES>)
 #define GR_CUSTOM_TILES(name) GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<GR_CUSTOM_TYPES>)
 #define GR_CUSTOM_MAP(name) GR_CUSTOM_ENTRY(1, name##_map, map_elements<GR_CUSTOM_TYPES>)
 

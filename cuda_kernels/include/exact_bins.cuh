@@ -34,10 +34,10 @@ inline __device__ bool is_minus_zero(double x) {
 inline __device__ uint32_t flags_of(double x) {
     const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(x));
     if ((bits >> 52 & 2047) != 2047)
-        return bits == 1ull << 63 ? 0 : GR_EXACT_OTHER;
-    return GR_EXACT_OTHER | (bits << 12 != 0 ? GR_EXACT_NAN
-                             : bits >> 63    ? GR_EXACT_MINUS_INFINITY
-                                             : GR_EXACT_INFINITY);
+        return bits == 1ull << 63 ? 0 : GR_EXACT_NOT_MINUS_ZERO;
+    return GR_EXACT_NOT_MINUS_ZERO | (bits << 12 != 0 ? GR_EXACT_NAN
+                                      : bits >> 63    ? GR_EXACT_MINUS_INFINITY
+                                                      : GR_EXACT_INFINITY);
 }
 
 // A whole number of units of a bin, as integers: high * 2^high_at + low, where the bins have two parts.
@@ -54,7 +54,7 @@ inline __device__ bool is_used(double2 pair) {
 }
 // Of a pair the first part tells of infinities and NaNs.
 inline __device__ uint32_t flags_of(double2 pair) {
-    return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_OTHER : 0 : flags_of(pair.x);
+    return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_NOT_MINUS_ZERO : 0 : flags_of(pair.x);
 }
 
 // The state that elements of a dtype are added to.

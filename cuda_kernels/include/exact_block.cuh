@@ -32,7 +32,7 @@ inline __device__ void join_block_flags(int64_t *word, uint32_t flags) {
     atomicOr(reinterpret_cast<uint32_t *>(word), flags);
 }
 inline __device__ void add_piece(int64_t *state, int64_t value, unsigned position, unsigned number) {
-    const gr_exact_pieces pieces = gr_exact_split(value, position);
+    const gr_exact_addends pieces = gr_exact_split(value, position);
     const int64_t piece = number == 0 ? pieces.at[0] : number == 1 ? pieces.at[1] : pieces.at[2];
     if (piece != 0)
         add_digit(state + position / 32 + number, piece);

@@ -18,7 +18,7 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
 #pragma unroll 1
         for (unsigned high = 0; high <= (Bins::high_at > 0); ++high) {
             const unsigned position = Bins::position(bin) + Bins::high_at * high;
-            const gr_exact_pieces pieces = gr_exact_split(high ? sum.high : sum.low, position);
+            const gr_exact_addends pieces = gr_exact_split(high ? sum.high : sum.low, position);
             for (unsigned i = 0; i < 3; ++i)
                 state[position / 32 + i] += pieces.at[i];
         }

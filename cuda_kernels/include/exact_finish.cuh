@@ -89,20 +89,20 @@ __device__ uint64_t warp_result(int64_t *state, unsigned below, uint64_t divisor
     const bool negative = digits.make_positive();
     const unsigned count = digits.count();
     if (count == 0)
-        return flags & GR_EXACT_OTHER ? 0 : sign;
+        return flags & GR_EXACT_NOT_MINUS_ZERO ? 0 : sign;
     const bool more = digits.any(static_cast<int>(count) - 3);
     digits.store(state);
-    gr_exact_head head;
+    gr_exact_leading head;
     int32_t power;
-    if (gr_exact_is_power(divisor, &power)) {
-        head = gr_exact_head_of(static_cast<uint64_t>(state[count - 1]),
-                                count > 1 ? static_cast<uint64_t>(state[count - 2]) : 0,
-                                count > 2 ? static_cast<uint64_t>(state[count - 3]) : 0, more, count, below);
+    if (gr_exact_is_power_of_two(divisor, &power)) {
+        head = gr_exact_leading_of_digits(
+            static_cast<uint64_t>(state[count - 1]), count > 1 ? static_cast<uint64_t>(state[count - 2]) : 0,
+            count > 2 ? static_cast<uint64_t>(state[count - 3]) : 0, more, count, below);
         head.exponent -= power;
     } else {
         uint32_t left;
         head = gr_exact_divide(state, count, below, divisor, format.precision + 1, &left);
-        head.rest = digits.any(static_cast<int>(left)) || head.rest;
+        head.sticky = digits.any(static_cast<int>(left)) || head.sticky;
     }
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }
@@ -114,7 +114,7 @@ __device__ void add_initial(const gr_exact_params &p, uint64_t result, int64_t *
     const double initial = as_double(parts[p.components == 2 ? result & 1 : 0]);
     const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(initial));
     if (bits == 0)
-        state[Words - 1] |= GR_EXACT_OTHER;
+        state[Words - 1] |= GR_EXACT_NOT_MINUS_ZERO;
     else
         gr_exact_add(state, {Words, below}, bits);
 }
@@ -159,8 +159,8 @@ inline __device__ uint64_t round_whole(Whole units, int exponent, gr_exact_forma
     const int64_t upper = static_cast<int64_t>(magnitude >> 64);
     const int shift = upper != 0 ? __clzll(upper) : 64 + __clzll(static_cast<int64_t>(magnitude));
     const Bits128 shifted = magnitude << shift;
-    const gr_exact_head head = {static_cast<uint64_t>(shifted >> 64), exponent + 64 - shift,
-                                static_cast<uint64_t>(shifted) != 0};
+    const gr_exact_leading head = {static_cast<uint64_t>(shifted >> 64), exponent + 64 - shift,
+                                   static_cast<uint64_t>(shifted) != 0};
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }

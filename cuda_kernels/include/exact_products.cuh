@@ -42,8 +42,8 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
         add_product(next_x, next_y);
     }
     static __device__ __noinline__ void add_bits(double x, double y) {
-        const gr_exact_parts a = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(x)));
-        const gr_exact_parts b = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(y)));
+        const gr_exact_decomposed a = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
+        const gr_exact_decomposed b = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(y)));
         const uint64_t first = static_cast<uint64_t>(llabs(a.value)),
                        second = static_cast<uint64_t>(llabs(b.value));
         const uint64_t low = first * second, high = __umul64hi(first, second);
@@ -52,6 +52,6 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
         int64_t *state = block_state();
         add_pieces(state, sign * static_cast<int64_t>(low & 0xffffffffffff), position);
         add_pieces(state, sign * static_cast<int64_t>(low >> 48 | high << 16), position + 48);
-        join_block_flags(state + size.words - 1, GR_EXACT_OTHER);
+        join_block_flags(state + size.words - 1, GR_EXACT_NOT_MINUS_ZERO);
     }
 };

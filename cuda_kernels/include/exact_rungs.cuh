@@ -58,8 +58,8 @@ inline __device__ void clear_state() {
 
 // Adds a number that a float32, or a few of them, make without a rounding to the block's state.
 inline __device__ void add_number(double x) {
-    const gr_exact_parts parts = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(x)));
-    if (parts.flags > GR_EXACT_OTHER)
+    const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
+    if (parts.flags > GR_EXACT_NOT_MINUS_ZERO)
         join_block_flags(block_state() + rung_size.words - 1, parts.flags);
     if (parts.value == 0)
         return;
@@ -75,7 +75,7 @@ inline __device__ void finish_state(const gr_exact_rung_params &p) {
     if (!is_last_to_join<rung_size.words>(reinterpret_cast<int64_t *>(p.state)) || threadIdx.x != 0)
         return;
     int64_t *state = block_state();
-    state[rung_size.words - 1] |= GR_EXACT_OTHER;
+    state[rung_size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO;
     const uint64_t bits = gr_exact_result(state, rung_size, 1, {24, 8});
     *reinterpret_cast<uint32_t *>(p.out) = static_cast<uint32_t>(bits);
 }

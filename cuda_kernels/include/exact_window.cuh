@@ -159,7 +159,7 @@ template <> struct Apart<double> {
     __device__ void open() {
     }
     static __device__ __noinline__ uint32_t put(double x) {
-        const gr_exact_parts parts = gr_exact_take_apart(static_cast<uint64_t>(__double_as_longlong(x)));
+        const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
         if (parts.value != 0)
             add_pieces(block_state(), parts.value, parts.position - 1075 + GR_EXACT_WIDE_BELOW);
         return parts.flags | APART;
@@ -176,10 +176,10 @@ template <> struct Apart<double> {
 template <class In, bool Pair> struct Loaded {
     using V = typename std::conditional<Pair, double, In>::type;
     static constexpr bool half = sizeof(In) == 2;
-    static constexpr unsigned width = Chunk<In>::length, turns = Pair && half ? GR_EXACT_WINDOW_HALF_PAIRS
-                                                                 : Pair       ? GR_EXACT_WINDOW_PAIRS
+    static constexpr unsigned width = Chunk<In>::length, turns = Pair && half ? GR_EXACT_WINDOW_HALF_DOT_LOADS
+                                                                 : Pair       ? GR_EXACT_WINDOW_DOT_LOADS
                                                                  : std::is_same<In, gr_bf16>::value
-                                                                     ? GR_EXACT_WINDOW_HALF
+                                                                     ? GR_EXACT_WINDOW_HALF_LOADS
                                                                      : GR_EXACT_WINDOW_LOADS;
     Chunk<In> x[turns], y[Pair ? turns : 1];
 
@@ -391,7 +391,7 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
 
     __syncwarp();
     UnitSum sum = {window.of_warp(), window.least - window.unit,
-                   warp_or(apart.flags | (window.has_other() ? GR_EXACT_OTHER : 0u))};
+                   warp_or(apart.flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
     if (warps > 1) {
         if (lane == 0) {
             flags[warp] = sum.flags;
@@ -462,7 +462,8 @@ template <unsigned Words> __device__ void put_in_state(const UnitSum &sum, unsig
 // Whether a result is nothing but the sum of its elements, near enough to the window.
 template <class In> __device__ bool is_plain(const gr_exact_params &p, uint32_t flags) {
     const uint64_t initial = *reinterpret_cast<const typename Bits<sizeof(In)>::type *>(p.initial);
-    return !(p.flags & (GR_EXACT_MEAN | GR_EXACT_STATES)) && initial == 0 && (flags & ~GR_EXACT_OTHER) == 0;
+    return !(p.flags & (GR_EXACT_MEAN | GR_EXACT_STATES)) && initial == 0 &&
+           (flags & ~GR_EXACT_NOT_MINUS_ZERO) == 0;
 }
 
 // gridDim.y blocks share a result, and gridDim.x results there are: in a loop over results ptxas would keep

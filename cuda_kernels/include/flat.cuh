@@ -1,5 +1,5 @@
 // The kernels for contiguous elements and one result, in a single launch.
-//   flat   each thread has GR_FLAT_CHUNKS loads of 16 bytes in flight
+//   flat   each thread has GR_FLAT_LOADS_IN_FLIGHT loads of 16 bytes in flight
 //   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block on their way to shared memory
 // Each block leaves its State in a slot; the first block waits for all of them and combines them in the order
 // of the blocks. The result depends on the number of elements, the address modulo 128 and nothing else.
@@ -108,7 +108,7 @@ template <class F> constexpr bool in_order<F, decltype(void(&F::State::position)
 template <class F, class In, bool Pair> __device__ typename F::State few(const gr_flat_params &p) {
     const bool has = threadIdx.x < uint32_t(p.count);
     const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
-    if (!p.alone) {
+    if (!p.serialized) {
         if (has && threadIdx.x % (128 / sizeof(In)) == 0)
             prefetch(at);
         let_next_in();
@@ -120,7 +120,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
         if constexpr (Pair)
             y.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
     }
-    if (p.alone)
+    if (p.serialized)
         let_next_in();
     return has ? Ends<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
@@ -129,7 +129,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
 // come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
 // beginning would take its place.
 template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
-    constexpr unsigned turns = GR_FLAT_CHUNKS, length = Chunk<In>::length;
+    constexpr unsigned turns = GR_FLAT_LOADS_IN_FLIGHT, length = Chunk<In>::length;
     const unsigned threads = blockDim.x;
     const Parts parts = parts_of<In>(p);
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(p.in + parts.head * sizeof(In));
@@ -141,14 +141,14 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
     uint64_t first = backward ? whole - tile - begin : begin; // of a tile
     asm volatile("" : "+l"(first)); // known before the wait: it would be computed again behind it
 
-    if (!p.alone) {
+    if (!p.serialized) {
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
             const uint64_t at = first + k * threads + threadIdx.x;
             if (threadIdx.x % 8 == 0 && at < parts.chunks)
                 prefetch(chunk + at);
         }
-        if (p.flags & GR_FLAT_EARLY)
+        if (p.flags & GR_FLAT_TRIGGER_EARLY)
             let_next_in();
         wait_for_previous();
     }
@@ -194,7 +194,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
                 acc = more;
         }
     }
-    if (p.alone || !(p.flags & GR_FLAT_EARLY))
+    if (p.serialized || !(p.flags & GR_FLAT_TRIGGER_EARLY))
         let_next_in();
     return ends.combined(p, parts, F::close(acc));
 }

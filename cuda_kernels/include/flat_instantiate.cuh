@@ -15,10 +15,10 @@
 #endif
 
 #define GR_FLAT_ALL(op, F, dtype, In)                                                                        \
-    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MOST_THREADS, flat<F<In>, In, false>)                              \
+    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, false>)                               \
     GR_RING(op, F, dtype, In)
 #define GR_FLAT_PAIR(op, F, dtype, In)                                                                       \
-    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MOST_THREADS, flat<F<In>, In, true>)
+    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, true>)
 
 #define GR_FLAT_BITS(op, F, dtype, In, kind) GR_FLAT_BITS_##kind(op, F, dtype, In)
 #define GR_FLAT_BITS_BITS GR_FLAT_ALL

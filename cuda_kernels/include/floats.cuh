@@ -11,9 +11,9 @@
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
 #define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
     GR_TAKES_AXIS(op, F, dtype, In)                                                                          \
-    GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype,                                    \
+    GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
                    reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)
+    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)
 #define GR_TAKES_TWO(op, F, dtype, In)                                                                       \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
     GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)

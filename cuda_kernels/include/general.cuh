@@ -36,29 +36,29 @@ template <class F> __device__ void put(const gr_general_params &p, uint64_t inde
         reinterpret_cast<typename F::State *>(p.out)[index] = s;
 }
 
-// Makes each of N States that of p.repeat times its elements, by doubling.
+// Makes each of N States that of p.multiplicity times its elements, by doubling.
 template <class F, unsigned N> __device__ void repeat(const gr_general_params &p, typename F::State (&s)[N]) {
-    if (p.repeat <= 1)
+    if (p.multiplicity <= 1)
         return;
     typename F::State once[N];
 #pragma unroll
     for (unsigned e = 0; e < N; ++e)
         once[e] = s[e];
 #pragma unroll 1
-    for (uint64_t bit = p.repeat_bit / 2; bit > 0; bit /= 2)
+    for (uint64_t bit = p.multiplicity_bit / 2; bit > 0; bit /= 2)
 #pragma unroll
         for (unsigned e = 0; e < N; ++e) {
             s[e] = F::combine(s[e], s[e]);
-            if (p.repeat & bit)
+            if (p.multiplicity & bit)
                 s[e] = F::combine(s[e], once[e]);
         }
 }
 
 // Writes those of N States that are `live`, State e as number at(e), or their results: as `put`, and under
-// GR_APART. One after the other, as places take divisions.
+// GR_SCATTERED_OUTPUT. One after the other, as places take divisions.
 template <class F, unsigned N, class At>
 __device__ void put_all(const gr_general_params &p, unsigned live, typename F::State (&s)[N], const At &at) {
-    const bool places = (p.flags & (GR_FINAL | GR_APART)) == (GR_FINAL | GR_APART);
+    const bool places = (p.flags & (GR_FINAL | GR_SCATTERED_OUTPUT)) == (GR_FINAL | GR_SCATTERED_OUTPUT);
     const uint64_t part = p.flags & GR_FINAL ? 0 : uint64_t(blockIdx.y) * p.results;
     if (places)
         repeat<F>(p, s);
@@ -72,7 +72,7 @@ __device__ void put_all(const gr_general_params &p, unsigned live, typename F::S
             if (i == e)
                 x = s[i];
         const uint64_t index = at(e);
-        put<F>(p, places ? uint64_t(place_of(p.place, index)) : part + index, x);
+        put<F>(p, places ? uint64_t(place_of(p.output_layout, index)) : part + index, x);
     }
 }
 

@@ -94,10 +94,10 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
     constexpr unsigned in_flight = From::in_flight, states = From::All::there ? 1
                                                              : in_flight < 4  ? in_flight
                                                                               : 4;
-    const uint64_t length = walk_length(p.along), step = p.walk.step;
+    const uint64_t length = walk_length(p.along), step = p.iterator.step;
     const Turns turns(p, thread);
-    const uint64_t all = turns.first < length ? steps_in(p.walk, length - turns.first - 1) + 1 : 0;
-    const bool evenly = p.walk.within == 0 || p.walk.extent == ~uint64_t(0);
+    const uint64_t all = turns.first < length ? steps_in(p.iterator, length - turns.first - 1) + 1 : 0;
+    const bool evenly = p.iterator.step_remainder == 0 || p.iterator.extent == ~uint64_t(0);
     State s[states];
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
@@ -116,7 +116,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j) {
                 loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
-                walk.next_evenly(p.walk);
+                walk.next_evenly(p.iterator);
             }
             take_in<From>(s, loaded, in_flight, position, step);
             position += in_flight * step;
@@ -130,7 +130,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
             for (unsigned j = 0; j < in_flight; ++j) {
                 if (j < turn)
                     loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
-                walk.next(p.walk);
+                walk.next(p.iterator);
             }
             take_in<From>(s, loaded, turn, position, step);
             position += in_flight * step;
@@ -151,19 +151,19 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
 template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
     using State = typename F::State;
     constexpr unsigned at_once = From::at_once;
-    const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_TOGETHER) + threadIdx.x;
-    State s[GR_TOGETHER];
-    Offsets base[GR_TOGETHER];
+    const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD) + threadIdx.x;
+    State s[GR_RESULTS_PER_THREAD];
+    Offsets base[GR_RESULTS_PER_THREAD];
 #pragma unroll 1
-    for (unsigned each = 0; each < GR_TOGETHER; ++each) { // once in the code, as it is long
+    for (unsigned each = 0; each < GR_RESULTS_PER_THREAD; ++each) { // once in the code, as it is long
         const uint64_t result = first + each * GR_GENERAL_THREADS;
         const Offsets at = offsets(p.keep, result < p.results ? result : p.results - 1);
 #pragma unroll
-        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+        for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
             base[j] = each == j ? at : base[j];
     }
 #pragma unroll
-    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
         s[j] = F::identity();
     const uint64_t length = walk_length(p.along);
     begin_early(p);
@@ -171,19 +171,19 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
         const Offsets begin = offsets<2>(p.along, outer);
         Walk<From::second> walk(p, 0);
         for (uint64_t k = 0; k < length; k += at_once) {
-            typename From::Loaded loaded[GR_TOGETHER][at_once];
+            typename From::Loaded loaded[GR_RESULTS_PER_THREAD][at_once];
 #pragma unroll
             for (unsigned i = 0; i < at_once; ++i) {
                 const int64_t in = begin.in + walk.at.in, second = begin.second + walk.at.second;
                 if (k + i < length)
 #pragma unroll
-                    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
                         loaded[j][i] = From::fetch(p, base[j].in + in, base[j].second + second);
-                walk.next(p.walk);
+                walk.next(p.iterator);
             }
             if constexpr (From::whole_together) {
 #pragma unroll
-                for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
                     s[j] = From::All::template add<at_once>(
                         s[j], [&](unsigned i) { return loaded[j][i].x; },
                         [&](unsigned i) { return k + i < length; }, done + k, 1);
@@ -192,7 +192,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
                 for (unsigned i = 0; i < at_once; ++i)
                     if (k + i < length)
 #pragma unroll
-                        for (unsigned j = 0; j < GR_TOGETHER; ++j)
+                        for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
                             s[j] = From::add(s[j], loaded[j][i], done + k + i);
             }
         }
@@ -200,16 +200,16 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     let_next_begin();
     unsigned live = 0;
 #pragma unroll
-    for (unsigned j = 0; j < GR_TOGETHER; ++j)
+    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
         live |= unsigned(first + j * GR_GENERAL_THREADS < p.results) << j;
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
 // Blocks that a multiprocessor must have registers for.
 template <class F, class State = typename F::State>
-constexpr unsigned axis_blocks = sizeof(State) > 16  ? 2
-                                 : sizeof(State) > 8 ? 3
-                                                     : 4;
+constexpr unsigned axis_occupancy = sizeof(State) > 16  ? 2
+                                    : sizeof(State) > 8 ? 3
+                                                        : 4;
 template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
@@ -217,7 +217,7 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
     State *slots = reinterpret_cast<State *>(raw);
     const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
-    const bool along_first = p.flags & GR_ALONG_FIRST;
+    const bool along_first = p.flags & GR_COALESCE_ALONG_REDUCED;
     const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
     const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
     const uint64_t result = uint64_t(blockIdx.x) * columns + column;

@@ -30,7 +30,7 @@ template <class In> struct Slot {
         const gr_columns &c = p.columns;
         head = 0;
         rows = p.count;
-        if (!(p.flags & GR_RAGGED)) {
+        if (!(p.flags & GR_UNALIGNED_ROWS)) {
             first = p.in + offsets(p.keep, number * width).in;
             return;
         }
@@ -73,10 +73,10 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     for (unsigned e = 0; e < width; ++e)
         kept[e] = Keeps<F, In>::open();
     uint64_t row[width] = {};
-    if (p.flags & GR_RAGGED)
+    if (p.flags & GR_UNALIGNED_ROWS)
         slot.rows_of(p, slot.head + slot.at * width, row);
-    const bool evenly = p.walk.extent == ~uint64_t(0);
-    const uint64_t all = k < slot.rows ? steps_in(p.walk, slot.rows - k - 1) + 1 : 0;
+    const bool evenly = p.iterator.extent == ~uint64_t(0);
+    const uint64_t all = k < slot.rows ? steps_in(p.iterator, slot.rows - k - 1) + 1 : 0;
     uint64_t left = all;
     if constexpr (Keeps<F, In>::there) {
         constexpr unsigned rows = Keeps<F, In>::in_flight;
@@ -89,7 +89,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
 #pragma unroll
             for (unsigned j = 0; j < rows; ++j) {
                 loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
-                walk.next_evenly(p.walk);
+                walk.next_evenly(p.iterator);
             }
             add_turn<F, In>(kept, all - left, loaded, every, row, 0, 0);
         }
@@ -106,14 +106,14 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
             for (unsigned j = 0; j < in_flight; ++j) {
                 if (there[j])
                     loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
-                walk.next_evenly(p.walk);
+                walk.next_evenly(p.iterator);
             }
         } else {
 #pragma unroll
             for (unsigned j = 0; j < in_flight; ++j) {
                 if (there[j])
                     loaded[j] = *reinterpret_cast<const Loaded *>(slot.first + walk.at.in);
-                walk.next(p.walk);
+                walk.next(p.iterator);
             }
         }
         left -= turn;
@@ -169,9 +169,9 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_blocks = sizeof(State) * column_width<In> > 64                        ? 2
-                                    : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
-                                                                                                 : 4;
+constexpr unsigned columns_occupancy = sizeof(State) * column_width<In> > 64                        ? 2
+                                       : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
+                                                                                                    : 4;
 
 template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;
@@ -192,13 +192,13 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
     begin_early(p);
     if (active) {
         add_rows<F, In>(p, slot, row + uint64_t(c.down) * blockIdx.y, uint64_t(c.down) * gridDim.y, s);
-        if ((p.flags & GR_RAGGED) && row == 0 && blockIdx.y == 0)
+        if ((p.flags & GR_UNALIGNED_ROWS) && row == 0 && blockIdx.y == 0)
             add_edges<F, In>(p, slot, s);
     }
     let_next_begin();
     combine_down<F>(shared, s, c, row, group);
     const bool writes = active && row == 0;
-    if (!(p.flags & GR_RAGGED)) {
+    if (!(p.flags & GR_UNALIGNED_ROWS)) {
         if (writes)
             put_vector<F>(p, uint64_t(blockIdx.y) * p.results + number * width, s);
         return;

@@ -19,7 +19,7 @@ using Absorber = typename std::conditional<std::is_same<typename F::State, typen
                                            ByElement<F, In>>::type;
 
 // Its elements are kept until their sum turns out to be finite, which takes registers.
-template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
+template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 
 #define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
 #define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
@@ -30,7 +30,7 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
 
 // Of elements of eight bytes and more general_axis has enough on the way.
 #define GR_SPREAD(op, F, dtype, In)                                                                          \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
+    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
 #define GR_SPREAD_b8 GR_SPREAD
 #define GR_SPREAD_i8 GR_SPREAD
 #define GR_SPREAD_u8 GR_SPREAD
@@ -48,12 +48,13 @@ template <> constexpr unsigned rows_blocks<Mean<float>, float> = 3;
 #define GR_SPREAD_c128(...)
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
-    GR_BOUND_ENTRY((rows_blocks<F<In>, In>), general_rows_##op##_, dtype,                                    \
+    GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
                    reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
-    GR_BOUND_ENTRY((columns_blocks<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)   \
+    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype,                           \
+                   reduce_columns<F<In>, In>)                                                                \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
     GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
-    GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_blocks<F<In>>, general_axis_##op##_, dtype,      \
+    GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_occupancy<F<In>>, general_axis_##op##_, dtype,   \
                                                        reduce_axis<F<In>, FromElement<F<In>, In>>)           \
         GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                    \
                        reduce_whole<F<In>, FromElement<F<In>, In>>)                                          \

@@ -1,5 +1,6 @@
 // general_last: results from the States that another general kernel wrote, p.count rows of them. Under
-// GR_APART several results may be made from one row of States, along an axis that repeats its elements.
+// GR_SCATTERED_OUTPUT several results may be made from one row of States, along an axis that repeats its
+// elements.
 #pragma once
 
 #include "general.cuh"
@@ -17,7 +18,7 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
         const uint64_t result = first + column;
         State x = F::identity();
         if (result < p.results) {
-            const int64_t at = p.flags & GR_APART ? offsets(p.keep, result).in : int64_t(result);
+            const int64_t at = p.flags & GR_SCATTERED_OUTPUT ? offsets(p.keep, result).in : int64_t(result);
             const State *in = reinterpret_cast<const State *>(p.in) + at;
             for (uint64_t k = row; k < p.count; k += in_flight * along) {
                 State loaded[in_flight];

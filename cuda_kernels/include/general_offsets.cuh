@@ -55,7 +55,7 @@ inline __device__ uint64_t walk_length(const gr_dims &along) {
 }
 
 // How many steps of a walk fit into so many elements.
-inline __device__ uint64_t steps_in(const gr_walk &walk, uint64_t elements) {
+inline __device__ uint64_t steps_in(const gr_strided_iterator &walk, uint64_t elements) {
     return walk.step > 1 ? quotient(elements, walk.by) : elements;
 }
 
@@ -66,15 +66,15 @@ struct Turns {
 
     __device__ Turns(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
         if (p.groups > 1) {
-            outer = steps_in(p.walk, thread);
-            first = thread - outer * p.walk.step;
+            outer = steps_in(p.iterator, thread);
+            first = thread - outer * p.iterator.step;
         }
-        if (outer >= p.groups || first >= p.walk.step)
+        if (outer >= p.groups || first >= p.iterator.step)
             outer = p.count; // there are no such
     }
 };
 
-// Steps through elements that lie evenly, or so in each of extent[1] pieces, by p.walk.step at a time.
+// Steps through elements that lie evenly, or so in each of extent[1] pieces, by p.iterator.step at a time.
 // Second: in `second`, too.
 template <bool Second> struct Walk {
     Offsets at; // of the present element
@@ -82,29 +82,29 @@ template <bool Second> struct Walk {
     __device__ Walk(const gr_general_params &p, uint64_t first) : within(first) {
         const gr_dims &along = p.along;
         at = {int64_t(first) * along.stride[0], Second ? int64_t(first) * along.second_stride[0] : 0};
-        if (p.walk.extent != ~uint64_t(0)) {
+        if (p.iterator.extent != ~uint64_t(0)) {
             const uint64_t turns = quotient(first, along.by[0]);
-            within -= turns * p.walk.extent;
-            at.in += int64_t(turns) * p.walk.wrap;
+            within -= turns * p.iterator.extent;
+            at.in += int64_t(turns) * p.iterator.wrap_increment;
             if (Second)
-                at.second += int64_t(turns) * p.walk.second_wrap;
+                at.second += int64_t(turns) * p.iterator.second_wrap_increment;
         }
     }
     // The same where all lie evenly.
-    __device__ void next_evenly(const gr_walk &walk) {
-        at.in += walk.ahead;
+    __device__ void next_evenly(const gr_strided_iterator &walk) {
+        at.in += walk.increment;
         if (Second)
-            at.second += walk.second_ahead;
+            at.second += walk.second_increment;
     }
-    __device__ void next(const gr_walk &walk) {
-        at.in += walk.ahead;
-        within += walk.within;
+    __device__ void next(const gr_strided_iterator &walk) {
+        at.in += walk.increment;
+        within += walk.step_remainder;
         const bool wraps = within >= walk.extent;
         within -= wraps ? walk.extent : 0;
-        at.in += wraps ? walk.wrap : 0;
+        at.in += wraps ? walk.wrap_increment : 0;
         if (Second) {
-            at.second += walk.second_ahead;
-            at.second += wraps ? walk.second_wrap : 0;
+            at.second += walk.second_increment;
+            at.second += wraps ? walk.second_wrap_increment : 0;
         }
     }
 

@@ -95,8 +95,8 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
 
 // Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
 template <class F, class In>
-constexpr unsigned rows_blocks = 4 - (sizeof(typename F::State) > 8) -
-                                 (sizeof(In) == 1 || sizeof(typename F::State) > 16);
+constexpr unsigned rows_occupancy = 4 - (sizeof(typename F::State) > 8) -
+                                    (sizeof(In) == 1 || sizeof(typename F::State) > 16);
 
 template <class F, class A, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;

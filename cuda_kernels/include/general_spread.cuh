@@ -72,11 +72,11 @@ __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned
     constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
     constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
     const unsigned apart = p.columns.across * AtOnce * unsigned(sizeof(In));
-    const uint64_t step = p.walk.step, length = p.along.extent[0], row[Width] = {};
+    const uint64_t step = p.iterator.step, length = p.along.extent[0], row[Width] = {};
     const int64_t ahead = int64_t(step) * p.along.stride[0];
     first += int64_t(k) * p.along.stride[0];
     const Bounds bounds = {p.in + uint64_t(p.columns.low), p.in + uint64_t(p.columns.high)};
-    uint64_t left = k < length ? steps_in(p.walk, length - k - 1) + 1 : 0;
+    uint64_t left = k < length ? steps_in(p.iterator, length - k - 1) + 1 : 0;
     for (; left > 0; k += in_flight * step) {
         const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
         Spread<In, AtOnce> loaded[in_flight];

@@ -69,7 +69,7 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
             const unsigned region = t.width == 1 ? result : result / t.width;
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
             // Neighbouring threads start in different places where they would meet in one bank.
-            unsigned k = region >> t.turn_shift & t.turn_mask;
+            unsigned k = region >> t.rotate_shift & t.rotate_mask;
             if constexpr (Together<F, In>::contest) {
                 x = best_of_tile<F>(in + base, stride, mine, k, lane, t.lanes);
             } else {

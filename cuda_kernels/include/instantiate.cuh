@@ -56,7 +56,7 @@
 #define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)
 #define GR_MAKE_SAME(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)
 #define GR_MAKE_B8(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, int32_t)
-#define GR_MAKE_PLACE(op, Op, dtype, In, Acc)                                                                \
+#define GR_MAKE_INDEX(op, Op, dtype, In, Acc)                                                                \
     GR_KERNELS(op, Op, dtype, In, Place<In>)                                                                 \
     GR_KERNELS(op, Op, dtype##_places, Place<In>, Place<In>)
 

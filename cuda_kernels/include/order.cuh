@@ -24,8 +24,8 @@ template <class Key> struct Keys {
     template <class Params>
     __device__ explicit Keys(const Params &p)
         : infinity(Key(p.infinity)), flip(p.flags & GR_ORDER_SIGNED ? sign : Key(0)),
-          reverse(p.flags & GR_ORDER_LARGEST ? none : Key(0)), one_zero(p.flags & GR_ORDER_EQUAL),
-          truth(p.flags & GR_ORDER_TRUTH) {
+          reverse(p.flags & GR_ORDER_DESCENDING ? none : Key(0)), one_zero(p.flags & GR_ORDER_EQUAL_ZEROS),
+          truth(p.flags & GR_ORDER_BOOL) {
     }
     __device__ Key of(Key x) const {
         if (sizeof(Key) == 1 && truth)
@@ -114,24 +114,25 @@ template <class Count> __device__ unsigned bin_of(const Count *bins, unsigned bi
 
 // The rank that stands at `i` for a line.
 inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, uint64_t i) {
-    if (p.flags & GR_ORDER_TOP)
+    if (p.flags & GR_ORDER_TOPK)
         return p.k - 1;
     uint64_t rank = 0;
-    if (p.flags & GR_ORDER_GIVEN) {
+    if (p.flags & GR_ORDER_INLINE_RANKS) {
 #pragma unroll
-        for (unsigned j = 0; j < GR_ORDER_RANKS; ++j)
-            rank = j == i ? p.given[j] : rank;
+        for (unsigned j = 0; j < GR_ORDER_MAX_RANKS; ++j)
+            rank = j == i ? p.inline_ranks[j] : rank;
         return rank;
     }
-    return reinterpret_cast<const uint64_t *>(p.ranks)[p.flags & GR_ORDER_OWN ? line * p.rank_count + i : i];
+    return reinterpret_cast<const uint64_t *>(
+        p.ranks)[p.flags & GR_ORDER_RANKS_PER_LINE ? line * p.rank_count + i : i];
 }
 
 // What a block knows of the ranks that it looks for, which ascend. Those whose digits so far are the same are
 // a group.
 template <class Key> struct Ranks {
-    Key prefix[GR_ORDER_RANKS], group_prefix[GR_ORDER_RANKS];
-    uint64_t rest[GR_ORDER_RANKS];
-    unsigned group[GR_ORDER_RANKS];
+    Key prefix[GR_ORDER_MAX_RANKS], group_prefix[GR_ORDER_MAX_RANKS];
+    uint64_t rest[GR_ORDER_MAX_RANKS];
+    unsigned group[GR_ORDER_MAX_RANKS];
     unsigned count, groups;
 
     // By one thread.

@@ -33,7 +33,7 @@ template <class State> __device__ State node_get(uint64_t node) {
 
 enum { NODE_SHIFT = 5, NODE_LEVELS = 8 }; // digits of a tile's number: a warp reads the nodes of one
 
-// Where the nodes of a level begin, in nodes of a chain; gr_chain_nodes counts them all.
+// Where the nodes of a level begin, in nodes of a chain; gr_lookback_nodes counts them all.
 inline __device__ uint64_t level_begin(uint64_t tiles, unsigned level) {
     uint64_t begin = 0;
     for (unsigned l = 0; l < level; ++l)

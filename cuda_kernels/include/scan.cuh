@@ -52,7 +52,7 @@ struct ScanTile {
 };
 
 template <class State>
-constexpr unsigned scan_columns = sizeof(State) < 16 ? GR_SCAN_COLUMNS : GR_SCAN_COLUMNS / 2;
+constexpr unsigned scan_columns = sizeof(State) < 16 ? GR_SCAN_MAX_COLUMNS : GR_SCAN_MAX_COLUMNS / 2;
 template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, scan_columns<typename F::State>>;
 
 template <class F> struct Scan : ScanChain<F> {
@@ -63,7 +63,7 @@ template <class F> struct Scan : ScanChain<F> {
     using ScanChain<F>::column;
     using ScanChain<F>::group;
     static constexpr unsigned threads = GR_SCAN_THREADS,
-                              most = sizeof(Out) < 16 ? GR_SCAN_EACH : GR_SCAN_EACH / 2;
+                              most = sizeof(Out) < 16 ? GR_SCAN_ROWS_PER_THREAD : GR_SCAN_ROWS_PER_THREAD / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
     static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>;
@@ -96,7 +96,7 @@ template <class F> struct Scan : ScanChain<F> {
         const uint64_t line = lines * p.tile_lines, at = tile.t * p.slot,
                        across = (chain - lines * p.stripes) * p.width;
         const uint64_t begins = p.flags & GR_SCAN_INITIAL ? 1 : 0;
-        tile.nodes = p.nodes + GR_NODE_HEAD + chain * p.chain_nodes * columns * node_bytes<State>;
+        tile.nodes = p.nodes + GR_NODES_OFFSET + chain * p.chain_nodes * columns * node_bytes<State>;
         tile.in =
             int64_t(line) * p.line_stride + int64_t(at) * p.along_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t((line * (p.length + begins) + at + begins) * p.inner + across);
@@ -247,13 +247,13 @@ template <class F> struct Scan : ScanChain<F> {
                 sum = has ? F::combine(ahead[column], sum) : ahead[column];
             has = has || tile.t > 0;
         }
-        unsigned again = p.again;
+        unsigned again = p.line_rows;
 #pragma unroll
         for (unsigned k = 0; k < most; ++k)
             if (k < mine) {
                 if (k == again) {
                     has = false;
-                    again += p.again;
+                    again += p.line_rows;
                 }
                 Out *place = &held[padded(base + k * width)];
                 sum = has ? F::combine(sum, F::load(*place)) : F::load(*place);

@@ -8,16 +8,18 @@
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-// Elements are loaded as In. A warp's share of a piece are GR_BRIEF_VECTORS rows of vectors, one a lane.
+// Elements are loaded as In. A warp's share of a piece are GR_ONE_WAVE_VECTORS rows of vectors, one a lane.
 template <class F, class In> struct Brief {
     using State = typename F::State;
     using Out = typename F::Out;
-    static constexpr unsigned vectors = GR_BRIEF_VECTORS, length = 16 / sizeof(Out),
-                              most_warps = GR_BRIEF_THREADS / 32,
-                              looks = (sizeof(State) < 16 ? GR_BRIEF_BLOCKS : GR_BRIEF_PAIR_BLOCKS) / 32,
+    static constexpr unsigned vectors = GR_ONE_WAVE_VECTORS, length = 16 / sizeof(Out),
+                              most_warps = GR_ONE_WAVE_MAX_THREADS / 32,
+                              looks = (sizeof(State) < 16 ? GR_ONE_WAVE_LINE_BLOCKS
+                                                          : GR_ONE_WAVE_PAIR_LINE_BLOCKS) /
+                                      32,
                               node = node_bytes<State>;
 
-    const gr_brief_params &p;
+    const gr_one_wave_scan_params &p;
     State *totals, *ahead; // of warps; what is before the block
     const unsigned lane, warp, warps;
     unsigned block; // of the line
@@ -26,7 +28,7 @@ template <class F, class In> struct Brief {
     uint64_t slots;
     uint32_t count; // of elements in the block's piece
 
-    __device__ Brief(const gr_brief_params &params, State *states)
+    __device__ Brief(const gr_one_wave_scan_params &params, State *states)
         : p(params), totals(states), ahead(states + most_warps), lane(threadIdx.x % 32),
           warp(threadIdx.x / 32), warps(blockDim.x / 32) {
         const unsigned line = blockIdx.x / p.blocks;
@@ -176,7 +178,8 @@ template <class F, class In> struct Brief {
     }
 };
 
-template <class F, class In = typename F::Out> __device__ void scan_briefly(const gr_brief_params &p) {
+template <class F, class In = typename F::Out>
+__device__ void scan_briefly(const gr_one_wave_scan_params &p) {
     using Work = Brief<F, In>;
     using State = typename F::State;
     __shared__ alignas(16) unsigned char states[(Work::most_warps + 1) * sizeof(State)];
@@ -187,8 +190,8 @@ template <class F, class In = typename F::Out> __device__ void scan_briefly(cons
 }
 
 #define GR_BRIEF_ENTRY(op, dtype, ...)                                                                       \
-    extern "C" __global__ void __launch_bounds__(GR_BRIEF_THREADS)                                           \
-        brief_##op##_##dtype(const gr_brief_params p) {                                                      \
+    extern "C" __global__ void __launch_bounds__(GR_ONE_WAVE_MAX_THREADS)                                    \
+        brief_##op##_##dtype(const gr_one_wave_scan_params p) {                                              \
         scan_briefly<__VA_ARGS__>(p);                                                                        \
     }
 

@@ -78,11 +78,12 @@ template <class F, class In> struct Lines {
     using State = typename F::State;
     using Out = typename F::Out;
     static constexpr bool pair = sizeof(State) == 16;
-    static constexpr unsigned blocks = pair ? GR_LINE_PAIR_BLOCKS : GR_LINE_BLOCKS; // of a multiprocessor
-    static constexpr unsigned threads = GR_LINE_THREADS, warps = threads / 32,
-                              stages = pair ? GR_LINE_PAIR_STAGES : GR_LINE_STAGES, length = 16 / sizeof(Out),
-                              each = GR_LINE_VECTORS * length, tile = threads * each,
-                              in_bytes = tile * sizeof(In), node = node_bytes<State>;
+    static constexpr unsigned blocks =
+        pair ? GR_PERSISTENT_PAIR_BLOCKS_PER_SM : GR_PERSISTENT_BLOCKS_PER_SM; // of a multiprocessor
+    static constexpr unsigned threads = GR_PERSISTENT_THREADS, warps = threads / 32,
+                              stages = pair ? GR_PERSISTENT_PAIR_STAGES : GR_PERSISTENT_STAGES,
+                              length = 16 / sizeof(Out), each = GR_PERSISTENT_VECTORS * length,
+                              tile = threads * each, in_bytes = tile * sizeof(In), node = node_bytes<State>;
     static constexpr uint64_t none = ~0ull;
 
     // What the warps of a block share.
@@ -96,15 +97,16 @@ template <class F, class In> struct Lines {
         LineTile tiles[stages], chunks[2];
     };
 
-    const gr_line_params &p;
+    const gr_persistent_scan_params &p;
     Shared &shared;
     State *prefixes, *totals, *parts; // of stages; of warps, twice; of stages and threads
     unsigned char *ring;
     const unsigned lane, warp, thread; // thread: of those that sum, or of those that finish
 
-    __device__ Lines(const gr_line_params &params, Shared &of_block, State *states, unsigned char *bytes)
+    __device__ Lines(const gr_persistent_scan_params &params, Shared &of_block, State *states,
+                     unsigned char *bytes)
         : p(params), shared(of_block), prefixes(states), totals(states + stages),
-          parts(reinterpret_cast<State *>(bytes + stages * GR_LINE_TILE_BYTES)), ring(bytes),
+          parts(reinterpret_cast<State *>(bytes + stages * GR_PERSISTENT_TILE_BYTES)), ring(bytes),
           lane(threadIdx.x % 32), warp(threadIdx.x / 32), thread(threadIdx.x % threads) {
     }
 
@@ -124,7 +126,7 @@ template <class F, class In> struct Lines {
     }
 
     __device__ Out *held(unsigned stage) const {
-        return reinterpret_cast<Out *>(ring + stage * GR_LINE_TILE_BYTES);
+        return reinterpret_cast<Out *>(ring + stage * GR_PERSISTENT_TILE_BYTES);
     }
     __device__ const In *in_of(const LineTile &of) const {
         return reinterpret_cast<const In *>(p.in) + int64_t(of.line) * p.line_stride + of.t * tile;
@@ -136,7 +138,7 @@ template <class F, class In> struct Lines {
         return unsigned(min(uint64_t(tile), p.length - of.t * tile));
     }
     __device__ uint64_t nodes_of(uint64_t line) const {
-        return p.nodes + GR_NODE_HEAD + line * p.line_nodes * node;
+        return p.nodes + GR_NODES_OFFSET + line * p.line_nodes * node;
     }
     __device__ uint64_t before_at(const LineTile &of) const {
         return nodes_of(of.line) + (p.line_tiles + of.t) * node;
@@ -171,7 +173,7 @@ template <class F, class In> struct Lines {
         } else {
             barrier_arrive(full);
         }
-        if (of.t == none || of.t % GR_LINE_CHUNK == 0) {
+        if (of.t == none || of.t % GR_PERSISTENT_CHUNK == 0) {
             // A block that begins a third chunk waits until it has done with the first, whose tiles have all
             // begun.
             const unsigned q = pushes % 2;
@@ -187,7 +189,7 @@ template <class F, class In> struct Lines {
     __device__ uint64_t ticket() const {
         unsigned long long *tickets = reinterpret_cast<unsigned long long *>(p.nodes);
         const uint64_t number = atomicAdd(tickets, 1ull);
-        if (p.clears && number == p.tiles + gridDim.x - 1) // the last of all
+        if (p.zeroes_nodes && number == p.tiles + gridDim.x - 1) // the last of all
             *tickets = 0;
         return number;
     }
@@ -207,7 +209,7 @@ template <class F, class In> struct Lines {
             barrier_wait(shared_address(&shared.done[s]), i / stages);
             if (of.bulk & GR_LINE_OUT)
                 asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
-                             "r"(shared_address(held(s))), "r"(GR_LINE_TILE_BYTES)
+                             "r"(shared_address(held(s))), "r"(GR_PERSISTENT_TILE_BYTES)
                              : "memory");
             asm volatile("cp.async.bulk.commit_group;" ::: "memory");
             if (more) {
@@ -244,7 +246,7 @@ template <class F, class In> struct Lines {
             NodeLook<State> looked;
             looked.look(at, looks);
             if (looks && looked.take(prefixes[s])) {
-                if (p.clears)
+                if (p.zeroes_nodes)
                     node_clear<State>(at);
                 barrier_arrive(shared_address(&shared.before[s]));
                 looks = false;
@@ -255,9 +257,9 @@ template <class F, class In> struct Lines {
 
     // As the sums of a chunk's tiles come in, what is before each of them goes out.
     __device__ void scan_chunk(const LineTile &first) const {
-        constexpr unsigned mine = GR_LINE_CHUNK / 32;
+        constexpr unsigned mine = GR_PERSISTENT_CHUNK / 32;
         const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
-        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_LINE_CHUNK) * node;
+        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_PERSISTENT_CHUNK) * node;
         const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
         const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
         State x[mine], carry = F::identity();
@@ -282,7 +284,7 @@ template <class F, class In> struct Lines {
             for (unsigned k = 0; k < mine; ++k) {
                 if (!there[k] && looked[k].take(x[k])) {
                     there[k] = more = true;
-                    if (p.clears) // what was zero is zero again
+                    if (p.zeroes_nodes) // what was zero is zero again
                         node_clear<State>(sums + (t + k) * node);
                 }
                 if (ready == k && there[k])
@@ -307,7 +309,7 @@ template <class F, class In> struct Lines {
             }
             if (!carried)
                 continue;
-            if (lanes == 32 && lane == 31 && first.t + GR_LINE_CHUNK < p.line_tiles)
+            if (lanes == 32 && lane == 31 && first.t + GR_PERSISTENT_CHUNK < p.line_tiles)
                 node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
             bool has = first.t > 0 || lane > 0;
             State next = before;
@@ -328,7 +330,7 @@ template <class F, class In> struct Lines {
             if (lanes == 32)
                 break;
         }
-        if (p.clears && first.t > 0 && lane == 0)
+        if (p.zeroes_nodes && first.t > 0 && lane == 0)
             node_clear<State>(chunks);
     }
     __device__ void scan_chunks() const {
@@ -351,7 +353,7 @@ template <class F, class In> struct Lines {
     }
     // What a thread has of a tile, of elements or results.
     template <class T> __device__ Vector<T, length> *share(unsigned stage) const {
-        return reinterpret_cast<Vector<T, length> *>(held(stage)) + thread * GR_LINE_VECTORS;
+        return reinterpret_cast<Vector<T, length> *>(held(stage)) + thread * GR_PERSISTENT_VECTORS;
     }
     static __device__ State load_state(In x) {
         if constexpr (std::is_same<In, Out>::value)
@@ -377,7 +379,7 @@ template <class F, class In> struct Lines {
             const Vector<In, length> *from = share<In>(s);
             State sum;
 #pragma unroll
-            for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+            for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
                 const Vector<In, length> x = from[v];
 #pragma unroll
                 for (unsigned k = 0; k < length; ++k)
@@ -428,15 +430,15 @@ template <class F, class In> struct Lines {
             }
             const Vector<In, length> *from = share<In>(s);
             Vector<Out, length> *place = share<Out>(s);
-            Vector<In, length> x[GR_LINE_VECTORS];
+            Vector<In, length> x[GR_PERSISTENT_VECTORS];
             if constexpr (sizeof(In) != sizeof(Out)) { // others' elements lie where the results go
 #pragma unroll
-                for (unsigned v = 0; v < GR_LINE_VECTORS; ++v)
+                for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v)
                     x[v] = from[v];
                 wait_for_others<2>();
             }
 #pragma unroll
-            for (unsigned v = 0; v < GR_LINE_VECTORS; ++v) {
+            for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
                 if constexpr (sizeof(In) == sizeof(Out))
                     x[v] = from[v];
                 Vector<Out, length> result;
@@ -463,7 +465,8 @@ template <class F, class In> struct Lines {
     }
 };
 
-template <class F, class In = typename F::Out> __device__ void scan_long_lines(const gr_line_params &p) {
+template <class F, class In = typename F::Out>
+__device__ void scan_long_lines(const gr_persistent_scan_params &p) {
     using Work = Lines<F, In>;
     using State = typename F::State;
     let_next_in();
@@ -490,8 +493,8 @@ template <class F, class In = typename F::Out> __device__ void scan_long_lines(c
 template <class F, class In = typename F::Out> constexpr unsigned long_line_blocks = Lines<F, In>::blocks;
 
 #define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
-    extern "C" __global__ void __launch_bounds__(GR_LINE_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>)       \
-        line_##op##_##dtype(const gr_line_params p) {                                                        \
+    extern "C" __global__ void __launch_bounds__(GR_PERSISTENT_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>) \
+        line_##op##_##dtype(const gr_persistent_scan_params p) {                                             \
         scan_long_lines<__VA_ARGS__>(p);                                                                     \
     }
 

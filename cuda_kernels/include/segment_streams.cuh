@@ -115,9 +115,9 @@ template <class F> struct Streams {
         if constexpr (std::is_same<Held, double>::value) {
             return Value<Held>::of(x);
         } else {
-            const uint64_t value = (uint64_t(x & In(p.mask)) ^ p.turn) - p.less;
+            const uint64_t value = (uint64_t(x & In(p.mask)) ^ p.flip) - p.bias;
             if constexpr (F::truth)
-                return p.flags & GR_SEGMENT_TRUTH ? value != 0 : int64_t(value);
+                return p.flags & GR_SEGMENT_BOOL ? value != 0 : int64_t(value);
             return int64_t(value);
         }
     }
@@ -164,7 +164,7 @@ template <class F> struct Streams {
     // are if segments are alike.
     __device__ int64_t search(const Line &line, int64_t from, uint64_t in_line) const {
         int64_t low = 0, high = int64_t(p.segments);
-        const int64_t guess = int64_t(p.ends_each * double(in_line));
+        const int64_t guess = int64_t(p.ends_per_range * double(in_line));
         const int64_t row = line.anchor + from - int64_t(p.weight) * guess; // where it is likely to begin
         const int64_t line_at = (row & -int64_t(GR_STREAM_BATCH)) + lane * (128 / p.item);
         if (line_at >= line.base && line_at < line.stop)
@@ -435,7 +435,7 @@ template <class F> struct Streams {
     __device__ void ask(Number number) const {
         if (p.line_ranges == 1)
             return;
-        const int64_t row = int64_t(double(number.in_line) * p.each_range * double(p.rows)) &
+        const int64_t row = int64_t(double(number.in_line) * p.inverse_ranges * double(p.rows)) &
                             -int64_t(GR_STREAM_BATCH),
                       at = row + lane * (128 / p.item);
         if (at < int64_t(p.rows))
@@ -448,7 +448,8 @@ template <class F> struct Streams {
         const int batch = min(GR_STREAM_BATCH, 512 * GR_STREAM_VECTORS >> (__ffs(item) - 1));
         const uint64_t in_line = number.in_line;
         const Line line = line_of(number.line, item, batch);
-        const int64_t share = p.line_ranges == 1 ? line.all : int64_t(double(line.all) * p.each_range) + 1;
+        const int64_t share =
+            p.line_ranges == 1 ? line.all : int64_t(double(line.all) * p.inverse_ranges) + 1;
         const int64_t step = (share + batch - 1) & -int64_t(batch);
         const int64_t from = in_line == 0 ? -1 : min(int64_t(in_line) * step, line.all);
         const int64_t to =
@@ -597,7 +598,7 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
 }
 
 #define GR_STREAM_ENTRY(op, kind, ...)                                                                       \
-    extern "C" __global__ void __launch_bounds__(32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS)                     \
+    extern "C" __global__ void __launch_bounds__(32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS_PER_SM)              \
         stream_##op##_##kind(const gr_stream_params p) {                                                     \
         stream_segments<__VA_ARGS__>(p);                                                                     \
     }

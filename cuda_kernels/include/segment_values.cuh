@@ -34,9 +34,9 @@ template <class F, class Params> struct SegmentResults {
     // Writes the result of a segment of `count` elements; `place` is what those who look for places found.
     __device__ void put(uint64_t index, Sum sum, int64_t count, int64_t place) const {
         if (count <= 0) {
-            unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + index * p.nothing_bytes;
-            for (unsigned i = 0; i < p.nothing_bytes; ++i)
-                out[i] = p.nothing[i];
+            unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + index * p.result_bytes;
+            for (unsigned i = 0; i < p.result_bytes; ++i)
+                out[i] = p.empty_result[i];
             return;
         }
         switch (p.to) {
@@ -70,7 +70,7 @@ template <class F, class Params> struct SegmentValues : SegmentResults<F, Params
     }
     __device__ Held truth_or(Held x) const {
         if constexpr (F::truth)
-            return p.flags & GR_SEGMENT_TRUTH ? x != 0 : x;
+            return p.flags & GR_SEGMENT_BOOL ? x != 0 : x;
         else
             return x;
     }

@@ -42,7 +42,7 @@ struct SegmentPiece {
 };
 
 template <class F>
-using SegmentChain = ChainedTiles<Segmented<F>, GR_SEGMENT_THREADS, GR_SEGMENT_MOST_COLUMNS>;
+using SegmentChain = ChainedTiles<Segmented<F>, GR_SEGMENT_THREADS, GR_SEGMENT_MAX_COLUMNS>;
 
 template <class F> struct Segments : SegmentChain<F> {
     using Held = typename F::Held;
@@ -53,12 +53,13 @@ template <class F> struct Segments : SegmentChain<F> {
     using SegmentChain<F>::column;
     using SegmentChain<F>::group;
     using SegmentChain<F>::groups;
-    static constexpr unsigned threads = GR_SEGMENT_THREADS,
-                              most = sizeof(Held) < 16 ? GR_SEGMENT_EACH : GR_SEGMENT_EACH / 2;
+    static constexpr unsigned threads = GR_SEGMENT_THREADS, most = sizeof(Held) < 16
+                                                                       ? GR_SEGMENT_ITEMS_PER_THREAD
+                                                                       : GR_SEGMENT_ITEMS_PER_THREAD / 2;
     static constexpr unsigned room = threads * most;
     static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Held);
-    static constexpr unsigned all_states = SegmentChain<F>::state_count + GR_SEGMENT_MOST_COLUMNS;
-    static_assert(held_bytes >= NODE_LEVELS * GR_SEGMENT_MOST_COLUMNS * sizeof(State),
+    static constexpr unsigned all_states = SegmentChain<F>::state_count + GR_SEGMENT_MAX_COLUMNS;
+    static_assert(held_bytes >= NODE_LEVELS * GR_SEGMENT_MAX_COLUMNS * sizeof(State),
                   "sums of nodes take the place of elements");
 
     const gr_segment_params &p;
@@ -71,7 +72,7 @@ template <class F> struct Segments : SegmentChain<F> {
     __device__ Segments(const gr_segment_params &params, unsigned char *elements, unsigned char *states)
         : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params), values{{params}},
           held(reinterpret_cast<Held *>(elements)), held_end(elements + held_bytes),
-          carried(ahead + GR_SEGMENT_MOST_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
+          carried(ahead + GR_SEGMENT_MAX_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
     }
 
     __device__ SegmentTile take(uint64_t round) const {
@@ -85,7 +86,8 @@ template <class F> struct Segments : SegmentChain<F> {
         tile.t = number / p.chains;
         const uint64_t chain = number - tile.t * p.chains, line = chain / p.stripes;
         const uint64_t across = (chain - line * p.stripes) * p.width;
-        tile.nodes = p.nodes + GR_SEGMENT_HEAD + chain * p.chain_nodes * columns * SegmentChain<F>::node;
+        tile.nodes =
+            p.nodes + GR_SEGMENT_NODES_OFFSET + chain * p.chain_nodes * columns * SegmentChain<F>::node;
         tile.in = int64_t(line) * p.line_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t(line * p.segments * p.inner + across);
         tile.width = min(uint64_t(p.width), p.inner - across);
@@ -118,7 +120,7 @@ template <class F> struct Segments : SegmentChain<F> {
     }
     // Which row of the elements it is.
     __device__ int64_t row_of(int64_t row) const {
-        return p.order != 0 ? offsets[p.order + row] : row;
+        return p.permutation != 0 ? offsets[p.permutation + row] : row;
     }
 
     template <class In> __device__ void load_as(const SegmentTile &tile, const SegmentPiece &piece) {
@@ -308,7 +310,7 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
     __shared__ alignas(
         16) unsigned char states[Segments<F>::all_states * sizeof(typename Segments<F>::State)];
     __shared__ SegmentTile tile;
-    __shared__ SegmentPiece pieces[GR_SEGMENT_PIECES];
+    __shared__ SegmentPiece pieces[GR_SEGMENT_MAX_PIECES];
     Segments<F> segments(p, elements, states);
     let_next_begin();
     wait_if_early();
@@ -327,7 +329,7 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
 }
 
 #define GR_SEGMENT_ENTRY(op, kind, ...)                                                                      \
-    extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, GR_SEGMENT_BLOCKS)                      \
+    extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, GR_SEGMENT_BLOCKS_PER_SM)               \
         segment_##op##_##kind(const gr_segment_params p) {                                                   \
         reduce_segments<__VA_ARGS__>(p);                                                                     \
     }

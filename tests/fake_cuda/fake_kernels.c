@@ -46,12 +46,12 @@ static void sum_integers(const void *in, void *out, uint64_t n, uint64_t partial
 /* flat_sum_i32: a State is the sum so far. The slots have to be zero, as the kernels leave them. */
 static bool run_flat(const context *in_context, const gr_flat_params *p) {
     const int32_t *in = reach(in_context, p->in, p->count * sizeof *in);
-    const unsigned char *slots = reach(in_context, p->slots, GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES);
+    const unsigned char *slots = reach(in_context, p->slots, GR_FLAT_MAX_BLOCKS * GR_FLAT_SLOT_BYTES);
     uint64_t *out = reach(in_context, p->out, sizeof *out);
     const uint64_t *carry = reach(in_context, p->carry, sizeof *carry);
     if ((p->count && !in) || !out || !slots || ((p->flags & GR_FLAT_HAS_CARRY) && !carry))
         return false;
-    for (size_t i = 0; i < GR_FLAT_MOST_BLOCKS * GR_FLAT_SLOT_BYTES; i++)
+    for (size_t i = 0; i < GR_FLAT_MAX_BLOCKS * GR_FLAT_SLOT_BYTES; i++)
         if (slots[i])
             return false;
     uint64_t sum = p->flags & GR_FLAT_HAS_CARRY ? *carry : 0;
@@ -89,7 +89,7 @@ static bool add_elements(const context *in, const gr_general_params *p, uint64_t
 /* The same from States, which are sums so far, a row of them for each part. */
 static bool add_states(const context *in, const gr_general_params *p, uint64_t result, uint64_t *sum) {
     const uint64_t *states = reach(in, p->in, p->count * p->states * sizeof *states);
-    const bool apart = p->flags & GR_APART;
+    const bool apart = p->flags & GR_SCATTERED_OUTPUT;
     const uint64_t at = apart ? (uint64_t)offset_of(p->keep.extent, p->keep.stride, result) : result;
     for (uint64_t k = 0; states && k < p->count; k++)
         *sum += states[k * p->states + at];
@@ -99,7 +99,7 @@ static bool add_states(const context *in, const gr_general_params *p, uint64_t r
 /* general_*_sum_i32, for any layout. Of the parts of a result the first one has all. */
 static bool run_general(const context *in, const char *name, const gr_general_params *given) {
     gr_general_params row_by_row = *given, *p = &row_by_row;
-    if (p->flags & GR_RAGGED) /* whose kernel takes several rows at a time */
+    if (p->flags & GR_UNALIGNED_ROWS) /* whose kernel takes several rows at a time */
         p->along.stride[0] = (int64_t)(p->columns.width * sizeof(int32_t));
     const bool final = p->flags & GR_FINAL, last = strncmp(name, "general_last", 12) == 0;
     const uint64_t parts = final ? 1 : p->parts;
@@ -112,8 +112,9 @@ static bool run_general(const context *in, const char *name, const gr_general_pa
         uint64_t sum = 0;
         if (!(last ? add_states : add_elements)(in, p, r, &sum))
             return false;
-        if (final && (p->flags & GR_APART))
-            out[offset_of(p->place.extent, p->place.stride, r)] = sum * p->repeat + initial;
+        if (final && (p->flags & GR_SCATTERED_OUTPUT))
+            out[offset_of(p->output_layout.extent, p->output_layout.stride, r)] =
+                sum * p->multiplicity + initial;
         else
             out[r] = sum + initial;
         for (uint64_t part = 1; part < parts; part++)

@@ -70,8 +70,8 @@ MUTANTS = (
         "a conversion without what follows the last whole vector",
         PLAN,
         "plan_conversion",
-        "is_even((int64_t)count, GR_CONVERT_EACH) &&",
-        "count >= GR_CONVERT_EACH &&",
+        "is_even((int64_t)count, GR_CONVERT_ITEMS_PER_THREAD) &&",
+        "count >= GR_CONVERT_ITEMS_PER_THREAD &&",
         TESTS,
     ),
 )

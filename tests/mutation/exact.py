@@ -2,7 +2,8 @@
 
 from mutants import INCLUDE, Mutant
 
-STATE = "csrc/exact/params.h"
+STATE = "csrc/exact/superaccumulator.h"
+PARAMS = "csrc/exact/params.h"
 HANDED, PLAN = "csrc/exact/state.c", "csrc/exact/plan.c"
 BINS = INCLUDE + "exact_bins.cuh"
 BLOCK = INCLUDE + "exact_block.cuh"
@@ -46,7 +47,7 @@ MUTANTS = (
     Mutant(
         "the sticky bit forgets the digits below",
         STATE,
-        "gr_exact_head_of",
+        "gr_exact_leading_of_digits",
         " != 0 || more,",
         " != 0,",
         state("rounding"),
@@ -54,7 +55,7 @@ MUTANTS = (
     Mutant(
         "the sticky bit forgets the rest of a digit",
         STATE,
-        "gr_exact_head_of",
+        "gr_exact_leading_of_digits",
         "(low << shift & 0xffffffff) != 0 || ",
         "",
         state("rounding"),
@@ -79,7 +80,7 @@ MUTANTS = (
         "subnormal results are normal",
         STATE,
         "gr_exact_round",
-        "    if (unit < least)\n",
+        "    if (unit < min_unit)\n",
         "    if (false)\n",
         state(),
     ),
@@ -88,12 +89,12 @@ MUTANTS = (
         "the sum of nothing but -0 is 0",
         STATE,
         "gr_exact_result",
-        "return flags & GR_EXACT_OTHER ? 0 : sign;",
+        "return flags & GR_EXACT_NOT_MINUS_ZERO ? 0 : sign;",
         "return 0;",
         state("flags"),
     ),
     Mutant(
-        "NaN is infinity", STATE, "gr_exact_take_apart", "fraction != 0 ? GR_EXACT_NAN : ", "", state("flags")
+        "NaN is infinity", STATE, "gr_exact_decompose", "fraction != 0 ? GR_EXACT_NAN : ", "", state("flags")
     ),
     Mutant(
         "inf - inf is infinity",
@@ -105,7 +106,7 @@ MUTANTS = (
     ),
     Mutant(
         "a bin of float32 is folded too late",
-        STATE,
+        PARAMS,
         "",
         "GR_EXACT_NARROW_FOLD = 8192",
         "GR_EXACT_NARROW_FOLD = 65536",
@@ -113,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         "a bin of float64 is folded too late",
-        STATE,
+        PARAMS,
         "",
         "GR_EXACT_WIDE_FOLD = 1024",
         "GR_EXACT_WIDE_FOLD = 16384",
@@ -123,7 +124,7 @@ MUTANTS = (
     Mutant(
         "digits are not carried",
         HANDED,
-        "gr_exact_states_carry",
+        "gr_exact_states_normalise",
         "words[k] = sum & 0xffffffff;",
         "words[k] = sum;",
         parts("any_parts"),
@@ -172,7 +173,7 @@ MUTANTS = (
         "a sum beyond a state is taken",
         HANDED,
         "gr_exact_states_merge",
-        "        if (!is_good(sum, size))\n            return false;\n",
+        "        if (!is_normalised(sum, size))\n            return false;\n",
         "",
         parts("beyond"),
     ),
@@ -336,7 +337,7 @@ MUTANTS = (
         "what is far from a window is not seen",
         WINDOW,
         "is_plain",
-        " && (flags & ~GR_EXACT_OTHER) == 0;",
+        " && (flags & ~GR_EXACT_NOT_MINUS_ZERO) == 0;",
         ";",
         sums(),
     ),

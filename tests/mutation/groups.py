@@ -60,8 +60,8 @@ MUTANTS = (
         "the key of no group has a digit too many",
         "csrc/segments/labels/labels.c",
         "gr_labels_run",
-        "passes * GR_LABEL_BITS > 0",
-        "passes * GR_LABEL_BITS > 1",
+        "passes * GR_LABEL_DIGIT_BITS > 0",
+        "passes * GR_LABEL_DIGIT_BITS > 1",
         segments("labels_on_the_device"),
     ),
     Mutant(

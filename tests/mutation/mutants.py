@@ -376,7 +376,7 @@ MUTANTS = (
         "positions counted in the order of the memory",
         "csrc/python/ladder.c",
         "py_parse_rung_call",
-        "gr_op_in_order(request->op)",
+        "gr_op_is_positional(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
     ),

@@ -96,7 +96,7 @@ MUTANTS = (
         "each line has the ranks of the first",
         KEYS,
         "given_rank",
-        "p.flags & GR_ORDER_OWN ? line * p.rank_count + i : i",
+        "p.flags & GR_ORDER_RANKS_PER_LINE ? line * p.rank_count + i : i",
         "i",
         order("ranks_of_each_line"),
     ),

@@ -169,9 +169,9 @@ MUTANTS = (
     Mutant(
         "what was clean is left as it is",
         SCAN_PLAN,
-        "plan_lines",
-        "params.clears = few;",
-        "params.clears = 0;",
+        "plan_persistent",
+        "params.zeroes_nodes = few;",
+        "params.zeroes_nodes = 0;",
         scans("bits_are_the_same"),
         gpu_only="the simulator gives each call memory of its own",
     ),
@@ -301,9 +301,9 @@ MUTANTS = (
     Mutant(
         "int8 has no sign",
         SEGMENT_PLAN,
-        "load_as",
-        "params->less = is_signed ? params->turn : 0;",
-        "params->less = 0;",
+        "set_load_kind",
+        "params->bias = is_signed ? params->flip : 0;",
+        "params->bias = 0;",
         segments("every_dtype"),
     ),
     Mutant(

@@ -309,9 +309,9 @@ static bool is_packed_in(const py_operand *self, bool last_first) {
     return true;
 }
 
-bool py_operand_is_contiguous(const py_operand *self, bool in_order) {
+bool py_operand_is_contiguous(const py_operand *self, bool in_c_order) {
     return py_operand_count(self, NULL) == 0 || is_packed_in(self, true) ||
-           (!in_order && is_packed_in(self, false));
+           (!in_c_order && is_packed_in(self, false));
 }
 
 bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent) {

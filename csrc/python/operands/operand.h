@@ -53,8 +53,8 @@ void py_operand_release(py_operand *self);
 uint64_t py_operand_count(const py_operand *self, const bool *reduced);
 /* Fills in a layout's shape, strides, element size and origin. */
 void py_operand_fill_layout(const py_operand *self, gr_layout *layout);
-/* Whether the elements are contiguous: in C order (`in_order`), or in C or Fortran order. */
-bool py_operand_is_contiguous(const py_operand *self, bool in_order);
+/* Whether the elements are contiguous: in C order (`in_c_order`), or in C or Fortran order. */
+bool py_operand_is_contiguous(const py_operand *self, bool in_c_order);
 /* Broadcasts to a shape by NumPy's rules; false if the shapes do not match. */
 bool py_operand_broadcast(py_operand *self, size_t ndim, const uint64_t *extent);
 /* Merges the dimensions [begin, end) into one, `stride` in bytes; false if their strides are not multiples of

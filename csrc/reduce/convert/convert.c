@@ -10,10 +10,10 @@
 #include "reduce/general/dims.h"
 
 enum {
-    LEAST_EDGE = 8,         /* elements, of a tile that is worth it */
-    LEAST_RUN = 64,         /* bytes: of shorter ones few vectors are whole */
-    MOST_COUNTED = 1 << 30, /* elements along an axis */
-    MOST_WHOLE = 4,         /* bytes of an element of runs, which else go by halves */
+    MIN_TILE_EDGE = 8,       /* elements, of a tile that is worth it */
+    MIN_RUN_BYTES = 64,      /* bytes: of shorter ones few vectors are whole */
+    MAX_EXTENT_32 = 1 << 30, /* elements along an axis */
+    MAX_RUN_ITEM = 4,        /* bytes of an element of runs, which else go by halves */
 };
 
 /* A dimension of a copy in C order; strides in bytes. */
@@ -23,11 +23,11 @@ typedef struct dim {
 } dim;
 
 /* One end of a copy: a buffer, its address, of which the lowest bits count, and its bytes. */
-typedef struct end {
+typedef struct endpoint {
     uint32_t buffer;
     uint64_t address;
     size_t bytes;
-} end;
+} endpoint;
 
 /* Neighbours that lie evenly are one dimension: the fastest of the copy, of so large elements, first. False
    where more are left than kernels take. */
@@ -54,14 +54,14 @@ static bool merge(const gr_conversion *conversion, size_t item, dim dims[GR_CONV
 }
 
 /* Where a launch has the addresses of both ends in its parameters. */
-typedef struct places {
+typedef struct address_offsets {
     size_t in, out;
-} places;
+} address_offsets;
 
 /* A launch of a kernel; false where its grid is too large. */
 static bool append(const char *file, const char *kernel, const char *size, uint64_t blocks, uint32_t threads,
-                   const void *params, size_t bytes, places at, const end *in, const end *out,
-                   gr_program *program) {
+                   const void *params, size_t bytes, address_offsets at, const endpoint *in,
+                   const endpoint *out, gr_program *program) {
     if (blocks > GR_MAX_GRID)
         return false;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
@@ -81,7 +81,7 @@ static const char *const sizes[] = {[1] = "1", [2] = "2", [4] = "4", [8] = "8", 
 /* ---- tiles ---- */
 
 /* The dimension along which elements lie closest in what is read; 0 where it is that of the copy. */
-static size_t closest(const dim dims[GR_CONVERT_DIMS]) {
+static size_t fastest_input_dim(const dim dims[GR_CONVERT_DIMS]) {
     size_t best = 0;
     for (size_t d = 1; d < GR_CONVERT_DIMS; ++d)
         if (dims[d].extent > 1 && dims[d].in != 0 && gr_magnitude(dims[d].in) < gr_magnitude(dims[best].in))
@@ -91,8 +91,8 @@ static size_t closest(const dim dims[GR_CONVERT_DIMS]) {
 
 /* Whether tiles are worth it. */
 static bool has_tiles(const dim dims[GR_CONVERT_DIMS]) {
-    const size_t down = closest(dims);
-    return down > 0 && dims[0].extent >= LEAST_EDGE && dims[down].extent >= LEAST_EDGE;
+    const size_t down = fastest_input_dim(dims);
+    return down > 0 && dims[0].extent >= MIN_TILE_EDGE && dims[down].extent >= MIN_TILE_EDGE;
 }
 
 static bool is_even(int64_t bytes, int64_t by) {
@@ -100,22 +100,22 @@ static bool is_even(int64_t bytes, int64_t by) {
 }
 
 /* Whether all rows, of what is read and of the copy, are vectors of so many bytes. */
-static bool has_vectors(const gr_turn_params *p, uint64_t ends, int64_t item, int64_t by) {
-    bool even = is_even((int64_t)ends, by) && is_even(p->in_across, by) && is_even(p->out_down, by) &&
+static bool has_vectors(const gr_transpose_params *p, uint64_t addresses, int64_t item, int64_t by) {
+    bool even = is_even((int64_t)addresses, by) && is_even(p->in_across, by) && is_even(p->out_down, by) &&
                 is_even((int64_t)p->down * item, by) && p->in_down == item;
-    for (size_t d = 0; d < GR_TURN_OUTER; ++d)
+    for (size_t d = 0; d < GR_TRANSPOSE_OUTER_DIMS; ++d)
         even = even && is_even(p->outer_in[d], by) && is_even(p->outer_out[d], by);
     return even;
 }
 
 /* Elements whose neighbours in what is read, along `down`, are not those in the copy; false: too many. */
-static bool plan_turned(const dim dims[GR_CONVERT_DIMS], size_t down, size_t item, const end *in,
-                        const end *out, gr_program *program) {
-    gr_turn_params params = {.across = dims[0].extent,
-                             .down = dims[down].extent,
-                             .in_across = dims[0].in,
-                             .in_down = dims[down].in,
-                             .out_down = dims[down].out};
+static bool plan_transpose(const dim dims[GR_CONVERT_DIMS], size_t down, size_t item, const endpoint *in,
+                           const endpoint *out, gr_program *program) {
+    gr_transpose_params params = {.across = dims[0].extent,
+                                  .down = dims[down].extent,
+                                  .in_across = dims[0].in,
+                                  .in_down = dims[down].in,
+                                  .out_down = dims[down].out};
     uint64_t blocks = 1;
     for (size_t d = 1, outer = 0; d < GR_CONVERT_DIMS; ++d) {
         if (d == down)
@@ -127,12 +127,12 @@ static bool plan_turned(const dim dims[GR_CONVERT_DIMS], size_t down, size_t ite
         params.outer_out[outer++] = dims[d].out;
         blocks *= dims[d].extent;
     }
-    uint64_t edge_across = item == 16 ? GR_TURN_WIDE_EDGE : GR_TURN_EDGE, edge_down = edge_across;
+    uint64_t edge_across = item == 16 ? GR_TRANSPOSE_WIDE_EDGE : GR_TRANSPOSE_EDGE, edge_down = edge_across;
     const bool vectors =
         item <= 2 && has_vectors(&params, in->address | out->address, (int64_t)item, 8 * (int64_t)item);
     if (vectors) {
-        edge_across = item == 1 ? GR_TURN_BYTES_ACROSS : GR_TURN_PAIRS_ACROSS;
-        edge_down = item == 1 ? GR_TURN_BYTES_DOWN : GR_TURN_PAIRS_DOWN;
+        edge_across = item == 1 ? GR_TRANSPOSE_BYTES_ACROSS : GR_TRANSPOSE_PAIRS_ACROSS;
+        edge_down = item == 1 ? GR_TRANSPOSE_BYTES_DOWN : GR_TRANSPOSE_PAIRS_DOWN;
     }
     const uint64_t tiles_across = gr_ceil_div(params.across, edge_across);
     const uint64_t tiles_down = gr_ceil_div(params.down, edge_down);
@@ -140,9 +140,9 @@ static bool plan_turned(const dim dims[GR_CONVERT_DIMS], size_t down, size_t ite
         return false;
     params.tiles_across = (uint32_t)tiles_across;
     params.tiles_down = (uint32_t)tiles_down;
-    const places at = {offsetof(gr_turn_params, in), offsetof(gr_turn_params, out)};
+    const address_offsets at = {offsetof(gr_transpose_params, in), offsetof(gr_transpose_params, out)};
     return append("copy", vectors ? "copy_turned_vectors_" : "copy_turned_", sizes[item],
-                  blocks * tiles_across * tiles_down, vectors ? GR_TURN_VECTOR_THREADS : GR_COPY_THREADS,
+                  blocks * tiles_across * tiles_down, vectors ? GR_TRANSPOSE_VECTOR_THREADS : GR_COPY_THREADS,
                   &params, sizeof params, at, in, out, program);
 }
 
@@ -163,7 +163,7 @@ static void set_dim(gr_copy_params *p, const dim *d) {
 static void set_dims(gr_copy_params *p, const dim dims[GR_CONVERT_DIMS], size_t but) {
     const dim *longest = NULL;
     for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
-        if (d != but && dims[d].extent > MOST_COUNTED)
+        if (d != but && dims[d].extent > MAX_EXTENT_32)
             longest = &dims[d];
         else if (d != but && (dims[d].extent > 1 || d == 0))
             set_dim(p, &dims[d]);
@@ -171,19 +171,19 @@ static void set_dims(gr_copy_params *p, const dim dims[GR_CONVERT_DIMS], size_t 
         set_dim(p, longest);
 }
 
-static bool is_run(const dim dims[GR_CONVERT_DIMS], size_t item, const end *out) {
+static bool is_run(const dim dims[GR_CONVERT_DIMS], size_t item, const endpoint *out) {
     const size_t bytes = dims[0].extent * item;
     return dims[0].extent > 1 && dims[0].in == (int64_t)item &&
-           is_even((int64_t)out->address, GR_COPY_VECTOR) && (bytes >= LEAST_RUN || bytes == out->bytes);
+           is_even((int64_t)out->address, GR_COPY_VECTOR) && (bytes >= MIN_RUN_BYTES || bytes == out->bytes);
 }
 
 /* Elements from run to run, where they are runs, else one by one: `close` is the dimension along which those
    that are read lie closest, which blocks go along as well if it is short. False: too many. */
-static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item, const end *in,
-                      const end *out, gr_program *program) {
+static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item, const endpoint *in,
+                      const endpoint *out, gr_program *program) {
     gr_copy_params params = {.inner = 1};
-    const bool runs = is_run(dims, item, out), along = !runs && dims[close].extent < LEAST_EDGE;
-    uint64_t each = item <= 2 ? GR_COPY_NARROW : GR_COPY_EACH;
+    const bool runs = is_run(dims, item, out), along = !runs && dims[close].extent < MIN_TILE_EDGE;
+    uint64_t each = item <= 2 ? GR_COPY_NARROW_ITEMS_PER_THREAD : GR_COPY_ITEMS_PER_THREAD;
     for (size_t d = 0; d < GR_CONVERT_DIMS; ++d) {
         const int64_t reach = (int64_t)((dims[d].extent - 1) * (uint64_t)dims[d].in);
         params.low += reach < 0 ? reach : 0;
@@ -196,7 +196,7 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
         params.count = out->bytes;
         params.extent[0] *= item;
         params.by[0] = gr_fast_divmod_of(params.extent[0]);
-        each = GR_COPY_EACH * GR_COPY_VECTOR;
+        each = GR_COPY_ITEMS_PER_THREAD * GR_COPY_VECTOR;
     } else {
         const bool inner = along && close > 0;
         set_dims(&params, dims, inner ? close : GR_CONVERT_DIMS);
@@ -207,9 +207,9 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
         }
         params.count = out->bytes / item / params.inner;
     }
-    const places at = {offsetof(gr_copy_params, in), offsetof(gr_copy_params, out)};
+    const address_offsets at = {offsetof(gr_copy_params, in), offsetof(gr_copy_params, out)};
     return append("copy", runs ? "copy_runs_" : "copy_each_",
-                  sizes[runs && item > MOST_WHOLE ? MOST_WHOLE : item],
+                  sizes[runs && item > MAX_RUN_ITEM ? MAX_RUN_ITEM : item],
                   gr_ceil_div(params.count, each * GR_COPY_THREADS), GR_COPY_THREADS, &params, sizeof params,
                   at, in, out, program);
 }
@@ -217,34 +217,35 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
 /* ---- elements as others ---- */
 
 static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_CONVERT_DIMS], uint64_t count,
-                            const end *in, const end *out, gr_program *program) {
+                            const endpoint *in, const endpoint *out, gr_program *program) {
     gr_convert_params params = {.at = {.count = count, .inner = 1},
                                 .from = (uint32_t)conversion->from,
                                 .to = (uint32_t)conversion->to};
     set_dims(&params.at, dims, GR_CONVERT_DIMS);
-    const bool vectors = params.at.dims == 1 && is_even((int64_t)count, GR_CONVERT_EACH) &&
+    const bool vectors = params.at.dims == 1 && is_even((int64_t)count, GR_CONVERT_ITEMS_PER_THREAD) &&
                          dims[0].in == (int64_t)gr_dtypes[conversion->from].item_bytes &&
                          is_even((int64_t)(in->address | out->address), GR_COPY_VECTOR);
-    const places at = {offsetof(gr_convert_params, at.in), offsetof(gr_convert_params, at.out)};
+    const address_offsets at = {offsetof(gr_convert_params, at.in), offsetof(gr_convert_params, at.out)};
     return append("convert", vectors ? "convert_vectors" : "convert", "",
-                  gr_ceil_div(count, (uint64_t)GR_CONVERT_EACH * GR_COPY_THREADS), GR_COPY_THREADS, &params,
-                  sizeof params, at, in, out, program);
+                  gr_ceil_div(count, (uint64_t)GR_CONVERT_ITEMS_PER_THREAD * GR_COPY_THREADS),
+                  GR_COPY_THREADS, &params, sizeof params, at, in, out, program);
 }
 
 /* Elements turned over before: a pass more, but no sector is read for each element. */
-static bool plan_both(const gr_conversion *conversion, const end *in, const end *out, gr_program *program) {
+static bool plan_transpose_and_convert(const gr_conversion *conversion, const endpoint *in,
+                                       const endpoint *out, gr_program *program) {
     const size_t item = gr_dtypes[conversion->from].item_bytes;
     dim dims[GR_CONVERT_DIMS], row[GR_CONVERT_DIMS] = {{0}};
     uint64_t count;
     if (!merge(conversion, item, dims, &count) || !has_tiles(dims))
         return false;
-    const end between = {.buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)count * item),
-                         .bytes = (size_t)count * item};
+    const endpoint between = {.buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)count * item),
+                              .bytes = (size_t)count * item};
     for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
         row[d].extent = 1;
     row[0] =
         (dim){.extent = count, .in = (int64_t)item, .out = (int64_t)gr_dtypes[conversion->to].item_bytes};
-    return plan_turned(dims, closest(dims), item, in, &between, program) &&
+    return plan_transpose(dims, fastest_input_dim(dims), item, in, &between, program) &&
            plan_conversion(conversion, row, count, &between, out, program);
 }
 
@@ -259,18 +260,18 @@ static gr_status plan(const gr_conversion *conversion, const gr_binding *binding
         return gr_fail(error, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions",
                        GR_CONVERT_DIMS);
     gr_program_begin(program);
-    const end in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
-    const end out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item),
-                     .address = binding->host_out != NULL ? 0 : binding->device_out,
-                     .bytes = (size_t)count * item};
-    const size_t close = closest(dims);
+    const endpoint in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
+    const endpoint out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item),
+                          .address = binding->host_out != NULL ? 0 : binding->device_out,
+                          .bytes = (size_t)count * item};
+    const size_t close = fastest_input_dim(dims);
     const bool tiles = has_tiles(dims);
     bool fits;
     if (conversion->from == conversion->to)
-        fits = (tiles && plan_turned(dims, close, item, &in, &out, program)) ||
+        fits = (tiles && plan_transpose(dims, close, item, &in, &out, program)) ||
                plan_copy(dims, close, item, &in, &out, program);
     else
-        fits = (tiles && plan_both(conversion, &in, &out, program)) ||
+        fits = (tiles && plan_transpose_and_convert(conversion, &in, &out, program)) ||
                plan_conversion(conversion, dims, count, &in, &out, program);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many elements for one grid");
 }

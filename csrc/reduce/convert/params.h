@@ -8,15 +8,15 @@
 #include "reduce/general/params.h"
 
 enum {
-    GR_CONVERT_EACH = 4, /* elements per thread */
-    GR_CONVERT_DIMS = 5, /* dimensions after contiguous neighbours are merged */
+    GR_CONVERT_ITEMS_PER_THREAD = 4, /* elements per thread */
+    GR_CONVERT_DIMS = 5,             /* dimensions after contiguous neighbours are merged */
 };
 
 enum {
     GR_COPY_THREADS = 256,
-    GR_COPY_VECTOR = 16, /* bytes per load and store of contiguous elements */
-    GR_COPY_EACH = 4,    /* such vectors per thread, or elements that are not contiguous */
-    GR_COPY_NARROW = 8,  /* elements of 1 or 2 bytes per thread */
+    GR_COPY_VECTOR = 16,                 /* bytes per load and store of contiguous elements */
+    GR_COPY_ITEMS_PER_THREAD = 4,        /* such vectors per thread, or elements that are not contiguous */
+    GR_COPY_NARROW_ITEMS_PER_THREAD = 8, /* elements of 1 or 2 bytes per thread */
 };
 
 /* A copy of single elements or of contiguous runs. Strides in bytes, the fastest dimension first; unused
@@ -40,25 +40,25 @@ typedef struct gr_convert_params {
 } gr_convert_params;
 
 enum {
-    GR_TURN_EDGE = 64,         /* elements along both edges of a tile that is transposed element by element */
-    GR_TURN_WIDE_EDGE = 32,    /* the same for elements of 16 bytes */
-    GR_TURN_BYTES_DOWN = 128,  /* a tile of vectors of 1-byte elements: elements along the rows of `in` */
-    GR_TURN_BYTES_ACROSS = 64, /* and along the rows of `out` */
-    GR_TURN_PAIRS_DOWN = 64,   /* the same for 2-byte elements */
-    GR_TURN_PAIRS_ACROSS = 128,
-    GR_TURN_VECTOR_THREADS = 128, /* per block that transposes vectors */
-    GR_TURN_OUTER = GR_CONVERT_DIMS - 2,
+    GR_TRANSPOSE_EDGE = 64, /* elements along both edges of a tile that is transposed element by element */
+    GR_TRANSPOSE_WIDE_EDGE = 32,   /* the same for elements of 16 bytes */
+    GR_TRANSPOSE_BYTES_DOWN = 128, /* a tile of vectors of 1-byte elements: elements along the rows of `in` */
+    GR_TRANSPOSE_BYTES_ACROSS = 64, /* and along the rows of `out` */
+    GR_TRANSPOSE_PAIRS_DOWN = 64,   /* the same for 2-byte elements */
+    GR_TRANSPOSE_PAIRS_ACROSS = 128,
+    GR_TRANSPOSE_VECTOR_THREADS = 128, /* per block that transposes vectors */
+    GR_TRANSPOSE_OUTER_DIMS = GR_CONVERT_DIMS - 2,
 };
 
 /* A transpose: `down` elements are contiguous in `in`, `across` elements in `out`; other dimensions surround
    these two. Strides in bytes. */
-typedef struct gr_turn_params {
+typedef struct gr_transpose_params {
     uint64_t in, out;
     uint64_t across, down;
     int64_t in_across, in_down, out_down;
-    int64_t outer_in[GR_TURN_OUTER], outer_out[GR_TURN_OUTER];
-    uint32_t outer[GR_TURN_OUTER]; /* extents; unused ones are 1 */
+    int64_t outer_in[GR_TRANSPOSE_OUTER_DIMS], outer_out[GR_TRANSPOSE_OUTER_DIMS];
+    uint32_t outer[GR_TRANSPOSE_OUTER_DIMS]; /* extents; unused ones are 1 */
     uint32_t tiles_across, tiles_down;
-} gr_turn_params;
+} gr_transpose_params;
 
 #endif

@@ -93,7 +93,7 @@ static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
         if (request->operands[i].is_array)
             arrays[count++] = buffers[i] = gr_program_input(program, (uint32_t)i);
     }
-    const gr_general_ends ends = {
+    const gr_general_operands operands = {
         .in = arrays[0],
         .second = arrays[1],
         .has_second = count > 1,
@@ -102,7 +102,7 @@ static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
     };
     gr_status status = GR_OK;
     for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {
-        gr_step *step = gr_general_append(plan, pass, &ends, &params.general, sizeof params, program);
+        gr_step *step = gr_general_append(plan, pass, &operands, &params.general, sizeof params, program);
         for (size_t i = 0; i < request->count; ++i)
             if (request->operands[i].is_array)
                 gr_program_relocate(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);

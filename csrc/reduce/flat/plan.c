@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 
-enum { LATE = 0, EARLY = GR_FLAT_EARLY };
+enum { LATE = 0, EARLY = GR_FLAT_TRIGGER_EARLY };
 
 const gr_flat_shape gr_flat_shapes[] = {
 #define GR_SHAPE(up_to, kernel_, threads_, blocks, flags_)                                                   \
@@ -14,7 +14,7 @@ const gr_flat_shape gr_flat_shapes[] = {
      .kernel = #kernel_,                                                                                     \
      .is_ring = #kernel_[0] == 'r',                                                                          \
      .threads = threads_,                                                                                    \
-     .most_blocks = blocks,                                                                                  \
+     .max_blocks = blocks,                                                                                   \
      .flags = flags_},
 #include "reduce/flat/shapes.def"
 #undef GR_SHAPE
@@ -36,21 +36,21 @@ const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_device_cap
 }
 
 static uint32_t grid_of(const gr_flat_work *work, const gr_flat_shape *shape) {
-    const uint64_t chunks = (uint64_t)shape->threads * GR_FLAT_CHUNKS;
+    const uint64_t chunks = (uint64_t)shape->threads * GR_FLAT_LOADS_IN_FLIGHT;
     const uint64_t blocks =
-        shape->is_ring ? shape->most_blocks : gr_ceil_div(work->part.count * work->item_bytes, chunks * 16);
-    return (uint32_t)(blocks < 1 ? 1 : blocks < shape->most_blocks ? blocks : shape->most_blocks);
+        shape->is_ring ? shape->max_blocks : gr_ceil_div(work->part.count * work->item_bytes, chunks * 16);
+    return (uint32_t)(blocks < 1 ? 1 : blocks < shape->max_blocks ? blocks : shape->max_blocks);
 }
 
 /* Up to how many elements have a thread each. Large States take long to merge: more threads cost more than
    loads of several elements: var of 1,024 float32 2.44 us, and 1.80 by `many`. */
-static uint64_t most_few(const gr_flat_work *work) {
-    enum { MOST_MERGED = 256 };
-    return work->large_states ? MOST_MERGED : GR_FLAT_MOST_THREADS;
+static uint64_t max_one_block_elements(const gr_flat_work *work) {
+    enum { MAX_LARGE_STATES = 256 };
+    return work->large_states ? MAX_LARGE_STATES : GR_FLAT_MAX_THREADS;
 }
 
 /* Of few elements a thread for each. One warp needs no barrier. */
-static uint32_t threads_for_few(uint64_t count) {
+static uint32_t one_block_threads(uint64_t count) {
     uint32_t threads = 32;
     while (threads < count)
         threads *= 2;
@@ -64,12 +64,12 @@ static uint32_t initial_flag(const void *initial, size_t bytes) {
 
 gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr_program *program) {
     const gr_chunk_range *part = &work->part;
-    const bool few = !shape->is_ring && part->count <= most_few(work);
+    const bool few = !shape->is_ring && part->count <= max_one_block_elements(work);
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
     const size_t slot_bytes = work->large_states ? GR_FLAT_LARGE_SLOT_BYTES : GR_FLAT_SLOT_BYTES;
-    const uint32_t slots = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_FLAT_MOST_BLOCKS * slot_bytes);
+    const uint32_t slots = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_FLAT_MAX_BLOCKS * slot_bytes);
     const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, slot_bytes);
     gr_flat_params params = {
         .count = part->count,
@@ -84,9 +84,9 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = few ? 1 : grid_of(work, shape);
-    step->block[0] = few ? threads_for_few(part->count) : shape->threads;
+    step->block[0] = few ? one_block_threads(part->count) : shape->threads;
     step->shared_bytes = shape->is_ring ? RING_BYTES : 0;
-    step->serialized_offset = offsetof(gr_flat_params, alone);
+    step->serialized_offset = offsetof(gr_flat_params, serialized);
     gr_program_relocate(program, offsetof(gr_flat_params, in), in);
     gr_program_relocate(program, offsetof(gr_flat_params, out), last ? out : state);
     gr_program_relocate(program, offsetof(gr_flat_params, slots), slots);

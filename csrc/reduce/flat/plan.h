@@ -13,7 +13,7 @@ typedef struct gr_flat_shape {
     uint64_t up_to_bytes; /* bytes of input up to which gr_flat_best chooses it */
     const char *kernel;   /* "flat" or "ring" */
     bool is_ring;
-    uint32_t threads, most_blocks, flags;
+    uint32_t threads, max_blocks, flags;
 } gr_flat_shape;
 
 extern const gr_flat_shape gr_flat_shapes[];

@@ -7,53 +7,54 @@
 
 /* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
 enum {
-    BLOCKS_EACH = 4,         /* of a multiprocessor: as many are resident at 64 registers a thread */
-    MOST_TILE_REGION = 512,  /* bytes: results of more elements have enough for threads of their own, ... */
-    MOST_NARROW_TILE = 256,  /* ... of two bytes or less each, which threads take one by one there; ... */
-    MOST_BYTES_TILE = 64,    /* ... of one */
-    MOST_TILE_ROW = 32,      /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,      /* of a run, for each thread that takes it: sixteen loads; where threads are */
-    LEAST_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
-    LEAST_LANES = 4,         /* threads side by side at the least, which read whole sectors, ... */
-    LONG_RUN_BYTES = 256,    /* ... of each of several runs from here on */
-    SHORT_RUNS = 1 << 24,    /* bytes, from which on half as many for a thread of several runs */
-    PART_BYTES = 256,        /* a part with fewer for each thread is not worth a second launch */
-    LEAST_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
-    LEAST_SECTOR = 2,        /* a sector */
-    RAGGED_ACROSS = 64, /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
-    THREAD_ROWS = 16,   /* of a slot, for each thread that shares it; or, as above, */
-    LEAST_THREAD_ROWS = 4,
+    BLOCKS_PER_SM = 4,     /* of a multiprocessor: as many are resident at 64 registers a thread */
+    MAX_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own, ... */
+    MAX_NARROW_TILE = 256, /* ... of two bytes or less each, which threads take one by one there; ... */
+    MAX_BYTES_TILE = 64,   /* ... of one */
+    MAX_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,    /* of a run, for each thread that takes it: sixteen loads; where threads are */
+    MIN_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
+    MIN_LANES = 4,         /* threads side by side at the least, which read whole sectors, ... */
+    LONG_RUN_BYTES = 256,  /* ... of each of several runs from here on */
+    SHORT_RUNS = 1 << 24,  /* bytes, from which on half as many for a thread of several runs */
+    PART_BYTES = 256,      /* a part with fewer for each thread is not worth a second launch */
+    MIN_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
+    MIN_SECTOR_SLOTS = 2,  /* a sector */
+    MAX_UNALIGNED_ACROSS =
+        64,           /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
+    THREAD_ROWS = 16, /* of a slot, for each thread that shares it; or, as above, */
+    MIN_THREAD_ROWS = 4,
     PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
     WARP = 32,
-    RAGGED_ROWS = 64,             /* periods that outweigh the States of one */
-    LEAST_RUN_BYTES = 64,         /* of `rows` with gaps: shorter runs keep few loads on the way */
-    LEAST_SPREAD_BYTES = 64,      /* of a row: narrower ones leave most of a piece of `spread` empty */
-    MOST_SPREAD_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way */
-    MOST_RAGGED_ITEM = 4,         /* bytes: of larger elements `axis` has enough on the way, ... */
-    LEAST_RAGGED_BYTES = 1 << 24, /* ... up to so many */
-    FEW_ROWS = 64,                /* up to which `axis` has more threads where vectors leave few blocks */
-    LEAST_SPREAD_ROWS = 12,       /* for so many results that threads may take whole ones */
-    FEW_APART = 1 << 18,  /* elements whose results are not worth a second launch to go to their places */
-    THREAD_ELEMENTS = 16, /* of a part of `axis`, for each thread, ... */
-    FEW_ELEMENTS = 8,     /* ... or of so few results, ... */
+    MIN_UNALIGNED_ROWS = 64,       /* periods that outweigh the States of one */
+    MIN_GAPPED_RUN_BYTES = 64,     /* of `rows` with gaps: shorter runs keep few loads on the way */
+    MIN_SPREAD_BYTES = 64,         /* of a row: narrower ones leave most of a piece of `spread` empty */
+    MAX_SPREAD_ITEM = 4,           /* bytes: of larger elements `axis` has enough on the way */
+    MAX_UNALIGNED_ITEM = 4,        /* bytes: of larger elements `axis` has enough on the way, ... */
+    MIN_UNALIGNED_BYTES = 1 << 24, /* ... up to so many */
+    FEW_ROWS = 64,                 /* up to which `axis` has more threads where vectors leave few blocks */
+    MIN_SPREAD_ROWS = 12,          /* for so many results that threads may take whole ones */
+    FEW_SCATTERED = 1 << 18, /* elements whose results are not worth a second launch to go to their places */
+    THREAD_ELEMENTS = 16,    /* of a part of `axis`, for each thread, ... */
+    FEW_ELEMENTS = 8,        /* ... or of so few results, ... */
     FEW_RESULTS = 8,
-    LEAST_PARTS = 4,       /* ... and parts that are worth a second launch */
+    MIN_PARTS = 4,         /* ... and parts that are worth a second launch */
     TINY_ROW = 8,          /* bytes of results side by side that count for less than elements behind them */
-    WALK_EACH = 8,         /* elements along the first two dimensions, for each thread */
-    LONG_WALK = 32,        /* the same where they are more than a warp's */
-    MOST_IDLE = 8,         /* of how many threads one may be left over */
-    WHOLE_BYTES = 128,     /* of a result's elements, up to which a thread takes whole results */
-    BLOCK_ROWS = 16,       /* what a block takes besides its elements, in those of a thread */
-    EARLY_BYTES = 1 << 22, /* of elements, up to which a launch is over soon */
-    LAST_BLOCKS = 8,       /* of `last` on a multiprocessor */
+    ITERATOR_ELEMENTS = 8, /* elements along the first two dimensions, for each thread */
+    LONG_ITERATOR_ELEMENTS = 32,   /* the same where they are more than a warp's */
+    MAX_IDLE_FRACTION = 8,         /* of how many threads one may be left over */
+    WHOLE_BYTES = 128,             /* of a result's elements, up to which a thread takes whole results */
+    BLOCK_ROWS = 16,               /* what a block takes besides its elements, in those of a thread */
+    TRIGGER_EARLY_BYTES = 1 << 22, /* of elements, up to which a launch is over soon */
+    LAST_BLOCKS_PER_SM = 8,        /* of `last` on a multiprocessor */
     SPLIT_BYTES = 1 << 23, /* of all elements, from which on more blocks than are resident share them */
 };
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static uint64_t most(uint64_t a, uint64_t b) {
+static uint64_t max_u64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
@@ -83,30 +84,30 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
 
 /* As many blocks as are resident at once, where larger States, and more of them for elements of one byte,
    take the registers of some. */
-static uint64_t resident_rows(const gr_layout *layout, const gr_limits *limits) {
+static uint64_t rows_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     const bool larger =
-        layout->in_order || layout->large_states || layout->keeps_elements || layout->state_bytes > 8;
+        layout->in_c_order || layout->large_states || layout->keeps_elements || layout->state_bytes > 8;
     const bool more = layout->item_bytes == 1 || layout->large_states;
-    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - more);
+    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_PER_SM - larger - more);
 }
 
-static uint64_t resident_columns(const gr_layout *layout, const gr_limits *limits) {
+static uint64_t columns_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     const uint64_t state = layout->large_states ? 40
-                           : layout->in_order   ? 16
+                           : layout->in_c_order ? 16
                                                 : layout->state_bytes; /* where they are more */
-    const uint64_t columns = least(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
+    const uint64_t columns = min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
     const bool larger = state > 8 || state * columns > 32 || layout->item_bytes == 1;
-    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_EACH - larger - (state * columns > 64));
+    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_PER_SM - larger - (state * columns > 64));
 }
 
-static uint64_t resident_any(const gr_layout *layout, const gr_limits *limits) {
-    const uint64_t fewer = layout->large_states ? 2 : layout->in_order ? 1 : 0;
-    return (uint64_t)limits->multiprocessors * (BLOCKS_EACH - fewer);
+static uint64_t axis_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
+    const uint64_t fewer = layout->large_states ? 2 : layout->in_c_order ? 1 : 0;
+    return (uint64_t)limits->multiprocessors * (BLOCKS_PER_SM - fewer);
 }
 
 /* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
-static uint64_t parts_for(uint64_t blocks, uint64_t most_parts, uint64_t resident) {
-    return most(1, least(resident / blocks, most_parts));
+static uint64_t parts_for(uint64_t blocks, uint64_t max_parts, uint64_t resident_blocks) {
+    return max_u64(1, min_u64(resident_blocks / blocks, max_parts));
 }
 
 static bool fits_grid(uint64_t blocks) {
@@ -114,7 +115,7 @@ static bool fits_grid(uint64_t blocks) {
 }
 
 /* A launch of so many blocks for each part of the results; true, as it fits. */
-static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t blocks, uint64_t parts) {
+static bool set_launch(gr_general_launch *launch, const char *kernel, uint64_t blocks, uint64_t parts) {
     launch->kernel = kernel;
     launch->grid_x = (uint32_t)blocks;
     launch->grid_y = (uint32_t)parts;
@@ -124,49 +125,52 @@ static bool launch_as(gr_general_launch *launch, const char *kernel, uint64_t bl
 
 /* Whether blocks of the next kernel may be there at once. Where they find room beside those of this one, they
    are not spread evenly: that costs more than it gains, but for short ones. */
-static bool lets_in_early(const gr_layout *layout, const gr_general_launch *launch) {
+static bool triggers_early(const gr_layout *layout, const gr_general_launch *launch) {
     const gr_general_params *p = &launch->params;
     const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
-    return p->results * p->count * layout->item_bytes <= EARLY_BYTES || blocks * 10 >= launch->resident * 9;
+    return p->results * p->count * layout->item_bytes <= TRIGGER_EARLY_BYTES ||
+           blocks * 10 >= launch->resident_blocks * 9;
 }
 
 /* The same where results leave few blocks more or less than are resident: as many parts as make the least of
    what a block takes, times how many blocks take turns. `rows`: of a thread in a single part. */
 static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, uint64_t blocks,
-                           uint64_t rows, uint64_t most_parts, uint64_t resident) {
-    const bool evenly = blocks * BLOCKS_EACH <= resident || blocks >= resident * BLOCKS_EACH;
+                           uint64_t rows, uint64_t max_parts, uint64_t resident_blocks) {
+    const bool evenly =
+        blocks * BLOCKS_PER_SM <= resident_blocks || blocks >= resident_blocks * BLOCKS_PER_SM;
     if (evenly || p->results * p->count * layout->item_bytes < SPLIT_BYTES)
-        return parts_for(blocks, most_parts, resident);
-    uint64_t best = 1, least_rows = UINT64_MAX;
-    for (uint64_t parts = 1; parts <= most_parts && blocks * parts <= resident * BLOCKS_EACH; ++parts) {
-        const uint64_t turns = gr_ceil_div(blocks * parts, resident);
+        return parts_for(blocks, max_parts, resident_blocks);
+    uint64_t best = 1, min_rows = UINT64_MAX;
+    for (uint64_t parts = 1; parts <= max_parts && blocks * parts <= resident_blocks * BLOCKS_PER_SM;
+         ++parts) {
+        const uint64_t turns = gr_ceil_div(blocks * parts, resident_blocks);
         const uint64_t all = turns * (gr_ceil_div(rows, parts) + BLOCK_ROWS);
-        best = all < least_rows ? parts : best;
-        least_rows = least(all, least_rows);
+        best = all < min_rows ? parts : best;
+        min_rows = min_u64(all, min_rows);
     }
     return best;
 }
 
 /* Shares the dimensions behind the first ones, of `length` elements, between `threads` of a result, as far as
    each has elements enough along those. */
-static void share_walk(gr_general_params *p, uint64_t length, uint64_t threads) {
+static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
-    const uint64_t side_by_side =
-        most(gr_ceil_div(length, LONG_WALK), least(WARP, gr_ceil_div(length, WALK_EACH)));
-    p->groups = most(1, least(outer, threads / most(1, side_by_side)));
+    const uint64_t side_by_side = max_u64(gr_ceil_div(length, LONG_ITERATOR_ELEMENTS),
+                                          min_u64(WARP, gr_ceil_div(length, ITERATOR_ELEMENTS)));
+    p->groups = max_u64(1, min_u64(outer, threads / max_u64(1, side_by_side)));
     /* A step of whole turns of the first dimension leads on evenly; few threads are left over. */
     uint64_t step = threads / p->groups;
-    const uint64_t over = step % most(1, p->along.extent[0]);
-    if (length > p->along.extent[0] && over < step && over * MOST_IDLE <= step)
+    const uint64_t over = step % max_u64(1, p->along.extent[0]);
+    if (length > p->along.extent[0] && over < step && over * MAX_IDLE_FRACTION <= step)
         step -= over;
-    p->walk = gr_dims_walk(&p->along, step);
+    p->iterator = gr_dims_iterator(&p->along, step);
 }
 
 /* ---- vectors ---- */
 
 /* Elements that a thread of `columns` loads at once. */
 static uint64_t column_vector(const gr_layout *layout) {
-    return least(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
+    return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
 }
 
 /* Whether each row of each slot is a vector that one load takes. */
@@ -182,9 +186,9 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
 
 /* From `most_each` down to `least_each` units for a thread of `all`, so that all threads have some: fewer
    where half of the threads would have none. */
-static uint64_t for_each(uint64_t all, uint64_t threads, uint64_t least_each, uint64_t most_each) {
+static uint64_t units_per_thread(uint64_t all, uint64_t threads, uint64_t min_each, uint64_t max_each) {
     const uint64_t each = all / threads;
-    return 2 * each >= most_each ? most_each : most(least_each, each);
+    return 2 * each >= max_each ? max_each : max_u64(min_each, each);
 }
 
 /* ---- map ---- */
@@ -192,12 +196,12 @@ static uint64_t for_each(uint64_t all, uint64_t threads, uint64_t least_each, ui
 static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     if (p->count != 1 || p->keep.extent[0] != p->results ||
-        p->keep.stride[0] != (int64_t)layout->item_bytes || (p->flags & GR_APART))
+        p->keep.stride[0] != (int64_t)layout->item_bytes || (p->flags & GR_SCATTERED_OUTPUT))
         return false;
-    const size_t larger = most(layout->item_bytes, layout->result_bytes);
+    const size_t larger = max_u64(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
     const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
-    return fits_grid(blocks) && launch_as(launch, "map", blocks, 1);
+    return fits_grid(blocks) && set_launch(launch, "map", blocks, 1);
 }
 
 /* ---- tiles ---- */
@@ -210,10 +214,10 @@ static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t element
     if (bytes % 4 != 0)
         return;
     const uint32_t together = (uint32_t)common_divisor(bytes / 4, 32);
-    tiles->turn_shift = 5;
+    tiles->rotate_shift = 5;
     for (uint32_t power = together; power > 1; power /= 2)
-        --tiles->turn_shift;
-    tiles->turn_mask = power_of_two_up_to(elements, together) - 1;
+        --tiles->rotate_shift;
+    tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
 }
 
 static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
@@ -221,22 +225,22 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     const gr_dims *keep = &p->keep, *along = &p->along;
     const int64_t item = (int64_t)layout->item_bytes;
     uint64_t width = 1;
-    if (p->count * layout->item_bytes > MOST_TILE_REGION || p->results == 1 || along->extent[1] > 1)
+    if (p->count * layout->item_bytes > MAX_TILE_REGION || p->results == 1 || along->extent[1] > 1)
         return false;
     if (along->stride[0] == item) {
-        if (!layout->in_order && p->count * layout->item_bytes > (item == 1   ? MOST_BYTES_TILE
-                                                                  : item == 2 ? MOST_NARROW_TILE
-                                                                              : MOST_TILE_REGION))
+        if (!layout->in_c_order && p->count * layout->item_bytes > (item == 1   ? MAX_BYTES_TILE
+                                                                    : item == 2 ? MAX_NARROW_TILE
+                                                                                : MAX_TILE_REGION))
             return false;
     } else { /* columns side by side */
         width = keep->extent[0];
-        if (keep->stride[0] != item || width * layout->item_bytes >= MOST_TILE_ROW ||
+        if (keep->stride[0] != item || width * layout->item_bytes >= MAX_TILE_ROW ||
             along->stride[0] != (int64_t)width * item)
             return false;
     }
     const uint64_t region = p->count * width, regions = p->results / width;
     const size_t outer = width == 1 ? 0 : 1; /* the dimension that leads from region to region */
-    if (region * layout->item_bytes > MOST_TILE_REGION || keep->extent[outer] != regions ||
+    if (region * layout->item_bytes > MAX_TILE_REGION || keep->extent[outer] != regions ||
         keep->stride[outer] != (int64_t)region * item)
         return false;
 
@@ -244,23 +248,23 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
        multiprocessor, if there are results enough for all threads of each. */
     const uint64_t vector = GR_VECTOR_BYTES / layout->item_bytes,
                    unit = vector / common_divisor(region, vector);
-    const uint64_t room =
+    const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    const uint64_t wanted = most(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
-                                 gr_ceil_div(GR_GENERAL_THREADS, width));
-    const uint64_t each = least(gr_ceil_div(wanted, unit), room / region / unit) * unit;
+    const uint64_t wanted = max_u64(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
+                                    gr_ceil_div(GR_GENERAL_THREADS, width));
+    const uint64_t each = min_u64(gr_ceil_div(wanted, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t in_tile = least(each * width, GR_GENERAL_THREADS);
-    const uint32_t lanes = power_of_two_up_to(least(GR_GENERAL_THREADS / in_tile, p->count), 32);
+    const uint64_t in_tile = min_u64(each * width, GR_GENERAL_THREADS);
+    const uint32_t lanes = power_of_two_up_to(min_u64(GR_GENERAL_THREADS / in_tile, p->count), 32);
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
     avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
-    return launch_as(launch, "tiles", blocks, 1);
+    return set_launch(launch, "tiles", blocks, 1);
 }
 
 /* ---- rows ---- */
@@ -268,56 +272,57 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
 static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
-    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < LEAST_RUN_BYTES)
+    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < MIN_GAPPED_RUN_BYTES)
         return false;
     /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
        there are elements enough. */
-    const uint64_t resident = launch->resident = resident_rows(layout, limits);
-    const uint64_t threads = resident * GR_GENERAL_THREADS;
+    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout, limits);
+    const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
     const uint64_t all = p->results * p->count * item;
-    const uint64_t each = for_each(all, threads, LEAST_THREAD_BYTES,
-                                   runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
-    const uint32_t least_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? LEAST_LANES : 1;
+    const uint64_t each = units_per_thread(all, threads, MIN_THREAD_BYTES,
+                                           runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
+    const uint32_t min_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? MIN_LANES : 1;
     uint32_t along =
-        power_of_two_up_to(most(p->count * item / each, least_lanes), share > WARP ? share : (uint32_t)WARP);
+        power_of_two_up_to(max_u64(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
     /* Half as many threads a result where blocks would be few more than are resident. */
     const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
-    if (layout->keeps_elements && wave > resident && 2 * wave < 3 * resident && along > least_lanes)
+    if (layout->keeps_elements && wave > resident_blocks && 2 * wave < 3 * resident_blocks &&
+        along > min_lanes)
         along /= 2;
-    const uint32_t lanes = power_of_two_up_to(most(run * item / each, least_lanes), along);
+    const uint32_t lanes = power_of_two_up_to(max_u64(run * item / each, min_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (!fits_grid(blocks))
         return false;
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
-    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident);
+    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
 
     const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
-    const uint64_t segment = least(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MAX_SEGMENT);
+    const uint64_t segment = min_u64(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MAX_SEGMENT);
     const uint64_t segments = gr_ceil_div(run, segment);
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
     p->threads_along = along;
-    return launch_as(launch, "rows", blocks, parts);
+    return set_launch(launch, "rows", blocks, parts);
 }
 
 /* ---- columns ---- */
 
 /* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
    slots side by side at the least. */
-static void share_columns(gr_columns *c, uint64_t rows, uint64_t narrowest, uint64_t narrowest_of_few,
-                          uint64_t most_each, uint64_t resident) {
+static void share_columns(gr_columns *c, uint64_t rows, uint64_t min_across, uint64_t min_across_of_few,
+                          uint64_t max_each, uint64_t resident_blocks) {
     /* As many threads down a slot as are resident at once, as long as each has rows enough. */
-    const uint64_t threads = resident * GR_GENERAL_THREADS;
-    const uint64_t each = for_each(c->slots * rows, threads, LEAST_THREAD_ROWS, most_each);
-    const uint64_t deepest = most(1, rows / each);
-    if (each < most_each)
-        narrowest = narrowest_of_few;
-    uint64_t down = least(threads / c->slots, GR_GENERAL_THREADS / narrowest);
-    down = most(1, least(down, deepest));
-    const uint64_t across = least(c->period, GR_GENERAL_THREADS / down);
+    const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
+    const uint64_t each = units_per_thread(c->slots * rows, threads, MIN_THREAD_ROWS, max_each);
+    const uint64_t deepest = max_u64(1, rows / each);
+    if (each < max_each)
+        min_across = min_across_of_few;
+    uint64_t down = min_u64(threads / c->slots, GR_GENERAL_THREADS / min_across);
+    down = max_u64(1, min_u64(down, deepest));
+    const uint64_t across = min_u64(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
-        down = least(GR_GENERAL_THREADS / across, deepest);
+        down = min_u64(GR_GENERAL_THREADS / across, deepest);
     c->across = (uint32_t)across;
     c->down = (uint32_t)down;
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
@@ -336,40 +341,40 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     const uint64_t vector = column_vector(layout);
     if (p->along.extent[2] > 1 || p->keep.stride[0] != (int64_t)item)
         return false;
-    const bool ragged = !is_vectors(layout, p, vector);
+    const bool unaligned = !is_vectors(layout, p, vector);
     gr_columns c = {.width = width, .replicas = 1, .period = width / vector};
     uint64_t rows = p->count;
-    if (ragged) {
+    if (unaligned) {
         if (p->along.extent[1] > 1 || p->along.stride[0] != (int64_t)(width * item) || p->count == 1)
             return false;
-        if (item > MOST_RAGGED_ITEM && p->results * p->count * item < LEAST_RAGGED_BYTES)
+        if (item > MAX_UNALIGNED_ITEM && p->results * p->count * item < MIN_UNALIGNED_BYTES)
             return false;
         c.period = width / common_divisor(width, vector);
         c.replicas = (uint32_t)(vector / common_divisor(width, vector));
         rows = p->count / c.replicas;
-        if (c.period > GR_GENERAL_THREADS && rows < RAGGED_ROWS)
+        if (c.period > GR_GENERAL_THREADS && rows < MIN_UNALIGNED_ROWS)
             return false;
     }
     c.slots = p->results / width * c.period;
-    const uint64_t resident = launch->resident = resident_columns(layout, limits);
-    const uint64_t narrowest = least(c.period, ragged ? RAGGED_ACROSS : LEAST_ACROSS);
-    share_columns(&c, rows, narrowest, ragged ? narrowest : least(c.period, LEAST_SECTOR),
-                  ragged && item > MOST_RAGGED_ITEM ? 2 * THREAD_ROWS : THREAD_ROWS, resident);
+    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout, limits);
+    const uint64_t min_across = min_u64(c.period, unaligned ? MAX_UNALIGNED_ACROSS : MIN_ACROSS);
+    share_columns(&c, rows, min_across, unaligned ? min_across : min_u64(c.period, MIN_SECTOR_SLOTS),
+                  unaligned && item > MAX_UNALIGNED_ITEM ? 2 * THREAD_ROWS : THREAD_ROWS, resident_blocks);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks))
         return false;
-    const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident);
+    const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident_blocks);
     if (!layout->only_rows && parts == 1 && blocks < limits->multiprocessors && p->count > 4 &&
         p->count <= FEW_ROWS)
         return false; /* `axis` has more threads */
-    launch_as(launch, "columns", blocks, parts);
-    if (ragged) {
+    set_launch(launch, "columns", blocks, parts);
+    if (unaligned) {
         const bool fold = c.period == c.across;
         p->along.stride[0] = (int64_t)(c.period * vector * item);
-        p->flags |= GR_RAGGED | (fold ? GR_FOLD : 0);
+        p->flags |= GR_UNALIGNED_ROWS | (fold ? GR_FOLD : 0);
         p->parts = fold ? parts : parts * c.replicas;
     }
-    p->walk = gr_dims_walk(&p->along, c.down * parts);
+    p->iterator = gr_dims_iterator(&p->along, c.down * parts);
     set_divisors(&c);
     p->columns = c;
     return true;
@@ -378,7 +383,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 /* ---- spread ---- */
 
 /* Results enough for all threads, each of which takes whole ones. */
-static bool is_for_whole(const gr_general_params *p, const gr_limits *limits) {
+static bool enough_for_whole(const gr_general_params *p, const gr_limits *limits) {
     return p->results >= (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor / 2;
 }
 
@@ -390,7 +395,7 @@ static bool has_words(const gr_general_params *p) {
     return true;
 }
 
-static void find_ends(const gr_dims *dims, gr_columns *c) {
+static void find_bounds(const gr_dims *dims, gr_columns *c) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
         const int64_t last = (int64_t)(dims->extent[d] - 1) * dims->stride[d];
         c->low += last < 0 ? last : 0;
@@ -401,16 +406,17 @@ static void find_ends(const gr_dims *dims, gr_columns *c) {
 static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
-    if (item > MOST_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < LEAST_SPREAD_BYTES ||
-        (p->count < LEAST_SPREAD_ROWS && is_for_whole(p, limits)) || (item < 4 && !has_words(p)))
+    if (item > MAX_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < MIN_SPREAD_BYTES ||
+        (p->count < MIN_SPREAD_ROWS && enough_for_whole(p, limits)) || (item < 4 && !has_words(p)))
         return false;
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
     const uint64_t batches = p->results / width;
-    const uint64_t resident = launch->resident = resident_columns(layout, limits);
+    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout, limits);
     c.slots = batches * c.period;
-    share_columns(&c, p->count, least(c.period, WARP), least(c.period, LEAST_ACROSS), THREAD_ROWS, resident);
+    share_columns(&c, p->count, min_u64(c.period, WARP), min_u64(c.period, MIN_ACROSS), THREAD_ROWS,
+                  resident_blocks);
     /* Blocks take pieces of rows of one width. */
     const uint64_t pieces = gr_ceil_div(c.period, c.across);
     c.across = (uint32_t)gr_ceil_div(c.period, pieces);
@@ -419,36 +425,36 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     if (!fits_grid(blocks) || (blocks < limits->multiprocessors && p->count <= FEW_ROWS))
         return false;
-    if (!layout->in_order && p->along.extent[1] > p->along.extent[0])
+    if (!layout->in_c_order && p->along.extent[1] > p->along.extent[0])
         gr_dims_swap(&p->along, 0, 1); /* threads go along the first one without a division */
-    const uint64_t parts =
-        even_parts(layout, p, blocks, p->count / c.down, p->count / ((uint64_t)c.down * PART_ROWS), resident);
+    const uint64_t parts = even_parts(layout, p, blocks, p->count / c.down,
+                                      p->count / ((uint64_t)c.down * PART_ROWS), resident_blocks);
     c.high = (int64_t)item;
-    find_ends(&p->keep, &c);
-    find_ends(&p->along, &c);
+    find_bounds(&p->keep, &c);
+    find_bounds(&p->along, &c);
     set_divisors(&c);
     p->columns = c;
-    share_walk(p, p->along.extent[0], c.down * parts);
-    return launch_as(launch, "spread", blocks, parts);
+    set_iterator(p, p->along.extent[0], c.down * parts);
+    return set_launch(launch, "spread", blocks, parts);
 }
 
 /* ---- any layout ---- */
 
 static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint64_t resident = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
+    const uint64_t resident_blocks = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
     const gr_dims *keep = &p->keep;
     const bool tiny = keep->extent[0] * layout->item_bytes <= TINY_ROW && keep->extent[1] > 1;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(keep->stride[tiny ? 1 : 0]);
     const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
-    if ((!along_first || few) && !masked && !layout->only_axis && is_for_whole(p, limits)) {
-        const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_TOGETHER);
-        p->walk = gr_dims_walk(&p->along, 1);
-        return fits_grid(blocks) && launch_as(launch, "whole", blocks, 1);
+    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p, limits)) {
+        const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
+        p->iterator = gr_dims_iterator(&p->along, 1);
+        return fits_grid(blocks) && set_launch(launch, "whole", blocks, 1);
     }
-    const bool many_rows = p->results * WARP >= resident / 4;
+    const bool many_rows = p->results * WARP >= resident_blocks / 4;
     uint32_t along;
     if (along_first) {
         /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
@@ -457,11 +463,12 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
                           : power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
         /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
-        const bool wide = p->results >= resident || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
+        const bool wide =
+            p->results >= resident_blocks || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
         const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
         along = GR_GENERAL_THREADS / columns;
         if (many_rows)
-            along = (uint32_t)least(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
+            along = (uint32_t)min_u64(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
@@ -469,37 +476,37 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     if (!fits_grid(blocks))
         return false;
     const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
-    const uint64_t most_parts = p->count / (along * each);
-    launch->resident = resident_any(layout, limits);
+    const uint64_t max_parts = p->count / (along * each);
+    launch->resident_blocks = axis_resident_blocks(layout, limits);
     const uint64_t parts = even_parts(layout, p, blocks, p->count / along,
-                                      most_parts < LEAST_PARTS ? 1 : most_parts, launch->resident);
+                                      max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
     p->threads_along = along;
-    p->flags |= along_first ? GR_ALONG_FIRST : 0;
-    share_walk(p, p->along.extent[0] * p->along.extent[1], along * parts);
-    return launch_as(launch, "axis", blocks, parts);
+    p->flags |= along_first ? GR_COALESCE_ALONG_REDUCED : 0;
+    set_iterator(p, p->along.extent[0] * p->along.extent[1], along * parts);
+    return set_launch(launch, "axis", blocks, parts);
 }
 
 static bool plan_one(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const bool apart = p->flags & GR_APART;
-    const bool few = apart && p->results * p->count <= FEW_APART;
+    const bool scattered = p->flags & GR_SCATTERED_OUTPUT;
+    const bool few = scattered && p->results * p->count <= FEW_SCATTERED;
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
         return plan_rows(layout, limits, launch) || plan_any(layout, limits, launch);
     const bool all = side_by_side && !layout->only_axis;
     if ((all && (plan_map(layout, launch) || plan_tiles(layout, limits, launch))) ||
         (side_by_side && (plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch)))) {
-        launch->hands_on = apart;
+        launch->writes_states = scattered;
         return true;
     }
     return (all && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
 }
 
 bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
-    launch->resident = (uint64_t)limits->multiprocessors * BLOCKS_EACH;
+    launch->resident_blocks = (uint64_t)limits->multiprocessors * BLOCKS_PER_SM;
     if (!plan_one(layout, limits, launch))
         return false;
-    launch->params.flags |= lets_in_early(layout, launch) ? GR_EARLY : 0;
+    launch->params.flags |= triggers_early(layout, launch) ? GR_TRIGGER_EARLY : 0;
     return true;
 }
 
@@ -511,7 +518,8 @@ bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch) {
         power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
-    p->flags |= GR_EARLY;
+    p->flags |= GR_TRIGGER_EARLY;
     /* As many blocks as are resident: of many more each would do too little. */
-    return launch_as(launch, "last", least(blocks, (uint64_t)limits->multiprocessors * LAST_BLOCKS), 1);
+    return set_launch(launch, "last", min_u64(blocks, (uint64_t)limits->multiprocessors * LAST_BLOCKS_PER_SM),
+                      1);
 }

@@ -34,23 +34,25 @@ static int64_t plus(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step) {
-    gr_walk walk = {.step = step,
-                    .by = gr_fast_divmod_of(step),
-                    .extent = UINT64_MAX,
-                    .within = step,
-                    .ahead = times(step, dims->stride[0]),
-                    .second_ahead = times(step, dims->second_stride[0])};
+gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step) {
+    gr_strided_iterator iterator = {.step = step,
+                                    .by = gr_fast_divmod_of(step),
+                                    .extent = UINT64_MAX,
+                                    .step_remainder = step,
+                                    .increment = times(step, dims->stride[0]),
+                                    .second_increment = times(step, dims->second_stride[0])};
     if (dims->extent[1] > 1 && dims->extent[0] > 0) {
         const uint64_t extent = dims->extent[0], turns = step / extent;
-        walk.extent = extent;
-        walk.within = step % extent;
-        walk.wrap = plus(dims->stride[1], times(0 - extent, dims->stride[0]));
-        walk.second_wrap = plus(dims->second_stride[1], times(0 - extent, dims->second_stride[0]));
-        walk.ahead = plus(walk.ahead, times(turns, walk.wrap));
-        walk.second_ahead = plus(walk.second_ahead, times(turns, walk.second_wrap));
+        iterator.extent = extent;
+        iterator.step_remainder = step % extent;
+        iterator.wrap_increment = plus(dims->stride[1], times(0 - extent, dims->stride[0]));
+        iterator.second_wrap_increment =
+            plus(dims->second_stride[1], times(0 - extent, dims->second_stride[0]));
+        iterator.increment = plus(iterator.increment, times(turns, iterator.wrap_increment));
+        iterator.second_increment =
+            plus(iterator.second_increment, times(turns, iterator.second_wrap_increment));
     }
-    return walk;
+    return iterator;
 }
 
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {

@@ -15,7 +15,7 @@ gr_fast_divmod gr_fast_divmod_of(uint64_t d);
 void gr_dims_divide(gr_dims *dims);
 
 /* The iterator over the first two dimensions that advances `step` elements per increment. */
-gr_walk gr_dims_walk(const gr_dims *dims, uint64_t step);
+gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step);
 
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b);
 

@@ -26,9 +26,9 @@ typedef struct gr_layout {
     int64_t second_stride[GR_MAX_NDIM];
     bool reduced[GR_MAX_NDIM];
     bool has_second;
-    bool in_order;  /* The result is a position (argmin): elements are numbered in C order. */
-    bool packed;    /* The operator has kernels for contiguous elements: see axis.c. */
-    bool only_rows; /* Of those kernels the operator has `rows` only. */
+    bool in_c_order; /* The result is a position (argmin): elements are numbered in C order. */
+    bool packed;     /* The operator has kernels for contiguous elements: see axis.c. */
+    bool only_rows;  /* Of those kernels the operator has `rows` only. */
     bool only_axis; /* Of the kernels for any layout the operator has `axis` only; it has no `map`, `tiles` or
                        `spread` either. */
     bool single_pass; /* The flat kernels reduce contiguous elements to one result. */
@@ -49,9 +49,9 @@ static inline uint64_t gr_magnitude(int64_t stride) {
 typedef struct gr_general_launch {
     const char *kernel; /* the middle of the kernel's name: "rows", "columns", ...; see axis.c */
     uint32_t grid_x, grid_y;
-    uint64_t resident; /* blocks that the reference device holds at once */
-    bool
-        hands_on; /* The launch writes States for pass 2, as its kernel cannot write to a scattered output. */
+    uint64_t resident_blocks; /* blocks that the reference device holds at once */
+    bool writes_states; /* The launch writes States for pass 2, as its kernel cannot write to a scattered
+                           output. */
     gr_general_params params; /* The caller fills in `in`, `second`, `out`, `flags` and `initial`. */
 } gr_general_launch;
 

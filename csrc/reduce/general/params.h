@@ -6,29 +6,28 @@
 #include <stdint.h>
 
 enum {
-    GR_GENERAL_THREADS = 256, /* per block */
-    GR_TOGETHER = 4,          /* results that a thread of `whole` reduces at once */
-    GR_MAX_DIMS = 5,          /* kept or reduced dimensions after contiguous neighbours are merged */
-    GR_STATE_BYTES = 32,      /* capacity for a State of any operator */
-    GR_INITIAL_BYTES = 16,    /* capacity for an element of any dtype */
-    GR_MAX_SEGMENT = 1 << 30, /* elements: a thread counts them in 32 bits */
-    GR_VECTOR_BYTES = 16,     /* bytes of the widest load of a thread */
-    GR_MAX_COLUMNS = 8,       /* results per thread of `columns`, whose States are in registers */
-    GR_MAP_VECTORS = 4,       /* vectors that a thread of `map` loads at once */
-    GR_LAST_IN_FLIGHT = 8,    /* States that a thread of `last` loads at once */
-    GR_TILE_BYTES = 16384,    /* bytes of elements in the shared memory of a block of `tiles` */
+    GR_GENERAL_THREADS = 256,  /* per block */
+    GR_RESULTS_PER_THREAD = 4, /* results that a thread of `whole` reduces at once */
+    GR_MAX_DIMS = 5,           /* kept or reduced dimensions after contiguous neighbours are merged */
+    GR_STATE_BYTES = 32,       /* capacity for a State of any operator */
+    GR_INITIAL_BYTES = 16,     /* capacity for an element of any dtype */
+    GR_MAX_SEGMENT = 1 << 30,  /* elements: a thread counts them in 32 bits */
+    GR_VECTOR_BYTES = 16,      /* bytes of the widest load of a thread */
+    GR_MAX_COLUMNS = 8,        /* results per thread of `columns`, whose States are in registers */
+    GR_MAP_VECTORS = 4,        /* vectors that a thread of `map` loads at once */
+    GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
+    GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
 };
 
 enum {
-    GR_FINAL = 1,       /* Write results; otherwise write States for a later launch. */
-    GR_HAS_INITIAL = 2, /* Combine `initial` once with each result. */
-    GR_HAS_WHERE = 4,   /* Reduce only elements whose byte at `second` is not 0. */
-    GR_ALONG_FIRST = 8, /* Neighbouring threads read neighbouring elements of one result. */
-    GR_RAGGED = 16,     /* `columns`: a row is not a whole number of 16-byte vectors. */
-    GR_FOLD = 32,       /* `columns`: a block holds all replicas of its columns and combines them. */
-    GR_EARLY = 128,     /* Trigger the dependent launch at kernel start (griddepcontrol.launch_dependents). */
-    GR_APART = 64, /* `place` and `repeat` are not trivial: results are not contiguous in the order of the
-                      kept dimensions. */
+    GR_FINAL = 1,                  /* Write results; otherwise write States for a later launch. */
+    GR_HAS_INITIAL = 2,            /* Combine `initial` once with each result. */
+    GR_HAS_WHERE = 4,              /* Reduce only elements whose byte at `second` is not 0. */
+    GR_COALESCE_ALONG_REDUCED = 8, /* Neighbouring threads read neighbouring elements of one result. */
+    GR_UNALIGNED_ROWS = 16,        /* `columns`: a row is not a whole number of 16-byte vectors. */
+    GR_FOLD = 32,             /* `columns`: a block holds all replicas of its columns and combines them. */
+    GR_TRIGGER_EARLY = 128,   /* Trigger the dependent launch when the kernel starts. */
+    GR_SCATTERED_OUTPUT = 64, /* output_layout or multiplicity is not trivial. */
 };
 
 /* Division by an invariant d >= 2 (Granlund and Montgomery; CUTLASS FastDivmod): n / d = n * magic >> 64 +
@@ -49,13 +48,13 @@ typedef struct gr_dims {
 
 /* Increments of a strided iterator over the first two dimensions of `along`. The host divides; kernels only
    add, and the increments are constants that occupy no registers. */
-typedef struct gr_walk {
-    uint64_t step;           /* elements from one access of a thread to its next */
-    gr_fast_divmod by;       /* fast divisor of `step`, if step >= 2 */
-    uint64_t extent, within; /* extent of the first dimension, ~0 if there is no second; step modulo extent */
-    int64_t ahead, second_ahead; /* bytes per step */
-    int64_t wrap, second_wrap;   /* bytes added when the index in the first dimension wraps around */
-} gr_walk;
+typedef struct gr_strided_iterator {
+    uint64_t step;                       /* elements from one access of a thread to its next */
+    gr_fast_divmod by;                   /* fast divisor of `step`, if step >= 2 */
+    uint64_t extent, step_remainder;     /* first extent, or ~0 without a second one; step % extent */
+    int64_t increment, second_increment; /* bytes per step */
+    int64_t wrap_increment, second_wrap_increment; /* bytes added when the first index wraps */
+} gr_strided_iterator;
 
 /* Maps the number of a result to its offset in the output, in elements. */
 typedef struct gr_output_layout {
@@ -75,10 +74,10 @@ typedef struct gr_rows {
 } gr_rows;
 
 /* Work of `columns`: a slot is a 16-byte vector of neighbouring columns, and a thread reduces every down-th
-   row of a slot. If rows are not a whole number of vectors (GR_RAGGED), the elements of a batch are read as
-   a sequence of aligned vectors, whose assignment of columns repeats after `period` vectors: each column has
-   `replicas` positions in a period. A slot of `spread` has as many columns, `across` elements or 4-byte
-   words apart. */
+   row of a slot. If rows are not a whole number of vectors (GR_UNALIGNED_ROWS), the elements of a batch are
+   read as a sequence of aligned vectors, whose assignment of columns repeats after `period` vectors: each
+   column has `replicas` positions in a period. A slot of `spread` has as many columns, `across` elements or
+   4-byte words apart. */
 typedef struct gr_columns {
     uint64_t width;   /* columns per batch */
     uint64_t slots;   /* slots of all batches */
@@ -99,9 +98,9 @@ typedef struct gr_tiles {
     uint64_t regions;
     uint32_t region; /* elements per region */
     uint32_t width;
-    uint32_t each;                  /* regions per tile */
-    uint32_t lanes;                 /* threads per result, a power of two up to 32 */
-    uint32_t turn_shift, turn_mask; /* first element of a thread: region >> shift & mask */
+    uint32_t each;                      /* regions per tile */
+    uint32_t lanes;                     /* threads per result, a power of two up to 32 */
+    uint32_t rotate_shift, rotate_mask; /* first element of a thread: region >> shift & mask */
 } gr_tiles;
 
 typedef struct gr_general_params {
@@ -122,12 +121,13 @@ typedef struct gr_general_params {
         gr_columns columns;
         gr_tiles tiles;
     };
-    gr_walk walk;           /* iterator of walk.step neighbouring threads over the first two dimensions */
-    uint64_t groups;        /* groups of walk.step threads, which share the remaining dimensions */
-    uint64_t states;        /* `last`: States per row; several results may be made from one State */
-    uint64_t repeat;        /* broadcast multiplicity: how often each element counts */
-    uint64_t repeat_bit;    /* the largest power of two <= repeat */
-    gr_output_layout place; /* maps the number of a result to its offset in the output */
+    gr_strided_iterator
+        iterator;          /* iterator of iterator.step neighbouring threads over the first two dimensions */
+    uint64_t groups;       /* groups of iterator.step threads, which share the remaining dimensions */
+    uint64_t states;       /* `last`: States per row; several results may be made from one State */
+    uint64_t multiplicity; /* broadcast multiplicity: how often each element counts */
+    uint64_t multiplicity_bit;      /* the largest power of two <= multiplicity */
+    gr_output_layout output_layout; /* maps the number of a result to its offset in the output */
 } gr_general_params;
 
 #endif

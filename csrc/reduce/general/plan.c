@@ -10,9 +10,9 @@
 
 /* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
    results are handed out by another launch. */
-enum { LEAST_SHARED = 1 << 24 };
+enum { MIN_SHARED_BYTES = 1 << 24 };
 
-enum { ENOUGH_WALK = 64 };
+enum { MIN_SECOND_EXTENT = 64 };
 
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
 
@@ -28,7 +28,7 @@ typedef struct dims_list {
     dim dims[GR_MAX_NDIM];
 } dims_list;
 
-static bool repeats(const dim *d) {
+static bool is_broadcast(const dim *d) {
     return d->stride == 0 && d->second == 0;
 }
 
@@ -65,14 +65,14 @@ static void sort(dims_list *list) {
 
 /* Takes the dimensions that repeat what is there out of the list; of one whose order counts only the last
    ones, as every element then has its number in the first turn. Returns how often each element is there. */
-static uint64_t take_repeats(dims_list *list, bool in_order, dims_list *taken) {
+static uint64_t extract_broadcast(dims_list *list, bool in_c_order, dims_list *taken) {
     uint64_t times = 1;
     size_t to = 0, end = 0;
-    for (size_t i = 0; in_order && i < list->count; ++i)
-        end = repeats(&list->dims[i]) ? end : i + 1;
+    for (size_t i = 0; in_c_order && i < list->count; ++i)
+        end = is_broadcast(&list->dims[i]) ? end : i + 1;
     taken->count = 0;
     for (size_t i = 0; i < list->count; ++i) {
-        if (i < end || !repeats(&list->dims[i])) {
+        if (i < end || !is_broadcast(&list->dims[i])) {
             list->dims[to++] = list->dims[i];
         } else {
             taken->dims[taken->count++] = list->dims[i];
@@ -109,25 +109,25 @@ static bool store(const dims_list *list, gr_dims *dims) {
 }
 
 /* The same for where results go. */
-static bool store_place(const dims_list *list, gr_output_layout *place) {
+static bool store_output(const dims_list *list, gr_output_layout *output) {
     dims_list outs = {.count = list->count};
     gr_dims dims;
     for (size_t i = 0; i < list->count; ++i)
         outs.dims[i] = (dim){.extent = list->dims[i].extent, .stride = list->dims[i].out};
     const bool fits = store(&outs, &dims);
-    memcpy(place->extent, dims.extent, sizeof place->extent);
-    memcpy(place->stride, dims.stride, sizeof place->stride);
-    memcpy(place->by, dims.by, sizeof place->by);
+    memcpy(output->extent, dims.extent, sizeof output->extent);
+    memcpy(output->stride, dims.stride, sizeof output->stride);
+    memcpy(output->by, dims.by, sizeof output->by);
     if (list->count == 0)
-        place->stride[0] = 1;
+        output->stride[0] = 1;
     return fits;
 }
 
 /* Puts a long dimension second, behind the one whose elements lie closest: kernels go along these two without
    a division. The closer the better, as long as it is long enough. */
-static void widen_walk(gr_dims *along) {
+static void move_long_dim_second(gr_dims *along) {
     size_t best = 1;
-    for (size_t d = 2; d < GR_MAX_DIMS && along->extent[best] < ENOUGH_WALK; ++d)
+    for (size_t d = 2; d < GR_MAX_DIMS && along->extent[best] < MIN_SECOND_EXTENT; ++d)
         best = along->extent[d] > along->extent[best] ? d : best;
     gr_dims_swap(along, 1, best);
 }
@@ -139,18 +139,18 @@ static uint64_t product(const dims_list *list) {
     return n;
 }
 
-static void set_repeat(gr_general_params *p, uint64_t repeat) {
-    p->repeat = repeat;
-    for (p->repeat_bit = 1; repeat / 2 >= p->repeat_bit;)
-        p->repeat_bit *= 2;
+static void set_multiplicity(gr_general_params *p, uint64_t multiplicity) {
+    p->multiplicity = multiplicity;
+    for (p->multiplicity_bit = 1; multiplicity / 2 >= p->multiplicity_bit;)
+        p->multiplicity_bit *= 2;
 }
 
-static bool in_a_row(const gr_output_layout *place) {
-    return place->extent[1] == 1 && place->stride[0] == 1;
+static bool is_contiguous_output(const gr_output_layout *output) {
+    return output->extent[1] == 1 && output->stride[0] == 1;
 }
 
 /* Those whose results lie closest first. */
-static void sort_by_place(dims_list *list) {
+static void sort_by_output(dims_list *list) {
     for (size_t i = 1; i < list->count; ++i) {
         const dim moved = list->dims[i];
         size_t at = i;
@@ -161,7 +161,7 @@ static void sort_by_place(dims_list *list) {
 }
 
 static bool store_last(const dims_list *list, gr_general_params *p) {
-    return store(list, &p->keep) && store_place(list, &p->place);
+    return store(list, &p->keep) && store_output(list, &p->output_layout);
 }
 
 /* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
@@ -189,14 +189,14 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
     p->count = first->parts;
     p->states = first->results;
     p->divisor = plan->reduced_count;
-    set_repeat(p, first->repeat);
+    set_multiplicity(p, first->multiplicity);
     /* Where it hands many out, they are more than the States. */
-    dims_list placed = all;
-    sort_by_place(&placed);
-    if ((shared->count == 0 || !store_last(&placed, p)) && !store_last(&all, p))
+    dims_list by_output = all;
+    sort_by_output(&by_output);
+    if ((shared->count == 0 || !store_last(&by_output, p)) && !store_last(&all, p))
         return false;
-    if (shared->count > 0 || p->repeat > 1 || !in_a_row(&p->place))
-        p->flags = GR_APART;
+    if (shared->count > 0 || p->multiplicity > 1 || !is_contiguous_output(&p->output_layout))
+        p->flags = GR_SCATTERED_OUTPUT;
     return gr_last_plan(limits, last);
 }
 
@@ -218,21 +218,21 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
         return GR_OK;
     const int64_t item = (int64_t)layout->item_bytes;
     const bool once = layout->rearranged && plan->reduced_count > 0;
-    const uint64_t repeat = once ? take_repeats(&along, layout->in_order, &ignored) : 1;
-    if (!layout->in_order)
+    const uint64_t multiplicity = once ? extract_broadcast(&along, layout->in_c_order, &ignored) : 1;
+    if (!layout->in_c_order)
         sort(&along);
     gr_general_launch *first = &plan->launches[0];
     gr_general_params *p = &first->params;
     p->count = product(&along);
-    if (once && p->count * plan->results * layout->item_bytes >= LEAST_SHARED)
-        take_repeats(&keep, false, &shared);
+    if (once && p->count * plan->results * layout->item_bytes >= MIN_SHARED_BYTES)
+        extract_broadcast(&keep, false, &shared);
     if (layout->rearranged)
         sort(&keep);
-    if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_place(&keep, &p->place))
+    if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_output(&keep, &p->output_layout))
         return too_many_dims(keep.count, along.count, error);
-    if (!layout->in_order)
-        widen_walk(&p->along);
-    const bool contiguous = plan->results == 1 && p->along.extent[1] == 1 && repeat == 1 &&
+    if (!layout->in_c_order)
+        move_long_dim_second(&p->along);
+    const bool contiguous = plan->results == 1 && p->along.extent[1] == 1 && multiplicity == 1 &&
                             (!layout->has_second || layout->pair) &&
                             (p->count == 1 || (p->along.stride[0] == item &&
                                                (!layout->pair || p->along.second_stride[0] == item)));
@@ -242,36 +242,36 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     plan->count = 1;
     p->results = product(&keep);
     p->divisor = plan->reduced_count;
-    set_repeat(p, layout->idempotent ? 1 : repeat);
-    if (shared.count == 0 && (p->repeat > 1 || !in_a_row(&p->place)))
-        p->flags = GR_APART;
+    set_multiplicity(p, layout->idempotent ? 1 : multiplicity);
+    if (shared.count == 0 && (p->multiplicity > 1 || !is_contiguous_output(&p->output_layout)))
+        p->flags = GR_SCATTERED_OUTPUT;
 
     bool fits = gr_axis_plan(layout, limits, first);
-    if (fits && (p->parts > 1 || first->hands_on || shared.count > 0))
+    if (fits && (p->parts > 1 || first->writes_states || shared.count > 0))
         fits = plan_last(layout, limits, plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 
-gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_ends *ends,
+gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_operands *operands,
                            gr_general_params *params, size_t bytes, gr_program *program) {
     const gr_general_launch *planned = &plan->launches[pass];
     const bool first = pass == 0, last = pass + 1 == plan->count;
     *params = planned->params;
     params->flags |=
-        (first && ends->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | ends->finish_flags : 0u);
-    if (ends->parameter != NULL)
-        params->divisor = *ends->parameter;
-    if (last && ends->initial != NULL) {
+        (first && operands->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | operands->finish_flags : 0u);
+    if (operands->parameter != NULL)
+        params->divisor = *operands->parameter;
+    if (last && operands->initial != NULL) {
         params->flags |= GR_HAS_INITIAL;
-        memcpy(params->initial, ends->initial, ends->result_bytes);
+        memcpy(params->initial, operands->initial, operands->result_bytes);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
     step->grid[0] = planned->grid_x;
     step->grid[1] = planned->grid_y;
     step->block[0] = GR_GENERAL_THREADS;
-    gr_program_relocate(program, offsetof(gr_general_params, in), first ? ends->in : ends->states);
-    gr_program_relocate(program, offsetof(gr_general_params, out), last ? ends->out : ends->states);
-    if (first && ends->has_second)
-        gr_program_relocate(program, offsetof(gr_general_params, second), ends->second);
+    gr_program_relocate(program, offsetof(gr_general_params, in), first ? operands->in : operands->states);
+    gr_program_relocate(program, offsetof(gr_general_params, out), last ? operands->out : operands->states);
+    if (first && operands->has_second)
+        gr_program_relocate(program, offsetof(gr_general_params, second), operands->second);
     return step;
 }

@@ -23,18 +23,18 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
                                gr_error *error);
 
 /* The buffers of a program, and the values that the plan does not depend on. */
-typedef struct gr_general_ends {
+typedef struct gr_general_operands {
     uint32_t in, second, out, states; /* numbers of buffers; `second` and `states` are ignored if unused */
     bool has_second, has_where;
     const void *initial;       /* an element of the result's dtype, or NULL */
     const uint64_t *parameter; /* replaces the number of elements, unless NULL */
     uint32_t finish_flags;     /* bits of reduce/params.h */
     size_t result_bytes;
-} gr_general_ends;
+} gr_general_operands;
 
 /* Appends a launch; the caller names its kernel. `params` are the first of the `bytes` bytes of parameters.
  */
-gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_ends *ends,
+gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_general_operands *operands,
                            gr_general_params *params, size_t bytes, gr_program *program);
 
 #endif

@@ -58,8 +58,8 @@ typedef struct gr_request {
     gr_op op;
     gr_dtype dtype;
     uint64_t n;
-    int64_t block; /* threads per block; 0: the default; an explicit 0 is GR_GIVEN_ZERO */
-    int64_t grid;  /* blocks; 0: chosen by the planner; an explicit 0 is GR_GIVEN_ZERO */
+    int64_t block; /* threads per block; 0: the default; an explicit 0 is GR_EXPLICIT_ZERO */
+    int64_t grid;  /* blocks; 0: chosen by the planner; an explicit 0 is GR_EXPLICIT_ZERO */
 } gr_request;
 
 /* The program has one input and, as output, one partial result, which gr_op_finish converts to the result.

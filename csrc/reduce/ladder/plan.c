@@ -13,8 +13,8 @@ enum { FIXED_GRID = 1024 }; /* the most blocks of a FIXED grid */
    pass costs less than the launch of another. */
 enum { LAST_PASS_SPAN = 64 };
 
-static int64_t as_given(int64_t size) {
-    return size == GR_GIVEN_ZERO ? 0 : size;
+static int64_t explicit_size(int64_t size) {
+    return size == GR_EXPLICIT_ZERO ? 0 : size;
 }
 
 static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
@@ -30,7 +30,7 @@ static gr_status check_block(const gr_variant *variant, int64_t block, gr_error 
             used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, used ? ", " : "", size);
     }
     return gr_fail(error, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
-                   as_given(block), variant->rung.name, sizes);
+                   explicit_size(block), variant->rung.name, sizes);
 }
 
 static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *error) {
@@ -42,7 +42,7 @@ static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *e
                        variant->rung.name);
     if (grid < 1 || grid > GR_MAX_GRID)
         return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
-                       as_given(grid));
+                       explicit_size(grid));
     return GR_OK;
 }
 
@@ -99,7 +99,7 @@ static uint32_t dynamic_shared(const gr_variant *variant, uint32_t block, size_t
     return 0;
 }
 
-static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_places, uint32_t block,
+static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_indexed, uint32_t block,
                         gr_kernel_id *out) {
     const gr_rung *rung = &request->variant->rung;
     char suffix[16] = "";
@@ -108,7 +108,7 @@ static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_place
     out->owner = rung->name;
     GR_KERNEL_NAME(out->file, rung->file);
     GR_KERNEL_NAME(out->entry, rung->name, "_", gr_ops[request->op].name, "_", gr_dtypes[dtype].name,
-                   of_places ? "_places" : "", suffix);
+                   of_indexed ? "_places" : "", suffix);
 }
 
 /* The library divides the work by itself. */
@@ -146,14 +146,14 @@ static gr_step *plan_pass(const gr_request *request, uint64_t n, uint32_t grid, 
 static gr_status plan_passes(const gr_request *request, const gr_limits *limits, uint32_t block, uint32_t in,
                              uint32_t out, gr_program *program, gr_error *error) {
     const gr_variant *variant = request->variant;
-    const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
+    const bool is_index = gr_ops[request->op].result == GR_RESULT_INDEX;
     gr_dtype dtype = request->dtype;
     uint64_t n = request->n;
     bool last = false;
     for (size_t pass = 0; !last; ++pass) {
         const size_t partial_bytes = gr_op_partial_bytes(request->op, dtype);
-        const bool of_places = pass > 0 && is_place;
-        const size_t item_bytes = of_places ? partial_bytes : gr_dtypes[dtype].item_bytes;
+        const bool of_indexed = pass > 0 && is_index;
+        const size_t item_bytes = of_indexed ? partial_bytes : gr_dtypes[dtype].item_bytes;
         const uint64_t grid = pass_grid(request, pass, n, item_bytes, block, limits);
         if (grid > GR_MAX_GRID)
             return gr_fail(error, GR_ERR_VALUE,
@@ -164,7 +164,7 @@ static gr_status plan_passes(const gr_request *request, const gr_limits *limits,
         const uint32_t to =
             last ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)grid * partial_bytes);
         gr_step *step = plan_pass(request, n, (uint32_t)grid, block, partial_bytes, in, to, program);
-        name_kernel(request, dtype, of_places, block, &step->kernel);
+        name_kernel(request, dtype, of_indexed, block, &step->kernel);
         dtype = gr_op_partial(request->op, dtype);
         n = grid;
         in = to;

@@ -11,15 +11,15 @@ static gr_status check_shared(const gr_variant *variant, const gr_step *first, c
     const uint32_t granted = info->caps.shared_per_block, block = first->block[0];
     if (first->shared_bytes <= granted) /* later passes take no more */
         return GR_OK;
-    uint32_t most = block;
-    while (most > 0 &&
-           (!gr_variant_takes_block(variant, most) || (uint64_t)first->shared_bytes * most / block > granted))
-        --most;
+    uint32_t max_block = block;
+    while (max_block > 0 && (!gr_variant_takes_block(variant, max_block) ||
+                             (uint64_t)first->shared_bytes * max_block / block > granted))
+        --max_block;
     return gr_fail(error, GR_ERR_VALUE,
                    "block_size: %u threads of %s take %u bytes of shared memory; a block of %s may have %u, "
                    "enough for %u threads",
                    (unsigned)block, variant->rung.name, (unsigned)first->shared_bytes, info->name,
-                   (unsigned)granted, (unsigned)most);
+                   (unsigned)granted, (unsigned)max_block);
 }
 
 /* Asks the library how much memory its function wants. */
@@ -69,8 +69,8 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
                        "a: %s takes device arrays that begin on a %u-byte boundary; 'auto' takes any",
                        variant->rung.name, (unsigned)variant->align);
     /* Of a place the position alone, which comes first: what lies behind the element was never written. */
-    const bool is_place = gr_ops[request->op].result == GR_RESULT_PLACE;
-    const size_t bytes = is_place ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
+    const bool is_index = gr_ops[request->op].result == GR_RESULT_INDEX;
+    const size_t bytes = is_index ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = bytes};
     gr_program *program = gr_program_new(error);
     if (program == NULL)

@@ -9,7 +9,7 @@
 #include "executor/executor.h"
 #include "segments/labels/params.h"
 
-enum { DIGITS = 1 << GR_LABEL_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_EACH, WORD = 4 };
+enum { DIGITS = 1 << GR_LABEL_DIGIT_BITS, TILE = GR_LABEL_THREADS * GR_LABEL_ROWS_PER_THREAD, WORD = 4 };
 
 _Static_assert((int)DIGITS == (int)GR_LABEL_THREADS, "a thread for each digit");
 
@@ -23,8 +23,8 @@ typedef struct workspace {
     uint32_t keys[2], rows[2];
 } workspace;
 
-static workspace take_rooms(const gr_labels *self, uint32_t passes, const gr_label_params *params,
-                            gr_program *program) {
+static workspace alloc_workspace(const gr_labels *self, uint32_t passes, const gr_label_params *params,
+                                 gr_program *program) {
     const size_t bytes = (size_t)self->rows * WORD, groups = (size_t)self->groups;
     workspace at = {.labels = gr_program_input(program, 0)};
     at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (groups + 1 + (size_t)self->rows) * 8);
@@ -48,36 +48,36 @@ static void launch(gr_program *program, const char *name, uint64_t blocks, const
     GR_KERNEL_NAME(step->kernel.entry, "label_", name);
 }
 
-#define PLACE(field, buffer) gr_program_relocate(program, offsetof(gr_label_params, field), buffer)
+#define RELOCATE(field, buffer) gr_program_relocate(program, offsetof(gr_label_params, field), buffer)
 
 /* What a pass reads: labels, or what the pass before wrote. */
-static void place_keys(gr_program *program, uint32_t pass, const workspace *at) {
+static void relocate_keys(gr_program *program, uint32_t pass, const workspace *at) {
     if (pass == 0)
-        PLACE(labels, at->labels);
+        RELOCATE(labels, at->labels);
     else
-        PLACE(keys_in, at->keys[(pass - 1) % 2]);
+        RELOCATE(keys_in, at->keys[(pass - 1) % 2]);
 }
 
 static void plan_pass(gr_program *program, gr_label_params *params, uint32_t pass, bool last,
                       const workspace *at) {
-    params->shift = pass * GR_LABEL_BITS;
+    params->shift = pass * GR_LABEL_DIGIT_BITS;
     launch(program, "count", params->tiles, params);
-    place_keys(program, pass, at);
-    PLACE(counts, at->counts);
+    relocate_keys(program, pass, at);
+    RELOCATE(counts, at->counts);
     launch(program, "scan", DIGITS, params);
-    PLACE(counts, at->counts);
-    PLACE(totals, at->totals);
+    RELOCATE(counts, at->counts);
+    RELOCATE(totals, at->totals);
     launch(program, "place", params->tiles, params);
-    place_keys(program, pass, at);
+    relocate_keys(program, pass, at);
     if (pass > 0)
-        PLACE(rows_in, at->rows[(pass - 1) % 2]);
-    PLACE(keys_out, at->keys[pass % 2]);
+        RELOCATE(rows_in, at->rows[(pass - 1) % 2]);
+    RELOCATE(keys_out, at->keys[pass % 2]);
     if (last)
-        PLACE(out, at->out);
+        RELOCATE(out, at->out);
     else
-        PLACE(rows_out, at->rows[pass % 2]);
-    PLACE(counts, at->counts);
-    PLACE(totals, at->totals);
+        RELOCATE(rows_out, at->rows[pass % 2]);
+    RELOCATE(counts, at->counts);
+    RELOCATE(totals, at->totals);
 }
 
 gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_binding *binding,
@@ -93,13 +93,13 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
         self->dtype == GR_DTYPE_i64)
         params.sign = UINT64_C(1) << (8 * params.item_bytes - 1);
     uint32_t passes = 1; /* enough for the key `groups` */
-    while (self->groups >> passes * GR_LABEL_BITS > 0)
+    while (self->groups >> passes * GR_LABEL_DIGIT_BITS > 0)
         ++passes;
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
     gr_program_begin(program);
-    const workspace at = take_rooms(self, passes, &params, program);
+    const workspace at = alloc_workspace(self, passes, &params, program);
     for (uint32_t pass = 0; pass < passes && self->rows > 0; ++pass)
         plan_pass(program, &params, pass, pass + 1 == passes, &at);
     launch(program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 enum {
-    GR_LABEL_THREADS = 256, /* per block */
-    GR_LABEL_EACH = 16,     /* rows per thread of a tile */
-    GR_LABEL_BITS = 8,      /* bits of a digit: a block has one thread per digit value */
+    GR_LABEL_THREADS = 256,        /* per block */
+    GR_LABEL_ROWS_PER_THREAD = 16, /* rows per thread of a tile */
+    GR_LABEL_DIGIT_BITS = 8,       /* bits of a digit: a block has one thread per digit value */
 };
 
 /* Stable LSD radix sort, one digit per pass. A key is a label, or `groups` if the label is not a group. */

@@ -17,9 +17,9 @@ struct Ends {
     unsigned lower = 0, upper = 0;
     double weight = 0, rest = 0;
 
-    __device__ Ends(const gr_order_ends &p, uint64_t result) {
+    __device__ Ends(const gr_order_quantiles &p, uint64_t result) {
 #pragma unroll
-        for (unsigned j = 0; j < GR_ORDER_RESULTS; ++j)
+        for (unsigned j = 0; j < GR_ORDER_MAX_QUANTILES; ++j)
             if (j == result) {
                 lower = p.lower[j];
                 upper = p.upper[j];
@@ -58,16 +58,16 @@ template <class T> __device__ auto middle(const Ends &ends, T lower, T upper) {
     }
 }
 
-template <class T> __device__ void order_mean(const gr_order_ends &p) {
+template <class T> __device__ void order_mean(const gr_order_quantiles &p) {
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t i = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.lines * p.results; i += step) {
         const uint64_t result = i / p.lines;
         const Ends ends(p, result);
         const T *line = reinterpret_cast<const T *>(p.in) + (i - result * p.lines) * p.ranks;
         const T lower = line[ends.lower], upper = line[ends.upper];
-        if (p.mean == GR_ORDER_ALONE)
+        if (p.mean == GR_ORDER_LOWER)
             reinterpret_cast<T *>(p.out)[i] = lower;
-        else if (p.mean == GR_ORDER_MIDDLE)
+        else if (p.mean == GR_ORDER_MIDPOINT)
             reinterpret_cast<decltype(middle(ends, lower, upper)) *>(p.out)[i] = middle(ends, lower, upper);
         else if (p.to != p.from)
             reinterpret_cast<double *>(p.out)[i] = between<double>(ends, lower, upper);
@@ -82,7 +82,7 @@ enum Dtype {
 #undef GR_DTYPE
 };
 
-extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_ends p) {
+extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_quantiles p) {
     begin_early();
     switch (p.from) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \

@@ -16,7 +16,7 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
     unsigned long long *all =
         reinterpret_cast<unsigned long long *>(p.bins) + ((line * chunks + chunk) * p.chunk << p.bits);
     unsigned *bins = reinterpret_cast<unsigned *>(order_shared);
-    const bool begins = p.flags & GR_ORDER_FIRST;
+    const bool begins = p.flags & GR_ORDER_FIRST_DIGIT;
 
     const unsigned count = unsigned(min(p.chunk, p.rank_count - first));
     if (threadIdx.x < count) {
@@ -39,7 +39,7 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
     const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
     const uint64_t begin = blockIdx.x * p.part, end = min(begin + p.part, p.length);
     const bool nans = digit.count(keys, elements, begin, end, ranks, bins);
-    const bool spread = __syncthreads_or(nans) && begins && p.flags & GR_ORDER_NANS;
+    const bool spread = __syncthreads_or(nans) && begins && p.flags & GR_ORDER_PROPAGATE_NAN;
     for (unsigned i = threadIdx.x; i < used; i += blockDim.x)
         if (bins[i] != 0)
             atomicAdd(&all[i], bins[i]);
@@ -72,14 +72,14 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
             const Key prefix = begins ? Key(found) : Key(Key(ranks.prefix[r] << p.bits) | Key(found));
             if (threadIdx.x % 32 != 0)
                 continue;
-            if (p.flags & GR_ORDER_LAST && !(p.flags & GR_ORDER_TOP))
+            if (p.flags & GR_ORDER_LAST_DIGIT && !(p.flags & GR_ORDER_TOPK))
                 reinterpret_cast<Key *>(p.out)[line * p.rank_count + first + r] =
                     keys.element(spoilt ? Keys<Key>::none : prefix);
             states[r] = {prefix, rest};
         }
         __syncthreads();
     }
-    if (threadIdx.x == 0 && p.flags & GR_ORDER_LAST)
+    if (threadIdx.x == 0 && p.flags & GR_ORDER_LAST_DIGIT)
         tickets[1] = 0;
 }
 
@@ -92,7 +92,7 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
     Key *held = reinterpret_cast<Key *>(bins + (chunk << p.bits));
     for (uint64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
         const Key *elements = reinterpret_cast<const Key *>(p.in) + line * p.length;
-        if (p.flags & GR_ORDER_HELD) {
+        if (p.flags & GR_ORDER_IN_SHARED) {
             for (unsigned i = threadIdx.x; i < p.length; i += blockDim.x)
                 held[i] = elements[i];
             elements = held;
@@ -117,7 +117,7 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
                 __syncthreads();
                 const Digit<Key> digit = {left - bits, bits, known == 0};
                 const bool nans = digit.count(keys, elements, 0, p.length, ranks, bins);
-                if (__syncthreads_or(nans) && p.flags & GR_ORDER_NANS)
+                if (__syncthreads_or(nans) && p.flags & GR_ORDER_PROPAGATE_NAN)
                     spoilt = true;
                 for (unsigned r = threadIdx.x / 32; r < count; r += blockDim.x / 32) {
                     uint64_t rest = ranks.rest[r];
@@ -131,7 +131,7 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
                 known += bits;
             }
             __syncthreads();
-            if (p.flags & GR_ORDER_TOP) {
+            if (p.flags & GR_ORDER_TOPK) {
                 Key *out = reinterpret_cast<Key *>(p.out) + line * p.k;
                 int64_t *indices = reinterpret_cast<int64_t *>(p.indices) + line * p.k;
                 const Gather<Key> gather = {keys, ranks.prefix[0], ranks.rest[0] + 1, p.k, out, indices};
@@ -146,12 +146,12 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
 }
 
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
-    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_digit_##name(const gr_order_params p) {                                                        \
         begin_early();                                                                                       \
         order_digit<Key>(p);                                                                                 \
     }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_rows_##name(const gr_order_params p) {                                                         \
         begin_early();                                                                                       \
         order_rows<Key>(p);                                                                                  \

@@ -12,14 +12,15 @@ template <class Key, unsigned each> struct Ranked {
     __device__ void write(const gr_order_params &p, const Keys<Key> &keys, uint64_t line, unsigned place,
                           unsigned stride, unsigned own) const {
         const unsigned all = 0xffffffffu, lower = (1u << threadIdx.x % 32) - 1;
-        if (p.flags & GR_ORDER_TOP) {
+        if (p.flags & GR_ORDER_TOPK) {
             unsigned before = 0;
 #pragma unroll
             for (unsigned e = 0; e < each; ++e) {
                 const bool first = there[e] && rank[e] < p.k;
                 const unsigned firsts = __ballot_sync(all, first) & own;
                 const uint64_t at =
-                    line * p.k + (p.flags & GR_ORDER_RANKED ? rank[e] : before + __popc(firsts & lower));
+                    line * p.k +
+                    (p.flags & GR_ORDER_SORTED_OUTPUT ? rank[e] : before + __popc(firsts & lower));
                 if (first) {
                     reinterpret_cast<Key *>(p.out)[at] = element[e];
                     reinterpret_cast<int64_t *>(p.indices)[at] = place + e * stride;
@@ -32,17 +33,17 @@ template <class Key, unsigned each> struct Ranked {
 #pragma unroll
         for (unsigned e = 0; e < each; ++e)
             nan = nan || (there[e] && key[e] == Keys<Key>::none);
-        const bool spoilt = (__ballot_sync(all, nan) & own) != 0 && p.flags & GR_ORDER_NANS;
+        const bool spoilt = (__ballot_sync(all, nan) & own) != 0 && p.flags & GR_ORDER_PROPAGATE_NAN;
         Key *out = reinterpret_cast<Key *>(p.out) + line * p.rank_count;
 #pragma unroll
         for (unsigned e = 0; e < each; ++e) {
             const Key found = keys.element(spoilt ? Keys<Key>::none : key[e]);
             if (!there[e])
                 continue;
-            if (p.flags & GR_ORDER_GIVEN) {
+            if (p.flags & GR_ORDER_INLINE_RANKS) {
 #pragma unroll
-                for (unsigned j = 0; j < GR_ORDER_RANKS; ++j)
-                    if (j < p.rank_count && p.given[j] == rank[e])
+                for (unsigned j = 0; j < GR_ORDER_MAX_RANKS; ++j)
+                    if (j < p.rank_count && p.inline_ranks[j] == rank[e])
                         out[j] = found;
             } else {
                 for (uint64_t j = 0; j < p.rank_count; ++j)
@@ -77,10 +78,10 @@ template <class Key> __device__ void order_small(const gr_order_params &p) {
     }
 }
 
-// Lines of up to GR_ORDER_FEW elements, a warp each, which holds their keys in shared memory.
+// Lines of up to GR_ORDER_WARP_TILE elements, a warp each, which holds their keys in shared memory.
 template <class Key> __device__ void order_few(const gr_order_params &p) {
-    constexpr unsigned each = GR_ORDER_FEW / 32;
-    __shared__ Key held[GR_ORDER_THREADS / 32][GR_ORDER_FEW];
+    constexpr unsigned each = GR_ORDER_WARP_TILE / 32;
+    __shared__ Key held[GR_ORDER_THREADS / 32][GR_ORDER_WARP_TILE];
     const Keys<Key> keys(p);
     const unsigned length = unsigned(p.length), lane = threadIdx.x % 32, warps = blockDim.x / 32;
     Key *others = held[threadIdx.x / 32];

@@ -75,7 +75,7 @@ template <class Key> __device__ unsigned digit_of(const Keys<Key> &keys, Key x, 
 }
 
 // Lines of up to each * blockDim.x elements, a block each. What is missing in a tile stays behind the rest.
-template <class Key, unsigned each> __device__ void order_tile(const gr_order_sorting &p) {
+template <class Key, unsigned each> __device__ void order_tile(const gr_order_sort_params &p) {
     constexpr unsigned most = each * GR_ORDER_THREADS;
     __shared__ Spread spread;
     __shared__ Key held[most];
@@ -85,7 +85,7 @@ template <class Key, unsigned each> __device__ void order_tile(const gr_order_so
     const unsigned length = unsigned(p.length);
     for (uint64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
         const Key *in = reinterpret_cast<const Key *>(p.in) + line * p.length;
-        const int64_t *places = reinterpret_cast<const int64_t *>(p.places) + line * p.length;
+        const int64_t *places = reinterpret_cast<const int64_t *>(p.in_indices) + line * p.length;
         Key own[each];
         unsigned place[each];
 #pragma unroll
@@ -118,19 +118,19 @@ template <class Key, unsigned each> __device__ void order_tile(const gr_order_so
             const unsigned i = from + j * 32;
             if (i < p.k) {
                 out[i] = own[j];
-                indices[i] = p.places != 0 ? places[place[j]] : int64_t(place[j]);
+                indices[i] = p.in_indices != 0 ? places[place[j]] : int64_t(place[j]);
             }
         }
     }
 }
 
 // How many elements of each tile have each digit.
-template <class Key> __device__ void order_tally(const gr_order_sorting &p) {
+template <class Key> __device__ void order_tally(const gr_order_sort_params &p) {
     __shared__ unsigned counts[GR_ORDER_DIGITS];
     const Keys<Key> keys(p);
     for (uint64_t tile = blockIdx.x; tile < p.lines * p.tiles; tile += gridDim.x) {
         const uint64_t line = tile / p.tiles, number = tile - line * p.tiles;
-        const uint64_t begin = number * GR_ORDER_SORTED, end = min(begin + GR_ORDER_SORTED, p.length);
+        const uint64_t begin = number * GR_ORDER_SORT_TILE, end = min(begin + GR_ORDER_SORT_TILE, p.length);
         counts[threadIdx.x] = 0;
         __syncthreads();
         each_element(reinterpret_cast<const Key *>(p.in) + line * p.length, begin, end,
@@ -149,7 +149,7 @@ template <class Key> __device__ void order_tally(const gr_order_sorting &p) {
 }
 
 // Adds up what the tiles of each line counted, a warp each digit.
-template <class Key> __device__ void order_sums(const gr_order_sorting &p) {
+template <class Key> __device__ void order_sums(const gr_order_sort_params &p) {
     const uint64_t step = uint64_t(gridDim.x) * (blockDim.x / 32), rows = p.lines * GR_ORDER_DIGITS;
     constexpr unsigned each = 4; // loads at once
     const unsigned lane = threadIdx.x % 32;
@@ -179,18 +179,18 @@ template <class Key> __device__ void order_sums(const gr_order_sorting &p) {
 }
 
 // Takes the elements of tiles where they belong among those of their line by a digit.
-template <class Key> __device__ void order_move(const gr_order_sorting &p) {
-    constexpr unsigned each = GR_ORDER_SORTED / GR_ORDER_THREADS;
+template <class Key> __device__ void order_move(const gr_order_sort_params &p) {
+    constexpr unsigned each = GR_ORDER_SORT_TILE / GR_ORDER_THREADS;
     __shared__ Spread spread;
     __shared__ uint64_t starts[GR_ORDER_DIGITS], sums[Spread::groups];
-    __shared__ int64_t room[GR_ORDER_SORTED]; // for elements, then for their places
+    __shared__ int64_t room[GR_ORDER_SORT_TILE]; // for elements, then for their places
     const Keys<Key> keys(p);
     Key *held = reinterpret_cast<Key *>(room);
     const unsigned all = 0xffffffffu, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (uint64_t tile = blockIdx.x; tile < p.lines * p.tiles; tile += gridDim.x) {
         const uint64_t line = tile / p.tiles, number = tile - line * p.tiles;
-        const uint64_t begin = number * GR_ORDER_SORTED;
-        const unsigned count = unsigned(min(uint64_t(GR_ORDER_SORTED), p.length - begin));
+        const uint64_t begin = number * GR_ORDER_SORT_TILE;
+        const unsigned count = unsigned(min(uint64_t(GR_ORDER_SORT_TILE), p.length - begin));
         const Key *in = reinterpret_cast<const Key *>(p.in) + line * p.length + begin;
         const unsigned from = warp * 32 * each + lane;
         Key own[each];
@@ -227,12 +227,12 @@ template <class Key> __device__ void order_move(const gr_order_sorting &p) {
                 out[starts[digit[j]] + i] = x;
         }
         __syncthreads();
-        const int64_t *places = reinterpret_cast<const int64_t *>(p.places) + line * p.length + begin;
+        const int64_t *places = reinterpret_cast<const int64_t *>(p.in_indices) + line * p.length + begin;
 #pragma unroll
         for (unsigned j = 0; j < each; ++j) {
             const unsigned i = from + j * 32;
             if (i < count)
-                room[ranks[j]] = p.places != 0 ? places[i] : int64_t(begin + i);
+                room[ranks[j]] = p.in_indices != 0 ? places[i] : int64_t(begin + i);
         }
         __syncthreads();
         int64_t *indices = reinterpret_cast<int64_t *>(p.indices) + line * p.length;
@@ -248,17 +248,18 @@ template <class Key> __device__ void order_move(const gr_order_sorting &p) {
 
 #define GR_ORDER_ENTRY(kernel, name, blocks, ...)                                                            \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, blocks)                                   \
-        order_##kernel##_##name(const gr_order_sorting p) {                                                  \
+        order_##kernel##_##name(const gr_order_sort_params p) {                                              \
         begin_early();                                                                                       \
         __VA_ARGS__(p);                                                                                      \
     }
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
-    GR_ORDER_ENTRY(tile, name, GR_ORDER_SORTERS - sizeof(Key) / 8,                                           \
-                   order_tile<Key, GR_ORDER_SORTED / GR_ORDER_THREADS>)                                      \
-    GR_ORDER_ENTRY(fewer, name, GR_ORDER_BLOCKS, order_tile<Key, GR_ORDER_FEWER / GR_ORDER_THREADS>)         \
-    GR_ORDER_ENTRY(tally, name, GR_ORDER_BLOCKS, order_tally<Key>)                                           \
-    GR_ORDER_ENTRY(sums, name, GR_ORDER_BLOCKS, order_sums<Key>)                                             \
-    GR_ORDER_ENTRY(move, name, GR_ORDER_SORTERS - sizeof(Key) / 8, order_move<Key>)
+    GR_ORDER_ENTRY(tile, name, GR_ORDER_SORT_BLOCKS_PER_SM - sizeof(Key) / 8,                                \
+                   order_tile<Key, GR_ORDER_SORT_TILE / GR_ORDER_THREADS>)                                   \
+    GR_ORDER_ENTRY(fewer, name, GR_ORDER_BLOCKS_PER_SM,                                                      \
+                   order_tile<Key, GR_ORDER_SMALL_SORT_TILE / GR_ORDER_THREADS>)                             \
+    GR_ORDER_ENTRY(tally, name, GR_ORDER_BLOCKS_PER_SM, order_tally<Key>)                                    \
+    GR_ORDER_ENTRY(sums, name, GR_ORDER_BLOCKS_PER_SM, order_sums<Key>)                                      \
+    GR_ORDER_ENTRY(move, name, GR_ORDER_SORT_BLOCKS_PER_SM - sizeof(Key) / 8, order_move<Key>)
 
 GR_ORDER_ENTRIES(b8, uint8_t)
 GR_ORDER_ENTRIES(b16, uint16_t)

@@ -25,7 +25,7 @@ __device__ void count_part(const gr_order_params &p, const Keys<Key> &keys, uint
         atomicAdd(&counts[1], static_cast<unsigned long long>(equal));
     }
     __syncthreads();
-    if (p.flags & GR_ORDER_VALID) {
+    if (p.flags & GR_ORDER_COUNT_VALID) {
         if (threadIdx.x == 0)
             atomicAdd(reinterpret_cast<unsigned long long *>(p.out) + line, counts[0]);
     } else if (threadIdx.x < 2)
@@ -37,14 +37,14 @@ __device__ void count_part(const gr_order_params &p, const Keys<Key> &keys, uint
 template <class Key> __device__ void order_gather(const gr_order_params &p) {
     __shared__ unsigned long long before[2];
     const Keys<Key> keys(p);
-    if (p.flags & GR_ORDER_VALID) {
+    if (p.flags & GR_ORDER_COUNT_VALID) {
         for (uint64_t line = blockIdx.y; line < p.lines; line += gridDim.y)
             count_part(p, keys, line, Keys<Key>::none);
         return;
     }
     const uint64_t line = blockIdx.y;
     const gr_order_state found = reinterpret_cast<const gr_order_state *>(p.states)[line];
-    if (p.flags & GR_ORDER_COUNT)
+    if (p.flags & GR_ORDER_COUNT_PARTS)
         return count_part(p, keys, line, Key(found.prefix));
 
     if (threadIdx.x < 2)
@@ -64,7 +64,7 @@ template <class Key> __device__ void order_gather(const gr_order_params &p) {
 
 // Sorts tiles of the `k` elements of each line, those with one key by their index, in whose order they come.
 template <class Key> __device__ void order_sort(const gr_order_params &p) {
-    constexpr unsigned most = GR_ORDER_NETWORK, each = most / GR_ORDER_THREADS;
+    constexpr unsigned most = GR_ORDER_NETWORK_TILE, each = most / GR_ORDER_THREADS;
     __shared__ Key sorted[most];
     __shared__ uint16_t places[most];
     const Keys<Key> keys(p);
@@ -122,7 +122,7 @@ template <class Key> __device__ void order_sort(const gr_order_params &p) {
 }
 
 #define GR_ORDER_ENTRY(kernel, name, Key)                                                                    \
-    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS)                          \
+    extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_##kernel##_##name(const gr_order_params p) {                                                   \
         begin_early();                                                                                       \
         order_##kernel<Key>(p);                                                                              \

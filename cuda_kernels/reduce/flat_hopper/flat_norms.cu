@@ -9,5 +9,5 @@
 #define GR_ROW(dtype, In)                                                                                    \
     GR_FLAT_ALL(sumnorm, FlatSumNorm, dtype, In)                                                             \
     GR_FLAT_ALL(rootnorm, FlatRootNorm, dtype, In)                                                           \
-    GR_ENTRY(flat_logsumexp_##dtype, GR_FLAT_MOST_THREADS, flat<FlatLogSumExp<In>, In, false>)
+    GR_ENTRY(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS, flat<FlatLogSumExp<In>, In, false>)
 GR_REALS(GR_ROW)

@@ -132,7 +132,7 @@ template <class Body> __device__ void with_dtype(uint32_t dtype, const Body &bod
     }
 }
 
-constexpr unsigned EACH = GR_CONVERT_EACH;
+constexpr unsigned EACH = GR_CONVERT_ITEMS_PER_THREAD;
 
 extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert(const gr_convert_params p) {
     const uint64_t block = uint64_t(blockIdx.x) * (EACH * GR_COPY_THREADS) + threadIdx.x;

@@ -66,22 +66,23 @@ template <unsigned BYTES> __device__ void copy_ends(const gr_copy_params &p, uin
 }
 
 template <unsigned BYTES> __device__ void copy_runs(const gr_copy_params &p) {
-    const uint64_t block = uint64_t(blockIdx.x) * (GR_COPY_EACH * GR_COPY_THREADS) + threadIdx.x;
+    const uint64_t block = uint64_t(blockIdx.x) * (GR_COPY_ITEMS_PER_THREAD * GR_COPY_THREADS) + threadIdx.x;
     const uint64_t low = p.in + uint64_t(p.low), high = p.in + uint64_t(p.high);
-    uint64_t run[GR_COPY_EACH], from[GR_COPY_EACH], none[GR_COPY_EACH] = {};
-    bool whole[GR_COPY_EACH];
+    uint64_t run[GR_COPY_ITEMS_PER_THREAD], from[GR_COPY_ITEMS_PER_THREAD],
+        none[GR_COPY_ITEMS_PER_THREAD] = {};
+    bool whole[GR_COPY_ITEMS_PER_THREAD];
 #pragma unroll
-    for (unsigned i = 0; i < GR_COPY_EACH; ++i) {
+    for (unsigned i = 0; i < GR_COPY_ITEMS_PER_THREAD; ++i) {
         const uint64_t at = (block + i * GR_COPY_THREADS) * GR_COPY_VECTOR;
         run[i] = quotient(at, p.extent[0], p.by[0]);
         from[i] = p.in + at - run[i] * p.extent[0];
         whole[i] = at < p.count && from[i] - p.in + GR_COPY_VECTOR <= p.extent[0];
     }
     go_along<1>(p, run, from, none);
-    Words first[GR_COPY_EACH], second[GR_COPY_EACH];
-    unsigned shift[GR_COPY_EACH];
+    Words first[GR_COPY_ITEMS_PER_THREAD], second[GR_COPY_ITEMS_PER_THREAD];
+    unsigned shift[GR_COPY_ITEMS_PER_THREAD];
 #pragma unroll
-    for (unsigned i = 0; i < GR_COPY_EACH; ++i) {
+    for (unsigned i = 0; i < GR_COPY_ITEMS_PER_THREAD; ++i) {
         shift[i] = unsigned(from[i] % GR_COPY_VECTOR);
         const uint64_t begin = from[i] - shift[i];
         const uint64_t end = begin + (shift[i] > 0 ? 2 : 1) * GR_COPY_VECTOR;
@@ -93,7 +94,7 @@ template <unsigned BYTES> __device__ void copy_runs(const gr_copy_params &p) {
     }
     unsigned left = 0;
 #pragma unroll
-    for (unsigned i = 0; i < GR_COPY_EACH; ++i)
+    for (unsigned i = 0; i < GR_COPY_ITEMS_PER_THREAD; ++i)
         if (whole[i])
             words_at(p.out + (block + i * GR_COPY_THREADS) * GR_COPY_VECTOR) =
                 joined(first[i], second[i], shift[i]);
@@ -108,7 +109,7 @@ template <unsigned BYTES> __device__ void copy_runs(const gr_copy_params &p) {
 // ---- single elements ----
 
 template <unsigned BYTES> __device__ void copy_each(const gr_copy_params &p) {
-    constexpr unsigned EACH = BYTES < 4 ? GR_COPY_NARROW : GR_COPY_EACH;
+    constexpr unsigned EACH = BYTES < 4 ? GR_COPY_NARROW_ITEMS_PER_THREAD : GR_COPY_ITEMS_PER_THREAD;
     const uint64_t block = uint64_t(blockIdx.x) * (EACH * GR_COPY_THREADS) + threadIdx.x;
     uint64_t from[EACH], to[EACH];
     addresses<GR_COPY_THREADS>(p, block, from, to);
@@ -132,13 +133,13 @@ struct Place {
     uint64_t in, out, across, down;
 };
 
-__device__ Place place_of_block(const gr_turn_params &p, unsigned tile_across, unsigned tile_down) {
+__device__ Place place_of_block(const gr_transpose_params &p, unsigned tile_across, unsigned tile_down) {
     const unsigned row = blockIdx.x / p.tiles_across;
     unsigned outer = row / p.tiles_down;
     Place place = {p.in, p.out, uint64_t(blockIdx.x - row * p.tiles_across) * tile_across,
                    uint64_t(row - outer * p.tiles_down) * tile_down};
 #pragma unroll
-    for (unsigned d = 0; d < GR_TURN_OUTER; ++d) {
+    for (unsigned d = 0; d < GR_TRANSPOSE_OUTER_DIMS; ++d) {
         const unsigned rest = outer / p.outer[d], at = outer - rest * p.outer[d];
         place.in += at * uint64_t(p.outer_in[d]);
         place.out += at * uint64_t(p.outer_out[d]);
@@ -147,9 +148,10 @@ __device__ Place place_of_block(const gr_turn_params &p, unsigned tile_across, u
     return place;
 }
 
-template <unsigned BYTES> __device__ void turn_elements(const gr_turn_params &p) {
+template <unsigned BYTES> __device__ void turn_elements(const gr_transpose_params &p) {
     // Rows are a word longer than the tile, or an element, so that columns lie in all banks.
-    constexpr unsigned EDGE = BYTES == 16 ? GR_TURN_WIDE_EDGE : GR_TURN_EDGE, PAD = BYTES < 4 ? 4 / BYTES : 1;
+    constexpr unsigned EDGE = BYTES == 16 ? GR_TRANSPOSE_WIDE_EDGE : GR_TRANSPOSE_EDGE,
+                       PAD = BYTES < 4 ? 4 / BYTES : 1;
     constexpr unsigned ROWS = GR_COPY_THREADS / 32, EACH = EDGE / ROWS, WIDE = EDGE / 32;
     using T = typename Item<BYTES>::T;
     __shared__ T tile[EDGE][EDGE + PAD];
@@ -220,9 +222,9 @@ __device__ void turn_square(uint32_t (&square)[EDGE][SIZE]) {
 // DOWN elements of a tile lie side by side in what is read, ACROSS in the copy; a vector has EDGE of them,
 // and LANES threads of a warp lie side by side in what is read.
 template <unsigned BYTES, unsigned DOWN, unsigned ACROSS, unsigned EDGE, unsigned LANES>
-__device__ void turn_vectors(const gr_turn_params &p) {
+__device__ void turn_vectors(const gr_transpose_params &p) {
     constexpr unsigned SIZE = EDGE * BYTES / 4, COLUMNS = DOWN / EDGE, ROWS = ACROSS / EDGE;
-    static_assert(COLUMNS * ROWS == GR_TURN_VECTOR_THREADS, "a square each");
+    static_assert(COLUMNS * ROWS == GR_TRANSPOSE_VECTOR_THREADS, "a square each");
     using Row = Vector<uint32_t, SIZE>;
     __shared__ Row tile[DOWN][ROWS];
     const Place place = place_of_block(p, ACROSS, DOWN);
@@ -253,7 +255,8 @@ __device__ void turn_vectors(const gr_turn_params &p) {
     __syncthreads();
 #pragma unroll
     for (unsigned i = 0; i < EDGE; ++i) {
-        const unsigned at = i * GR_TURN_VECTOR_THREADS + threadIdx.x, down = at / ROWS, across = at % ROWS;
+        const unsigned at = i * GR_TRANSPOSE_VECTOR_THREADS + threadIdx.x, down = at / ROWS,
+                       across = at % ROWS;
         if (place.across + across * EDGE < p.across && place.down + down < p.down)
             *reinterpret_cast<Row *>(place.out + (place.down + down) * uint64_t(p.out_down) +
                                      (place.across + across * EDGE) * BYTES) =
@@ -267,7 +270,7 @@ __device__ void turn_vectors(const gr_turn_params &p) {
     }
 #define GR_COPY_OF(bytes)                                                                                    \
     GR_COPY(copy_each_##bytes, GR_COPY_THREADS, gr_copy_params, copy_each<bytes>)                            \
-    GR_COPY(copy_turned_##bytes, GR_COPY_THREADS, gr_turn_params, turn_elements<bytes>)
+    GR_COPY(copy_turned_##bytes, GR_COPY_THREADS, gr_transpose_params, turn_elements<bytes>)
 GR_COPY_OF(1)
 GR_COPY_OF(2)
 GR_COPY_OF(4)
@@ -276,7 +279,7 @@ GR_COPY_OF(16)
 GR_COPY(copy_runs_1, GR_COPY_THREADS, gr_copy_params, copy_runs<1>)
 GR_COPY(copy_runs_2, GR_COPY_THREADS, gr_copy_params, copy_runs<2>)
 GR_COPY(copy_runs_4, GR_COPY_THREADS, gr_copy_params, copy_runs<4>)
-GR_COPY(copy_turned_vectors_1, GR_TURN_VECTOR_THREADS, gr_turn_params,
-        (turn_vectors<1, GR_TURN_BYTES_DOWN, GR_TURN_BYTES_ACROSS, 8, 16>))
-GR_COPY(copy_turned_vectors_2, GR_TURN_VECTOR_THREADS, gr_turn_params,
-        (turn_vectors<2, GR_TURN_PAIRS_DOWN, GR_TURN_PAIRS_ACROSS, 8, 8>))
+GR_COPY(copy_turned_vectors_1, GR_TRANSPOSE_VECTOR_THREADS, gr_transpose_params,
+        (turn_vectors<1, GR_TRANSPOSE_BYTES_DOWN, GR_TRANSPOSE_BYTES_ACROSS, 8, 16>))
+GR_COPY(copy_turned_vectors_2, GR_TRANSPOSE_VECTOR_THREADS, gr_transpose_params,
+        (turn_vectors<2, GR_TRANSPOSE_PAIRS_DOWN, GR_TRANSPOSE_PAIRS_ACROSS, 8, 8>))

@@ -3,7 +3,7 @@
 #include "moments.cuh"
 
 #define GR_MOMENTS(dtype, In)                                                                                \
-    GR_BOUND_ENTRY((rows_blocks<Moments<In>, In>), general_rows_moments_, dtype,                             \
+    GR_BOUND_ENTRY((rows_occupancy<Moments<In>, In>), general_rows_moments_, dtype,                          \
                    reduce_rows<Moments<In>, FlatMoments<In>, In>)                                            \
     GR_ENTRY(general_axis_moments_, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In>>)           \
     GR_ENTRY(general_last_moments_, dtype, reduce_last<Moments<In>>)

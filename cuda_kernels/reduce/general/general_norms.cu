@@ -8,8 +8,8 @@
 #include "general_instantiate.cuh"
 
 // Its State fits the registers of as many blocks as that of a plain sum.
-template <> constexpr unsigned columns_blocks<RootNorm<double>, double> = 4;
-template <> constexpr unsigned rows_blocks<RootNorm<double>, double> = 4;
+template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
+template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 
 #define GR_ANY(dtype, In)                                                                                    \
     GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \

@@ -5,8 +5,8 @@
 
 #include "segments/labels/params.h"
 
-constexpr unsigned threads = GR_LABEL_THREADS, warps = threads / 32, each = GR_LABEL_EACH,
-                   digits = 1u << GR_LABEL_BITS;
+constexpr unsigned threads = GR_LABEL_THREADS, warps = threads / 32, each = GR_LABEL_ROWS_PER_THREAD,
+                   digits = 1u << GR_LABEL_DIGIT_BITS;
 
 template <class Bits> __device__ uint32_t key_as(const gr_label_params &p, const unsigned char *at) {
     const uint64_t label = *reinterpret_cast<const Bits *>(at);

@@ -2,7 +2,7 @@
 #include "large_states.cuh"
 
 #include "segments.cuh"
-#include "segments/spread/params.h"
+#include "segments/variance/params.h"
 
 // Squares may exceed a double, and are then those of elements that are scaled by this factor.
 constexpr double SHRINK = 0x1p-538, LARGEST = 0x1p960;
@@ -62,12 +62,13 @@ extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, 2)
     reduce_segments<SegmentVar<double>>(p);
 }
 
-template <class Out> __device__ void put_variance(const gr_spread_params &p, uint64_t i, double x) {
+template <class Out> __device__ void put_variance(const gr_segment_variance_params &p, uint64_t i, double x) {
     reinterpret_cast<Out *>(p.out)[i] = Value<double>::to<Out>(x);
 }
 
-extern "C" __global__ void __launch_bounds__(GR_SPREAD_THREADS) segment_var_finish(const gr_spread_params p) {
-    const uint64_t i = uint64_t(blockIdx.x) * GR_SPREAD_THREADS + threadIdx.x;
+extern "C" __global__ void __launch_bounds__(GR_SEGMENT_VARIANCE_THREADS)
+    segment_var_finish(const gr_segment_variance_params p) {
+    const uint64_t i = uint64_t(blockIdx.x) * GR_SEGMENT_VARIANCE_THREADS + threadIdx.x;
     let_next_begin();
     wait_if_early();
     if (i >= p.results)
@@ -75,9 +76,9 @@ extern "C" __global__ void __launch_bounds__(GR_SPREAD_THREADS) segment_var_fini
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets) + i / p.inner % p.segments;
     const int64_t count = min(offsets[1], int64_t(p.rows)) - max(offsets[0], int64_t(0));
     if (count <= 0) {
-        unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + i * p.nothing_bytes;
-        for (unsigned byte = 0; byte < p.nothing_bytes; ++byte)
-            out[byte] = p.nothing[byte];
+        unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + i * p.result_bytes;
+        for (unsigned byte = 0; byte < p.result_bytes; ++byte)
+            out[byte] = p.empty_result[byte];
         return;
     }
     const double squares = reinterpret_cast<const double *>(p.squares)[i];

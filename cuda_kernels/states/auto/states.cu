@@ -38,7 +38,7 @@ __device__ void write_sums(const gr_state_params &p, uint64_t offset, unsigned e
         }
         __syncthreads(); // all has been read that threads of this block write
         if (is_mine)
-            field<int64_t>(p.mine, offset, i) = word;
+            field<int64_t>(p.target, offset, i) = word;
     }
 }
 
@@ -51,11 +51,11 @@ __device__ bool is_beyond(int64_t highest_digit) {
 // The flags are the last word, the highest digit is the third from the end. An overflow stays in the flags.
 __device__ void merge_sums(const gr_state_params &p, uint64_t offset, unsigned each, unsigned words) {
     write_sums(p, offset, each, words, [&](uint64_t i, unsigned k) {
-        const uint64_t a = field<uint64_t>(p.mine, offset, i), b = field<uint64_t>(p.theirs, offset, i);
+        const uint64_t a = field<uint64_t>(p.target, offset, i), b = field<uint64_t>(p.source, offset, i);
         if (k + 1 != words)
             return int64_t(a + b);
-        const bool beyond = is_beyond(field<int64_t>(p.mine, offset, i - 2)) ||
-                            is_beyond(field<int64_t>(p.theirs, offset, i - 2));
+        const bool beyond = is_beyond(field<int64_t>(p.target, offset, i - 2)) ||
+                            is_beyond(field<int64_t>(p.source, offset, i - 2));
         return int64_t(a | b | (beyond ? GR_EXACT_OVERFLOW : 0));
     });
 }
@@ -67,8 +67,8 @@ __device__ int64_t add_counts(int64_t a, int64_t b) {
 }
 
 __device__ bool has_none(const gr_state_begin_params &p, uint64_t result) {
-    return !(p.flags & GR_STATE_SAME) && p.states.has & GR_STATE_HAS_COUNT &&
-           field<uint64_t>(p.states.mine, p.states.count, result) == 0;
+    return !(p.flags & GR_STATE_EQUAL_COUNTS) && p.states.has & GR_STATE_HAS_COUNT &&
+           field<uint64_t>(p.states.target, p.states.count, result) == 0;
 }
 
 // Digit k of sums of integers.
@@ -84,10 +84,10 @@ __device__ int64_t digit_of(const gr_state_begin_params &p, uint64_t i, unsigned
 
 __device__ void begin_sums(const gr_state_begin_params &p) {
     const gr_state_params &s = p.states;
-    write_sums(s, s.sum, s.sum_each, s.sum_words, [&](uint64_t i, unsigned k) {
-        if (p.flags & GR_STATE_WHOLE)
-            return has_none(p, i / s.sum_each) ? 0 : digit_of(p, i / s.sum_each, k);
-        return has_none(p, i / s.sum_each) ? 0 : field<int64_t>(s.mine, s.sum, i);
+    write_sums(s, s.sum, s.sum_result_words, s.sum_words, [&](uint64_t i, unsigned k) {
+        if (p.flags & GR_STATE_INTEGER_SUMS)
+            return has_none(p, i / s.sum_result_words) ? 0 : digit_of(p, i / s.sum_result_words, k);
+        return has_none(p, i / s.sum_result_words) ? 0 : field<int64_t>(s.target, s.sum, i);
     });
 }
 
@@ -95,9 +95,9 @@ __device__ void begin_squares(const gr_state_begin_params &p) {
     const gr_state_params &s = p.states;
     write_sums(s, s.squares, s.square_words, s.square_words, [&](uint64_t i, unsigned k) {
         const bool is_flags = k + 1 == s.square_words;
-        uint64_t word = field<uint64_t>(s.mine, s.squares, i);
-        if (p.flags & GR_STATE_MORE) {
-            const uint64_t more = field<uint64_t>(p.more, 0, i);
+        uint64_t word = field<uint64_t>(s.target, s.squares, i);
+        if (p.flags & GR_STATE_SECOND_SQUARES) {
+            const uint64_t more = field<uint64_t>(p.second_squares, 0, i);
             word = is_flags ? word | more : word + more;
         }
         return int64_t(has_none(p, i / s.square_words) ? 0 : word);
@@ -112,37 +112,37 @@ __device__ bool is_before(const gr_state_params &p, uint64_t i, T mine, T theirs
     if (wins<Largest>(theirs, mine))
         return true;
     return p.has & GR_STATE_HAS_INDEX && !wins<Largest>(mine, theirs) &&
-           field<int64_t>(p.theirs, p.index, i) < field<int64_t>(p.mine, p.index, i);
+           field<int64_t>(p.source, p.index, i) < field<int64_t>(p.target, p.index, i);
 }
 
 template <class In> __device__ void merge_extremes(const gr_state_params &p, uint64_t i) {
-    const In other = field<In>(p.theirs, p.value, i);
-    const uint64_t count = field<uint64_t>(p.mine, p.count, i);
-    const Wide<In> mine = widen(field<In>(p.mine, p.value, i)), theirs = widen(other);
-    const bool largest = p.way == GR_STATE_MAX || p.way == GR_STATE_ARGMAX;
-    if (field<uint64_t>(p.theirs, p.count, i) == 0 ||
+    const In other = field<In>(p.source, p.value, i);
+    const uint64_t count = field<uint64_t>(p.target, p.count, i);
+    const Wide<In> mine = widen(field<In>(p.target, p.value, i)), theirs = widen(other);
+    const bool largest = p.merge_op == GR_STATE_MAX || p.merge_op == GR_STATE_ARGMAX;
+    if (field<uint64_t>(p.source, p.count, i) == 0 ||
         (count > 0 &&
          !(largest ? is_before<true>(p, i, mine, theirs) : is_before<false>(p, i, mine, theirs))))
         return;
-    field<In>(p.mine, p.value, i) = other;
+    field<In>(p.target, p.value, i) = other;
     if (p.has & GR_STATE_HAS_INDEX)
-        field<int64_t>(p.mine, p.index, i) = field<int64_t>(p.theirs, p.index, i);
+        field<int64_t>(p.target, p.index, i) = field<int64_t>(p.source, p.index, i);
 }
 
 template <class In> __device__ void merge_values(const gr_state_params &p, uint64_t i) {
-    if (p.way <= GR_STATE_COUNTED)
+    if (p.merge_op <= GR_STATE_COUNTED)
         return merge_extremes<In>(p, i);
-    In &place = field<In>(p.mine, p.value, i);
-    const Wide<In> a = widen(place), b = widen(field<In>(p.theirs, p.value, i));
-    if (p.way == GR_STATE_PROD) {
+    In &place = field<In>(p.target, p.value, i);
+    const Wide<In> a = widen(place), b = widen(field<In>(p.source, p.value, i));
+    if (p.merge_op == GR_STATE_PROD) {
         place = Narrow<In>::from(times(a, b));
         return;
     }
     if constexpr (std::is_integral<Wide<In>>::value) {
-        place = Narrow<In>::from(p.way == GR_STATE_ADD   ? Wide<In>(add_counts(int64_t(a), int64_t(b)))
-                                 : p.way == GR_STATE_AND ? a & b
-                                 : p.way == GR_STATE_OR  ? a | b
-                                                         : a ^ b);
+        place = Narrow<In>::from(p.merge_op == GR_STATE_ADD   ? Wide<In>(add_counts(int64_t(a), int64_t(b)))
+                                 : p.merge_op == GR_STATE_AND ? a & b
+                                 : p.merge_op == GR_STATE_OR  ? a | b
+                                                              : a ^ b);
     }
 }
 
@@ -168,15 +168,15 @@ __device__ int64_t position_of(const gr_state_begin_params &p, int64_t position)
 __device__ void begin_value(const gr_state_begin_params &p, uint64_t i) {
     const gr_state_params &s = p.states;
     const bool is_none = has_none(p, i);
-    if (p.flags & GR_STATE_SAME && s.has & GR_STATE_HAS_COUNT)
-        field<uint64_t>(s.mine, s.count, i) = p.elements;
+    if (p.flags & GR_STATE_EQUAL_COUNTS && s.has & GR_STATE_HAS_COUNT)
+        field<uint64_t>(s.target, s.count, i) = p.elements;
     if (s.has & GR_STATE_HAS_INDEX) {
-        int64_t &index = field<int64_t>(s.mine, s.index, i);
+        int64_t &index = field<int64_t>(s.target, s.index, i);
         index = is_none ? 0 : position_of(p, index);
     }
     if (s.has & GR_STATE_HAS_VALUE && is_none)
         for (unsigned k = 0; k < s.item_bytes; ++k)
-            field<uint8_t>(s.mine, s.value, i * s.item_bytes + k) = 0;
+            field<uint8_t>(s.target, s.value, i * s.item_bytes + k) = 0;
 }
 
 // ---- the kernels ----
@@ -203,12 +203,12 @@ extern "C" __global__ void __launch_bounds__(GR_STATE_THREADS) state_merge(const
             if (p.has & GR_STATE_HAS_VALUE)
                 merge_value(p, i);
             if (p.has & GR_STATE_HAS_COUNT) {
-                int64_t &count = field<int64_t>(p.mine, p.count, i);
-                count = add_counts(count, field<int64_t>(p.theirs, p.count, i));
+                int64_t &count = field<int64_t>(p.target, p.count, i);
+                count = add_counts(count, field<int64_t>(p.source, p.count, i));
             }
         });
     } else if (blockIdx.y == 1 && p.has & GR_STATE_HAS_SUM) {
-        merge_sums(p, p.sum, p.sum_each, p.sum_words);
+        merge_sums(p, p.sum, p.sum_result_words, p.sum_words);
     } else if (p.has & GR_STATE_HAS_SQUARES) {
         merge_sums(p, p.squares, p.square_words, p.square_words);
     }
