@@ -13,8 +13,8 @@ const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT] = {
 #define FLOAT_EXPONENT UINT32_C(0x7f800000)
 #define DOUBLE_EXPONENT UINT64_C(0x7ff0000000000000)
 
-/* Whether all numbers of `Word` bits are finite: those of which not all bits of the exponent are set. There
-   is no way out of the loop, which compilers make vectors of. */
+/* Whether all numbers of type `Word` are finite: not all bits of the exponent are set. The loop has no early
+   exit, so that compilers vectorise it. */
 #define ALL_FINITE(name, Word)                                                                               \
     static bool name(const unsigned char *bytes, size_t count, Word exponent) {                              \
         Word bits;                                                                                           \

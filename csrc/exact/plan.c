@@ -10,26 +10,27 @@
 
 enum {
     WARP = 32,
-    MAX_GRID_X = 2048, /* blocks along x; each takes every so-manieth result, or as many as it has threads */
-    FEW_ELEMENTS = 64, /* elements that a thread sums by itself */
-    MANY_RESULTS = 8192, /* results that are threads enough */
-    STATE_VECTORS = 8,   /* for each thread of a block that leaves a state: fewer threads fold sooner */
-    /* For each thread of a block that shares a result. On an H200 dot products of 2^16 float64 take 11.9 us
-       with 8, 14.0 with 32, as folds cost less than joining blocks. */
+    MAX_GRID_X = 2048,   /* max. blocks along x, which loop over the results */
+    FEW_ELEMENTS = 64,   /* elements per result up to which one thread sums them */
+    MANY_RESULTS = 8192, /* results from which one thread per result fills the device */
+    STATE_VECTORS = 8,   /* vectors per thread for states: folds of fewer threads are faster */
+    /* Per thread of a block that shares a result. On an H200 dot products of 2^16 float64 take 11.9 us with
+       8, 14.0 with 32, as folds cost less than combining blocks. */
     THREAD_ELEMENTS = 8,
-    /* Of the kernels for few elements, at most, and of one result as many as go at once: 2^22 float32
-       take 13.6 us by several turns, 10.2 by bins, which are as fast whatever the elements. */
+    /* Max. bytes of the window kernels. For a single result they must also have all loads in flight at once:
+       2^22 float32 take 13.6 us in several iterations, 10.2 us by bins, whose time does not depend on the
+       values. */
     WINDOW_BYTES = 1 << 25,
-    FEW_THREADS = 128,        /* of a block of the kernels for few elements, at first */
-    FEW_BLOCKS = 64,          /* that share a result with so few */
-    WINDOW_BLOCKS_PER_SM = 2, /* of these blocks, of a multiprocessor */
+    FEW_THREADS = 128,        /* threads per block of the window kernels, at first */
+    FEW_BLOCKS = 64,          /* blocks per result with so few threads */
+    WINDOW_BLOCKS_PER_SM = 2, /* blocks of the window kernels that an SM holds at once */
 };
 
-/* What the kernels of a dtype take. */
+/* Properties of a dtype. */
 typedef struct kind {
-    const char *name;    /* of the dtype, in the kernel's */
-    uint32_t item_bytes; /* of a part of an element */
-    uint32_t components; /* parts of an element */
+    const char *name;    /* dtype in the kernels' names */
+    uint32_t item_bytes; /* bytes per component of an element */
+    uint32_t components; /* components per element: 2 if complex */
 } kind;
 
 static const kind kinds[GR_DTYPE_COUNT] = {
@@ -37,14 +38,14 @@ static const kind kinds[GR_DTYPE_COUNT] = {
     [GR_DTYPE_bf16] = {"bf16", 2, 1}, [GR_DTYPE_c64] = {"f32", 4, 2}, [GR_DTYPE_c128] = {"f64", 8, 2},
 };
 
-/* How they add: see exact_bins.cuh. */
+/* Properties of accumulators: see exact_bins.cuh. */
 typedef struct bins {
-    uint32_t words, below;  /* of a state, as in params.h */
-    uint32_t max_threads;   /* of a block */
-    uint32_t blocks_per_sm; /* blocks of a multiprocessor, by their registers and shared memory */
-    uint32_t fold;          /* additions */
-    uint32_t bytes;         /* of a thread */
-    bool fixed;             /* a block has the bytes of max_threads, however few it has */
+    uint32_t words, below;  /* size of a state, see superaccumulator.h */
+    uint32_t max_threads;   /* per block */
+    uint32_t blocks_per_sm; /* blocks that an SM holds at once, by registers and shared memory */
+    uint32_t fold;          /* additions between folds */
+    uint32_t bytes;         /* bytes of bins per thread */
+    bool fixed;             /* shared memory is allocated for max_threads threads, whatever the block size */
 } bins;
 
 static const bins narrow = {GR_EXACT_NARROW_WORDS,
@@ -104,7 +105,7 @@ static uint32_t min_u32(uint64_t a, uint32_t b) {
     return a < b ? (uint32_t)a : b;
 }
 
-/* Of elements side by side, whose vectors may be loaded. */
+/* Whether elements are contiguous, so that vectors can be loaded. */
 static bool is_packed(const gr_exact *self, const gr_dims *along, const kind *of) {
     const int64_t item = (int64_t)of->item_bytes;
     const bool pair = self->layout->pair;
@@ -113,20 +114,20 @@ static bool is_packed(const gr_exact *self, const gr_dims *along, const kind *of
             (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
 }
 
-/* As many threads as have an element, in whole warps. */
+/* Whole warps with a thread per element. */
 static uint32_t threads_of(uint64_t elements, uint32_t max_count) {
     return min_u32(gr_ceil_div(elements < 1 ? 1 : elements, WARP), max_count / WARP) * WARP;
 }
 
-/* Blocks that share a result: enough to fill the device, as long as each has work enough. */
+/* Blocks per result: enough to fill the device, as long as each has enough elements. */
 static uint32_t blocks_of(const gr_exact *self, const gr_exact_params *params, uint32_t threads,
                           uint32_t blocks_per_sm) {
     if (self->blocks > 0)
         return self->blocks;
-    const uint64_t wanted =
+    const uint64_t filling =
         gr_ceil_div((uint64_t)gr_reference_device.multiprocessors * blocks_per_sm, params->results);
     const uint64_t worth = gr_ceil_div(params->count, (uint64_t)threads * THREAD_ELEMENTS);
-    const uint64_t blocks = wanted < worth ? wanted : worth;
+    const uint64_t blocks = filling < worth ? filling : worth;
     return blocks < 1 ? 1 : (uint32_t)blocks;
 }
 
@@ -135,7 +136,8 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
     const bool pair = self->layout->pair;
     gr_exact_params params = {
         .results = plan->results * of->components,
-        .count = plan->count * (pair ? of->components : 1), /* a part of a product is of two */
+        .count =
+            plan->count * (pair ? of->components : 1), /* two products per component of a complex product */
         .keep = plan->keep,
         .along = plan->along,
         .flags = (self->op == GR_OP_mean ? GR_EXACT_MEAN : 0u) |
@@ -150,8 +152,8 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
     return params;
 }
 
-/* Whether threads make whole results by themselves: of few elements, or where neighbours lie side by side.
-   There are kernels for sums, and for states unless products go to the block's. */
+/* Whether each thread sums whole results: few elements per result, or neighbouring results are contiguous.
+   Sums have such kernels, and states unless they are of the widest size. */
 static bool takes_whole_results(const gr_exact *self, const gr_exact_params *params, const bins *by) {
     const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
     return (self->states ? by != &widest : self->op != GR_OP_dot) && self->blocks == 0 &&
@@ -159,20 +161,20 @@ static bool takes_whole_results(const gr_exact *self, const gr_exact_params *par
             (params->results >= MANY_RESULTS && across));
 }
 
-/* How a launch of the kernels takes the elements. */
+/* Launch shape. */
 typedef struct shape {
-    const char *file, *suffix; /* parts of the kernel's name: its file, and which of those in it */
+    const char *file, *suffix; /* parts of the kernel's name */
     uint32_t threads, across, blocks, shared_bytes;
-    uint32_t loads;    /* of a block of the kernels for few elements, whose threads load at once in each */
-    uint32_t share;    /* of it, in vectors; see params.h */
-    size_t slot_bytes; /* of a result, behind its state */
-    bool each;         /* threads make whole results by themselves */
+    uint32_t loads;    /* iterations of a block of the window kernels, each with all loads in flight */
+    uint32_t share;    /* vectors per block: see params.h */
+    size_t slot_bytes; /* bytes per result, after its state */
+    bool each;         /* each thread sums whole results */
 } shape;
 
-/* How many threads and blocks take `vectors` of a result, `turns` of them at once. On an H200 a block that is
-   alone is quickest with as few threads as take all at once, and blocks that share a result with as few
-   threads as make 64 of them: 2^16 float32 take 2.78 us by 32 blocks of 128, 3.09 by eight of 512; 2^20 take
-   4.79 by 256 of 256, 4.04 by 128 of 512. */
+/* Sets threads and blocks for `vectors` vectors per result, with `loads` of them per thread in flight. On an
+   H200 a single block is fastest with as few threads as have all loads in flight at once, and blocks that
+   share a result with as few threads as make 64 blocks: 2^16 float32 take 2.78 us by 32 blocks of 128, 3.09
+   by eight of 512; 2^20 take 4.79 by 256 of 256, 4.04 by 128 of 512. */
 static void set_window_grid(const gr_exact *self, const gr_exact_params *params, uint64_t vectors,
                             uint32_t loads, shape *as) {
     const uint64_t max_count = (uint64_t)gr_reference_device.multiprocessors * WINDOW_BLOCKS_PER_SM;
@@ -191,15 +193,15 @@ static void set_window_grid(const gr_exact *self, const gr_exact_params *params,
     as->share = as->loads * (uint32_t)step;
 }
 
-/* Vectors of 16 bytes that a thread of the kernels for few elements has on their way. */
+/* 16-byte loads of a thread of the window kernels in flight. */
 static uint32_t loads_in_flight(gr_op op, uint32_t item_bytes, gr_dtype dtype) {
     if (op == GR_OP_dot)
         return item_bytes == 2 ? GR_EXACT_WINDOW_HALF_DOT_LOADS : GR_EXACT_WINDOW_DOT_LOADS;
     return dtype == GR_DTYPE_bf16 ? GR_EXACT_WINDOW_HALF_LOADS : GR_EXACT_WINDOW_LOADS;
 }
 
-/* By threads that have registers, around the exponents that a block meets first. False where those would be
-   too many elements, or where a test wants the bins. */
+/* Window kernels: accumulators in registers, around the exponents that a block reads first. Returns false if
+   there are too many elements, or if a test requires bins. */
 static bool shape_window(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
                          shape *as) {
     const bool pair = self->op == GR_OP_dot;
@@ -211,7 +213,7 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
     set_window_grid(self, params, vectors, loads_in_flight(self->op, of->item_bytes, self->dtype), as);
     if (params->results == 1 && self->blocks == 0 && as->loads > 1)
         return false;
-    const bool has_bins = by->words == GR_EXACT_NARROW_WORDS; /* for what is far from the others */
+    const bool has_bins = by->words == GR_EXACT_NARROW_WORDS; /* for elements outside the window */
     as->across = (uint32_t)params->results;
     as->shared_bytes = by->words * 8 + (has_bins ? GR_EXACT_NARROW_BINS * 8 * as->threads : 0);
     as->slot_bytes = (size_t)(as->blocks - 1) * GR_EXACT_SLOT_BYTES;
@@ -220,11 +222,12 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
     return as->share / as->threads * width <= GR_EXACT_WINDOW_MAX_ELEMENTS;
 }
 
-/* By threads that have bins. */
+/* Bins by exponent, in shared memory. */
 static void shape_bins(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
                        const gr_device_caps *caps, shape *as) {
     const uint64_t vector = params->flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
-    const uint32_t capacity = (caps->shared_per_block - by->words * 8) / by->bytes; /* threads */
+    const uint32_t capacity =
+        (caps->shared_per_block - by->words * 8) / by->bytes; /* threads whose bins fit shared memory */
     const bool each = as->each = takes_whole_results(self, params, by);
     as->threads = threads_of(
         each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
@@ -272,9 +275,10 @@ void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program 
                                               (size_t)params.results * (by->words * 8 + as.slot_bytes)));
 }
 
-/* ---- the run ---- */
+/* ---- execution ---- */
 
-/* Of elements side by side in memory of the host one result, by kernels that read them there. */
+/* Whether kernels can read the elements from mapped host memory (zero-copy): few contiguous elements, one
+   result. */
 static bool can_zero_copy(const gr_exact *self, const gr_chunked_reduction *reduction) {
     const gr_dims *along = &self->plan->launches[0].params.along;
     const bool pair = self->layout->pair;

@@ -35,9 +35,9 @@ bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype) 
 }
 
 enum {
-    THREAD_ELEMENTS = 32, /* as of the default */
-    PAIR_BYTES = 8,       /* a sum and its error */
-    BLOCKS_PER_SM = 4,    /* of a multiprocessor */
+    THREAD_ELEMENTS = 32, /* as in `auto` */
+    PAIR_BYTES = 8,       /* bytes of a sum and its error */
+    BLOCKS_PER_SM = 4,    /* blocks that an SM holds at once */
 };
 
 static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *program) {

@@ -58,7 +58,7 @@ bool gr_exact_states_are_normalised(const int64_t *words, size_t count, gr_exact
     return true;
 }
 
-/* Their sum, which may not be good. */
+/* The sum of two states, which may not be normalised. */
 static void add_states(int64_t *sum, const int64_t *one, const int64_t *other, gr_exact_size size) {
     const uint32_t flags = size.words - 1;
     for (uint32_t k = 0; k < flags; ++k)
@@ -86,7 +86,7 @@ void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_
     gr_exact_state state;
     for (size_t i = 0; i < count; ++i) {
         memcpy(state.word, words + i * size.words, size.words * sizeof *words);
-        state.word[size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO; /* a sum starts at 0 */
+        state.word[size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO; /* a sum starts at 0, so it is never -0 */
         bits[i] = gr_exact_result(state.word, size, divisors[i], format);
     }
 }

@@ -9,24 +9,24 @@
 #include "executor/executor.h"
 
 enum {
-    MAX_SHARED_LINE = 31744, /* bytes of a line that a block holds */
-    FEW_RANKS = 2,           /* ranks for which there are bins for a large digit */
-    SMALL_LINE = 32,         /* elements of a line of which a warp takes several */
-    NETWORK_LINE = 128,      /* elements of a line that are sorted by a network */
-    WHOLE_TILE = 16, /* of so many bytes of a line one element is kept, where to sort it all is as fast */
+    MAX_SHARED_LINE = 31744, /* max. bytes of a line in shared memory */
+    FEW_RANKS = 2,           /* ranks up to which histograms have the larger digit */
+    SMALL_LINE = 32,         /* elements of a line up to which a warp selects from several lines */
+    NETWORK_LINE = 128,      /* elements of a line that a sorting network sorts */
+    WHOLE_TILE = 16, /* bytes of a line per selected element from which sorting the whole line is as fast */
     WHOLE_SMALL_TILE = 32,
-    WAVES = 4,             /* of blocks that are there at once */
-    LINES_PER_SM = 2,      /* of a multiprocessor: a block takes a line then, whatever its length */
-    MAX_ZEROED = 64 << 10, /* bytes that are kept for the next call */
-    MAX_GRID_Y = 65535,    /* blocks along y */
+    WAVES = 4,             /* waves of resident blocks */
+    LINES_PER_SM = 2,      /* lines per SM from which each line gets one block, whatever its length */
+    MAX_ZEROED = 64 << 10, /* max. bytes of zero-initialised workspace */
+    MAX_GRID_Y = 65535,    /* max. blocks along y */
 };
 
 _Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
                "longer lines may be sorted as they are, which is not in place");
 
-/* What is peculiar to a dtype. */
+/* Properties of a dtype. */
 typedef struct kind {
-    const char *kernel; /* by the bits of a key */
+    const char *kernel; /* suffix of kernels' names, by bits of a key */
     uint64_t infinity;
     bool has_sign;
 } kind;
@@ -67,17 +67,17 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Blocks that are there at once. */
+/* Blocks that the reference device holds at once. */
 static uint64_t resident_blocks(void) {
     return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS_PER_SM;
 }
 
-/* The buffers that launches are told of: 0, which is that of the elements, where there is none. */
+/* Numbers of the launches' buffers. 0 is the input; in other fields it means that there is none. */
 typedef struct buffers {
     uint32_t in, ranks, out, indices, states, bins, tickets, counts;
 } buffers;
 
-/* Buffers of elements, and of their indices. */
+/* Numbers of a buffer of elements and of one of their indices. */
 typedef struct element_buffers {
     uint32_t elements, indices;
 } element_buffers;
@@ -116,15 +116,15 @@ static gr_step *launch(planner *self, const char *file, const char *kernel, cons
     return step;
 }
 
-/* How lines are cut into parts, for as many blocks as there is room for. */
+/* Splits lines into parts, which together are one wave of blocks. */
 static void split_lines(gr_order_params *params) {
-    const uint64_t most = gr_ceil_div(resident_blocks(), params->lines);
+    const uint64_t line_blocks = gr_ceil_div(resident_blocks(), params->lines);
     const uint64_t tiles = gr_ceil_div(params->length, GR_ORDER_TILE);
-    params->part = gr_ceil_div(tiles, most) * GR_ORDER_TILE;
+    params->part = gr_ceil_div(tiles, line_blocks) * GR_ORDER_TILE;
     params->parts = gr_ceil_div(params->length, params->part);
 }
 
-/* One launch, a warp a line, or a few lanes of it. */
+/* One launch, in which a warp or some lanes of it select from a line. */
 static void plan_small(planner *self) {
     gr_order_params params = self->params;
     const bool small = params.length <= SMALL_LINE;
@@ -136,7 +136,7 @@ static void plan_small(planner *self) {
     step->grid[0] = (uint32_t)min_u64(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES);
 }
 
-/* One launch, a block a line. */
+/* One launch, in which a block selects from a line. */
 static void plan_rows(planner *self, uint32_t item) {
     gr_order_params params = self->params;
     const bool in_shared = params.length * item <= MAX_SHARED_LINE;
@@ -154,7 +154,7 @@ static void plan_rows(planner *self, uint32_t item) {
     step->shared_bytes += in_shared ? (uint32_t)(params.length * item) : 0;
 }
 
-/* Memory between launches. What is zero at first is zero behind them, too. */
+/* Allocates the memory between launches. Zeroed memory is zero after the launches, too. */
 static void alloc_workspace(planner *self, uint32_t bits) {
     static const unsigned char zero = 0;
     const gr_order_params *params = &self->params;
@@ -175,12 +175,12 @@ static void alloc_workspace(planner *self, uint32_t bits) {
         gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = cleared[i];
 }
 
-/* A launch for each digit, several blocks a line. */
+/* Radix select with one launch per digit, several blocks per line. */
 static void plan_digits(planner *self, uint32_t item) {
     gr_order_params *params = &self->params;
     params->chunk = min_u64(params->rank_count, GR_ORDER_MAX_RANKS);
-    const uint32_t most = params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
-    const uint32_t width = item * 8, digits = (width + most - 1) / most;
+    const uint32_t max_bits = params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
+    const uint32_t width = item * 8, digits = (width + max_bits - 1) / max_bits;
     split_lines(params);
     alloc_workspace(self, (width + digits - 1) / digits);
     params->flags |= self->top ? GR_ORDER_TOPK : 0;
@@ -213,7 +213,7 @@ static void plan_gather(planner *self) {
     }
 }
 
-/* By a warp or a block each, in place, in which few elements change places. */
+/* Bitonic sort in place, by a warp or a block per line. */
 static void plan_network(planner *self, element_buffers at) {
     self->at = (buffers){.out = at.elements, .indices = at.indices};
     uint32_t threads = 32;
@@ -242,7 +242,7 @@ static gr_step *launch_sort(planner *self, const char *kernel, const gr_order_so
     return step;
 }
 
-/* One launch, a block a line. */
+/* One launch, in which a block sorts a line. */
 static void plan_tiles(planner *self, const gr_order_sort_params *params, element_buffers from,
                        element_buffers to) {
     const bool fewer = params->length <= GR_ORDER_SMALL_SORT_TILE;
@@ -254,7 +254,8 @@ static void plan_tiles(planner *self, const gr_order_sort_params *params, elemen
         step->block[0] *= 2;
 }
 
-/* Three launches a digit, the last of which takes elements to and fro until they are where they are to be. */
+/* LSD radix sort: three launches per digit (histograms, prefix sums, scatter). Elements alternate between
+   two buffers; the last digit scatters to `to`. */
 static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t digits, element_buffers from,
                             element_buffers to, element_buffers other) {
     gr_program *program = self->program;
@@ -280,12 +281,12 @@ static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t
     }
 }
 
-/* How often the elements of a line are written while they are sorted, if not in place. */
+/* How often the elements of a line are written during a sort that is not in place. */
 static uint32_t sort_passes(uint64_t length, size_t item) {
     return length <= NETWORK_LINE ? 0 : length <= GR_ORDER_SORT_TILE ? 1 : (uint32_t)item;
 }
 
-/* Sorts lines of `length` elements, of which the first `k` are kept. */
+/* Sorts lines of `length` elements and writes the first `k`. */
 static void plan_sort(planner *self, uint64_t length, element_buffers from, element_buffers to,
                       element_buffers other) {
     const gr_order_params *request_params = &self->params;
@@ -305,13 +306,13 @@ static void plan_sort(planner *self, uint64_t length, element_buffers from, elem
         plan_radix_sort(self, params, times, from, to, other);
 }
 
-/* Whether lines are sorted as they are, and not only what is to be kept of them. That pays the earlier the
-   fewer digits there are: bytes are sorted at once. */
+/* Whether whole lines are sorted, instead of a selection. That pays the earlier the fewer digits the keys
+   have: a sort of 1-byte elements is one pass. */
 static bool sorts_whole_lines(const gr_order_request *self) {
     const uint64_t item = gr_dtypes[self->dtype].item_bytes;
-    const uint64_t least_kept =
+    const uint64_t min_kept =
         self->length * item / (self->length <= GR_ORDER_SMALL_SORT_TILE ? WHOLE_SMALL_TILE : WHOLE_TILE);
-    const bool fits = self->length <= GR_ORDER_SORT_TILE && (item == 1 || self->k >= least_kept);
+    const bool fits = self->length <= GR_ORDER_SORT_TILE && (item == 1 || self->k >= min_kept);
     return self->sorted && (fits || self->k == self->length);
 }
 
@@ -372,7 +373,7 @@ static void plan_topk(planner *self, size_t item) {
         plan_sort(self, of->k, found, out, other);
 }
 
-/* Makes results of the elements in `at.out`. */
+/* Interpolates between the selected elements in `at.out`. */
 static void plan_interpolation(planner *self, uint32_t out) {
     const gr_order_request *of = self->of;
     gr_order_quantiles quantiles = *of->quantiles;
@@ -415,7 +416,7 @@ static void plan_select(planner *self, size_t item) {
         plan_interpolation(self, out);
 }
 
-/* The dtype of the results, and how many a line has. */
+/* The dtype of the results. */
 static gr_dtype dtype_of(const gr_order_request *self) {
     if (self->task == GR_ORDER_TASK_COUNT_VALID)
         return GR_DTYPE_i64;

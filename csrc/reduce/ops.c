@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A position and an element. */
+/* a position and an element */
 enum { INDEXED_ELEMENT_BYTES = 16 };
 
 const gr_op_row gr_ops[GR_OP_COUNT] = {
@@ -114,7 +114,7 @@ bool gr_op_takes(gr_op op, gr_dtype dtype) {
 unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype) {
     if (op == GR_OP_logsumexp)
         return 16;
-    const bool many = gr_dtypes[dtype].item_bytes == 2; /* results beside each other */
+    const bool many = gr_dtypes[dtype].item_bytes == 2; /* partial results of a vector */
     return many && (op == GR_OP_nanmean || op == GR_OP_sumnorm || op == GR_OP_rootnorm) ? 8 : 0;
 }
 
@@ -145,7 +145,7 @@ gr_dtype gr_op_partial(gr_op op, gr_dtype dtype) {
     if (gr_ops[op].result == GR_RESULT_INDEX)
         return dtype;
     const gr_dtype result = gr_op_result(op, dtype);
-    return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* truth values in words, which atomics know */
+    return result == GR_DTYPE_b8 ? GR_DTYPE_i32 : result; /* 32-bit words, as atomics need them */
 }
 
 size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype) {
@@ -174,9 +174,9 @@ gr_scalar gr_op_identity(gr_op op, gr_dtype partial) {
 
 void gr_op_finish(gr_op op, gr_dtype partial, gr_scalar *value) {
     if (gr_ops[op].result == GR_RESULT_INDEX)
-        return; /* its position comes first */
-    /* The quiet NaN that NumPy calls nan: PTX leaves open which NaN an addition of two returns, and ptxas
-       swaps the operands of add.f64 as it likes (v1 on sm_90), so only this is the same everywhere. */
+        return; /* the position comes first */
+    /* Canonicalises NaN to NumPy's quiet NaN: PTX leaves open which NaN an addition of two returns, and
+       ptxas swaps the operands of add.f64 (v1 on sm_90), so no other NaN is the same on all devices. */
     if (partial == GR_DTYPE_f32 && isnan(value->as_float))
         value->as_float = NAN;
     if (partial == GR_DTYPE_f64 && isnan(value->as_double))

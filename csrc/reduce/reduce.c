@@ -10,7 +10,7 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
 
-/* As in NumPy, a sum starts from 0, which makes 0 of -0, unless the caller has it start elsewhere. */
+/* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
 static const void *initial_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
     const bool adds = self->op == GR_OP_sum || self->op == GR_OP_mean || self->op == GR_OP_dot ||
@@ -44,13 +44,13 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
         .finish_flags = finish_flags(self),
     };
     const bool whole = part->count == part->total, hopper = caps->capability >= GR_HOPPER;
-    const bool heavy = self->op == GR_OP_logsumexp; /* the ring has too few threads to compute so much */
+    const bool heavy = self->op == GR_OP_logsumexp; /* compute-bound: `ring` has too few threads */
     const gr_flat_shape *shape = self->shape != NULL
                                      ? self->shape
                                      : gr_flat_best(part->count * work.item_bytes, work.pair || heavy, caps);
     gr_program_begin(program);
     gr_step *step = gr_flat_append(&work, shape, program);
-    step->pdl = hopper && whole; /* a part follows a copy, not a kernel */
+    step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, hopper ? "" : "_75");
     GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].kernels, "_",
@@ -70,7 +70,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .finish_flags = finish_flags(self),
         .result_bytes = result_bytes,
     };
-    /* A mean under a mask hands on States of its own, with a count. */
+    /* Masked means have their own State, which includes a count. */
     const char *states_of = self->op == GR_OP_mean && operands.has_where ? "masked_" : "";
     if (operands.has_second)
         operands.second = gr_program_input(program, 1);

@@ -13,7 +13,7 @@ const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_pr
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 
 uint64_t gr_lookback_nodes(uint64_t tiles) {
-    enum { SHIFT = 5 }; /* 32 nodes make one of the next level */
+    enum { SHIFT = 5 }; /* 32 nodes have one parent */
     uint64_t nodes = 0;
     for (uint64_t level = tiles;; level >>= SHIFT) {
         nodes += level + 1;
@@ -22,7 +22,7 @@ uint64_t gr_lookback_nodes(uint64_t tiles) {
     }
 }
 
-/* What is peculiar to the kernel of a dtype of results. */
+/* Properties of the kernels for a dtype of results. */
 typedef struct kind {
     const char *name;
     uint32_t node_bytes, each, columns;
@@ -30,7 +30,7 @@ typedef struct kind {
 } kind;
 
 static kind kind_of(gr_dtype result) {
-    const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* the bits are the same */
+    const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* sums have the same bits */
     const bool pair = result == GR_DTYPE_c64 || result == GR_DTYPE_c128;
     return (kind){
         .name = gr_dtypes[kernel].name,
@@ -62,19 +62,21 @@ static gr_scan_kind load_kind(gr_dtype dtype) {
     }
 }
 
-/* The exponent of the least power of two from `least` on, up to that of `most`, itself a power of two. */
-static uint32_t shift_for(uint64_t least, uint32_t most) {
+/* The exponent of the smallest power of two >= min_value, at most that of max_value, which is a power of
+   two. */
+static uint32_t shift_for(uint64_t min_value, uint32_t max_value) {
     uint32_t shift = 0;
-    while (1u << shift < least && 1u << shift < most)
+    while (1u << shift < min_value && 1u << shift < max_value)
         ++shift;
     return shift;
 }
 
-/* How threads share a tile: neighbours take columns, for loads side by side; as many as `of` says where the
-   tiles of a line are a chain, and up to a block where lines are so short that few threads share one. */
+/* Splits a tile between the threads of a block: neighbouring threads have neighbouring columns, for
+   coalesced loads. Up to of->columns columns if the tiles of a line are a chain, up to a block if lines are
+   so short that few threads share one. */
 static void share(gr_scan_params *params, const kind *of) {
-    const uint32_t most = of->each;
-    const uint64_t shares = gr_ceil_div(params->length, most);
+    const uint32_t max_rows = of->each;
+    const uint64_t shares = gr_ceil_div(params->length, max_rows);
     if (params->inner <= of->columns) {
         params->columns_shift = shift_for(params->inner, of->columns);
         params->groups_shift = shift_for(shares, GR_SCAN_THREADS >> params->columns_shift);
@@ -89,17 +91,17 @@ static void share(gr_scan_params *params, const kind *of) {
 
     const uint32_t groups = 1u << params->groups_shift;
     const uint32_t slots = GR_SCAN_THREADS >> (params->groups_shift + params->columns_shift);
-    if (params->length > (uint64_t)groups * most) {
+    if (params->length > (uint64_t)groups * max_rows) {
         params->tile_lines = 1;
-        params->each = most;
-        params->slot = params->line_rows = groups * most;
+        params->each = max_rows;
+        params->slot = params->line_rows = groups * max_rows;
         params->chain_tiles = gr_ceil_div(params->length, params->slot);
     } else {
-        const uint32_t length = (uint32_t)params->length, lines = groups == 1 ? most / length : 1;
+        const uint32_t length = (uint32_t)params->length, lines = groups == 1 ? max_rows / length : 1;
         params->tile_lines = slots * lines;
         params->slot = lines * length;
         params->each = (params->slot + groups - 1) / groups;
-        params->line_rows = groups == 1 ? length : most;
+        params->line_rows = groups == 1 ? length : max_rows;
     }
     params->chain_nodes = gr_lookback_nodes(params->chain_tiles);
     params->chains = gr_ceil_div(params->lines, params->tile_lines) * params->stripes;
@@ -129,7 +131,7 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
     return params;
 }
 
-/* Whether elements lie side by side along lines, of dtypes that the kernels for such lines take. */
+/* Whether lines are contiguous and of a dtype that the persistent and single-wave kernels load. */
 static bool has_contiguous_lines(const gr_scan *self, const gr_scan_params *params) {
     return self->inner == 1 &&
            (self->length <= 1 || self->along_stride == (int64_t)gr_dtypes[self->dtype].item_bytes) &&
@@ -147,14 +149,14 @@ static uint32_t add_output(const gr_scan *self, gr_program *program) {
                                  gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
 }
 
-/* Threads of blocks that scan lines all at once; 0 where that takes more blocks or nodes than there may be.
- */
+/* Threads per block of the single-wave kernels, and blocks per line; 0 if the lines need too many blocks or
+   nodes. */
 static uint32_t one_wave_threads(const gr_scan *self, const kind *of, uint64_t *blocks) {
     const size_t item = gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes;
-    const uint64_t most = of->node_bytes > 16 ? GR_ONE_WAVE_PAIR_LINE_BLOCKS : GR_ONE_WAVE_LINE_BLOCKS;
+    const uint64_t max_blocks = of->node_bytes > 16 ? GR_ONE_WAVE_PAIR_LINE_BLOCKS : GR_ONE_WAVE_LINE_BLOCKS;
     for (uint32_t threads = GR_ONE_WAVE_MIN_THREADS; threads <= GR_ONE_WAVE_MAX_THREADS; threads *= 2) {
         *blocks = gr_ceil_div(self->length, threads * (GR_ONE_WAVE_VECTORS * 16 / item));
-        if (*blocks <= most && self->lines <= GR_ONE_WAVE_GRID / *blocks &&
+        if (*blocks <= max_blocks && self->lines <= GR_ONE_WAVE_GRID / *blocks &&
             self->lines * (*blocks * (*blocks - 1) / 2) * of->node_bytes <= GR_SCAN_MAX_ZEROED)
             return threads;
     }
@@ -188,14 +190,14 @@ static void plan_one_wave(const gr_scan *self, const kind *of, uint32_t threads,
         gr_program_relocate(program, offsetof(gr_one_wave_scan_params, slots), slots);
 }
 
-/* What blocks that scan long lines have of shared memory: a ring of tiles, and in each a State for each
-   thread. */
+/* Bytes of shared memory per block of the persistent kernels: the tiles of all pipeline stages, each with a
+   State per thread. */
 static uint32_t persistent_shared_bytes(const kind *of) {
     return of->persistent_stages * (GR_PERSISTENT_TILE_BYTES + GR_PERSISTENT_THREADS * of->node_bytes / 2);
 }
 
-/* Whether a line of elements side by side is long enough for blocks whose warps have parts of their own, and
-   a device has what these need. */
+/* Whether lines are contiguous and long enough for the persistent kernels, and the device has their shared
+   memory. */
 static bool is_persistent(const gr_scan *self, const kind *of, const gr_scan_params *params,
                           const gr_device_caps *caps) {
     return caps->capability >= GR_HOPPER && caps->shared_per_block >= persistent_shared_bytes(of) &&
@@ -207,7 +209,7 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const size_t item = gr_dtypes[result].item_bytes;
     const uint64_t line_tiles = gr_ceil_div(self->length, GR_PERSISTENT_TILE_BYTES / item);
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * of->persistent_blocks_per_sm;
+    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * of->persistent_blocks_per_sm;
     gr_persistent_scan_params params = {
         .length = self->length,
         .line_stride = self->line_stride / (int64_t)gr_dtypes[self->dtype].item_bytes,
@@ -219,14 +221,15 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = add_output(self, program);
     const size_t node_bytes = GR_NODES_OFFSET + (size_t)(self->lines * params.line_nodes) * of->node_bytes;
-    const bool few = node_bytes <= GR_SCAN_MAX_ZEROED; /* then nothing has to make them zero */
+    const bool few =
+        node_bytes <= GR_SCAN_MAX_ZEROED; /* fits zero-initialised workspace: no memset is needed */
     params.zeroes_nodes = few;
     const uint32_t nodes =
         gr_program_buffer(program, few ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY, node_bytes);
     if (!few)
         gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)(params.tiles < most ? params.tiles : most);
+    step->grid[0] = (uint32_t)(params.tiles < max_blocks ? params.tiles : max_blocks);
     step->block[0] = GR_PERSISTENT_BLOCK_THREADS;
     step->pdl = few;
     step->shared_bytes = persistent_shared_bytes(of);
@@ -258,7 +261,7 @@ void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *p
         return;
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
-    const uint64_t most = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;
+    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;
     gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = add_output(self, program);
@@ -271,7 +274,7 @@ void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *p
         gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)(tiles < most ? tiles : most);
+    step->grid[0] = (uint32_t)(tiles < max_blocks ? tiles : max_blocks);
     step->block[0] = GR_SCAN_THREADS;
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);

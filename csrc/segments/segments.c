@@ -12,24 +12,22 @@
 #include "segments/params.h"
 #include "segments/variance/params.h"
 
-enum {
-    TILES_PER_BLOCK = 4
-}; /* tiles for each block that is there at once; where there are fewer, they are smaller */
+enum { TILES_PER_BLOCK = 4 }; /* tiles per resident block; with fewer, tiles are smaller */
 
-/* Blocks that are there at once. */
+/* Blocks that the reference device holds at once. */
 static uint64_t resident_blocks(void) {
     return (uint64_t)gr_reference_device.multiprocessors * GR_SEGMENT_BLOCKS_PER_SM;
 }
 
-/* What values elements are held in, which kernels are for. */
+/* Value type of the States, by which kernels are compiled. */
 typedef enum value_kind { VALUE_REAL, VALUE_INTEGER, VALUE_COMPLEX, VALUE_KINDS } value_kind;
 static const char *const value_kind_names[VALUE_KINDS] = {"real", "whole", "pair"};
 
-/* The kernels of an operator, and what they are told. */
+/* Kernels of an operator, and their flags. */
 typedef struct segment_kernel {
     const char *file, *kernel; /* NULL: none */
     uint32_t flags;
-    bool has_position; /* their States have a position, too */
+    bool has_position; /* States include a position */
 } segment_kernel;
 
 static const segment_kernel segment_kernels[GR_OP_COUNT] = {
@@ -66,13 +64,14 @@ static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
     return real ? VALUE_REAL : VALUE_INTEGER;
 }
 
-/* Of a node, for a State that is held in such values: two bytes for each of it and of its flags. */
+/* Bytes per look-back node: twice the size of the State and of its flags, as half of each 8-byte word is a
+   ready mark. */
 static uint32_t node_bytes(value_kind by, gr_op op) {
     return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
            (gr_op_is_variance(op) ? 48u : 0u);
 }
 
-/* How a tile is shared among threads. */
+/* Splits a tile between the threads of a block. */
 static void share(gr_segment_params *params, value_kind by) {
     uint32_t shift = 0, threads = 0;
     while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MAX_COLUMNS)
@@ -121,7 +120,7 @@ static gr_segment_params params_of(const gr_segments *self, value_kind by) {
     return params;
 }
 
-/* The buffers beside those of the caller, for chains of several tiles. */
+/* Buffers of look-back chains of several tiles. */
 typedef struct chain_buffers {
     uint32_t nodes, starts;
 } chain_buffers;
@@ -136,7 +135,7 @@ static void relocate_all(gr_program *program, const uint32_t operands[3], const 
     }
 }
 
-/* From squares about the means, which are in a buffer, to variances. */
+/* Appends the step from sums of squared deviations to variances. */
 static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
                         uint32_t offsets, const gr_device_caps *caps, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
@@ -165,7 +164,7 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), offsets);
 }
 
-/* What elements are loaded as by kernels of streams. */
+/* How streaming kernels load elements. `ordered_bits`: values are compared as signed integers. */
 static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered_bits) {
     const bool is_signed = dtype == GR_DTYPE_i8 || dtype == GR_DTYPE_i16 || dtype == GR_DTYPE_i32;
     const uint32_t bits = 8 * params->item;
@@ -191,7 +190,7 @@ static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered
         params->flip = is_signed || (ordered_bits && dtype == GR_DTYPE_u64) ? 1ull << (bits - 1) : 0;
         params->bias = is_signed ? params->flip : 0;
     }
-    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_BOOL) { /* -0 is no more true than 0 */
+    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_BOOL) { /* -0 is false, as 0 is */
         params->kind = bits == 16 ? GR_STREAM_BITS16 : bits == 32 ? GR_STREAM_BITS32 : GR_STREAM_BITS64;
         params->mask = ~(1ull << (bits - 1));
     }
@@ -199,7 +198,7 @@ static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered
         params->flags |= GR_SEGMENT_BOOL;
 }
 
-/* Whether kernels of streams take them: elements side by side, of one column. */
+/* Whether the streaming kernels apply: contiguous elements of one column. */
 static bool can_stream(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     return self->inner == 1 && self->permuted_rows == 0 &&
@@ -275,7 +274,7 @@ void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_pr
     }
     const bool is_variance = gr_op_is_variance(self->op);
     gr_segment_params params = params_of(self, by);
-    if (is_variance) { /* what is made first are doubles */
+    if (is_variance) { /* the first launch writes doubles */
         params.to = GR_DTYPE_f64;
         params.result_bytes = sizeof(double);
     }

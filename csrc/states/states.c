@@ -9,13 +9,13 @@
 
 enum { ROWS = 3, MAX_BLOCKS = 1 << 16 };
 
-/* ---- what states may be ---- */
+/* ---- validation ---- */
 
 static bool has(const gr_states *self, uint32_t field) {
     return (self->params.has & field) != 0;
 }
 
-/* Whether so many of a size lie inside the memory, where they may be loaded. */
+/* Whether one value of `each` bytes per result is inside the allocation, at an aligned offset. */
 static bool fits(const gr_states *self, uint64_t offset, uint64_t each) {
     uint64_t bytes;
     return offset % 16 == 0 && offset <= self->bytes &&
@@ -27,7 +27,7 @@ static bool is_sum(const gr_states *self, uint64_t offset, uint32_t each, uint32
            each % words == 0 && fits(self, offset, (uint64_t)each * 8);
 }
 
-/* Whether values of the dtype are merged so. */
+/* Whether the dtype and the fields allow the merge operation. */
 static bool is_merge_op(const gr_states *self) {
     const uint32_t merge_op = self->params.merge_op;
     const gr_dtype dtype = (gr_dtype)self->params.dtype;

@@ -10,27 +10,27 @@
 #include "reduce/general/dims.h"
 
 enum {
-    MIN_TILE_EDGE = 8,       /* elements, of a tile that is worth it */
-    MIN_RUN_BYTES = 64,      /* bytes: of shorter ones few vectors are whole */
-    MAX_EXTENT_32 = 1 << 30, /* elements along an axis */
-    MAX_RUN_ITEM = 4,        /* bytes of an element of runs, which else go by halves */
+    MIN_TILE_EDGE = 8,       /* elements along both edges of a tile; smaller tiles do not pay */
+    MIN_RUN_BYTES = 64,      /* bytes: shorter runs have few whole vectors */
+    MAX_EXTENT_32 = 1 << 30, /* max. extent that kernels count in 32 bits */
+    MAX_RUN_ITEM = 4,        /* bytes: runs of larger elements are copied in parts of this size */
 };
 
-/* A dimension of a copy in C order; strides in bytes. */
+/* A dimension of a copy to C order; strides in bytes. */
 typedef struct dim {
     uint64_t extent;
     int64_t in, out;
 } dim;
 
-/* One end of a copy: a buffer, its address, of which the lowest bits count, and its bytes. */
+/* Input or output of a copy: a buffer, its address (only the low bits matter) and its size in bytes. */
 typedef struct endpoint {
     uint32_t buffer;
     uint64_t address;
     size_t bytes;
 } endpoint;
 
-/* Neighbours that lie evenly are one dimension: the fastest of the copy, of so large elements, first. False
-   where more are left than kernels take. */
+/* Merges contiguous neighbours; the output's fastest dimension comes first. Returns false if more than
+   GR_CONVERT_DIMS remain. */
 static bool merge(const gr_conversion *conversion, size_t item, dim dims[GR_CONVERT_DIMS], uint64_t *count) {
     size_t found = 0;
     *count = 1;
@@ -53,12 +53,12 @@ static bool merge(const gr_conversion *conversion, size_t item, dim dims[GR_CONV
     return true;
 }
 
-/* Where a launch has the addresses of both ends in its parameters. */
+/* Byte offsets of the input's and the output's address in a launch's parameters. */
 typedef struct address_offsets {
     size_t in, out;
 } address_offsets;
 
-/* A launch of a kernel; false where its grid is too large. */
+/* Appends a launch. Returns false if the grid is too large. */
 static bool append(const char *file, const char *kernel, const char *size, uint64_t blocks, uint32_t threads,
                    const void *params, size_t bytes, address_offsets at, const endpoint *in,
                    const endpoint *out, gr_program *program) {
@@ -75,12 +75,12 @@ static bool append(const char *file, const char *kernel, const char *size, uint6
     return true;
 }
 
-/* What ends the names of kernels for elements of so many bytes. */
+/* Suffix of a kernel's name by element size in bytes. */
 static const char *const sizes[] = {[1] = "1", [2] = "2", [4] = "4", [8] = "8", [16] = "16"};
 
-/* ---- tiles ---- */
+/* ---- transpose ---- */
 
-/* The dimension along which elements lie closest in what is read; 0 where it is that of the copy. */
+/* The dimension with the smallest stride in the input; 0 if it is also the fastest of the output. */
 static size_t fastest_input_dim(const dim dims[GR_CONVERT_DIMS]) {
     size_t best = 0;
     for (size_t d = 1; d < GR_CONVERT_DIMS; ++d)
@@ -89,7 +89,7 @@ static size_t fastest_input_dim(const dim dims[GR_CONVERT_DIMS]) {
     return best;
 }
 
-/* Whether tiles are worth it. */
+/* Whether a transpose by tiles pays. */
 static bool has_tiles(const dim dims[GR_CONVERT_DIMS]) {
     const size_t down = fastest_input_dim(dims);
     return down > 0 && dims[0].extent >= MIN_TILE_EDGE && dims[down].extent >= MIN_TILE_EDGE;
@@ -99,7 +99,8 @@ static bool is_even(int64_t bytes, int64_t by) {
     return bytes % by == 0;
 }
 
-/* Whether all rows, of what is read and of the copy, are vectors of so many bytes. */
+/* Whether all rows of input and output start at multiples of `by` bytes and consist of vectors of that size.
+ */
 static bool has_vectors(const gr_transpose_params *p, uint64_t addresses, int64_t item, int64_t by) {
     bool even = is_even((int64_t)addresses, by) && is_even(p->in_across, by) && is_even(p->out_down, by) &&
                 is_even((int64_t)p->down * item, by) && p->in_down == item;
@@ -108,7 +109,8 @@ static bool has_vectors(const gr_transpose_params *p, uint64_t addresses, int64_
     return even;
 }
 
-/* Elements whose neighbours in what is read, along `down`, are not those in the copy; false: too many. */
+/* Transposes dimension `down`, which is contiguous in the input, with the fastest dimension of the output.
+   Returns false if the grid is too large. */
 static bool plan_transpose(const dim dims[GR_CONVERT_DIMS], size_t down, size_t item, const endpoint *in,
                            const endpoint *out, gr_program *program) {
     gr_transpose_params params = {.across = dims[0].extent,
@@ -158,8 +160,8 @@ static void set_dim(gr_copy_params *p, const dim *d) {
     p->out_stride[p->dims++] = d->out;
 }
 
-/* The dimensions but one. One that is too long to be counted in 32 bits is the last, whose numbers kernels do
-   not divide: there is no more than one. */
+/* Sets all dimensions but one. A dimension longer than MAX_EXTENT_32 comes last, where kernels do not
+   divide; no more than one is so long. */
 static void set_dims(gr_copy_params *p, const dim dims[GR_CONVERT_DIMS], size_t but) {
     const dim *longest = NULL;
     for (size_t d = 0; d < GR_CONVERT_DIMS; ++d)
@@ -177,8 +179,8 @@ static bool is_run(const dim dims[GR_CONVERT_DIMS], size_t item, const endpoint 
            is_even((int64_t)out->address, GR_COPY_VECTOR) && (bytes >= MIN_RUN_BYTES || bytes == out->bytes);
 }
 
-/* Elements from run to run, where they are runs, else one by one: `close` is the dimension along which those
-   that are read lie closest, which blocks go along as well if it is short. False: too many. */
+/* Copies contiguous runs if there are any, else single elements. `close` is the input's fastest dimension;
+   if it is short, each thread also loops over it. Returns false if the grid is too large. */
 static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item, const endpoint *in,
                       const endpoint *out, gr_program *program) {
     gr_copy_params params = {.inner = 1};
@@ -214,7 +216,7 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
                   at, in, out, program);
 }
 
-/* ---- elements as others ---- */
+/* ---- dtype conversion ---- */
 
 static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_CONVERT_DIMS], uint64_t count,
                             const endpoint *in, const endpoint *out, gr_program *program) {
@@ -231,7 +233,8 @@ static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_C
                   GR_COPY_THREADS, &params, sizeof params, at, in, out, program);
 }
 
-/* Elements turned over before: a pass more, but no sector is read for each element. */
+/* Transposes before it converts: an additional pass, but otherwise each element would read a sector (32
+   bytes) of its own. */
 static bool plan_transpose_and_convert(const gr_conversion *conversion, const endpoint *in,
                                        const endpoint *out, gr_program *program) {
     const size_t item = gr_dtypes[conversion->from].item_bytes;
@@ -249,7 +252,7 @@ static bool plan_transpose_and_convert(const gr_conversion *conversion, const en
            plan_conversion(conversion, row, count, &between, out, program);
 }
 
-/* ---- which of them ---- */
+/* ---- choice ---- */
 
 static gr_status plan(const gr_conversion *conversion, const gr_binding *binding, gr_program *program,
                       gr_error *error) {

@@ -10,7 +10,7 @@
 struct gr_custom {
     gr_device *device;
     gr_module *module;
-    char text[]; /* the name, then the PTX: the backend may keep pointing into both */
+    char text[]; /* the name, then the PTX: the backend may keep pointers to both */
 };
 
 gr_status gr_custom_load(gr_device *device, const char *name, const char *ptx, size_t ptx_bytes,
@@ -38,7 +38,7 @@ void gr_custom_free(gr_custom *custom) {
     gr_backend *backend = custom->device->backend;
     if (custom->module != NULL) {
         gr_error ignored;
-        backend->sync(backend, &ignored); /* a launch that writes to the device may still be under way */
+        backend->sync(backend, &ignored); /* a launch that writes to the device may still be running */
         backend->unload(backend, custom->module);
     }
     free(custom);
@@ -52,7 +52,7 @@ static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_ste
 }
 
 static const gr_flat_shape *flat_shape(const gr_custom_request *request) {
-    const gr_device_caps plain = {0}; /* there is no ring of these kernels */
+    const gr_device_caps plain = {0}; /* no capabilities: custom kernels have no `ring` */
     return gr_flat_best(request->plan.reduced_count * request->item_bytes, false, &plain);
 }
 
@@ -69,7 +69,7 @@ size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_
     return plan->count;
 }
 
-/* One result from contiguous elements, by a kernel in which blocks meet in slots. */
+/* One result from contiguous elements, by a flat kernel. */
 static gr_status plan_flat(const gr_custom *const customs[GR_GENERAL_PASSES],
                            const gr_custom_request *request, gr_program *program, gr_error *error) {
     const uint64_t count = request->plan.reduced_count;
@@ -133,7 +133,8 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     return status;
 }
 
-/* Returns a buffer for the results of a launch; before it, zeros to the end of what the next one takes. */
+/* Returns a buffer for the results of a pass, padded with zeros up to the elements that the next pass reads.
+ */
 static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program *program) {
     static const char zero = 0;
     const uint64_t results = rung->passes[pass].blocks;
@@ -149,7 +150,7 @@ static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program 
 static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,
                            gr_error *error) {
     struct {
-        uint64_t in, out, n; /* of n the first count_bytes, if any */
+        uint64_t in, out, n; /* count_bytes bytes of n are passed, if any */
     } params = {0};
     gr_backend *backend = custom->device->backend;
     gr_kernel *kernel = NULL;

@@ -5,49 +5,48 @@
 
 #include "reduce/general/dims.h"
 
-/* Figures of one H200; see gpureduce/bench/results/axis_h200.json. */
+/* Thresholds measured on an H200: gpureduce/bench/results/axis_h200.json. */
 enum {
-    BLOCKS_PER_SM = 4,     /* of a multiprocessor: as many are resident at 64 registers a thread */
-    MAX_TILE_REGION = 512, /* bytes: results of more elements have enough for threads of their own, ... */
-    MAX_NARROW_TILE = 256, /* ... of two bytes or less each, which threads take one by one there; ... */
-    MAX_BYTES_TILE = 64,   /* ... of one */
-    MAX_TILE_ROW = 32,     /* bytes of a row in a region of several columns: wider rows fill sectors */
-    THREAD_BYTES = 256,    /* of a run, for each thread that takes it: sixteen loads; where threads are */
-    MIN_THREAD_BYTES = 64, /* left over, four, which are on the way at the same time; but so many */
-    MIN_LANES = 4,         /* threads side by side at the least, which read whole sectors, ... */
-    LONG_RUN_BYTES = 256,  /* ... of each of several runs from here on */
-    SHORT_RUNS = 1 << 24,  /* bytes, from which on half as many for a thread of several runs */
-    PART_BYTES = 256,      /* a part with fewer for each thread is not worth a second launch */
-    MIN_ACROSS = 8,        /* slots side by side: narrower pieces of rows read worse; or, as above, */
-    MIN_SECTOR_SLOTS = 2,  /* a sector */
-    MAX_UNALIGNED_ACROSS =
-        64,           /* up to as many, all slots of a ragged batch, whose replicas a block then folds */
-    THREAD_ROWS = 16, /* of a slot, for each thread that shares it; or, as above, */
+    BLOCKS_PER_SM = 4,         /* blocks that an SM holds at 64 registers per thread */
+    MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */
+    MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
+    MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
+    MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
+    THREAD_BYTES = 256,        /* bytes of a run per thread: sixteen 16-byte loads */
+    MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
+    MIN_LANES = 4,             /* min. neighbouring threads per run, which read whole sectors, */
+    LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
+    SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
+    PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
+    MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
+    MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
+    MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
+    THREAD_ROWS = 16,          /* rows of a slot per thread, down to the next if threads would be idle */
     MIN_THREAD_ROWS = 4,
-    PART_ROWS = 16, /* a part with fewer rows for each thread is not worth a second launch */
+    PART_ROWS = 16, /* rows per thread of a part below which pass 2 does not pay */
     WARP = 32,
-    MIN_UNALIGNED_ROWS = 64,       /* periods that outweigh the States of one */
-    MIN_GAPPED_RUN_BYTES = 64,     /* of `rows` with gaps: shorter runs keep few loads on the way */
-    MIN_SPREAD_BYTES = 64,         /* of a row: narrower ones leave most of a piece of `spread` empty */
-    MAX_SPREAD_ITEM = 4,           /* bytes: of larger elements `axis` has enough on the way */
-    MAX_UNALIGNED_ITEM = 4,        /* bytes: of larger elements `axis` has enough on the way, ... */
-    MIN_UNALIGNED_BYTES = 1 << 24, /* ... up to so many */
-    FEW_ROWS = 64,                 /* up to which `axis` has more threads where vectors leave few blocks */
-    MIN_SPREAD_ROWS = 12,          /* for so many results that threads may take whole ones */
-    FEW_SCATTERED = 1 << 18, /* elements whose results are not worth a second launch to go to their places */
-    THREAD_ELEMENTS = 16,    /* of a part of `axis`, for each thread, ... */
-    FEW_ELEMENTS = 8,        /* ... or of so few results, ... */
+    MIN_UNALIGNED_ROWS = 64,       /* rows from which the States of a long period pay */
+    MIN_GAPPED_RUN_BYTES = 64,     /* bytes of `rows` with gaps: shorter runs keep few loads in flight */
+    MIN_SPREAD_BYTES = 64,         /* bytes per row: narrower rows leave most of a block of `spread` idle */
+    MAX_SPREAD_ITEM = 4,           /* bytes: with larger elements `axis` has enough loads in flight */
+    MAX_UNALIGNED_ITEM = 4,        /* bytes: with larger elements `axis` has enough loads in flight */
+    MIN_UNALIGNED_BYTES = 1 << 24, /* total bytes up to which that holds */
+    FEW_ROWS = 64,                 /* rows up to which `axis` has more threads, if vectors make few blocks */
+    MIN_SPREAD_ROWS = 12,    /* rows from which `spread` pays although threads could reduce whole results */
+    FEW_SCATTERED = 1 << 18, /* elements up to which pass 2 does not pay for a scattered output */
+    THREAD_ELEMENTS = 16,    /* elements per thread of a part of `axis` */
+    FEW_ELEMENTS = 8,        /* the same for up to FEW_RESULTS results */
     FEW_RESULTS = 8,
-    MIN_PARTS = 4,         /* ... and parts that are worth a second launch */
-    TINY_ROW = 8,          /* bytes of results side by side that count for less than elements behind them */
-    ITERATOR_ELEMENTS = 8, /* elements along the first two dimensions, for each thread */
-    LONG_ITERATOR_ELEMENTS = 32,   /* the same where they are more than a warp's */
-    MAX_IDLE_FRACTION = 8,         /* of how many threads one may be left over */
-    WHOLE_BYTES = 128,             /* of a result's elements, up to which a thread takes whole results */
-    BLOCK_ROWS = 16,               /* what a block takes besides its elements, in those of a thread */
-    TRIGGER_EARLY_BYTES = 1 << 22, /* of elements, up to which a launch is over soon */
-    LAST_BLOCKS_PER_SM = 8,        /* of `last` on a multiprocessor */
-    SPLIT_BYTES = 1 << 23, /* of all elements, from which on more blocks than are resident share them */
+    MIN_PARTS = 4, /* min. parts for which pass 2 pays */
+    TINY_ROW = 8,  /* bytes: a contiguous row of results up to which the next dimension is the faster one */
+    ITERATOR_ELEMENTS = 8,         /* elements per thread along the first two dimensions */
+    LONG_ITERATOR_ELEMENTS = 32,   /* the same if these have more elements than a warp has threads */
+    MAX_IDLE_FRACTION = 8,         /* up to 1 / MAX_IDLE_FRACTION of the threads may idle */
+    WHOLE_BYTES = 128,             /* bytes per result up to which a thread reduces whole results */
+    BLOCK_ROWS = 16,               /* cost of a block in rows of a thread */
+    TRIGGER_EARLY_BYTES = 1 << 22, /* total bytes up to which a launch counts as short */
+    LAST_BLOCKS_PER_SM = 8,        /* blocks of `last` per SM */
+    SPLIT_BYTES = 1 << 23, /* total bytes from which more blocks than are resident can share results */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
@@ -74,7 +73,7 @@ static uint32_t power_of_two_from(uint64_t n, uint32_t limit) {
     return power;
 }
 
-/* The largest power of two up to both. */
+/* The largest power of two up to n and limit. */
 static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
     uint32_t power = 1;
     while (power * 2 <= n && power * 2 <= limit)
@@ -82,8 +81,8 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
     return power;
 }
 
-/* As many blocks as are resident at once, where larger States, and more of them for elements of one byte,
-   take the registers of some. */
+/* Resident blocks of `rows` on the reference device. Larger States, and the additional ones for 1-byte
+   elements, occupy registers and lower occupancy. */
 static uint64_t rows_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     const bool larger =
         layout->in_c_order || layout->large_states || layout->keeps_elements || layout->state_bytes > 8;
@@ -94,7 +93,7 @@ static uint64_t rows_resident_blocks(const gr_layout *layout, const gr_limits *l
 static uint64_t columns_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
     const uint64_t state = layout->large_states ? 40
                            : layout->in_c_order ? 16
-                                                : layout->state_bytes; /* where they are more */
+                                                : layout->state_bytes; /* if that is more than the default */
     const uint64_t columns = min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
     const bool larger = state > 8 || state * columns > 32 || layout->item_bytes == 1;
     return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_PER_SM - larger - (state * columns > 64));
@@ -105,7 +104,7 @@ static uint64_t axis_resident_blocks(const gr_layout *layout, const gr_limits *l
     return (uint64_t)limits->multiprocessors * (BLOCKS_PER_SM - fewer);
 }
 
-/* Into how many parts results are cut, so that `blocks` blocks for each part are resident at once. */
+/* Parts per result such that `blocks` blocks per part are resident at once. */
 static uint64_t parts_for(uint64_t blocks, uint64_t max_parts, uint64_t resident_blocks) {
     return max_u64(1, min_u64(resident_blocks / blocks, max_parts));
 }
@@ -114,7 +113,7 @@ static bool fits_grid(uint64_t blocks) {
     return blocks <= GR_MAX_GRID;
 }
 
-/* A launch of so many blocks for each part of the results; true, as it fits. */
+/* Sets `blocks` blocks for each part of the results. Returns true: the grid fits. */
 static bool set_launch(gr_general_launch *launch, const char *kernel, uint64_t blocks, uint64_t parts) {
     launch->kernel = kernel;
     launch->grid_x = (uint32_t)blocks;
@@ -123,8 +122,9 @@ static bool set_launch(gr_general_launch *launch, const char *kernel, uint64_t b
     return true;
 }
 
-/* Whether blocks of the next kernel may be there at once. Where they find room beside those of this one, they
-   are not spread evenly: that costs more than it gains, but for short ones. */
+/* Whether to trigger the dependent launch (programmatic dependent launch) when the kernel starts. Blocks of
+   the dependent kernel that become resident next to these unbalance the SMs, which pays only for short
+   kernels. */
 static bool triggers_early(const gr_layout *layout, const gr_general_launch *launch) {
     const gr_general_params *p = &launch->params;
     const uint64_t blocks = (uint64_t)launch->grid_x * launch->grid_y;
@@ -132,8 +132,8 @@ static bool triggers_early(const gr_layout *layout, const gr_general_launch *lau
            blocks * 10 >= launch->resident_blocks * 9;
 }
 
-/* The same where results leave few blocks more or less than are resident: as many parts as make the least of
-   what a block takes, times how many blocks take turns. `rows`: of a thread in a single part. */
+/* Parts per result if the number of blocks is close to the number of resident ones: minimises waves * (rows
+   per thread + cost of a block). `rows`: rows per thread without parts. */
 static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, uint64_t blocks,
                            uint64_t rows, uint64_t max_parts, uint64_t resident_blocks) {
     const bool evenly =
@@ -143,22 +143,22 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
     uint64_t best = 1, min_rows = UINT64_MAX;
     for (uint64_t parts = 1; parts <= max_parts && blocks * parts <= resident_blocks * BLOCKS_PER_SM;
          ++parts) {
-        const uint64_t turns = gr_ceil_div(blocks * parts, resident_blocks);
-        const uint64_t all = turns * (gr_ceil_div(rows, parts) + BLOCK_ROWS);
+        const uint64_t waves = gr_ceil_div(blocks * parts, resident_blocks);
+        const uint64_t all = waves * (gr_ceil_div(rows, parts) + BLOCK_ROWS);
         best = all < min_rows ? parts : best;
         min_rows = min_u64(all, min_rows);
     }
     return best;
 }
 
-/* Shares the dimensions behind the first ones, of `length` elements, between `threads` of a result, as far as
-   each has elements enough along those. */
+/* Splits `threads` threads per result between the first two dimensions, of `length` elements, and the
+   remaining ones, as far as each thread has enough elements along the first two. */
 static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
     const uint64_t side_by_side = max_u64(gr_ceil_div(length, LONG_ITERATOR_ELEMENTS),
                                           min_u64(WARP, gr_ceil_div(length, ITERATOR_ELEMENTS)));
     p->groups = max_u64(1, min_u64(outer, threads / max_u64(1, side_by_side)));
-    /* A step of whole turns of the first dimension leads on evenly; few threads are left over. */
+    /* A step of whole multiples of the first extent never wraps; few threads idle for it. */
     uint64_t step = threads / p->groups;
     const uint64_t over = step % max_u64(1, p->along.extent[0]);
     if (length > p->along.extent[0] && over < step && over * MAX_IDLE_FRACTION <= step)
@@ -173,7 +173,7 @@ static uint64_t column_vector(const gr_layout *layout) {
     return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
 }
 
-/* Whether each row of each slot is a vector that one load takes. */
+/* Whether each row of each slot is one aligned vector. */
 static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
     const int64_t bytes = (int64_t)(vector * layout->item_bytes);
     if (p->keep.extent[0] % vector != 0 || layout->origin % (uint64_t)bytes != 0)
@@ -184,8 +184,7 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
     return true;
 }
 
-/* From `most_each` down to `least_each` units for a thread of `all`, so that all threads have some: fewer
-   where half of the threads would have none. */
+/* Units per thread, from `max_each` down to `min_each`: fewer if half of the threads would be idle. */
 static uint64_t units_per_thread(uint64_t all, uint64_t threads, uint64_t min_each, uint64_t max_each) {
     const uint64_t each = all / threads;
     return 2 * each >= max_each ? max_each : max_u64(min_each, each);
@@ -206,9 +205,9 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- tiles ---- */
 
-/* Regions whose first elements share a bank of shared memory, which is 4 bytes of each 128, begin with
-   different elements: 2^k words, times an odd number, make every 2^(5-k)-th region meet. `elements`: of a
-   thread. */
+/* Avoids bank conflicts in shared memory (32 banks of 4 bytes): threads whose regions start in the same bank
+   start with different elements. In regions of 2^k words times an odd number every 2^(5-k)-th region shares
+   a bank. `elements`: per thread. */
 static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t elements) {
     const uint64_t bytes = tiles->region * item_bytes;
     if (bytes % 4 != 0)
@@ -232,27 +231,27 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
                                                                     : item == 2 ? MAX_NARROW_TILE
                                                                                 : MAX_TILE_REGION))
             return false;
-    } else { /* columns side by side */
+    } else { /* contiguous columns */
         width = keep->extent[0];
         if (keep->stride[0] != item || width * layout->item_bytes >= MAX_TILE_ROW ||
             along->stride[0] != (int64_t)width * item)
             return false;
     }
     const uint64_t region = p->count * width, regions = p->results / width;
-    const size_t outer = width == 1 ? 0 : 1; /* the dimension that leads from region to region */
+    const size_t outer = width == 1 ? 0 : 1; /* the dimension from region to region */
     if (region * layout->item_bytes > MAX_TILE_REGION || keep->extent[outer] != regions ||
         keep->stride[outer] != (int64_t)region * item)
         return false;
 
-    /* Tiles begin where the array does, modulo 16 bytes, and are small enough to make four blocks for each
-       multiprocessor, if there are results enough for all threads of each. */
+    /* Tiles start at the array's alignment modulo 16 bytes. Four blocks per SM, if each then has a result
+       for each thread. */
     const uint64_t vector = GR_VECTOR_BYTES / layout->item_bytes,
                    unit = vector / common_divisor(region, vector);
     const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    const uint64_t wanted = max_u64(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
+    const uint64_t target = max_u64(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
                                     gr_ceil_div(GR_GENERAL_THREADS, width));
-    const uint64_t each = min_u64(gr_ceil_div(wanted, unit), capacity / region / unit) * unit;
+    const uint64_t each = min_u64(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
     if (!fits_grid(blocks))
         return false;
@@ -274,8 +273,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
     if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < MIN_GAPPED_RUN_BYTES)
         return false;
-    /* As many threads a result as are resident at once, but a warp at the least and a block at the most, if
-       there are elements enough. */
+    /* Threads per result: as many as are resident, from a warp to a block, if there are enough elements. */
     const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout, limits);
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
@@ -285,7 +283,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint32_t min_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? MIN_LANES : 1;
     uint32_t along =
         power_of_two_up_to(max_u64(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
-    /* Half as many threads a result where blocks would be few more than are resident. */
+    /* Half of the threads per result if that avoids a second, mostly empty wave. */
     const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (layout->keeps_elements && wave > resident_blocks && 2 * wave < 3 * resident_blocks &&
         along > min_lanes)
@@ -297,8 +295,8 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
     const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
 
-    const uint64_t wanted = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
-    const uint64_t segment = min_u64(gr_ceil_div(gr_ceil_div(run, wanted), vector) * vector, GR_MAX_SEGMENT);
+    const uint64_t target = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
+    const uint64_t segment = min_u64(gr_ceil_div(gr_ceil_div(run, target), vector) * vector, GR_MAX_SEGMENT);
     const uint64_t segments = gr_ceil_div(run, segment);
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
@@ -308,11 +306,11 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
 
 /* ---- columns ---- */
 
-/* Shares the threads of a block between slots that lie side by side, their rows, and batches. `narrowest`:
-   slots side by side at the least. */
+/* Splits the threads of a block between neighbouring slots, rows of a slot, and batches. `min_across`: min.
+   neighbouring slots. */
 static void share_columns(gr_columns *c, uint64_t rows, uint64_t min_across, uint64_t min_across_of_few,
                           uint64_t max_each, uint64_t resident_blocks) {
-    /* As many threads down a slot as are resident at once, as long as each has rows enough. */
+    /* Threads per slot: as many as are resident, as long as each has enough rows. */
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint64_t each = units_per_thread(c->slots * rows, threads, MIN_THREAD_ROWS, max_each);
     const uint64_t deepest = max_u64(1, rows / each);
@@ -328,7 +326,7 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t min_across, uin
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
 }
 
-/* What kernels divide by. */
+/* Fast divisors for the kernels. */
 static void set_divisors(gr_columns *c) {
     c->by_period = gr_fast_divmod_of(c->period);
     c->by_across = (1u << 16) / c->across + 1;
@@ -382,12 +380,12 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 
 /* ---- spread ---- */
 
-/* Results enough for all threads, each of which takes whole ones. */
+/* Whether there are enough results to give each thread whole ones. */
 static bool enough_for_whole(const gr_general_params *p, const gr_limits *limits) {
     return p->results >= (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor / 2;
 }
 
-/* Whether all rows lie alike to the boundaries of words of four bytes. */
+/* Whether all rows have the same alignment to 4-byte words. */
 static bool has_words(const gr_general_params *p) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
         if ((d > 0 && p->keep.stride[d] % 4 != 0) || p->along.stride[d] % 4 != 0)
@@ -417,7 +415,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     c.slots = batches * c.period;
     share_columns(&c, p->count, min_u64(c.period, WARP), min_u64(c.period, MIN_ACROSS), THREAD_ROWS,
                   resident_blocks);
-    /* Blocks take pieces of rows of one width. */
+    /* All blocks have the same number of slots. */
     const uint64_t pieces = gr_ceil_div(c.period, c.across);
     c.across = (uint32_t)gr_ceil_div(c.period, pieces);
     c.period = pieces * c.across;
@@ -426,7 +424,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     if (!fits_grid(blocks) || (blocks < limits->multiprocessors && p->count <= FEW_ROWS))
         return false;
     if (!layout->in_c_order && p->along.extent[1] > p->along.extent[0])
-        gr_dims_swap(&p->along, 0, 1); /* threads go along the first one without a division */
+        gr_dims_swap(&p->along, 0, 1); /* threads iterate over the first dimension without a division */
     const uint64_t parts = even_parts(layout, p, blocks, p->count / c.down,
                                       p->count / ((uint64_t)c.down * PART_ROWS), resident_blocks);
     c.high = (int64_t)item;
@@ -457,12 +455,12 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     const bool many_rows = p->results * WARP >= resident_blocks / 4;
     uint32_t along;
     if (along_first) {
-        /* A warp a row at most as soon as rows alone fill the device, and eight elements a thread or more:
-           eight threads side by side read whole 32-byte sectors. Else a block a row. */
+        /* At most one warp per row if rows alone fill the device, with at least eight elements per thread:
+           eight neighbouring threads read whole 32-byte sectors. Otherwise a block per row. */
         along = many_rows ? power_of_two_from(gr_ceil_div(p->count, 8), 32)
                           : power_of_two_from(p->count, GR_GENERAL_THREADS);
     } else {
-        /* Neighbouring threads take neighbouring results, at least 32 where there are as many in a row. */
+        /* Neighbouring threads have neighbouring results, at least 32 if a row has as many. */
         const bool wide =
             p->results >= resident_blocks || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
         const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
@@ -512,14 +510,14 @@ bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_l
 
 bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    /* Threads along enough to load all States of a result at once, but four results or more side by side. */
+    /* Enough threads per result to load all States at once, but at least four neighbouring results. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
     const uint32_t along =
         power_of_two_from(gr_ceil_div(p->count, GR_LAST_IN_FLIGHT), GR_GENERAL_THREADS / side_by_side);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;
-    /* As many blocks as are resident: of many more each would do too little. */
+    /* At most as many blocks as are resident: with more, each would do too little. */
     return set_launch(launch, "last", min_u64(blocks, (uint64_t)limits->multiprocessors * LAST_BLOCKS_PER_SM),
                       1);
 }

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-/* See gr_fast_divmod. With 2^bits >= d, 2^(63 + bits) / d rounded up is too much by less than 2^bits / d,
-   which no n below 2^63 turns into another quotient. */
+/* See gr_fast_divmod. With 2^bits >= d, 2^(63 + bits) / d rounded up is too large by less than 2^bits / d,
+   which changes no quotient of an n below 2^63. */
 gr_fast_divmod gr_fast_divmod_of(uint64_t d) {
     if (d < 2)
         return (gr_fast_divmod){0, 0};
@@ -12,7 +12,7 @@ gr_fast_divmod gr_fast_divmod_of(uint64_t d) {
     while (bits < 63 && UINT64_C(1) << bits < d)
         ++bits;
     uint64_t quotient = (UINT64_C(1) << 63) / d, rest = (UINT64_C(1) << 63) % d;
-    for (uint64_t i = 0; i < bits; ++i) { /* one bit of it after the other */
+    for (uint64_t i = 0; i < bits; ++i) { /* long division, one bit per iteration */
         const bool carry = rest >= d - rest;
         quotient = 2 * quotient + carry;
         rest = carry ? rest - (d - rest) : 2 * rest;
@@ -25,7 +25,7 @@ void gr_dims_divide(gr_dims *dims) {
         dims->by[d] = gr_fast_divmod_of(dims->extent[d]);
 }
 
-/* Modulo 2^64: a step may lead beyond all elements, where nobody takes it. */
+/* Modulo 2^64: an iterator may step beyond all elements, where no thread dereferences it. */
 static int64_t times(uint64_t n, int64_t stride) {
     return (int64_t)(n * (uint64_t)stride);
 }
@@ -42,15 +42,15 @@ gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step) {
                                     .increment = times(step, dims->stride[0]),
                                     .second_increment = times(step, dims->second_stride[0])};
     if (dims->extent[1] > 1 && dims->extent[0] > 0) {
-        const uint64_t extent = dims->extent[0], turns = step / extent;
+        const uint64_t extent = dims->extent[0], wraps = step / extent;
         iterator.extent = extent;
         iterator.step_remainder = step % extent;
         iterator.wrap_increment = plus(dims->stride[1], times(0 - extent, dims->stride[0]));
         iterator.second_wrap_increment =
             plus(dims->second_stride[1], times(0 - extent, dims->second_stride[0]));
-        iterator.increment = plus(iterator.increment, times(turns, iterator.wrap_increment));
+        iterator.increment = plus(iterator.increment, times(wraps, iterator.wrap_increment));
         iterator.second_increment =
-            plus(iterator.second_increment, times(turns, iterator.second_wrap_increment));
+            plus(iterator.second_increment, times(wraps, iterator.second_wrap_increment));
     }
     return iterator;
 }

@@ -8,21 +8,21 @@
 #include "reduce/general/axis.h"
 #include "reduce/general/dims.h"
 
-/* Bytes of elements, each counted for every result that it is read for: as many are read again faster than
-   results are handed out by another launch. */
+/* Bytes of elements, counted once per result that reads them, from which it is faster to read broadcast
+   elements once and let pass 2 write all results. */
 enum { MIN_SHARED_BYTES = 1 << 24 };
 
 enum { MIN_SECOND_EXTENT = 64 };
 
 _Static_assert(offsetof(gr_general_params, initial) % GR_INITIAL_BYTES == 0, "kernels load it at once");
 
-/* A dimension on the way; `out` is its stride in the results, in elements. */
+/* A dimension during planning; `out` is its stride in the output, in elements. */
 typedef struct dim {
     uint64_t extent;
     int64_t stride, second, out;
 } dim;
 
-/* Dimensions of one kind, the fastest first. */
+/* Kept or reduced dimensions, the fastest first. */
 typedef struct dims_list {
     size_t count;
     dim dims[GR_MAX_NDIM];
@@ -32,7 +32,7 @@ static bool is_broadcast(const dim *d) {
     return d->stride == 0 && d->second == 0;
 }
 
-/* Collects the dimensions of one kind, last axis first. */
+/* Collects the kept or the reduced dimensions, last axis first. */
 static void collect(const gr_layout *layout, bool reduced, dims_list *list) {
     int64_t out = 1;
     list->count = 0;
@@ -51,8 +51,8 @@ static bool is_closer(const dim *a, const dim *b) {
     return a->stride != 0 && b->stride != 0 && gr_magnitude(a->stride) < gr_magnitude(b->stride);
 }
 
-/* Those that lie closest first, and no further than up to one that repeats what is there: an insertion sort,
-   stable, as the lists are short. */
+/* Sorts dimensions by stride, but never past a broadcast one. Insertion sort: stable, and the lists are
+   short. */
 static void sort(dims_list *list) {
     for (size_t i = 1; i < list->count; ++i) {
         const dim moved = list->dims[i];
@@ -63,8 +63,8 @@ static void sort(dims_list *list) {
     }
 }
 
-/* Takes the dimensions that repeat what is there out of the list; of one whose order counts only the last
-   ones, as every element then has its number in the first turn. Returns how often each element is there. */
+/* Removes broadcast dimensions (stride 0) from the list; of a positional operator only the last ones, so
+   that each element has its first position. Returns the multiplicity of the elements. */
 static uint64_t extract_broadcast(dims_list *list, bool in_c_order, dims_list *taken) {
     uint64_t times = 1;
     size_t to = 0, end = 0;
@@ -83,7 +83,7 @@ static uint64_t extract_broadcast(dims_list *list, bool in_c_order, dims_list *t
     return times;
 }
 
-/* Merges neighbours that lie evenly. False where too many are left. */
+/* Merges contiguous neighbours. Returns false if more than GR_MAX_DIMS remain. */
 static bool store(const dims_list *list, gr_dims *dims) {
     size_t count = 0;
     for (size_t d = 0; d < GR_MAX_DIMS; ++d) {
@@ -108,7 +108,7 @@ static bool store(const dims_list *list, gr_dims *dims) {
     return true;
 }
 
-/* The same for where results go. */
+/* The same for the output. */
 static bool store_output(const dims_list *list, gr_output_layout *output) {
     dims_list outs = {.count = list->count};
     gr_dims dims;
@@ -123,8 +123,8 @@ static bool store_output(const dims_list *list, gr_output_layout *output) {
     return fits;
 }
 
-/* Puts a long dimension second, behind the one whose elements lie closest: kernels go along these two without
-   a division. The closer the better, as long as it is long enough. */
+/* Moves a long dimension to second place, after the fastest: kernels iterate over these two without a
+   division. Prefers the faster one of two long dimensions. */
 static void move_long_dim_second(gr_dims *along) {
     size_t best = 1;
     for (size_t d = 2; d < GR_MAX_DIMS && along->extent[best] < MIN_SECOND_EXTENT; ++d)
@@ -149,7 +149,7 @@ static bool is_contiguous_output(const gr_output_layout *output) {
     return output->extent[1] == 1 && output->stride[0] == 1;
 }
 
-/* Those whose results lie closest first. */
+/* Sorts by stride in the output. */
 static void sort_by_output(dims_list *list) {
     for (size_t i = 1; i < list->count; ++i) {
         const dim moved = list->dims[i];
@@ -164,8 +164,8 @@ static bool store_last(const dims_list *list, gr_general_params *p) {
     return store(list, &p->keep) && store_output(list, &p->output_layout);
 }
 
-/* The launch that makes results of the first one's. `own` are the dimensions of those, `shared` such as lead
-   from a result to others that are the same. */
+/* Plans pass 2, which makes results from the States of the first launch. `own` are the dimensions of
+   distinct results, `shared` the broadcast dimensions along which a result is replicated. */
 static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
                       const gr_general_params *first, const dims_list *own, const dims_list *shared) {
     gr_general_launch *last = &plan->launches[plan->count++];
@@ -176,7 +176,7 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
         all.dims[i].stride = next;
         all.dims[i].second = 0;
     }
-    /* Results side by side are for threads side by side. */
+    /* Neighbouring threads write neighbouring results. */
     for (size_t i = 0; i < shared->count; ++i) {
         size_t at = all.count++;
         for (; at > 0 && shared->dims[i].out < all.dims[at - 1].out; --at)
@@ -190,7 +190,7 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
     p->states = first->results;
     p->divisor = plan->reduced_count;
     set_multiplicity(p, first->multiplicity);
-    /* Where it hands many out, they are more than the States. */
+    /* Sorting by output pays, as pass 2 writes more results than it reads States. */
     dims_list by_output = all;
     sort_by_output(&by_output);
     if ((shared->count == 0 || !store_last(&by_output, p)) && !store_last(&all, p))

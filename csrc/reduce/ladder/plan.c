@@ -7,10 +7,10 @@
 #include "reduce/ladder/ladder.h"
 #include "reduce/ladder/params.h"
 
-enum { FIXED_GRID = 1024 }; /* the most blocks of a FIXED grid */
+enum { FIXED_GRID = 1024 }; /* max. blocks of a FIXED grid */
 
-/* A later pass whose threads would each take no more than this many elements runs as one block: one short
-   pass costs less than the launch of another. */
+/* A later pass of up to this many elements per thread runs as one block: a short pass costs less than
+   another launch. */
 enum { LAST_PASS_SPAN = 64 };
 
 static int64_t explicit_size(int64_t size) {
@@ -74,12 +74,12 @@ static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, si
     const uint64_t cap = grid_cap(variant, block, limits);
     if (whole <= 1)
         return 1;
-    /* Whole clusters, where there is room for the blocks that this adds. */
+    /* Rounds up to whole clusters if the cap allows the additional blocks. */
     const uint64_t clusters = gr_ceil_div(whole, variant->cluster) * variant->cluster;
     return clusters <= cap ? clusters : whole < cap ? whole : cap;
 }
 
-/* The largest power of two that divides the grid, up to what the variant makes of it. */
+/* The largest power of two that divides the grid, up to the variant's cluster size. */
 static uint32_t pass_cluster(const gr_variant *variant, uint64_t grid) {
     uint32_t cluster = variant->cluster;
     while (grid % cluster != 0)
@@ -111,7 +111,7 @@ static void name_kernel(const gr_request *request, gr_dtype dtype, bool of_index
                    of_indexed ? "_places" : "", suffix);
 }
 
-/* The library divides the work by itself. */
+/* The library chooses its own grid. */
 static void plan_library(const gr_request *request, uint32_t in, uint32_t out, gr_program *program) {
     const gr_cub_call call = {.n = request->n};
     gr_step *step = gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
@@ -120,7 +120,7 @@ static void plan_library(const gr_request *request, uint32_t in, uint32_t out, g
     gr_program_relocate(program, offsetof(gr_cub_call, out), out);
 }
 
-/* Appends a pass over n elements, or places of them, of `dtype`. */
+/* Appends a pass over n elements of `dtype`, or pairs of a position and such an element. */
 static gr_step *plan_pass(const gr_request *request, uint64_t n, uint32_t grid, uint32_t block,
                           size_t partial_bytes, uint32_t in, uint32_t out, gr_program *program) {
     const gr_variant *variant = request->variant;

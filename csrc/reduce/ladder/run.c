@@ -5,11 +5,11 @@
 
 #include "reduce/ladder/ladder.h"
 
-/* Only more threads than the default can need too much. */
+/* Only block sizes above the default can exceed the device's limit. */
 static gr_status check_shared(const gr_variant *variant, const gr_step *first, const gr_device_info *info,
                               gr_error *error) {
     const uint32_t granted = info->caps.shared_per_block, block = first->block[0];
-    if (first->shared_bytes <= granted) /* later passes take no more */
+    if (first->shared_bytes <= granted) /* later passes need no more */
         return GR_OK;
     uint32_t max_block = block;
     while (max_block > 0 && (!gr_variant_takes_block(variant, max_block) ||
@@ -22,7 +22,7 @@ static gr_status check_shared(const gr_variant *variant, const gr_step *first, c
                    (unsigned)granted, (unsigned)max_block);
 }
 
-/* Asks the library how much memory its function wants. */
+/* Asks the library for the workspace of its function. */
 static gr_status complete_library(gr_device *device, gr_program *program, gr_error *error) {
     gr_backend *backend = device->backend;
     gr_step *step = &program->steps[0];
@@ -36,14 +36,14 @@ static gr_status complete_library(gr_device *device, gr_program *program, gr_err
     backend->leave(backend);
     if (status != GR_OK)
         return status;
-    /* With an address of 0 it would only be asked again. */
+    /* With a null workspace the library only reports the size again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
     gr_program_relocate(program, offsetof(gr_cub_call, temp), temp);
     return GR_OK;
 }
 
-/* Makes a program that the device can run; that of a library gets what the planner left open. */
+/* Plans for this device: checks its limits, and completes the program of a library's rung. */
 static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
     const gr_variant *variant = request->variant;
     const gr_device_info *info = &device->backend->info;
@@ -68,7 +68,8 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
         return gr_fail(error, GR_ERR_VALUE,
                        "a: %s takes device arrays that begin on a %u-byte boundary; 'auto' takes any",
                        variant->rung.name, (unsigned)variant->align);
-    /* Of a place the position alone, which comes first: what lies behind the element was never written. */
+    /* Of an index and an element only the index is copied, which comes first: the bytes after the element
+       are uninitialised. */
     const bool is_index = gr_ops[request->op].result == GR_RESULT_INDEX;
     const size_t bytes = is_index ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = bytes};

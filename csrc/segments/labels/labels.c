@@ -17,7 +17,7 @@ bool gr_labels_fit(const gr_labels *self) {
     return self->rows < UINT32_MAX && self->groups < UINT32_MAX;
 }
 
-/* One after the other, keys go to and fro between two buffers, and so do rows. */
+/* Keys and rows are double-buffered: each pass reads one buffer and writes the other. */
 typedef struct workspace {
     uint32_t labels, out, counts, totals;
     uint32_t keys[2], rows[2];
@@ -50,7 +50,7 @@ static void launch(gr_program *program, const char *name, uint64_t blocks, const
 
 #define RELOCATE(field, buffer) gr_program_relocate(program, offsetof(gr_label_params, field), buffer)
 
-/* What a pass reads: labels, or what the pass before wrote. */
+/* A pass reads the labels, or the keys that the previous pass wrote. */
 static void relocate_keys(gr_program *program, uint32_t pass, const workspace *at) {
     if (pass == 0)
         RELOCATE(labels, at->labels);
@@ -92,7 +92,7 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
     if (self->dtype == GR_DTYPE_i8 || self->dtype == GR_DTYPE_i16 || self->dtype == GR_DTYPE_i32 ||
         self->dtype == GR_DTYPE_i64)
         params.sign = UINT64_C(1) << (8 * params.item_bytes - 1);
-    uint32_t passes = 1; /* enough for the key `groups` */
+    uint32_t passes = 1; /* enough digits for the key `groups` */
     while (self->groups >> passes * GR_LABEL_DIGIT_BITS > 0)
         ++passes;
     gr_program *program = gr_program_new(error);
