@@ -126,7 +126,9 @@ typedef struct ptx_launch_config {
     size_t param_bytes;
     unsigned threads;     /* maximal number of host threads. Atomics on global memory and volatile, relaxed,
                              acquire or release accesses take effect in the order of a single thread */
-    uint64_t step_budget; /* maximal warp instructions of the launch; 0: no limit */
+    uint64_t block_order; /* seed of a permutation in which blocks start; 0: the order in schedule.c */
+    uint32_t resident_blocks;       /* maximal number of resident blocks per host thread; 0: as on an H200 */
+    uint64_t step_budget;           /* maximal warp instructions of the launch; 0: no limit */
     bool (*interrupted)(void *arg); /* called about every 10 ms by the launching thread only; may be NULL */
     void *interrupted_arg;
     /* Receives the text that a block printed; returns false if it ran out of memory. The launching thread

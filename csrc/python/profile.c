@@ -170,7 +170,7 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;
     s.config.dynamic_shared_bytes = (size_t)shared;
-    s.config.threads = gr_sim_threads();
+    gr_sim_configure(&s.config);
     s.config.step_budget = steps;
     s.params = malloc((size_t)param_bytes + 1);
     if (s.params == NULL) {

@@ -99,6 +99,18 @@ unsigned gr_sim_threads(void) {
     return count < PTX_MAX_HOST_THREADS ? (unsigned)count : PTX_MAX_HOST_THREADS;
 }
 
+static uint32_t number_in(const char *variable) {
+    const char *text = getenv(variable);
+    const long value = text != NULL ? strtol(text, NULL, 10) : 0;
+    return value > 0 && value <= INT32_MAX ? (uint32_t)value : 0;
+}
+
+void gr_sim_configure(ptx_launch_config *config) {
+    config->threads = gr_sim_threads();
+    config->block_order = number_in("GPUREDUCE_SIM_BLOCK_ORDER");
+    config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS");
+}
+
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
                             gr_error *error) {
     ptx_error failed;
@@ -109,11 +121,11 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
         .dynamic_shared_bytes = launch->shared_bytes,
         .params = launch->params,
         .param_bytes = launch->param_bytes,
-        .threads = gr_sim_threads(),
         .step_budget = GR_SIM_STEP_BUDGET,
         .interrupted = interrupt != NULL ? interrupt->pending : NULL,
         .interrupted_arg = interrupt != NULL ? interrupt->arg : NULL,
     };
+    gr_sim_configure(&config);
     const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
     const gr_sim_watch *watch = &((sim_backend *)base)->watch;
     if (watch->prepare != NULL) {

@@ -91,6 +91,30 @@ static ptx_status divide_grid(ptx_run *run, ptx_error *error) {
     return PTX_OK;
 }
 
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The permutation of a seed multiplies by a factor that has no divisor in common with the number of clusters.
+   Products of grids beyond 2^32 clusters would overflow; these keep the default order. A permuted order has
+   one host thread, and an eighth of the resident blocks, as all are resident from the start. */
+static void choose_order(ptx_run *run) {
+    const uint64_t seed = run->config->block_order, count = run->cluster_count;
+    const uint32_t resident = run->config->resident_blocks;
+    const uint32_t limit = seed ? PTX_MAX_RESIDENT / 8 : PTX_MAX_RESIDENT;
+    run->max_resident = resident && resident < limit ? resident : limit;
+    if (!seed || count > UINT32_MAX)
+        return;
+    run->order_factor = (seed * 0x9e3779b97f4a7c15u >> 32) % count;
+    while (greatest_common_divisor(run->order_factor, count) != 1)
+        run->order_factor++;
+}
+
 static ptx_status layout_shared(ptx_run *run, ptx_error *error) {
     size_t align = run->kernel->dynamic_align, dynamic = run->config->dynamic_shared_bytes;
     run->dynamic_base = (run->kernel->shared_bytes + align - 1) / align * align;
@@ -145,7 +169,7 @@ static void wait_for_helpers(ptx_run *run, uint64_t *last_poll) {
 static unsigned thread_count(const ptx_run *run) {
     unsigned threads =
         run->config->threads < PTX_MAX_HOST_THREADS ? run->config->threads : PTX_MAX_HOST_THREADS;
-    threads = threads < 1 ? 1 : threads;
+    threads = threads < 1 || run->order_factor ? 1 : threads;
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 
@@ -220,6 +244,7 @@ ptx_status ptx_launch(const ptx_kernel *kernel, ptx_memory *memory, const ptx_la
         status = layout_shared(&run, error);
     if (status != PTX_OK)
         return status;
+    choose_order(&run);
     run.block_threads = config->block[0] * config->block[1] * config->block[2];
     atomic_init(&run.failed_cluster, UINT64_MAX);
     if (!ptx_run_open_locks(&run))

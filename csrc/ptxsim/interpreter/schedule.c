@@ -16,7 +16,6 @@
 #include "interpreter/wgmma_state.h"
 
 enum {
-    MAX_RESIDENT = 2112,          /* blocks per worker: 16 on each of the 132 multiprocessors of an H200 */
     IDLE_SWEEPS_BEFORE_START = 4, /* sweeps without progress before another cluster is started */
     /* Every this many sweeps without progress the registers of waiting warps are compared with the previous
        time. A multiple of 2, 3 and 4, so that loops which poll 2, 3 or 4 locations in rotation compare the
@@ -206,10 +205,13 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
     cluster->has_ticket = has_ticket;
     cluster->sweeps_ahead = 0;
     cluster->block = cluster->warp = 0;
-    /* Clusters start from the last one: CUDA does not define an order of blocks, and a kernel that depends on
-       one, such as an in-place pass over data that other blocks still read, should fail here, too. Kernels
-       with global atomics start from the first one, the order that users expect of the returned values. */
-    if (!run->kernel->global_atomics)
+    /* By default clusters start from the last one: CUDA does not define an order of blocks, and a kernel that
+       depends on one, such as an in-place pass over data that other blocks still read, should fail here, too.
+       Kernels with global atomics start from the first one, the order that users expect of the returned
+       values. */
+    if (run->order_factor)
+        index = (index + 1) * run->order_factor % run->cluster_count;
+    else if (!run->kernel->global_atomics)
         index = run->cluster_count - 1 - index;
     cluster->live_blocks = run->cluster_blocks;
     cluster->live_threads = run->cluster_blocks * run->block_threads;
@@ -385,13 +387,14 @@ static ptx_status draw_cluster(ptx_worker *worker, ptx_ticket_result *result) {
 }
 
 /* If all running clusters wait, they may wait for clusters that have not started: doubles the resident
-   blocks, up to the capacity of a device. */
+   blocks, up to the capacity of a device. In a permuted order all blocks that fit are resident, as on a
+   device. */
 static ptx_status draw_clusters(ptx_worker *worker, ptx_ticket_result *last) {
     const ptx_run *run = worker->run;
-    unsigned wanted = worker->resident ? worker->resident : 1;
+    unsigned wanted = run->order_factor ? run->max_resident : worker->resident ? worker->resident : 1;
     ptx_status status = PTX_OK;
     for (unsigned drawn = 0; drawn < wanted && status == PTX_OK; drawn += run->cluster_blocks) {
-        if (worker->resident && worker->resident + run->cluster_blocks > MAX_RESIDENT)
+        if (worker->resident && worker->resident + run->cluster_blocks > run->max_resident)
             break;
         status = draw_cluster(worker, last);
         if (*last == PTX_TICKET_NONE || *last == PTX_TICKET_FAILED)
@@ -440,7 +443,9 @@ void ptx_worker_run(ptx_worker *worker) {
         const bool stuck = idle_sweeps == IDLE_SWEEPS_BEFORE_START && blocks_communicate;
         if (worker->running && !worker->running->has_ticket && (sweep.awaits_ticket || stuck))
             claim_ticket(worker);
-        if (!worker->running || stuck) {
+        const bool fill =
+            run->order_factor && worker->resident < run->max_resident && last != PTX_TICKET_NONE;
+        if (!worker->running || stuck || fill) {
             const unsigned before = worker->resident;
             ptx_status status = draw_clusters(worker, &last);
             if (status != PTX_OK) {

@@ -253,6 +253,8 @@ struct ptx_run {
     bool explicit_cluster;
     size_t dynamic_base, shared_bytes; /* bytes per block: offset of the dynamic part, and total */
     uint64_t cluster_count;
+    uint64_t order_factor; /* of the permutation order_factor * i mod cluster_count; 0: default order */
+    unsigned max_resident; /* maximal number of resident blocks per worker */
     _Atomic uint64_t next_cluster;
     _Atomic uint64_t steps;
     _Atomic uint64_t printed_bytes;
