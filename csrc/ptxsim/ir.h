@@ -142,8 +142,7 @@ typedef struct ptx_instr {
     uint32_t *op;
     int64_t imm;                /* address offset or immediate operand */
     uint32_t guard, guard_flip; /* the instruction executes in the lanes predicate[guard] ^ guard_flip */
-    uint32_t
-        base; /* register of the address of a memory instruction, without `imm`; not in the operand list */
+    uint32_t base; /* address register of a memory instruction, without `imm`; not in the operand list */
     uint32_t operand_count;
     uint16_t opcode;
     uint8_t kind, space, address;

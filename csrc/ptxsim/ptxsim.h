@@ -119,8 +119,7 @@ typedef struct ptx_observer ptx_observer;
 typedef struct ptx_launch_config {
     uint32_t grid[3];
     uint32_t block[3];
-    uint32_t
-        cluster[3]; /* blocks per cluster; all 0 or 1: the size that the kernel was compiled with, if any */
+    uint32_t cluster[3]; /* blocks per cluster; all 0 or 1: as compiled into the kernel, if it is */
     size_t dynamic_shared_bytes;
     const void *params; /* param_bytes bytes in PTX's layout */
     size_t param_bytes;

@@ -22,10 +22,9 @@ typedef struct ptx_race {
     uint32_t first_thread, second_thread; /* warp * 32 + lane */
     uint64_t first_block, second_block;   /* linear block indices of the two threads */
     uint64_t block;                       /* linear index of the block that owns the shared memory */
-    uint64_t
-        address; /* byte offset in shared memory; of PTX_HAZARD_ABSENT_LANE the number of the source lane */
-    uint64_t count; /* occurrences, per lane */
-    bool collides;  /* the same store wrote twice, and no barrier between the executions orders the writes */
+    uint64_t address; /* byte offset in shared memory; PTX_HAZARD_ABSENT_LANE: the source lane */
+    uint64_t count;   /* occurrences, per lane */
+    bool collides; /* the same store wrote twice, and no barrier between the executions orders the writes */
 } ptx_race;
 
 /* Maximal number of distinct reports per launch; further ones are only counted. */

@@ -54,8 +54,7 @@ static const ptx_hooks hooks;
 typedef struct lane_access {
     const ptx_instr *in;
     const ptx_access *access; /* NULL for an asynchronous copy */
-    ptx_race_state *
-        owner; /* state of the block whose shared memory is accessed, possibly another block of the cluster */
+    ptx_race_state *owner;    /* the block whose shared memory is accessed, any block of the cluster */
     const ptx_warp *warp;
     uint32_t pc;
     ptx_effect effect;

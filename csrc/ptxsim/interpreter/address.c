@@ -100,7 +100,7 @@ static ptx_window *first_window(ptx_warp *w, const ptx_instr *in, unsigned space
                                       : &worker->recent[(size_t)(in - worker->kernel->code) % PTX_RECENT];
 }
 
-/* Replaces the window by the allocation that contains the address; returns false otherwise. */
+/* Replaces the window by the allocation that contains the address; returns false if no allocation does. */
 static bool refill(const ptx_worker *worker, ptx_window *window, u64 address) {
     const ptx_allocation *found = ptx_view_find(worker->view, address);
     if (found)
@@ -108,7 +108,7 @@ static bool refill(const ptx_worker *worker, ptx_window *window, u64 address) {
     return found != NULL;
 }
 
-/* The window that contains an address or NULL. */
+/* The window that contains an address; NULL if none does. */
 static const ptx_window *find_window(ptx_warp *w, const ptx_instr *in, unsigned space, u64 address,
                                      u64 size) {
     ptx_window *window = first_window(w, in, space);

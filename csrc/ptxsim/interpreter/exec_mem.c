@@ -59,7 +59,7 @@ static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, co
             d3[i] = load_##name(from + 4 * i * size + 3 * size);                                             \
         }                                                                                                    \
     }                                                                                                        \
-    /* One element of a vector, from places that are not packed. */                                          \
+    /* One element of a vector, from addresses that differ. */                                               \
     static inline void load_lanes_##name(ptx_##T *d, uint32_t mask, const ptx_lane_pointers *at,             \
                                          size_t offset) {                                                    \
         if (at->uniform) {                                                                                   \

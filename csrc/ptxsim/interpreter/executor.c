@@ -14,7 +14,7 @@
 
 /* ---- divergence ---- */
 
-/* Continues with the top stack entry that has live lanes; returns false otherwise. */
+/* Continues with the top stack entry that has live lanes; returns false if no entry has any. */
 static bool pop(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[--warp->depth];
@@ -51,10 +51,9 @@ static void diverge(ptx_warp *warp, const ptx_instr *in, uint32_t taken) {
 
 /* Lanes can reach one instruction by paths that the stack keeps apart, such as two copies of a branch that
    the compiler duplicated. If an instruction needs lanes of sibling entries, those run first, until they
-   reach it, too.
+   reach it, too. */
 
-   Drops entries without live lanes and entries whose lanes are all active: they need no reconvergence. */
-
+/* Drops entries without live lanes and entries whose lanes are all active: they need no reconvergence. */
 static void drop_redundant_entries(ptx_warp *warp) {
     while (warp->depth) {
         const ptx_stack_entry *top = &warp->stack[warp->depth - 1];

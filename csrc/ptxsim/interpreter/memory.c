@@ -138,7 +138,7 @@ ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address,
     return status;
 }
 
-/* Index of the last item at or below the address or `count`. */
+/* Index of the last item at or below the address; `count` if none is. */
 static size_t find_index(ptx_allocation *const *items, size_t count, uint64_t address) {
     size_t low = 0, high = count;
     while (low < high) {

@@ -27,7 +27,7 @@ void ptx_view_close(ptx_memory *memory, ptx_view *view);
    zeros. */
 ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const void *image, size_t filled,
                         ptx_error *error);
-/* The allocation that contains `address` or NULL. */
+/* The allocation that contains `address`; NULL if none does. */
 const ptx_allocation *ptx_view_find(const ptx_view *view, uint64_t address);
 /* Describes an address in words: the nearest allocation, or the freed allocation that contained it. */
 void ptx_memory_describe(ptx_memory *memory, const ptx_view *view, uint64_t address, char *to, size_t size);

@@ -65,7 +65,7 @@ bool ptx_splits_create(ptx_warp *warp) {
     return true;
 }
 
-/* Index of the first split that is not blocked or split_count. */
+/* Index of the first split that is not blocked; split_count if all are. */
 static uint32_t first_unblocked(const ptx_warp *warp) {
     uint32_t i = 0;
     while (i < warp->split_count && warp->splits[i].blocked)

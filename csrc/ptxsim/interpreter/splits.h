@@ -20,7 +20,8 @@ bool ptx_splits_create(ptx_warp *warp);
 void ptx_splits_rotate(ptx_warp *warp);
 /* Unblocks all splits after lanes have exited, since they may have waited for those. */
 void ptx_splits_unblock(ptx_warp *warp);
-/* Replaces the running split, which has no lanes left, by another one; returns false otherwise. */
+/* Replaces the running split, which has no lanes left, by another one; returns false if no split is
+   left. */
 bool ptx_splits_switch(ptx_warp *warp);
 
 #endif

@@ -36,6 +36,7 @@ ptx_ticket_result ptx_tickets_adopt(ptx_worker *worker, uint64_t *index, ptx_clu
 /* For a cluster that needs its ticket: returns true if the ticket is free, otherwise leaves the cluster in
    its slot. */
 bool ptx_tickets_claim(ptx_worker *worker, ptx_cluster *cluster);
-/* The last cluster of a worker has ended. Returns a waiting cluster that gets the ticket or NULL. */
+/* The last cluster of a worker has ended. Returns the waiting cluster that gets the ticket next;
+   NULL if none waits. */
 ptx_cluster *ptx_tickets_release(ptx_worker *worker, const ptx_cluster *ended);
 #endif

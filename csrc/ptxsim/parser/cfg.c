@@ -11,8 +11,7 @@ enum { NONE = -1 };
 typedef struct block {
     uint32_t begin, end;         /* instructions [begin, end) */
     int32_t first_out, first_in; /* indices of the first edges; edges form linked lists */
-    int32_t
-        order; /* number in the depth-first search from the exit along reversed edges, NONE if not reached */
+    int32_t order;               /* number in the depth-first search from the exit, NONE if not reached */
     int32_t ipdom;
     bool syncs; /* a collective instruction is in the block or reachable from it */
 } block;

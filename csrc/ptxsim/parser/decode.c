@@ -50,10 +50,10 @@ static bool reserve_slots(ptx_parser *p) {
 
 /* Allocates words from the kernel's arena; they never move. */
 static uint32_t *new_words(ptx_kernel *kernel, size_t count) {
-    enum { AT_LEAST = 1024 };
+    enum { MIN_WORDS = 1024 };
     ptx_operands *last = kernel->operands;
     if (!last || last->capacity - last->count < count) {
-        size_t capacity = count > AT_LEAST ? count : AT_LEAST;
+        size_t capacity = count > MIN_WORDS ? count : MIN_WORDS;
         last = malloc(sizeof *last + capacity * sizeof last->words[0]);
         if (!last)
             return NULL;

@@ -50,13 +50,12 @@ static bool parse_performance_directives(ptx_parser *p) {
             if (!parse_extents(p, p->kernel->cluster))
                 return false;
         } else if (ptx_accept(p, ".maxclusterrank")) {
-            uint64_t most = 0;
-            if (!ptx_parse_count(p, UINT32_MAX, &most, "the cluster size"))
+            uint64_t max_blocks = 0;
+            if (!ptx_parse_count(p, UINT32_MAX, &max_blocks, "the cluster size"))
                 return false;
-            p->kernel->max_cluster = (uint32_t)most;
+            p->kernel->max_cluster = (uint32_t)max_blocks;
         } else if (ptx_accept(p, ".explicitcluster")) {
-            continue; /* the launch must specify the size; a size that does not divide the grid is reported
-                         then */
+            continue; /* the launch reports a cluster size that does not divide the grid */
         } else if (ptx_accept(p, ".minnctapersm") || ptx_accept(p, ".maxnctapersm") ||
                    ptx_accept(p, ".maxnreg")) {
             if (!ptx_parse_count(p, UINT32_MAX, &ignored, "the directive"))

@@ -58,7 +58,8 @@ void ptx_opcode_index_free(ptx_opcode_index *index);
 /* The attributes and the first row of an opcode, cached, as a text repeats few opcodes many times. */
 const ptx_opcode_cached *ptx_opcode_lookup(ptx_opcode_index *index, const char *name, size_t length);
 
-/* The next row after `previous` (NULL: the first) whose pattern matches the opcode or NULL. */
+/* The next row after `previous` (NULL: the first) whose pattern matches the opcode; NULL if none
+   does. */
 const ptx_opcode_row *ptx_opcode_find(const ptx_opcode_index *index, const char *name, size_t length,
                                       const ptx_opcode_row *previous);
 /* Whether any row has the opcode's first part, for error messages. */
@@ -74,12 +75,12 @@ typedef struct ptx_unsupported_row {
 } ptx_unsupported_row;
 
 const ptx_unsupported_row *ptx_unsupported_at(size_t index);
-/* The row that matches an opcode or NULL. */
+/* The row that matches an opcode; NULL if none does. */
 const ptx_unsupported_row *ptx_unsupported_find(const char *name, size_t length);
 
 ptx_opcode_parts ptx_opcode_split(const char *name, size_t length);
 
-/* The type with this name, such as "u32" or PTX_TYPE_NONE. */
+/* The type with this name, such as "u32"; PTX_TYPE_NONE if it names no type. */
 ptx_type ptx_type_named(const char *name, size_t length);
 
 #endif

@@ -74,15 +74,15 @@ static uint32_t find_declared(const ptx_parser *p, const char *name, size_t leng
 /* `%r12` can be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`; the last declaration
    takes precedence. */
 static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
-    enum { MOST_DIGITS = 7 };
+    enum { MAX_DIGITS = 7 };
     uint32_t found = find_declared(p, name->start, name->length, false, 0);
-    uint32_t value = 0, place = 1;
+    uint32_t value = 0, power_of_ten = 1;
     *number = 0;
-    for (size_t digits = 1; digits <= MOST_DIGITS && digits <= name->length; digits++, place *= 10) {
+    for (size_t digits = 1; digits <= MAX_DIGITS && digits <= name->length; digits++, power_of_ten *= 10) {
         const char *first = name->start + name->length - digits;
         if (*first < '0' || *first > '9')
             break;
-        value += place * (uint32_t)(*first - '0');
+        value += power_of_ten * (uint32_t)(*first - '0');
         if (*first == '0' && digits > 1)
             continue;
         const uint32_t i = find_declared(p, name->start, name->length - digits, true, value);

@@ -254,10 +254,10 @@ static bool assign_module_address(ptx_parser *p, const ptx_token *at, ptx_symbol
     const bool constant = symbol->space == PTX_SPACE_CONST;
     ptx_area *area = constant ? &p->module->constants : &p->module->variables;
     const uint64_t offset = align_up(area->bytes, symbol->align),
-                   most = constant ? MAX_CONSTANTS : MAX_VARIABLES;
-    if (offset > most || symbol->bytes > most - offset)
+                   max_bytes = constant ? MAX_CONSTANTS : MAX_VARIABLES;
+    if (offset > max_bytes || symbol->bytes > max_bytes - offset)
         return ptx_unsupported(p, at, "the module's %s are over %llu bytes",
-                               constant ? "constants" : "variables", (unsigned long long)most);
+                               constant ? "constants" : "variables", (unsigned long long)max_bytes);
     area->bytes = offset + symbol->bytes;
     symbol->offset = offset + (constant ? PTX_CONST_WINDOW : PTX_VARIABLES_WINDOW);
     symbol->has_offset = true;

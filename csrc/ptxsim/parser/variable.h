@@ -6,7 +6,7 @@
 
 /* Parses a variable's declaration, starting after the state space. */
 bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern);
-/* The variable or parameter of that name or NULL. */
+/* The variable or parameter of that name; NULL if none is declared. */
 ptx_symbol *ptx_find_symbol(const ptx_parser *p, const ptx_token *name);
 /* Assigns a shared variable its offset in the current kernel. */
 bool ptx_assign_shared_offset(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol);
