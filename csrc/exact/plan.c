@@ -86,13 +86,13 @@ static const bins widest = {GR_EXACT_WIDEST_WORDS,
 
 static const bins *bins_of(gr_op op, const kind *of, gr_dtype dtype) {
     const bool is_double = of->item_bytes == 8;
-    if (op == GR_OP_dot)
+    if (gr_op_is_pair(op))
         return is_double ? &widest : &products;
     return is_double ? &wide : dtype == GR_DTYPE_bf16 ? &half : &narrow;
 }
 
 bool gr_exact_takes(gr_op op, gr_dtype dtype) {
-    return (op == GR_OP_sum || op == GR_OP_mean || op == GR_OP_dot) && kinds[dtype].components > 0;
+    return gr_op_has(op, GR_TRAIT_EXACT) && kinds[dtype].components > 0;
 }
 
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {
@@ -140,7 +140,7 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
             plan->count * (pair ? of->components : 1), /* two products per component of a complex product */
         .keep = plan->keep,
         .along = plan->along,
-        .flags = (self->op == GR_OP_mean ? GR_EXACT_MEAN : 0u) |
+        .flags = (gr_op_is_mean(self->op) ? GR_EXACT_MEAN : 0u) |
                  (self->layout->has_second && !pair ? GR_EXACT_MASKED : 0u) |
                  (is_packed(self, &plan->along, of) ? GR_EXACT_PACKED : 0u) |
                  (self->states ? GR_EXACT_STATES : 0u),
@@ -156,7 +156,7 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
    Sums have such kernels, and states unless they are of the widest size. */
 static bool takes_whole_results(const gr_exact *self, const gr_exact_params *params, const bins *by) {
     const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
-    return (self->states ? by != &widest : self->op != GR_OP_dot) && self->blocks == 0 &&
+    return (self->states ? by != &widest : !gr_op_is_pair(self->op)) && self->blocks == 0 &&
            ((params->results >= WARP && params->count <= FEW_ELEMENTS) ||
             (params->results >= MANY_RESULTS && across));
 }
@@ -195,7 +195,7 @@ static void set_window_grid(const gr_exact *self, const gr_exact_params *params,
 
 /* 16-byte loads of a thread of the window kernels in flight. */
 static uint32_t loads_in_flight(gr_op op, uint32_t item_bytes, gr_dtype dtype) {
-    if (op == GR_OP_dot)
+    if (gr_op_is_pair(op))
         return item_bytes == 2 ? GR_EXACT_WINDOW_HALF_DOT_LOADS : GR_EXACT_WINDOW_DOT_LOADS;
     return dtype == GR_DTYPE_bf16 ? GR_EXACT_WINDOW_HALF_LOADS : GR_EXACT_WINDOW_LOADS;
 }
@@ -204,7 +204,7 @@ static uint32_t loads_in_flight(gr_op op, uint32_t item_bytes, gr_dtype dtype) {
    there are too many elements, or if a test requires bins. */
 static bool shape_window(const gr_exact *self, const gr_exact_params *params, const kind *of, const bins *by,
                          shape *as) {
-    const bool pair = self->op == GR_OP_dot;
+    const bool pair = gr_op_is_pair(self->op);
     const uint64_t width = GR_VECTOR_BYTES / of->item_bytes, vectors = gr_ceil_div(params->count, width);
     if (!(params->flags & GR_EXACT_PACKED) || by == &widest || self->fold > 0 ||
         takes_whole_results(self, params, by) ||
@@ -236,8 +236,8 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     as->across = min_u32(each ? gr_ceil_div(params->results, as->threads) : params->results, MAX_GRID_X);
     as->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->max_threads : as->threads);
     as->slot_bytes = 0;
-    as->file = each ? (self->states ? "states" : "each") : self->op == GR_OP_dot ? "dot" : "sum";
-    as->suffix = each && self->op == GR_OP_dot ? "_dot" : "";
+    as->file = each ? (self->states ? "states" : "each") : gr_op_is_pair(self->op) ? "dot" : "sum";
+    as->suffix = each && gr_op_is_pair(self->op) ? "_dot" : "";
 }
 
 void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program *program) {

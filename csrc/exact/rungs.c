@@ -31,7 +31,7 @@ gr_status gr_exact_find(const char *name, const gr_exact_variant **out, gr_error
 }
 
 bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype) {
-    return variant != NULL && op == GR_OP_sum && dtype == GR_DTYPE_f32;
+    return variant != NULL && gr_op_is_sum(op) && dtype == GR_DTYPE_f32;
 }
 
 enum {

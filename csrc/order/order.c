@@ -179,7 +179,8 @@ static void alloc_workspace(planner *self, uint32_t bits) {
 static void plan_digits(planner *self, uint32_t item) {
     gr_order_params *params = &self->params;
     params->chunk = min_u64(params->rank_count, GR_ORDER_MAX_RANKS);
-    const uint32_t max_bits = params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
+    const uint32_t max_bits =
+        params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     const uint32_t width = item * 8, digits = (width + max_bits - 1) / max_bits;
     split_lines(params);
     alloc_workspace(self, (width + digits - 1) / digits);

@@ -145,10 +145,10 @@ static void fill_layout(py_call *self, const size_t *kept) {
     py_operand_fill_layout(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_c_order = gr_op_is_positional(self->reduction.op);
-    layout->keeps_elements = self->reduction.op == GR_OP_mean && self->reduction.dtype == GR_DTYPE_f32;
+    layout->keeps_elements = gr_op_keeps_elements(self->reduction.op, self->reduction.dtype);
     layout->large_states = gr_ops[self->reduction.op].large_states;
     layout->state_bytes = gr_op_state_bytes(self->reduction.op, self->reduction.dtype);
-    layout->pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
+    layout->pair = gr_op_is_pair(self->reduction.op);
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
     layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
@@ -228,9 +228,7 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
     self->job.is_index = gr_ops[op].is_shared && gr_op_is_positional(op);
-    self->job.check_nonfinite =
-        !self->states && (gr_ops[op].is_shared || gr_op_is_variance(op) || op == GR_OP_sum ||
-                          op == GR_OP_prod || op == GR_OP_mean || op == GR_OP_dot);
+    self->job.check_nonfinite = !self->states && gr_op_checks_nonfinite(op);
     self->job.detached = self->progress != NULL; /* the callback may use other devices */
     return py_job_run(&self->job, work, self);
 }

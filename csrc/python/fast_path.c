@@ -10,8 +10,6 @@
 #include "python/methods.h"
 #include "python/signature.h"
 
-enum { MAX_EXACT_MEAN_COUNT = 1 << 21 }; /* integers of 32 bits whose sum a double represents exactly */
-
 static bool is_default(const py_signature *self, const PyObject *value) {
     return value == NULL || value == self->state->no_value;
 }
@@ -99,16 +97,10 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
     /* Up to this count, sums of integers do not wrap, and a mean rounds only in its last division. */
-    const uint64_t max_count = reduction->op == GR_OP_sum    ? INT32_MAX
-                               : reduction->op == GR_OP_mean ? MAX_EXACT_MEAN_COUNT
-                                                             : 0;
+    const uint64_t max_count = gr_op_max_exact_count(reduction->op);
     call->exact = false;
     return max_count > 0 && gr_dtypes[reduction->dtype].kind == GR_KIND_BITS &&
            gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
-}
-
-static bool is_pair(gr_op op) {
-    return gr_ops[op].takes == GR_TAKES_PAIR;
 }
 
 /* Parses the second vector of a dot product: of the first one's dtype and shape, on the same device. With
@@ -137,8 +129,7 @@ static int parse_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
     const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].on_device || op == GR_OP_min || op == GR_OP_max || op == GR_OP_nanmin ||
-        op == GR_OP_nanmax)
+    if (!call->job.inputs[PY_SOURCE].on_device || gr_op_has(op, GR_TRAIT_SELECTS))
         return 0;
     py_operand *mask = &call->job.inputs[PY_SECOND];
     const int parsed =
@@ -195,15 +186,15 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed =
-            is_pair(self->op) ? parse_other(arguments, call) : parse_mask(arguments[PY_NAME_where], call);
+        parsed = gr_op_is_pair(self->op) ? parse_other(arguments, call)
+                                         : parse_mask(arguments[PY_NAME_where], call);
     const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
         parsed =
             py_job_parse_out(&call->job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
     const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
     if (!call->job.on_device &&
-        ((warns && call->job.out != NULL) || ((warns || self->op == GR_OP_mean) && masked)))
+        ((warns && call->job.out != NULL) || ((warns || gr_op_is_mean(self->op)) && masked)))
         return 0; /* Python warns of slices without elements */
     if (parsed > 0)
         parsed = py_job_parse_stream(&call->job, arguments[PY_NAME_stream]);
@@ -220,7 +211,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
 static PyObject *report_nonfinite(const py_call *call, const py_arguments arguments, PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
     PyObject *const axis = arguments[PY_NAME_axis];
-    PyObject *const second = arguments[is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
+    PyObject *const second = arguments[gr_op_is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
     PyObject *floating = PyImport_ImportModule("gpureduce._reduce.floating");
     PyObject *reported =
         floating == NULL
@@ -248,7 +239,7 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     const int parsed = parse_arguments(self, arguments, &call);
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
-        const bool vectors = is_pair(self->op) && !py_is_none(arguments[PY_NAME_axis]);
+        const bool vectors = gr_op_is_pair(self->op) && !py_is_none(arguments[PY_NAME_axis]);
         if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
             /* Python computes it again and emits the warnings */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
@@ -271,6 +262,6 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
                           &parameter, &exact) ||
         py_find_op(name, &op) < 0)
         return NULL;
-    return py_signature_new_function(module, op, parameter, exact, is_pair(op), positional, named,
+    return py_signature_new_function(module, op, parameter, exact, gr_op_is_pair(op), positional, named,
                                      &definition);
 }

@@ -13,7 +13,7 @@
 static int parse_second(PyObject *object, py_call *self) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     py_operand *second = &self->job.inputs[PY_SECOND];
-    const bool pair = gr_ops[self->reduction.op].takes == GR_TAKES_PAIR;
+    const bool pair = gr_op_is_pair(self->reduction.op);
     if (self->states && pair && object == Py_True) {
         self->reduction.layout.has_second = self->squares = true;
         return 0;

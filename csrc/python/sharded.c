@@ -73,9 +73,9 @@ static bool has_kernels(const sharded_call *self, gr_op op, gr_dtype dtype, uint
         return gr_exact_takes(op, dtype);
     const gr_op_row *row = &gr_ops[op];
     const bool whole = gr_dtypes[dtype].kind == GR_KIND_BITS;
-    if (op == GR_OP_sum) /* in 64 bits, without wrapping */
+    if (gr_op_is_sum(op)) /* in 64 bits, without wrapping */
         return whole && gr_dtypes[dtype].item_bytes <= 4 && elements <= INT32_MAX;
-    return op != GR_OP_mean && row->takes != GR_TAKES_PAIR && !row->is_shared &&
+    return !gr_op_is_mean(op) && !gr_op_is_pair(op) && !row->is_shared &&
            row->parameter != GR_PARAMETER_GIVEN && gr_op_numbers(op) == 1 && gr_op_takes(op, dtype);
 }
 
@@ -101,7 +101,7 @@ static int parse_shard(sharded_call *self, const op_results *one, size_t number,
     call->exact = call->states = self->states;
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, NULL);
-    if (parsed > 0 && gr_ops[one->op].takes == GR_TAKES_PAIR)
+    if (parsed > 0 && gr_op_is_pair(one->op))
         parsed = parse_other(self, number, call);
     if (parsed <= 0)
         return parsed;

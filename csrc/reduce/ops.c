@@ -89,10 +89,44 @@ static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
 
+static const uint32_t traits[GR_OP_COUNT] = {
+    [GR_OP_sum] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
+    [GR_OP_prod] = GR_TRAIT_ROUNDS,
+    [GR_OP_mean] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
+    [GR_OP_dot] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
+    [GR_OP_min] = GR_TRAIT_IDEMPOTENT | GR_TRAIT_SELECTS,
+    [GR_OP_max] = GR_TRAIT_IDEMPOTENT | GR_TRAIT_SELECTS,
+    [GR_OP_any] = GR_TRAIT_IDEMPOTENT,
+    [GR_OP_all] = GR_TRAIT_IDEMPOTENT,
+    [GR_OP_bitwise_and] = GR_TRAIT_IDEMPOTENT,
+    [GR_OP_bitwise_or] = GR_TRAIT_IDEMPOTENT,
+    [GR_OP_var] = GR_TRAIT_VARIANCE,
+    [GR_OP_std] = GR_TRAIT_VARIANCE | GR_TRAIT_ROOT,
+    [GR_OP_nanvar] = GR_TRAIT_VARIANCE | GR_TRAIT_SKIPS_NAN,
+    [GR_OP_nanstd] = GR_TRAIT_VARIANCE | GR_TRAIT_SKIPS_NAN | GR_TRAIT_ROOT,
+    [GR_OP_nanmin] = GR_TRAIT_SELECTS,
+    [GR_OP_nanmax] = GR_TRAIT_SELECTS,
+    [GR_OP_nansum] = GR_TRAIT_FROM_ZERO,
+    [GR_OP_nanmean] = GR_TRAIT_FROM_ZERO,
+    [GR_OP_vecdot] = GR_TRAIT_FROM_ZERO,
+    [GR_OP_logsumexp] = GR_TRAIT_COMPUTE_BOUND,
+};
+
+bool gr_op_has(gr_op op, gr_op_trait trait) {
+    return (traits[op] & (uint32_t)trait) != 0;
+}
+
 bool gr_op_idempotent(gr_op op) {
-    const gr_identity_kind kind = gr_ops[op].identity;
-    return gr_op_is_positional(op) || kind == GR_IDENTITY_LARGEST || kind == GR_IDENTITY_SMALLEST ||
-           op == GR_OP_any || op == GR_OP_all || op == GR_OP_bitwise_and || op == GR_OP_bitwise_or;
+    return gr_op_is_positional(op) || gr_op_has(op, GR_TRAIT_IDEMPOTENT);
+}
+
+bool gr_op_checks_nonfinite(gr_op op) {
+    return gr_ops[op].is_shared || gr_op_is_variance(op) || gr_op_has(op, GR_TRAIT_ROUNDS);
+}
+
+uint64_t gr_op_max_exact_count(gr_op op) {
+    enum { MEAN_COUNT = 1 << 21 }; /* sums of 32-bit integers stay below 2^53, which a double holds */
+    return gr_op_is_sum(op) ? INT32_MAX : gr_op_is_mean(op) ? MEAN_COUNT : 0;
 }
 
 bool gr_op_takes(gr_op op, gr_dtype dtype) {
@@ -109,6 +143,10 @@ bool gr_op_takes(gr_op op, gr_dtype dtype) {
     default:
         return true;
     }
+}
+
+bool gr_op_keeps_elements(gr_op op, gr_dtype dtype) {
+    return gr_op_is_mean(op) && dtype == GR_DTYPE_f32;
 }
 
 unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype) {

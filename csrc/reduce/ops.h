@@ -71,6 +71,21 @@ typedef struct gr_op_row {
 
 extern const gr_op_row gr_ops[GR_OP_COUNT];
 
+/* Traits that are not a column of a list of operators; ops.c has the table. */
+typedef enum gr_op_trait {
+    GR_TRAIT_FROM_ZERO = 1,      /* the result starts from 0, unless the caller passes an initial value */
+    GR_TRAIT_ROUNDS = 2,         /* floating-point results may overflow or become NaN */
+    GR_TRAIT_EXACT = 4,          /* has kernels whose result is rounded once (csrc/exact) */
+    GR_TRAIT_IDEMPOTENT = 8,     /* op(x, x) == x */
+    GR_TRAIT_SELECTS = 16,       /* the result is the value of one of the elements */
+    GR_TRAIT_VARIANCE = 32,      /* var, std, nanvar or nanstd */
+    GR_TRAIT_ROOT = 64,          /* the result is the square root of a variance */
+    GR_TRAIT_SKIPS_NAN = 128,    /* a variance that skips NaNs */
+    GR_TRAIT_COMPUTE_BOUND = 256 /* flat kernels need more threads than `ring` has */
+} gr_op_trait;
+
+bool gr_op_has(gr_op op, gr_op_trait trait);
+
 /* Finds an operator by its public name. Returns false if there is none. */
 bool gr_op_find(const char *name, gr_op *out);
 /* Whether the operator has kernels for elements of this dtype. */
@@ -78,9 +93,19 @@ bool gr_op_takes(gr_op op, gr_dtype dtype);
 /* Whether the operator also has flat kernels and kernels for contiguous elements; those of float_ops.def
    need compute capability 9.0. */
 bool gr_op_packed(gr_op op, gr_dtype dtype);
-/* Whether the operator is var, std, nanvar or nanstd. */
 static inline bool gr_op_is_variance(gr_op op) {
-    return op == GR_OP_var || op == GR_OP_std || op == GR_OP_nanvar || op == GR_OP_nanstd;
+    return gr_op_has(op, GR_TRAIT_VARIANCE);
+}
+/* Whether the result is the sum of the elements. */
+static inline bool gr_op_is_sum(gr_op op) {
+    return gr_ops[op].in_set[GR_SET_ADDITION];
+}
+static inline bool gr_op_is_mean(gr_op op) {
+    return gr_ops[op].result == GR_RESULT_MEAN;
+}
+/* Whether the operands are two vectors. */
+static inline bool gr_op_is_pair(gr_op op) {
+    return gr_ops[op].takes == GR_TAKES_PAIR;
 }
 /* Whether the result is a position, so that elements are numbered in C order. */
 static inline bool gr_op_is_positional(gr_op op) {
@@ -91,6 +116,14 @@ bool gr_op_idempotent(gr_op op);
 /* The bytes of a State if the registers for States of neighbouring results lower the occupancy of a kernel;
    else 0. Only for operators of float_ops.def whose result is not a position. */
 unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype);
+/* Whether a thread of the general kernel `rows` keeps the elements of an iteration in registers. */
+bool gr_op_keeps_elements(gr_op op, gr_dtype dtype);
+/* Whether results of finite elements may be infinite or NaN, so that Python looks for floating-point errors.
+ */
+bool gr_op_checks_nonfinite(gr_op op);
+/* The number of integers of up to 32 bits up to which no sum wraps or rounds, so that a sum or a mean is
+   exact but for its last division; 0 for other operators. */
+uint64_t gr_op_max_exact_count(gr_op op);
 /* The dtype of the result, as in NumPy. */
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 /* Numbers of that dtype per result. */

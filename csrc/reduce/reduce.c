@@ -13,9 +13,8 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
 /* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
 static const void *initial_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
-    const bool adds = self->op == GR_OP_sum || self->op == GR_OP_mean || self->op == GR_OP_dot ||
-                      gr_ops[self->op].empty == GR_EMPTY_ZERO;
-    return adds && self->initial == NULL ? &zero : self->initial;
+    const bool from_zero = gr_op_has(self->op, GR_TRAIT_FROM_ZERO);
+    return from_zero && self->initial == NULL ? &zero : self->initial;
 }
 
 static const uint64_t *parameter_of(const gr_reduction *self) {
@@ -24,9 +23,8 @@ static const uint64_t *parameter_of(const gr_reduction *self) {
 
 static uint32_t finish_flags(const gr_reduction *self) {
     const gr_op op = self->op;
-    const bool root = op == GR_OP_std || op == GR_OP_nanstd,
-               skips = (op == GR_OP_nanvar || op == GR_OP_nanstd) &&
-                       gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
+    const bool root = gr_op_has(op, GR_TRAIT_ROOT),
+               skips = gr_op_has(op, GR_TRAIT_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
     return (root ? GR_FINISH_ROOT : 0u) | (skips ? GR_FINISH_SKIP_NAN : 0u);
 }
 
@@ -44,10 +42,9 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
         .finish_flags = finish_flags(self),
     };
     const bool whole = part->count == part->total, hopper = caps->capability >= GR_HOPPER;
-    const bool heavy = self->op == GR_OP_logsumexp; /* compute-bound: `ring` has too few threads */
-    const gr_flat_shape *shape = self->shape != NULL
-                                     ? self->shape
-                                     : gr_flat_best(part->count * work.item_bytes, work.pair || heavy, caps);
+    const bool without_ring = work.pair || gr_op_has(self->op, GR_TRAIT_COMPUTE_BOUND);
+    const gr_flat_shape *shape =
+        self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, without_ring, caps);
     gr_program_begin(program);
     gr_step *step = gr_flat_append(&work, shape, program);
     step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
@@ -71,7 +68,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .result_bytes = result_bytes,
     };
     /* Masked means have their own State, which includes a count. */
-    const char *states_of = self->op == GR_OP_mean && operands.has_where ? "masked_" : "";
+    const char *states_of = gr_op_is_mean(self->op) && operands.has_where ? "masked_" : "";
     if (operands.has_second)
         operands.second = gr_program_input(program, 1);
     if (self->plan.count > 1)

@@ -60,7 +60,7 @@ static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
         return VALUE_INTEGER;
     if (mean == GR_DTYPE_c64 || mean == GR_DTYPE_c128)
         return VALUE_COMPLEX;
-    const bool real = op == GR_OP_mean || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
+    const bool real = gr_op_is_mean(op) || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
     return real ? VALUE_REAL : VALUE_INTEGER;
 }
 
@@ -146,7 +146,7 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
         .inner = self->inner,
         .ddof = self->ddof,
         .to = (uint32_t)to,
-        .root = self->op == GR_OP_std,
+        .root = gr_op_has(self->op, GR_TRAIT_ROOT),
         .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
@@ -225,7 +225,7 @@ static gr_stream_params stream_params_of(const gr_segments *self) {
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
     set_load_kind(&params, self->dtype,
-                  self->op == GR_OP_min || self->op == GR_OP_max || segment_kernels[self->op].has_position);
+                  gr_op_has(self->op, GR_TRAIT_SELECTS) || segment_kernels[self->op].has_position);
     const uint64_t items = self->length + params.weight * self->segments,
                    shares = gr_ceil_div(items, few ? 2 * GR_STREAM_MIN_RANGE : GR_STREAM_MIN_RANGE);
     params.line_ranges = max_ranges / self->lines;
