@@ -21,7 +21,8 @@ typedef struct gr_exact {
     const gr_general_plan
         *plan;           /* made from `layout`, not for a single pass; its merged dimensions are used */
     const void *initial; /* an element of the result's dtype, or NULL: 0 */
-    uint32_t fold;   /* additions to a bin between two folds into digits; 0: as many as a bin holds exactly */
+    uint32_t
+        fold; /* additions to a bin between two folds into digits; 0: the number that a bin holds exactly */
     uint32_t blocks; /* blocks per result; 0: chosen by the planner */
     bool squares;    /* a dot product of the first input with itself */
     bool states;     /* The results are states, in the format that gr_exact_states_normalise accepts. */

@@ -21,7 +21,7 @@ typedef struct gr_custom_operand {
     gr_custom_input input; /* dims if the kernel indexes it by position; value if it is a scalar */
 } gr_custom_operand;
 
-/* The plan's layout is that of the one or two arrays, or of the positions of more arrays. */
+/* The plan is for the layout of the one or two arrays, or of the positions if there are more arrays. */
 typedef struct gr_custom_request {
     size_t count;
     gr_custom_operand operands[GR_MAX_INPUTS];

@@ -273,7 +273,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
     const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
     if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < MIN_GAPPED_RUN_BYTES)
         return false;
-    /* Threads per result: as many as are resident, from a warp to a block, if there are enough elements. */
+    /* Threads per result: all resident threads, but from a warp to a block, if there are enough elements. */
     const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout, limits);
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
@@ -310,7 +310,7 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
    neighbouring slots. */
 static void share_columns(gr_columns *c, uint64_t rows, uint64_t min_across, uint64_t min_across_of_few,
                           uint64_t max_each, uint64_t resident_blocks) {
-    /* Threads per slot: as many as are resident, as long as each has enough rows. */
+    /* Threads per slot: all resident threads, as long as each has enough rows. */
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint64_t each = units_per_thread(c->slots * rows, threads, MIN_THREAD_ROWS, max_each);
     const uint64_t deepest = max_u64(1, rows / each);
