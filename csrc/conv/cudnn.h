@@ -9,8 +9,7 @@
    finds it, unless the process has it already. GR_ERR_VALUE says what was looked for. */
 gr_status gr_cudnn_open(gr_error *error);
 
-/* Completes the library step of a program: sets the device, chooses the algorithm and allots its workspace.
- */
+/* Completes the library step of a program: device, algorithm and size of the workspace. */
 gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *error);
 
 #endif

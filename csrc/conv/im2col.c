@@ -13,8 +13,7 @@ enum {
     BLOCK_ELEMENTS = 8192, /* per thread block */
 };
 
-/* Merges axes, the slowest first, into one: sets its stride in elements, or returns false if there is none.
- */
+/* Merges axes, the slowest first, into one and sets its stride (elements); false if it has none. */
 static bool merge_axes(const uint64_t *sizes, const int64_t *strides, int count, int64_t *stride) {
     uint64_t length = 1;
     *stride = 1;

@@ -48,8 +48,7 @@ gr_conv_append gr_conv_naive;
 
 /* ---- im2col.c: im2col and a matrix multiplication (c1) ---- */
 
-/* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, evenly strided pixels.
- */
+/* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, even pixel strides. */
 bool gr_conv_is_gemm(const gr_conv *self);
 bool gr_conv_im2col_supports(const gr_conv *self, const gr_conv_variant *variant);
 gr_conv_append gr_conv_im2col;

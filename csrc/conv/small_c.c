@@ -8,11 +8,11 @@ enum {
     VEC16 = 16,        /* bytes of a vector of k */
     M16 = 16,          /* pixels per mma.sync (its m) */
     MAX_M16_TILES = 8, /* per tile, along a row */
-    MAX_ROWS = 8,
-    MIN_ROWS = 2, /* a tile keeps these if blocks have few tiles */
-    SEVERAL = 3,
-    BLOCKS = 2,      /* per SM */
-    FILTERS_32 = 32, /* filters per block */
+    MAX_ROWS = 8,      /* of pixels per tile */
+    MIN_ROWS = 2,      /* a tile keeps these if blocks have few tiles */
+    SEVERAL = 3,       /* tiles per block that hide its loads */
+    BLOCKS = 2,        /* per SM */
+    FILTERS_32 = 32,   /* filters per block */
     FILTERS_64 = 64,
     TWO_BLOCKS_BYTES = 113 << 10, /* shared memory per block that leaves space for a second one */
     MAX_ROW_ELEMENTS = 1 << 16,   /* exclusive bound of the elements of x in a row of a tile */

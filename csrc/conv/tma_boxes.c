@@ -34,6 +34,7 @@ static const double MIXED = 0.1; /* share of the last wave that overlaps with ot
    and 128 filters, persistent (no third stage of pixels fits) and not. */
 static const double PERSISTENT_256 = 0.86, PERSISTENT_128 = 1.12, TILE_128X128 = 1.08;
 
+/* Kernels exist for these: tiles of 64 pixels and filters per block, and blocks that fit on an SM. */
 typedef struct shape {
     uint32_t tiles, filters, blocks_per_sm;
 } shape;

@@ -5,10 +5,10 @@
 #include "conv/internal.h"
 
 enum {
-    TILE = 2,
-    PRODUCTS = 16,
-    VEC4 = 4,
-    BLOCK = 16 /* filters and channels per block of the filter transform */
+    TILE = 2,      /* rows and columns of results per tile */
+    PRODUCTS = 16, /* matrices: one per element of a transformed tile of 4 x 4 */
+    VEC4 = 4,      /* channels or filters per thread in NHWC */
+    BLOCK = 16,    /* filters and channels per block of the filter transform */
 };
 
 static bool is_3x3(const gr_conv_axis *axis) {

@@ -1,6 +1,5 @@
 /* Matrix multiplication (batched GEMM): the table of rungs (rungs.def), the description of one call, its run,
-   and functions by which other planners append a product to their program (im2col and Winograd in csrc/conv).
- */
+   and functions by which other planners append a product to their program (im2col, Winograd). */
 #ifndef GR_MATMUL_MATMUL_H
 #define GR_MATMUL_MATMUL_H
 
@@ -46,16 +45,14 @@ typedef struct gr_matmul_variant {
     uint32_t threads;       /* per block, at most */
     uint32_t shared;        /* bytes of dynamic shared memory */
     gr_matmul_blocks blocks;
-    uint32_t cluster; /* thread blocks per cluster, whose tiles are neighbours along m */
-    uint32_t a_box, b_box,
-        c_box; /* rows of the TMA boxes; a_box 0: loads by addresses; c_box 0: C stored so */
+    uint32_t cluster;             /* thread blocks per cluster, whose tiles are neighbours along m */
+    uint32_t a_box, b_box, c_box; /* rows of the TMA boxes; 0: the kernel uses addresses instead */
 } gr_matmul_variant;
 
 extern const gr_matmul_variant gr_matmul_variants[];
 extern const size_t gr_matmul_variant_count;
 
-/* Returns whether the PTX of the rung runs on one compute capability alone (sm_90a: wgmma, and so TMA here).
- */
+/* Returns whether the PTX of the rung runs on one compute capability alone: sm_90a, because of wgmma. */
 static inline bool gr_matmul_is_arch_specific(const gr_matmul_variant *variant) {
     return variant->a_box > 0;
 }
