@@ -346,7 +346,7 @@ static void test_overlap_in_a_capture(void) {
         CHECK_OK(cuda.capture_end(a.stream, &graphs[i]));
         CHECK_OK(cuda.stream_wait(b.stream));
         const size_t before = fake->launches(log, 64);
-        CHECK(log[before - 1].pdl && log[before - 1].flat.alone == 0);
+        CHECK(log[before - 1].pdl && log[before - 1].flat.serialized == 0);
         CHECK_OK(cuda.graph_instantiate(&exec, graphs[i], 0));
         CHECK_OK(cuda.graph_launch(exec, a.stream));
         CHECK_OK(cuda.stream_wait(a.stream));
@@ -354,7 +354,8 @@ static void test_overlap_in_a_capture(void) {
         size_t flat = 0;
         for (size_t k = before; k < after && k < 64; k++)
             if (log[k].is_flat)
-                CHECK(flat < 5 && log[k].pdl == overlaps[flat] && log[k].flat.alone == !overlaps[flat++]);
+                CHECK(flat < 5 && log[k].pdl == overlaps[flat] &&
+                      log[k].flat.serialized == !overlaps[flat++]);
         CHECK(flat == 5);
         CHECK_OK(cuda.graph_exec_destroy(exec));
         CHECK_OK(cuda.graph_destroy(graphs[i]));
