@@ -86,7 +86,7 @@ def build_kernels(destination: Path) -> None:
     depend on, so a second build compiles nothing.
     """
     sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
-    headers = sorted(Path("cuda_kernels/include").glob("*.cuh"))
+    headers = sorted(Path("cuda_kernels/include").rglob("*.cuh"))
     nvcc = find_nvcc()
     numbers = architectures(os.environ.get(SWITCH, ""), nvcc)
     version = nvcc_version(nvcc)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Refuses includes and imports that go up or round in circles: tests/layers.py [--root R] [--objects DIR].
 
-ROOMS and PACKAGE below are the order, from the bottom up. Whatever is in a folder counts as one node beside
-the other files and folders of its parent, so that folders form no circles either. In C a node is all files of
-one stem: a header, its .c and its table. With --objects (a folder of the build) the symbols that one compiled
-file uses of another count like includes, so that what one file declares and another one defines is seen, too.
+ROOMS, HEADERS and PACKAGE below are the order, from the bottom up. Whatever is in a folder counts as one node
+beside the other files and folders of its parent, so that folders form no circles either. In C and CUDA a node
+is all files of one stem: a header, its .c and its table. A header of the kernels that only one family of
+kernels uses belongs into the folder of that family. With --objects (a folder of the build) the symbols that one
+compiled file uses of another count like includes, so that what one file declares and another one defines is
+seen, too.
 """
 
 import argparse
@@ -34,6 +36,12 @@ ROOMS = {
     "ptxsim": ["parser", "interpreter", "instrumentation"],
     "device": [("cuda", "sim")],
     "reduce": ["ladder", "flat", "general", "custom"],
+}
+# The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
+SHARED_HEADERS = ["common", "grid", "ops"]
+HEADERS = {
+    "": [*SHARED_HEADERS, ("reduce", "scan", "segments", "order", "states", "exact", "matmul"), "conv"],
+    "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {
     "": [
@@ -101,6 +109,9 @@ ALSO_ROOTED = {"ptxsim": "ptxsim"}
 # What kernels and the host share: nothing else of csrc/ is for kernels.
 SHARED = re.compile(r".+/params\.h|.+\.def")
 
+# All kernels of a family, as a user of headers.
+KERNEL_FILES = "*.cu"
+
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LAUNCH = re.compile(r"\(\s*gr_launch\s*\)\s*\{|\bgr_launch\s+\w+\s*(?:\[\w*\]\s*)?=\s*\{")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -137,6 +148,11 @@ def violations(root: Path, objects: Path | None = None) -> Iterator[str]:
     package = root / "gpureduce"
     yield from unplaced("gpureduce", (init.parent.name for init in package.glob("*/__init__.py")), PACKAGE)
     yield from ordered("gpureduce", imports(package), PACKAGE)
+    headers = root / "cuda_kernels" / "include"
+    yield from unplaced("cuda_kernels/include", (path.name for path in headers.iterdir()), HEADERS)
+    edges = kernel_includes(root)
+    yield from ordered("cuda_kernels/include", edges, HEADERS)
+    yield from unshared(headers, edges)
     yield from kernels(root)
     yield from launches(root)
 
@@ -297,6 +313,46 @@ def kernels(root: Path) -> Iterator[str]:
             shared = root.joinpath("csrc", match[1]).is_file() and SHARED.fullmatch(match[1])
             if not beside and not shared:
                 yield f"cuda_kernels/{name}:{number}: {match[1]} is not for kernels"
+
+
+def kernel_includes(root: Path) -> list[Edge]:
+    """Return which headers of the kernels include which; the kernels of a family count as one file of it."""
+    folder = root / "cuda_kernels"
+    edges = []
+    for path in sorted(folder.rglob("*.cu*")):
+        name = path.relative_to(folder)
+        is_header = name.parts[0] == "include"
+        user = unit(Path(*name.parts[1:])) if is_header else f"{name.parts[0]}/{KERNEL_FILES}"
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if (match := INCLUDE.match(line)) and (folder / "include" / match[1]).is_file():
+                place = f"cuda_kernels/{name}:{number}"
+                edges.append(Edge(user, unit(Path(match[1])), place, f"include of {match[1]}"))
+    return edges
+
+
+def unshared(headers: Path, edges: list[Edge]) -> Iterator[str]:
+    """Yield a line for each header in a shared folder that fewer than two families of kernels use.
+
+    A family uses what its own files include, and what shared headers include for it.
+    """
+    users: dict[str, set[str]] = {}
+    for edge in edges:
+        users.setdefault(edge.used, set()).add(edge.user)
+
+    def families(header: str) -> set[str]:
+        found, waiting = {header}, [header]
+        while waiting:
+            more = users.get(waiting.pop(), set()) - found
+            found |= more
+            waiting += [user for user in more if PurePosixPath(user).parts[0] in SHARED_HEADERS]
+        return {PurePosixPath(user).parts[0] for user in found}.difference(SHARED_HEADERS)
+
+    for folder in SHARED_HEADERS:
+        for path in sorted(headers.joinpath(folder).rglob("*.cuh")):
+            name = path.relative_to(headers)
+            if len(known := families(unit(name))) < 2:
+                by = f"only {known.pop()} uses it" if known else "nothing uses it"
+                yield f"cuda_kernels/include/{name}:1: is in a shared folder, but {by}"
 
 
 # ---- Python ----

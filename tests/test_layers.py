@@ -78,10 +78,43 @@ def tree(tmp_path):
             id="relative import",
         ),
         pytest.param(
-            "cuda_kernels/include/ops.cuh", '#include "base/status.h"', "is not for kernels", id="kernel"
+            "cuda_kernels/include/reduce/ladder/ops.cuh",
+            '#include "base/status.h"',
+            "is not for kernels",
+            id="kernel",
         ),
         pytest.param(
             "cuda_kernels/elsewhere/v0.cu", "", "is not in the folder of a ladder", id="kernel elsewhere"
+        ),
+        pytest.param(
+            "cuda_kernels/include/grid/publish.cuh",
+            '#include "ops/functors.cuh"',
+            "grid -> ops in cuda_kernels/include, goes up",
+            id="header up",
+        ),
+        pytest.param(
+            "cuda_kernels/include/matmul/block.cuh",
+            '#include "conv/conv.cuh"',
+            "matmul -> conv in cuda_kernels/include, goes up",
+            id="header of another family",
+        ),
+        pytest.param(
+            "cuda_kernels/matmul/m2_shared_tiles.cu",
+            '#include "conv/conv.cuh"',
+            "matmul -> conv in cuda_kernels/include, goes up",
+            id="kernel up",
+        ),
+        pytest.param(
+            "cuda_kernels/include/scan/scan.cuh",
+            '#include "exact/block.cuh"',
+            "scan -> exact in cuda_kernels/include, goes up",
+            id="header beside",
+        ),
+        pytest.param(
+            "cuda_kernels/include/attic/a.cuh",
+            "",
+            "include/attic:1: is not in the order",
+            id="new folder of headers",
         ),
         pytest.param("csrc/attic/a.h", "", "attic:1: is not in the order", id="new room"),
         pytest.param("gpureduce/attic/__init__.py", "", "attic:1: is not in the order", id="new folder"),
@@ -99,6 +132,33 @@ def test_planted(tree, file, text, said):
     if text:
         number = old.count("\n") + text.count("\n") + 1
         assert any(line.startswith(f"{file}:{number}: ") for line in found)
+
+
+@pytest.mark.parametrize("folder", layers.SHARED_HEADERS)
+def test_a_shared_header_serves_two_families(tree, folder):
+    """Through another shared header, too, but not through a header of another family."""
+
+    def include(file, header):
+        path = tree / "cuda_kernels" / file
+        path.write_text(f'#include "{header}"\n{path.read_text()}')
+
+    new = f"{folder}/new.cuh"
+    place = f"cuda_kernels/include/{new}:1: is in a shared folder, but"
+    tree.joinpath("cuda_kernels", "include", new).write_text("#pragma once\n")
+    assert list(layers.violations(tree)) == [f"{place} nothing uses it"]
+
+    include("include/matmul/matmul.cuh", new)  # which convolutions include
+    assert list(layers.violations(tree)) == [f"{place} only matmul uses it"]
+    include("matmul/m2_shared_tiles.cu", new)
+    assert list(layers.violations(tree)) == [f"{place} only matmul uses it"]
+
+    include("conv/c0_naive.cu", new)
+    assert list(layers.violations(tree)) == []
+
+    other = f"{folder}/other.cuh"
+    tree.joinpath("cuda_kernels", "include", other).write_text("#pragma once\n")
+    include(f"include/{new}", other)
+    assert list(layers.violations(tree)) == []
 
 
 def test_what_type_checkers_alone_import_is_free(tree):

@@ -38,7 +38,7 @@ static const kind kinds[GR_DTYPE_COUNT] = {
     [GR_DTYPE_bf16] = {"bf16", 2, 1}, [GR_DTYPE_c64] = {"f32", 4, 2}, [GR_DTYPE_c128] = {"f64", 8, 2},
 };
 
-/* Properties of accumulators: see exact_bins.cuh. */
+/* Properties of accumulators: see exact/bins.cuh. */
 typedef struct bins {
     uint32_t words, below;  /* size of a state, see superaccumulator.h */
     uint32_t max_threads;   /* per block */

@@ -141,8 +141,8 @@ static int parse_mask(PyObject *where, py_call *call) {
            py_operand_broadcast(mask, call->job.inputs[PY_SOURCE].ndim, call->job.inputs[PY_SOURCE].extent);
 }
 
-/* Packs ddof into the kernel parameter (variance.cuh). Returns false if count <= ddof: the Python fallback
-   emits the RuntimeWarning. */
+/* Packs ddof into the kernel parameter (reduce/ops/variance.cuh). Returns false if count <= ddof: the Python
+   fallback emits the RuntimeWarning. */
 static bool parse_ddof(const py_signature *self, const py_arguments arguments, py_call *call) {
     PyObject *const ddof = arguments[PY_NAME_ddof], *const correction = arguments[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;

@@ -20,7 +20,7 @@ typedef struct gr_scan {
 
 extern const char *const gr_scan_names[GR_SCAN_OPS]; /* names of the public functions */
 
-/* Nodes of the look-back tree per column of a chain of tiles, of all levels: see prefix_tree.cuh. */
+/* Nodes of the look-back tree per column of a chain of tiles, of all levels: see grid/lookback_tree.cuh. */
 uint64_t gr_lookback_nodes(uint64_t tiles);
 
 /* Plans a scan of at least one element for a device of these capabilities. */

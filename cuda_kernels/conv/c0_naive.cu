@@ -5,7 +5,7 @@
 // it: two loads for each multiply-add. Every element of x is asked for again by each tap that meets it and by
 // each filter, every element of w by each pixel. Where it shows: bytes a multiply-add, which stay 8, and
 // instructions that are no multiply-adds: most.
-#include "conv.cuh"
+#include "conv/conv.cuh"
 
 enum { THREADS = 256, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
 

@@ -9,7 +9,7 @@
 // An element of the matrix is one pixel's and one tap's, and lies in x where the two say together. So a block
 // looks up its pixels and its taps once, and adds. In NHWC a line has the taps of a pixel, in NCHW the pixels
 // of a tap: neighbouring threads read neighbours and write neighbours in both.
-#include "conv.cuh"
+#include "conv/conv.cuh"
 
 enum {
     THREADS = GR_CONV_IM2COL_THREADS,

@@ -8,7 +8,7 @@
 // limits it now: an element comes nine times, if from the caches, and is looked for each time; and a thread
 // loads eight elements from shared memory for sixteen multiply-adds. Where it shows: bytes a multiply-add;
 // multiply-adds an instruction.
-#include "conv_tiles.cuh"
+#include "conv/tiles.cuh"
 
 enum { PIXELS = 128, DEEP = 16, FILTERS = 32, AT_ONCE = 3 }; // of filters, at most
 

@@ -8,8 +8,8 @@
 // lie is looked up by 16 threads a step before, and where those of a pixel lie once. Beside the ladder, as it
 // is made for channels by the dozen, of which the default is to use it. What limits it: each element comes
 // once for each tap. Where it shows: multiply-adds an instruction.
-#include "conv_tiles.cuh"
-#include "matmul_steps.cuh"
+#include "conv/tiles.cuh"
+#include "matmul/k_steps.cuh"
 
 enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/implicit_gemm_async.c */ };
 

@@ -10,7 +10,7 @@
 // bounded by the largest products of a tile, not by those of the result. What limits it: memory; four times
 // the elements of x are written and read, and four times the results. Where it shows: multiply-adds, and
 // bytes of global sectors.
-#include "conv.cuh"
+#include "conv/conv.cuh"
 
 enum { THREADS = 256, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };
 

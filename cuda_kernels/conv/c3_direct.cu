@@ -8,8 +8,8 @@
 // filters of one pixel, four by four in turn, so that a store fills sectors. What limits it now: loading,
 // computing and storing hardly overlap, as all blocks begin together. Where it shows: loads from shared
 // memory, 20 for 384 multiply-adds; bytes from memory.
-#include "conv_tiles.cuh"
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
+#include "conv/tiles.cuh"
 
 enum {
     DOWN = 8,

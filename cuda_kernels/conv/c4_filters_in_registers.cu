@@ -9,9 +9,9 @@
 // neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
 // gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
 // multiply-adds. This is for 12 channels and 3 x 3 taps, as so many weights fit; c3 makes all others.
-#include "conv_rows.cuh"
-#include "conv_tiles.cuh"
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
+#include "conv/bulk_rows.cuh"
+#include "conv/tiles.cuh"
 
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
 enum { ROWS = 16, SEEN_ROWS = ROWS + 2, ACROSS = 4 }; // of a block; columns of a thread

@@ -4,14 +4,14 @@
 // The change: wgmma multiplies 64 pixels with 24 or 64 filters, eight products deep, in one instruction of
 // four warps, out of shared memory. float32 is rounded to TF32 on its way there, which has 10 bits of
 // fraction: 2.9e-4 of the result's norm, where float32 loses 2e-7; the sums are float32. What the pixels'
-// layout there is good for says conv_cores.cuh: a tap is an offset, so that nothing is ever put in order. Of
-// 12 channels and 3 x 3 taps conv_twelve.cuh knows all that the other looks up; and in NHWC mma.sync takes
-// such rows as they lie (conv_row_cores.cuh). What limits it now: memory, which has to move x once and the
-// result once; and loading, multiplying and storing, which hardly overlap. Where it shows: tensor-core
-// operations; multiply-adds, none.
-#include "conv_row_cores.cuh"
-#include "conv_tiles.cuh"
-#include "conv_twelve.cuh"
+// layout there is good for says conv/tensor_cores.cuh: a tap is an offset, so that nothing is ever put in
+// order. Of 12 channels and 3 x 3 taps conv/conv3x3_c12_k24.cuh knows all that the other looks up; and in
+// NHWC mma.sync takes such rows as they lie (conv/row_tensor_cores.cuh). What limits it now: memory, which
+// has to move x once and the result once; and loading, multiplying and storing, which hardly overlap. Where
+// it shows: tensor-core operations; multiply-adds, none.
+#include "conv/conv3x3_c12_k24.cuh"
+#include "conv/row_tensor_cores.cuh"
+#include "conv/tiles.cuh"
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
 

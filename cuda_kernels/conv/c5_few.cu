@@ -10,10 +10,10 @@
 // shared memory, four for each piece of sixteen pixels and one for each product of two. Where it shows:
 // tensor-core operations. This is for dilations of one along a row; c5 and c7 make all others.
 // c7_few: the same of halves, by other entries.
-#include "conv.cuh"
-#include "matmul_copies.cuh"
-#include "matmul_mma.cuh"
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
+#include "conv/conv.cuh"
+#include "matmul/mma.cuh"
+#include "matmul/tma.cuh"
 
 enum { WARPS = 8, THREADS = 32 * WARPS, PIECE = 16, TILES = 2 }; // tiles of 16 pixels that a warp has at once
 

@@ -9,7 +9,7 @@
 // number has no small part. What limits it now: shared memory, out of which the tensor cores take each pixel
 // twice for each tap. Where it shows: three tensor-core operations in place of one; the error, 2.6e-7 of the
 // result's norm, where plain float32 has 1.9e-7.
-#include "conv_twelve.cuh"
+#include "conv/conv3x3_c12_k24.cuh"
 
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 

@@ -4,7 +4,7 @@
 // The change: float16 and bfloat16 as they are. A piece of 16 bytes has eight channels in place of four, a
 // product is sixteen deep; the sums are float32, and are rounded once. What limits it now: as c5. Where it
 // shows: half of the bytes, half of the tensor-core instructions.
-#include "conv_twelve.cuh"
+#include "conv/conv3x3_c12_k24.cuh"
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 2 };
 

@@ -13,10 +13,10 @@
 // are a multiple of 16; NCHW is turned to NHWC first. c5 and c7 make all others.
 //
 // c9: the same of halves, by other entries.
-#include "cluster.cuh"
-#include "conv_cores.cuh"
-#include "conv_turn.cuh"
-#include "matmul_stages.cuh"
+#include "common/cluster.cuh"
+#include "conv/nchw_to_nhwc.cuh"
+#include "conv/tensor_cores.cuh"
+#include "matmul/tma_pipeline.cuh"
 
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 

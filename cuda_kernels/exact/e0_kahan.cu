@@ -6,7 +6,7 @@
 // Kahan, 1965). Four additions in place of one, and the error of a thread no longer grows with its elements.
 // What limits now: an element that is larger than the sum loses the sum's bits unseen, and what is lost where
 // threads and blocks are put together is lost as before. The counters show a tree of plain additions.
-#include "exact_rungs.cuh"
+#include "exact/rungs.cuh"
 
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e0_sum_f32(const gr_exact_rung_params p) {
     const float *in = reinterpret_cast<const float *>(p.in);

@@ -6,7 +6,7 @@
 // Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48 bits, so that a
 // sum under cancellation is as wrong as a plain one of twice the precision, and its bits still depend on the
 // order.
-#include "exact_rungs.cuh"
+#include "exact/rungs.cuh"
 
 struct Pair {
     float sum, error;

@@ -7,7 +7,7 @@
 // blocks add their digits to one state, and the last one rounds, once. The result is exact: it depends on no
 // order. What limits now: elements of like size go to the same digits, one atomic after the other. The
 // counters show two or three atomics an element where a plain sum has none.
-#include "exact_rungs.cuh"
+#include "exact/rungs.cuh"
 
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e2_sum_f32(const gr_exact_rung_params p) {
     const float *in = reinterpret_cast<const float *>(p.in);

@@ -5,11 +5,11 @@
 // to which it is added. What goes to one lies within 40 bits, so that a double takes 8,192 of them without a
 // rounding (the binning of J. Demmel and H. D. Nguyen, but exact). Bins of one thread lie in one column,
 // whose banks are its own. Now and then a warp sums a bin over all threads, as integers, into the digits.
-// This is what `auto` runs (exact_bins.cuh, exact_sum.cuh), with 16 bytes a load. What limits now: a load and
+// This is what `auto` runs (exact/bins.cuh, exact/sum.cuh), with 16 bytes a load. What limits now: a load and
 // a store of shared memory an element, which hide behind the array's own loads. The counters show neither
 // bank conflicts nor atomics but for a few at the end, whatever the data.
-#include "exact_rungs.cuh"
-#include "exact_sum.cuh"
+#include "exact/rungs.cuh"
+#include "exact/sum.cuh"
 
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e4_sum_f32(const gr_exact_rung_params p) {
     gr_exact_params all = {};

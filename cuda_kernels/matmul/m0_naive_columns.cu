@@ -4,7 +4,7 @@
 // anybody else. Neighbouring threads take neighbouring rows. What limits it now: the lanes of a warp read
 // elements of A and write elements of C that lie a whole row apart, so that each load and each store touches
 // 32 sectors of memory to use 4 bytes of each. Where it shows: global sectors a request, and lines a load.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
@@ -21,4 +21,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m0
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

@@ -7,11 +7,11 @@
 // enough, k is cut in slices before, each of which gets a C of its own. What limits it now: a small tile
 // loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared memory;
 // barriers of clusters.
-#include "cluster.cuh"
-#include "matmul.cuh"
-#include "matmul_complex.cuh"
-#include "matmul_slices.cuh"
-#include "matmul_steps.cuh"
+#include "common/cluster.cuh"
+#include "matmul/complex.cuh"
+#include "matmul/k_steps.cuh"
+#include "matmul/matmul.cuh"
+#include "matmul/split_k.cuh"
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {

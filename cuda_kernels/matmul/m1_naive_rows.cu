@@ -5,7 +5,7 @@
 // lanes share, 32 elements of B side by side, and writes 32 elements of C side by side. What limits it now:
 // two loads for each multiply-add, and every element of A is loaded n times, every one of B m times. Where it
 // shows: sectors a request fall to 4 for B and 1 for A; bytes a multiply-add stay 8.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 1 };
 
@@ -22,4 +22,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m1
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

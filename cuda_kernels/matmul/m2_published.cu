@@ -5,7 +5,7 @@
 // to be, with zeros for the rest. Printed launches divide m and n likewise, and lose the last rows and
 // columns; here the planner rounds up. Where it shows: nowhere but in the result, which random numbers and a
 // generous tolerance may hide: the race check finds nothing, and less is counted.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
@@ -31,4 +31,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 
 #define GR_RUNG m2_published
 #define GR_MATMUL_F32
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

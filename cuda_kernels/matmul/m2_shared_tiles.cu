@@ -6,7 +6,7 @@
 // uses. What limits it now: the multiply-add still needs two loads, now from shared memory, whose units are
 // the limit. Where it shows: global loads fall to a 32nd; shared wavefronts take their place; a barrier
 // before and after each step.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
@@ -34,4 +34,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m2
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

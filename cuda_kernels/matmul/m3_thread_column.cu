@@ -5,7 +5,7 @@
 // eight, so eight multiply-adds take nine loads in place of sixteen; the elements of A are the same for a
 // whole warp. What limits it now: still more than one load from shared memory a multiply-add. Where it shows:
 // shared loads a multiply-add; warp instructions fall by a third.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 64, COLUMNS = 64, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH, BLOCKS = 3 };
 
@@ -44,4 +44,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m3
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

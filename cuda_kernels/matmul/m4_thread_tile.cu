@@ -6,7 +6,7 @@
 // neighbouring threads lie side by side. What limits it now: the loads bring one element each, from memory
 // and of B from shared memory, and those of A meet in banks, as its rows lie a power of two apart. Where it
 // shows: a quarter of a shared load a multiply-add; registers, and so fewer warps a multiprocessor.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
 enum { ACROSS = COLUMNS / EACH }; // threads of a row of threads, and from one column of a thread to its next
@@ -68,4 +68,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m4
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

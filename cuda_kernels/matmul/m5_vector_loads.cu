@@ -5,8 +5,8 @@
 // transposed in shared memory, so that the eight elements that a thread wants of a column lie side by side.
 // What limits it now: the threads of a warp take two rows of the block's tile, 16 across: few of them share
 // what they load. Where it shows: load instructions fall to a quarter; so do wavefronts of shared memory.
-#include "matmul.cuh"
-#include "matmul_block.cuh"
+#include "matmul/block.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
 
@@ -39,4 +39,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m5
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

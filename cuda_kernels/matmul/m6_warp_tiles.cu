@@ -6,8 +6,8 @@
 // columns. What a warp loads from shared memory serves it four or eight times, and lanes that want the same
 // get it at once; the step along k is twice as deep. What limits it now: all warps wait at the barriers for
 // the tiles, and nobody computes meanwhile. Where it shows: shared wavefronts a multiply-add.
-#include "matmul.cuh"
-#include "matmul_block.cuh"
+#include "matmul/block.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
@@ -41,4 +41,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m6
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

@@ -7,8 +7,8 @@
 // so that what they store lies side by side. What limits it now: the tiles pass through registers, and the
 // order of the multiply-adds asks for the same banks of the register file at once. Where it shows: barriers a
 // step, one in place of two; time.
-#include "matmul.cuh"
-#include "matmul_block.cuh"
+#include "matmul/block.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 32, WARP_COLUMNS = 64, BLOCKS = 2 };
 
@@ -73,4 +73,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m7
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

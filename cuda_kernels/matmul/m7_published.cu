@@ -5,7 +5,7 @@
 // that lags still reads that of the last one. Compare m7, whose barrier ends the step. Where it shows: the
 // race check of the simulator reports it. A small product may come out right; on an H200 29 of 30 of 256 by
 // 256 were wrong, and most of 64 by 64 right.
-#include "matmul.cuh"
+#include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
@@ -35,4 +35,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 
 #define GR_RUNG m7_published
 #define GR_MATMUL_F32
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

@@ -7,8 +7,8 @@
 // copies belongs to each, and is waited for when its turn comes. The lanes lie in the warp's tile so that a
 // load from shared memory takes half the wavefronts. What limits it now: the order of the multiply-adds asks
 // for the same banks of the register file at once. Where it shows: no stores to shared memory; registers.
-#include "matmul.cuh"
-#include "matmul_ring.cuh"
+#include "matmul/cp_async_pipeline.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, STAGES = 2, BLOCKS = 2 };
 
@@ -58,4 +58,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 }
 
 #define GR_RUNG m8
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

@@ -9,8 +9,8 @@
 // results, so that a warp's tile is square, and multiplies them by one before it stores them: thus none need
 // lie in registers in the order of its store. What limits it now: loads from shared memory come late; small
 // products leave multiprocessors idle. Where it shows: time, and nothing else.
-#include "matmul.cuh"
-#include "matmul_steps.cuh"
+#include "matmul/k_steps.cuh"
+#include "matmul/matmul.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_TILE_K, THREADS = 128, STAGES = 2, BLOCKS = 2 };
 enum { DOWN = 16, ACROSS = 8 }; // results of a thread

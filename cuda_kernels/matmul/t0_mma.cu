@@ -7,8 +7,8 @@
 // warp's tile is 64 by 64; its fragments come from shared memory by ldmatrix, its tiles by cp.async.
 // What limits it now: the fragments pass through registers, for each warp anew. Where it shows: tensor-core
 // operations; multiply-adds, none.
-#include "matmul_mma.cuh"
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
+#include "matmul/mma.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, WARP_ROWS = 64, WARP_COLUMNS = 64, STAGES = 3, BLOCKS = 2 };
 enum { THREADS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS) * 32 };
@@ -78,4 +78,4 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 
 #define GR_RUNG t0
 #define GR_TENSOR_CORES
-#include "matmul_instantiate.cuh"
+#include "matmul/instantiate.cuh"

@@ -8,8 +8,8 @@
 // have the registers that the first ones give away. A ring of four stages lies between them. What limits it
 // now: the power that the chip may take; its clock falls. Where it shows: no instructions for copies, next to
 // none for loads; a warp of four is idle.
-#include "matmul_stages.cuh"
-#include "matmul_wgmma.cuh"
+#include "matmul/tma_pipeline.cuh"
+#include "matmul/wgmma.cuh"
 
 enum { COLUMNS = 128, DEEP = 32, B_BYTES = COLUMNS * DEEP * 4 };
 

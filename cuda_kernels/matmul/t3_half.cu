@@ -8,8 +8,8 @@
 // copies for the next are under way while it stores: stmatrix puts the results into shared memory in the
 // order of a tensor map, and the engine brings them to C. What limits it now: the power that the chip may
 // take. Where it shows: bytes copied, a third less; no stores.
-#include "matmul_stages.cuh"
-#include "matmul_wgmma.cuh"
+#include "matmul/tma_pipeline.cuh"
+#include "matmul/wgmma.cuh"
 
 enum { ROWS = 128, DEEP = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * DEEP * 2 };
 

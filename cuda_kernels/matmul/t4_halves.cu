@@ -9,9 +9,9 @@
 // infinity comes out as NaN where the other number has no small part.
 // What limits it now: shared memory, which the tensor cores read all the time. Where it shows: half of t2's
 // tensor-core operations; bytes of shared memory.
-#include "matmul_parts.cuh"
-#include "matmul_stages.cuh"
-#include "matmul_wgmma.cuh"
+#include "matmul/half_split.cuh"
+#include "matmul/tma_pipeline.cuh"
+#include "matmul/wgmma.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
 typedef Ring<3, 4 * PART> Stages;

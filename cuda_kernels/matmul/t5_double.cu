@@ -8,8 +8,8 @@
 // product of complex numbers is four of real ones.
 // What limits it now: the tensor cores, nine tenths of the time at 4096^3. Where it shows: tensor-core
 // operations; next to no other multiply-adds.
-#include "matmul_double.cuh"
-#include "matmul_slices.cuh"
+#include "matmul/double.cuh"
+#include "matmul/split_k.cuh"
 
 // Waits for all warps that multiply.
 inline __device__ void barrier_of_readers() {

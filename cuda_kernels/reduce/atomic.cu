@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "block_reduce.cuh"
-#include "ops.cuh"
+#include "reduce/ladder/block_reduce.cuh"
+#include "reduce/ladder/ops.cuh"
 
 // The hardware's own atomic operations. An overload that names the operator is preferred to the template
 // below.
@@ -76,4 +76,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG atomic
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cub/block/block_reduce.cuh>
 
-#include "ops.cuh"
-#include "place.cuh"
+#include "reduce/ladder/arg_value.cuh"
+#include "reduce/ladder/ops.cuh"
 
 template <class In> struct alignas(16) Vector {
     static constexpr unsigned length = 16 / sizeof(In);
@@ -57,4 +57,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n) {
 #define GR_RUNG cub_block
 #define GR_RUNG_OPS LIBRARY
 #define GR_TEMPLATE_BLOCK
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

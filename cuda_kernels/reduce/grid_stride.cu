@@ -4,7 +4,7 @@
 // without the steps between. Compare v2 (the same tree for every 256 elements) and v6.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     Acc *slots = shared_array<Acc>();
@@ -27,4 +27,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG grid_stride
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

@@ -7,7 +7,7 @@
 // Where it shows: warp instructions an element, and mean active lanes a warp.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     Acc *slots = shared_array<Acc>();
@@ -30,4 +30,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v0
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

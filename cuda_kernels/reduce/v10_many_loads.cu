@@ -11,7 +11,7 @@
 // misaligned array has as few sectors as an aligned one.
 #include <cstdint>
 
-#include "last_block.cuh"
+#include "reduce/ladder/last_block.cuh"
 
 // 2^28 floats, 4 blocks of 256 threads an SM: 246.1 us with 2, 239.5 with 4, 239.5 with 8 and with 16;
 // 2^25: 34.5, 33.7, 34.1, 35.2 (rung_constants_h200.json).
@@ -65,4 +65,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
 
 #define GR_RUNG v10
 #define GR_SINGLE_PASS
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

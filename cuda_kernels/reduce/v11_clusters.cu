@@ -8,9 +8,9 @@
 // blocks 258, with clusters of two (grid_size=1054) 241, and in v10 240. So this rung wins up to some ten
 // thousand elements, and loses behind them (rung_constants_h200.json).
 // Where it shows: atomic operations and stores to memory, one a cluster; barriers of clusters.
-#include "cluster.cuh"
-#include "last_block.cuh"
-#include "many_loads.cuh"
+#include "common/cluster.cuh"
+#include "reduce/ladder/last_block.cuh"
+#include "reduce/ladder/many_loads.cuh"
 
 constexpr unsigned LOADS = 4, MOST_BLOCKS = 8;
 
@@ -42,4 +42,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
 
 #define GR_RUNG v11
 #define GR_SINGLE_PASS
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

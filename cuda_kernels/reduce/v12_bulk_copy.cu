@@ -10,8 +10,8 @@
 // Where it shows: global-load requests, next to none; shared-load wavefronts, one for 128 bytes; barriers.
 #include <cstdint>
 
-#include "last_block.cuh"
-#include "many_loads.cuh"
+#include "reduce/ladder/last_block.cuh"
+#include "reduce/ladder/many_loads.cuh"
 #include "reduce/ladder/params.h"
 
 // 2^28 floats, 256 threads a block: 237.7 us with 3 stages of 4 vectors, 239.3 with 6 of 2, 240.4 with
@@ -97,4 +97,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
 
 #define GR_RUNG v12
 #define GR_SINGLE_PASS
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

@@ -8,7 +8,7 @@
 // Where it shows: warp instructions and barriers an element; bank conflicts are gone.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     Acc *slots = shared_array<Acc>();
@@ -31,4 +31,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v2
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

@@ -7,7 +7,7 @@
 // Where it shows: barriers and warp instructions an element, both half of v2's.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     Acc *slots = shared_array<Acc>();
@@ -32,4 +32,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v3
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

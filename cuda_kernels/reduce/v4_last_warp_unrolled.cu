@@ -8,7 +8,7 @@
 // Where it shows: barriers an element, and warp instructions an element.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 // Lanes past `stride` compute on slots that nobody reads any more: cheaper than a branch.
 template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {
@@ -51,4 +51,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v4
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

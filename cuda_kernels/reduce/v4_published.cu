@@ -6,7 +6,7 @@
 // compute-sanitizer's racecheck reports it; a simulator in lockstep returns the right sum.
 #include <cstdint>
 
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
 
 template <class Op, class Acc> __device__ void last_warp(volatile Acc *slots, unsigned t) {
     slots[t] = Op::combine(slots[t], slots[t + 32]);
@@ -43,4 +43,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 
 #define GR_RUNG v4_published
 #define GR_RUNG_OPS ADDITION
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

@@ -70,4 +70,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n) {
 
 #define GR_RUNG v5
 #define GR_TEMPLATE_BLOCK
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

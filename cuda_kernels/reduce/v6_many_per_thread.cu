@@ -8,7 +8,7 @@
 // Where it shows: DRAM throughput; shared-memory accesses and barriers almost vanish.
 #include <cstdint>
 
-#include "unrolled_tree.cuh"
+#include "reduce/ladder/unrolled_tree.cuh"
 
 template <class Op, class In, class Acc, unsigned Block>
 __device__ void reduce(const In *in, Acc *out, uint64_t n) {
@@ -30,4 +30,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n) {
 
 #define GR_RUNG v6
 #define GR_TEMPLATE_BLOCK
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

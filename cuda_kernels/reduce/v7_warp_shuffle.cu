@@ -48,4 +48,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v7
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

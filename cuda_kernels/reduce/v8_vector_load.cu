@@ -7,7 +7,7 @@
 // Where it shows: global-load requests, a quarter of v7's for 4-byte elements; the sectors stay the same.
 #include <cstdint>
 
-#include "block_reduce.cuh"
+#include "reduce/ladder/block_reduce.cuh"
 
 template <class In> struct alignas(16) Vector {
     static constexpr unsigned length = 16 / sizeof(In);
@@ -38,4 +38,4 @@ template <class Op, class In, class Acc> __device__ void reduce(const In *in, Ac
 }
 
 #define GR_RUNG v8
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

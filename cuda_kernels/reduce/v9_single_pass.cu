@@ -11,7 +11,7 @@
 // Where it shows: one launch in place of two; atomic operations, one a block.
 #include <cstdint>
 
-#include "block_reduce.cuh"
+#include "reduce/ladder/block_reduce.cuh"
 
 template <class In> struct alignas(16) Vector {
     static constexpr unsigned length = 16 / sizeof(In);
@@ -59,4 +59,4 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
 
 #define GR_RUNG v9
 #define GR_SINGLE_PASS
-#include "instantiate.cuh"
+#include "reduce/ladder/instantiate.cuh"

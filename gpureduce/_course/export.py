@@ -48,7 +48,7 @@ def _own_lines(text: str) -> str:
 def _headers(text: str, found: dict[str, str]) -> dict[str, str]:
     """Return the headers of ours that a source includes, and before each those that it includes itself."""
     for name in _INCLUDE.findall(text):
-        if name in found or name == "instantiate.cuh":
+        if name in found or name == "reduce/ladder/instantiate.cuh":
             continue
         header = (KERNELS / "src" / "include" / name).read_text("utf-8")
         if name.endswith(".h"):  # shared with C, of which kernels need the numbers
@@ -133,7 +133,9 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     launch, type_, entry = _launches()[variant], _TYPES[name], entry_of(variant, name)
     head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
     major, minor = record.capability
-    operator = _named((KERNELS / "src" / "include" / "ops.cuh").read_text("utf-8"), "Wrapping", "Sum")
+    operator = _named(
+        (KERNELS / "src" / "include" / "reduce" / "ladder" / "ops.cuh").read_text("utf-8"), "Wrapping", "Sum"
+    )
     parts = [
         head.rstrip(),
         "//",

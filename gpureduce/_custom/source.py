@@ -249,8 +249,8 @@ def source(
     set_ = ", ".join(f"{_element(dtype)}::Value &{p.name}" for p, dtype in results)
     one = f"gr_map(x{', number' if number else ''})" if types.one_array else "Value()"
     parts = [
-        '#include "large_states.cuh"\n' if types.large else "",
-        '#include "custom.cuh"\n',
+        '#include "grid/large_states.cuh"\n' if types.large else "",
+        '#include "reduce/custom.cuh"\n',
         *(f"typedef {_element(dtype)}::Value {letter};\n" for letter, dtype in letters.items()),
         _lines("reduce_type", struct) if struct else "",
         _lines("preamble", written.preamble),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
-_SPREAD = 2  # as in cuda_kernels/include/nan.cuh
+_SPREAD = 2  # as in cuda_kernels/include/reduce/ops/nan.cuh
 _INT64 = np.dtype(np.int64)
 _DOTS = core_of("dot", "a b out", "axis device stream as_device")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
-_MAGNITUDE = 3  # as in cuda_kernels/include/nan.cuh
+_MAGNITUDE = 3  # as in cuda_kernels/include/reduce/ops/nan.cuh
 _NAMES = ("a axis keepdims out", "device stream as_device progress")
 _TWO = core_of("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.

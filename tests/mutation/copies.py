@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "elements of a thread that carry nothing to the next row",
-        "cuda_kernels/include/copied.cuh",
+        "cuda_kernels/include/reduce/general/copied.cuh",
         "addresses",
         "ahead[i] = carry;",
         "ahead[i] = 0;",

@@ -5,15 +5,15 @@ from mutants import INCLUDE, Mutant
 STATE = "csrc/exact/superaccumulator.h"
 PARAMS = "csrc/exact/params.h"
 HANDED, PLAN = "csrc/exact/state.c", "csrc/exact/plan.c"
-BINS = INCLUDE + "exact_bins.cuh"
-BLOCK = INCLUDE + "exact_block.cuh"
-PRODUCTS = INCLUDE + "exact_products.cuh"
-SUM = INCLUDE + "exact_sum.cuh"
-EACH = INCLUDE + "exact_each.cuh"
-JOIN = INCLUDE + "exact_join.cuh"
-FINISH = INCLUDE + "exact_finish.cuh"
-WINDOW = INCLUDE + "exact_window.cuh"
-SLOTS = INCLUDE + "exact_slots.cuh"
+BINS = INCLUDE + "exact/bins.cuh"
+BLOCK = INCLUDE + "exact/block.cuh"
+PRODUCTS = INCLUDE + "exact/products.cuh"
+SUM = INCLUDE + "exact/sum.cuh"
+EACH = INCLUDE + "exact/each.cuh"
+JOIN = INCLUDE + "exact/join.cuh"
+FINISH = INCLUDE + "exact/finish.cuh"
+WINDOW = INCLUDE + "exact/window.cuh"
+SLOTS = INCLUDE + "exact/slots.cuh"
 
 
 def state(words=""):
@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "a thread forgets what it folded",
-        INCLUDE + "exact_states.cuh",
+        INCLUDE + "exact/states.cuh",
         "states_alone",
         "out[i] = state[i];",
         "out[i] = 0;",

@@ -3,7 +3,13 @@
 from mutants import INCLUDE, Mutant
 
 NAN, NORMS, EXPONENTIALS, PAIRS = (
-    INCLUDE + name for name in ("nan.cuh", "norms.cuh", "log_sum_exp.cuh", "pairs.cuh")
+    INCLUDE + name
+    for name in (
+        "reduce/ops/nan.cuh",
+        "reduce/ops/norms.cuh",
+        "reduce/ops/log_sum_exp.cuh",
+        "reduce/ops/pairs.cuh",
+    )
 )
 PYTHON = "gpureduce/_reduce/"
 

@@ -2,7 +2,7 @@
 
 from mutants import INCLUDE, Mutant
 
-VARIANCE, POWERS = INCLUDE + "variance.cuh", INCLUDE + "moments.cuh"
+VARIANCE, POWERS = INCLUDE + "reduce/ops/variance.cuh", INCLUDE + "reduce/ops/moments.cuh"
 PYTHON = "gpureduce/_reduce/"
 
 

@@ -48,10 +48,10 @@ V9 = KERNELS + "v9_single_pass.cu"
 V10 = KERNELS + "v10_many_loads.cu"
 V11 = KERNELS + "v11_clusters.cu"
 V12 = KERNELS + "v12_bulk_copy.cu"
-BLOCK_REDUCE = INCLUDE + "block_reduce.cuh"
-OPS = INCLUDE + "ops.cuh"
-UNROLLED_TREE = INCLUDE + "unrolled_tree.cuh"
-PLACE = INCLUDE + "place.cuh"
+BLOCK_REDUCE = INCLUDE + "reduce/ladder/block_reduce.cuh"
+OPS = INCLUDE + "reduce/ladder/ops.cuh"
+UNROLLED_TREE = INCLUDE + "reduce/ladder/unrolled_tree.cuh"
+PLACE = INCLUDE + "reduce/ladder/arg_value.cuh"
 PLAN = "csrc/reduce/ladder/plan.c"
 CALL = "csrc/python/call.c"
 JOB = "csrc/python/job.c"
@@ -350,7 +350,7 @@ MUTANTS = (
     ),
     Mutant(
         "product of int32 kept in 32 bits",
-        INCLUDE + "instantiate.cuh",
+        INCLUDE + "reduce/ladder/instantiate.cuh",
         "GR_MAKE_SUM",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)",
         "#define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)",

@@ -2,7 +2,7 @@
 
 from mutants import INCLUDE, Mutant
 
-KEYS = INCLUDE + "order.cuh"
+KEYS = INCLUDE + "order/order.cuh"
 SELECT, TOP, SMALL, SORT, BETWEEN = (
     f"cuda_kernels/order/auto/order_{name}.cu" for name in ("select", "top", "small", "sort", "between")
 )

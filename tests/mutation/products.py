@@ -18,12 +18,12 @@ T3 = KERNELS + "t3_half.cu"
 T4 = KERNELS + "t4_halves.cu"
 T5 = KERNELS + "t5_double.cu"
 INCLUDE = "cuda_kernels/include/"
-RING = INCLUDE + "matmul_ring.cuh"
-STAGES = INCLUDE + "matmul_stages.cuh"
-DOUBLE = INCLUDE + "matmul_double.cuh"
-STEPS = INCLUDE + "matmul_steps.cuh"
-PARTS = INCLUDE + "matmul_parts.cuh"
-WIDE = INCLUDE + "matmul_wide.cuh"
+RING = INCLUDE + "matmul/cp_async_pipeline.cuh"
+STAGES = INCLUDE + "matmul/tma_pipeline.cuh"
+DOUBLE = INCLUDE + "matmul/double.cuh"
+STEPS = INCLUDE + "matmul/k_steps.cuh"
+PARTS = INCLUDE + "matmul/half_split.cuh"
+WIDE = INCLUDE + "matmul/accumulators.cuh"
 MAPS = "csrc/matmul/tensor_maps.c"
 OTHER = KERNELS + "auto/matmul_other.cu"
 VECTOR = KERNELS + "auto/matmul_vector.cu"
@@ -301,7 +301,7 @@ MUTANTS = (
     ),
     Mutant(
         "a slice of k is lost",
-        INCLUDE + "matmul_slices.cuh",
+        INCLUDE + "matmul/split_k.cuh",
         "add_slices",
         "for (int other = 1; other < WARPS; ++other)",
         "for (int other = 2; other < WARPS; ++other)",
@@ -333,7 +333,7 @@ MUTANTS = (
     ),
     Mutant(
         "factors of TF32 are cut, not rounded",
-        INCLUDE + "matmul_mma.cuh",
+        INCLUDE + "matmul/mma.cuh",
         "rounded",
         "return y;",
         "return x & 0xffffe000;",

@@ -2,12 +2,12 @@
 
 from mutants import INCLUDE, Mutant
 
-CHAIN = INCLUDE + "chained_tiles.cuh"
-NODES = INCLUDE + "prefix_tree.cuh"
-SCAN = INCLUDE + "scan.cuh"
-LINES, BRIEF = INCLUDE + "scan_lines.cuh", INCLUDE + "scan_brief.cuh"
-SEGMENTS, OPS = INCLUDE + "segments.cuh", INCLUDE + "segment_ops.cuh"
-STREAMS = INCLUDE + "segment_streams.cuh"
+CHAIN = INCLUDE + "grid/chained_tiles.cuh"
+NODES = INCLUDE + "grid/lookback_tree.cuh"
+SCAN = INCLUDE + "scan/scan.cuh"
+LINES, BRIEF = INCLUDE + "scan/persistent.cuh", INCLUDE + "scan/one_wave.cuh"
+SEGMENTS, OPS = INCLUDE + "segments/segments.cuh", INCLUDE + "segments/ops.cuh"
+STREAMS = INCLUDE + "segments/row_streaming.cuh"
 SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
 
 

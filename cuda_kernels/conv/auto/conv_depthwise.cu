@@ -4,7 +4,7 @@
 // neighbouring rows, its neighbours having the neighbouring columns. What several threads see is found in L1.
 // Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread keeps the taps in registers,
 // and loads what its results see once.
-#include "conv.cuh"
+#include "conv/conv.cuh"
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 

@@ -2,8 +2,8 @@
 // that limits them. The filters lie in shared memory, in float32. In NHWC eight threads share a pixel's
 // channels, and add their sums up; in NCHW a thread has four neighbouring pixels, and goes through the
 // channels.
-#include "conv.cuh"
-#include "shared_array.cuh"
+#include "common/shared_array.cuh"
+#include "conv/conv.cuh"
 
 enum {
     THREADS = GR_CONV_POINTWISE_THREADS,

@@ -1,5 +1,5 @@
 // Exact dot products.
-#include "exact_sum.cuh"
+#include "exact/sum.cuh"
 
 GR_EXACT_ENTRY(exact_dot_f32, float, true, GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
                ProductBins<float>)

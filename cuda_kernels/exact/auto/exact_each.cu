@@ -1,5 +1,5 @@
 // Exact sums and means of many results.
-#include "exact_each.cuh"
+#include "exact/each.cuh"
 
 GR_EXACT_EACH(exact_each_f32, float, GR_EXACT_THREADS, NarrowBins<float>)
 GR_EXACT_EACH(exact_each_f16, gr_f16, GR_EXACT_THREADS, NarrowBins<gr_f16>)

@@ -1,5 +1,5 @@
 // States of many exact sums, and of sums of products that a float64 holds.
-#include "exact_states.cuh"
+#include "exact/states.cuh"
 
 GR_EXACT_STATES(exact_states_f32, float, false, GR_EXACT_THREADS, NarrowBins<float>)
 GR_EXACT_STATES(exact_states_f16, gr_f16, false, GR_EXACT_THREADS, NarrowBins<gr_f16>)

@@ -1,5 +1,5 @@
 // Exact sums and means.
-#include "exact_sum.cuh"
+#include "exact/sum.cuh"
 
 GR_EXACT_ENTRY(exact_sum_f32, float, false, GR_EXACT_THREADS, 4, NarrowBins<float>)
 GR_EXACT_ENTRY(exact_sum_f16, gr_f16, false, GR_EXACT_THREADS, 4, NarrowBins<gr_f16>)

@@ -1,5 +1,5 @@
 // Exact sums, means and dot products of few elements side by side.
-#include "exact_window.cuh"
+#include "exact/window.cuh"
 
 GR_EXACT_WINDOW(exact_window_f32, float, false)
 GR_EXACT_WINDOW(exact_window_f16, gr_f16, false)

@@ -4,8 +4,8 @@
 // lanes that read a column of the tile in 32 banks.
 #include <cstdint>
 
-#include "matmul.cuh"
-#include "matmul_vector.cuh"
+#include "matmul/matmul.cuh"
+#include "matmul/vec16_rows.cuh"
 
 enum { TILE = GR_MATMUL_PACK_TILE, THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32 };
 

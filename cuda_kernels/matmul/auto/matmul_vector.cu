@@ -3,8 +3,8 @@
 // results do (`columns`), each thread takes 16 bytes of columns, and eight warps share the products. Few
 // results are spread over more blocks by parts of their products: the block that ends last adds up the parts,
 // in their order.
-#include "matmul_vector.cuh"
-#include "matmul_wide.cuh"
+#include "matmul/accumulators.cuh"
+#include "matmul/vec16_rows.cuh"
 
 enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
 // Loads of columns under way at once: 1 x 8192 x 8192 takes 63 us on an H200, and 71 where the compiler

@@ -2,8 +2,8 @@
 // result.
 #include <type_traits>
 
-#include "functors.cuh"
-#include "order.cuh"
+#include "ops/functors.cuh"
+#include "order/order.cuh"
 
 template <class T>
 constexpr bool is_float = std::is_same<T, float>::value || std::is_same<T, double>::value ||

@@ -1,6 +1,6 @@
 // Elements of given ranks, by their keys' digits from the first on: how many elements have each digit says
 // which one that of a rank is, and its rank among those that have it.
-#include "order.cuh"
+#include "order/order.cuh"
 
 extern __shared__ __align__(16) unsigned char order_shared[];
 

@@ -1,5 +1,5 @@
 // Lines of few elements, a warp's or less each: an element's rank is how many of its line are before it.
-#include "order.cuh"
+#include "order/order.cuh"
 
 // What becomes of the elements of a line that a thread has, their ranks known: `each` of them, `stride`
 // apart.

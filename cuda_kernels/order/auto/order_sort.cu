@@ -1,7 +1,7 @@
 // Lines sorted by one digit of their keys after the other, the last one first: elements that have the same
 // digit stay in their order. A line that fits is a block's; the tiles of others count how many of their
 // elements have each digit, and then know where these go.
-#include "order.cuh"
+#include "order/order.cuh"
 
 // Which lanes of a warp have the same digit. Asking for it bit by bit is faster than the instruction that
 // finds it for any number.

@@ -1,6 +1,6 @@
 // The first elements of lines in some order, and where they stand: gathered below and at a key that is known,
 // sorted in tiles, and tiles merged.
-#include "order.cuh"
+#include "order/order.cuh"
 
 // How many elements stand in a part below the key of the line's rank, and how many are equal to it; or in a
 // line below that of NaNs.

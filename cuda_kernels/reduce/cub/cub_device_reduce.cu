@@ -13,7 +13,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <limits>
 
-#include "element_types.cuh"
+#include "common/element_types.cuh"
 #include "reduce/ops.def"
 
 // An element in NumPy's order: a NaN wins over everything, and two of them are equal.
@@ -51,7 +51,7 @@ template <class T, bool Largest> struct Winner {
     }
 };
 
-// What the host reads of argmin and argmax; it is place.cuh's Place.
+// What the host reads of argmin and argmax; it is reduce/ladder/arg_value.cuh's Place.
 template <class T, bool Largest> struct Place {
     int64_t position;
     Ordered<T, Largest> value;

@@ -1,10 +1,10 @@
 // flat_sumnorm, flat_rootnorm, flat_logsumexp: contiguous floats to one result.
-#include "floats.cuh"
-#include "log_sum_exp.cuh"
-#include "norms.cuh"
+#include "reduce/floats.cuh"
+#include "reduce/ops/log_sum_exp.cuh"
+#include "reduce/ops/norms.cuh"
 
 #define GR_FLAT_OP(dtype, In, kind)
-#include "flat_instantiate.cuh"
+#include "reduce/flat/instantiate.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
     GR_FLAT_ALL(sumnorm, FlatSumNorm, dtype, In)                                                             \

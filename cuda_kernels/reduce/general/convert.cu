@@ -1,9 +1,9 @@
 // convert: elements of any layout in another dtype, in C order. What is read becomes wide, 64 bits of an
 // integer or a double, and what is written is made of that: one kernel for all pairs of dtypes, which differ
 // in branches that all threads take alike, once for several elements.
-#include "copied.cuh"
-#include "element_types.cuh"
-#include "vector.cuh"
+#include "common/element_types.cuh"
+#include "common/vec.cuh"
+#include "reduce/general/copied.cuh"
 
 enum Dtype {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,

@@ -3,8 +3,8 @@
 // lie far from each other, as of a transposed matrix, whoever went along one side would touch a sector of 32
 // bytes on the other for each element: a block takes a tile, which it turns over in shared memory. What is
 // left goes element by element.
-#include "copied.cuh"
-#include "vector.cuh"
+#include "common/vec.cuh"
+#include "reduce/general/copied.cuh"
 
 template <unsigned BYTES> struct Item;
 template <> struct Item<1> { using T = uint8_t; };

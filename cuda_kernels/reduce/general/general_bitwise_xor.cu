@@ -1,3 +1,3 @@
 // general_bitwise_xor: xors bools and integers, whatever their layout.
 #define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_BITS(bitwise_xor, BitwiseXor, dtype, In, kind)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"

@@ -2,4 +2,4 @@
 #define GR_GENERAL_OP(dtype, In, kind)                                                                       \
     GR_TAKES_ALL(mean, Mean, dtype, In)                                                                      \
     GR_TAKES_MASKED(mean, MaskedMean, dtype, In)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"

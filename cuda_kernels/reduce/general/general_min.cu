@@ -1,3 +1,3 @@
 // general_min: takes the least of elements of any dtype, whatever their layout.
 #define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(min, Min, dtype, In)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"

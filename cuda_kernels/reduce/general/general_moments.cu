@@ -1,6 +1,6 @@
 // general_moments: the first four moments of elements of any real dtype, whatever their layout; the planner
 // knows that only these kernels are there.
-#include "moments.cuh"
+#include "reduce/ops/moments.cuh"
 
 #define GR_MOMENTS(dtype, In)                                                                                \
     GR_BOUND_ENTRY((rows_occupancy<Moments<In>, In>), general_rows_moments_, dtype,                          \
@@ -17,4 +17,4 @@
 #define GR_MOMENTS_bf16(In) GR_MOMENTS(bf16, In)
 #define GR_MOMENTS_c64(In)
 #define GR_MOMENTS_c128(In)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"

@@ -1,11 +1,11 @@
 // general_sumnorm, general_rootnorm, general_anynorm, general_logsumexp, general_softmax: norms of floats of
 // any layout, and sums of exponentials.
-#include "floats.cuh"
-#include "log_sum_exp.cuh"
-#include "norms.cuh"
+#include "reduce/floats.cuh"
+#include "reduce/ops/log_sum_exp.cuh"
+#include "reduce/ops/norms.cuh"
 
 #define GR_GENERAL_OP(dtype, In, kind)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"
 
 // Its State fits the registers of as many blocks as that of a plain sum.
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;

@@ -1,9 +1,9 @@
 // general_average, general_vecdot: pairs of vectors of floats, whatever their layout.
-#include "floats.cuh"
-#include "pairs.cuh"
+#include "reduce/floats.cuh"
+#include "reduce/ops/pairs.cuh"
 
 #define GR_GENERAL_OP(dtype, In, kind)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"
 
 #define GR_AVERAGE(dtype, In) GR_TAKES_TWO(average, Average, dtype, In)
 GR_REALS(GR_AVERAGE)

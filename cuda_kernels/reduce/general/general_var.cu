@@ -1,5 +1,5 @@
 // general_var: variances of elements of any dtype, whatever their layout.
-#include "variance.cuh"
+#include "reduce/ops/variance.cuh"
 
 #define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(var, Var, dtype, In)
-#include "general_instantiate.cuh"
+#include "reduce/general/instantiate.cuh"

@@ -1,5 +1,5 @@
 // Running products. Integers are multiplied in 64 bits, whatever they are loaded as.
-#include "scan.cuh"
+#include "scan/scan.cuh"
 
 GR_SCAN_ENTRY(prod, f32, RunningProd<float>, 4)
 GR_SCAN_ENTRY(prod, f64, RunningProd<double>, 4)

@@ -1,5 +1,5 @@
 // Running sums. Integers are added in 64 bits, whatever they are loaded as.
-#include "scan.cuh"
+#include "scan/scan.cuh"
 
 GR_SCAN_ENTRY(sum, f32, RunningSum<float>, 4)
 GR_SCAN_ENTRY(sum, f64, RunningSum<double>, 4)

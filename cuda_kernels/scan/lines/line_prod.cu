@@ -1,4 +1,4 @@
 // Running products of long lines.
-#include "scan_line_entries.cuh"
+#include "scan/line_entries.cuh"
 
 GR_LINE_ENTRIES(prod, RunningProd)

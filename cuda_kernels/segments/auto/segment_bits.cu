@@ -1,5 +1,5 @@
 // Bits of segments.
-#include "segments.cuh"
+#include "segments/segments.cuh"
 
 GR_SEGMENT_ENTRY(bitwise_and, whole, SegmentAnd<int64_t>)
 GR_SEGMENT_ENTRY(bitwise_or, whole, SegmentOr<int64_t>)

@@ -1,5 +1,5 @@
 // Least and largest elements of segments, and where they are.
-#include "segments.cuh"
+#include "segments/segments.cuh"
 
 GR_SEGMENT_ENTRIES(min, SegmentMin)
 GR_SEGMENT_ENTRIES(max, SegmentMax)

@@ -1,4 +1,4 @@
 // Products of segments.
-#include "segments.cuh"
+#include "segments/segments.cuh"
 
 GR_SEGMENT_ENTRIES(prod, SegmentProd)

@@ -2,7 +2,7 @@
 // makes the ticket and the nodes zero.
 #include <cstdint>
 
-#include "early_remarks.cuh"
+#include "common/pdl_as_comments.cuh"
 #include "segments/params.h"
 
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(const gr_segment_params p) {

@@ -1,4 +1,4 @@
 // Sums of segments; of numbers of true elements, too, and means.
-#include "segments.cuh"
+#include "segments/segments.cuh"
 
 GR_SEGMENT_ENTRIES(sum, SegmentSum)

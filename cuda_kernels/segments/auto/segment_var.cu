@@ -1,14 +1,14 @@
 // Variances of segments: their squares about the means, as doubles, and what becomes of these.
-#include "large_states.cuh"
+#include "grid/large_states.cuh"
 
-#include "segments.cuh"
+#include "segments/segments.cuh"
 #include "segments/variance/params.h"
 
 // Squares may exceed a double, and are then those of elements that are scaled by this factor.
 constexpr double SHRINK = 0x1p-538, LARGEST = 0x1p960;
 
-// Of elements: how many, and sums about a point among them, which is never rounded; as in variance.cuh, but
-// that NaNs and infinities make all NaN.
+// Of elements: how many, and sums about a point among them, which is never rounded; as in
+// reduce/ops/variance.cuh, but that NaNs and infinities make all NaN.
 struct Spread {
     double count; // negative where the others are scaled
     double point, sum, squares;

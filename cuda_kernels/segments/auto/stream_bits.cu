@@ -1,5 +1,5 @@
 // Bits of segments of elements side by side.
-#include "segment_streams.cuh"
+#include "segments/row_streaming.cuh"
 
 GR_STREAM_ENTRY(bitwise_and, whole, SegmentAnd<int64_t>)
 GR_STREAM_ENTRY(bitwise_or, whole, SegmentOr<int64_t>)

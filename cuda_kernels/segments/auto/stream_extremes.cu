@@ -1,5 +1,5 @@
 // Least and largest elements of segments, and where they are, of elements side by side.
-#include "segment_streams.cuh"
+#include "segments/row_streaming.cuh"
 
 GR_STREAM_ENTRIES(min, SegmentMin)
 GR_STREAM_ENTRIES(max, SegmentMax)

@@ -1,4 +1,4 @@
 // Products of segments of elements side by side.
-#include "segment_streams.cuh"
+#include "segments/row_streaming.cuh"
 
 GR_STREAM_ENTRIES(prod, SegmentProd)

@@ -1,4 +1,4 @@
 // Sums of segments of elements side by side; of numbers of true elements, too, and means.
-#include "segment_streams.cuh"
+#include "segments/row_streaming.cuh"
 
 GR_STREAM_ENTRIES(sum, SegmentSum)

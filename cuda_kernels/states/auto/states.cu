@@ -2,7 +2,7 @@
 // operators and dtypes, which differ in branches that all threads take alike. Blocks of row 0 have values, of
 // row 1 sums, of row 2 sums of squares.
 #include "exact/params.h"
-#include "ordering.cuh"
+#include "ops/ordering.cuh"
 #include "states/params.h"
 
 enum Dtype {

@@ -1,0 +1,304 @@
+// Twelve channels and 3 x 3 taps, of stride 1, on tensor cores: all sizes but those of the pictures are
+// known, so that nothing is left to look up. Pieces and planes are those of conv/tensor_cores.cuh. A block
+// makes ROWS rows of 128 columns, of 24 filters: all threads bring what it sees, then each group of four
+// warps goes down 64 columns, and stores a row while the products of the next ones run.
+#pragma once
+
+#include "conv/tensor_cores.cuh"
+
+// PARTS: 1, or 2 where each number lies there as two. Of NCHW pairs of columns are loaded at once.
+template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
+    enum { CHANNELS = 12, FILTERS = 24, TAPS = 9, COLUMNS = 128, THREADS = 256 };
+    enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + (NHWC ? 2 : 4) };
+    enum {
+        LENGTH = 16 / sizeof(T),
+        PIECES = (CHANNELS + LENGTH - 1) / LENGTH,
+        STEPS = (TAPS * PIECES + 1) / 2
+    };
+    enum {
+        ROW = SEEN_COLUMNS * 16,
+        PLANE = (SEEN_ROWS * ROW + 127) / 128 * 128 + (8 + PIECES - 1) / PIECES * 16
+    };
+    enum {
+        PART = PIECES * PLANE,
+        ZEROS = PARTS * PART,
+        WEIGHTS = ZEROS + 64 * 16,
+        CHUNK = PARTS * FILTERS * 16
+    };
+    static_assert(ROWS == GR_CONV_C12_ROWS && COLUMNS == GR_CONV_C12_COLUMNS &&
+                      FILTERS == GR_CONV_C12_FILTERS &&
+                      WEIGHTS + 2 * STEPS * CHUNK == GR_CONV_C12_SHARED(NHWC, sizeof(T), PARTS),
+                  "bytes of shared memory");
+    struct alignas(4 * sizeof(T)) Quad {
+        T element[4];
+    };
+    struct alignas(2 * sizeof(T)) Pair {
+        T x, y;
+    };
+
+    const gr_conv_params &p;
+    uint32_t shared;
+    unsigned filter, down, along, picture; // the first of the block
+    int top, left, filters;                // of x: what it sees; filters that there are
+    const T *x, *w;
+
+    __device__ explicit Twelve(const gr_conv_tiles_params &tiled)
+        : p(tiled.conv), shared(shared_address(shared_array<unsigned char>())) {
+        const unsigned parts = unsigned(tiled.filter_tiles);
+        filter = blockIdx.x % parts * FILTERS;
+        along = blockIdx.x / parts * COLUMNS;
+        down = blockIdx.y * ROWS;
+        picture = blockIdx.z;
+        top = int(down) - int(p.height.padding);
+        left = int(along) - int(p.width.padding);
+        filters = min(int(FILTERS), int(p.filters) - int(filter));
+        x = reinterpret_cast<const T *>(p.x) + picture * p.of_x.outer;
+        w = reinterpret_cast<const T *>(p.w) + filter * (TAPS * CHANNELS);
+    }
+
+    // The tap and the piece of either half of a step: the first two pieces of each tap, then the third ones
+    // of two taps. Tap 9 is zeros.
+    static constexpr __device__ int tap_of(int step, int half) {
+        return step < TAPS ? step : step < 13 ? 2 * (step - TAPS) + half : 8 + half;
+    }
+    static constexpr __device__ int piece_of(int step, int half) {
+        return step < TAPS ? half : 2;
+    }
+
+    // ---- what a block sees
+
+    static __device__ void store(uint32_t at, uint2 v) {
+        asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(v.x), "r"(v.y) : "memory");
+    }
+    static __device__ void store(uint32_t at, uint4 v) {
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
+                     "r"(v.w)
+                     : "memory");
+    }
+    // A piece of float32; its second part lies `apart` bytes behind.
+    static __device__ void put(uint32_t at, uint32_t apart, uint4 v) {
+        if (PARTS == 2)
+            store(at + apart, uint4{small_part(v.x), small_part(v.y), small_part(v.z), small_part(v.w)});
+        else
+            v = {rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w)};
+        store(at, v);
+    }
+    __device__ void put_pixel(int row, int column, int quad, const Quad &it) const {
+        uint32_t at = shared + row * ROW + column * 16;
+        if (sizeof(T) == 4)
+            return put(at + quad * PLANE, PART, reinterpret_cast<const uint4 &>(it));
+        at += quad / 2 * PLANE + quad % 2 * 8;
+        store(at, reinterpret_cast<const uint2 &>(it));
+        if (quad == 2)
+            store(at + 8, uint2{0, 0});
+    }
+
+    __device__ void bring_filters() const {
+        for (int i = threadIdx.x; i < STEPS * 2 * FILTERS; i += THREADS) {
+            const int number = i % FILTERS, chunk = i / FILTERS, tap = tap_of(chunk / 2, chunk % 2),
+                      first = piece_of(chunk / 2, chunk % 2) * LENGTH;
+            Vector<T> it = {};
+            if (tap < TAPS && number < filters)
+#pragma unroll
+                for (int c = 0; c < LENGTH; c += 4) {
+                    const T *from = w + number * (TAPS * CHANNELS) +
+                                    (NHWC ? tap * CHANNELS + first + c : (first + c) * TAPS + tap);
+                    if (first + c >= CHANNELS)
+                        break;
+                    if (NHWC)
+                        reinterpret_cast<Quad *>(it.element)[c / 4] = *reinterpret_cast<const Quad *>(from);
+                    else
+#pragma unroll
+                        for (int k = 0; k < 4; ++k)
+                            it.element[c + k] = from[k * TAPS];
+                }
+            const uint32_t at = shared + WEIGHTS + chunk * CHUNK + number * 16;
+            if (sizeof(T) == 4)
+                put(at, FILTERS * 16, reinterpret_cast<const uint4 &>(it));
+            else
+                store(at, reinterpret_cast<const uint4 &>(it));
+        }
+        if (threadIdx.x < 64 && STEPS * 2 > TAPS * PIECES)
+            store(shared + ZEROS + threadIdx.x * 16, uint4{0, 0, 0, 0});
+        // What lies between planes: nothing is multiplied by it, but it is there.
+        enum { GAP = (PLANE - SEEN_ROWS * ROW) / 16 };
+        if (threadIdx.x < PARTS * PIECES * GAP)
+            store(shared + threadIdx.x / GAP * PLANE + SEEN_ROWS * ROW + threadIdx.x % GAP * 16,
+                  uint4{0, 0, 0, 0});
+    }
+
+    // NHWC: rows as they lie, four channels at once. All loads come first.
+    __device__ void bring_rows() const {
+        enum { LONG = SEEN_COLUMNS * 3, ALL = SEEN_ROWS * LONG, TURNS = (ALL + THREADS - 1) / THREADS };
+        const int width = int(p.width.size) * 3;
+        const Quad *from = reinterpret_cast<const Quad *>(x) + int64_t(top) * width + left * 3;
+        Quad some[TURNS];
+#pragma unroll
+        for (int i = 0; i < TURNS; ++i) {
+            const int number = threadIdx.x + i * THREADS, row = number / LONG, at = number % LONG;
+            const bool there = number < ALL && unsigned(top + row) < unsigned(p.height.size) &&
+                               unsigned(left * 3 + at) < unsigned(width);
+            some[i] = there ? from[row * width + at] : Quad();
+        }
+        bring_filters();
+#pragma unroll
+        for (int i = 0; i < TURNS; ++i) {
+            const int number = threadIdx.x + i * THREADS, row = number / LONG, at = number % LONG;
+            if (number < ALL)
+                put_pixel(row, at / 3, at % 3, some[i]);
+        }
+    }
+
+    // NCHW: two columns of four channels at once, from an even column on.
+    __device__ void bring_planes() const {
+        enum { HALF = SEEN_COLUMNS / 2, PLACES = SEEN_ROWS * HALF, ALL = 3 * PLACES };
+        enum { TURNS = (ALL + THREADS - 1) / THREADS };
+        const int width = int(p.width.size), first = left - (left & 1);
+        const int64_t plane = p.of_x.channel;
+        const T *from = x + int64_t(top) * width + first;
+        Pair some[TURNS][4];
+#pragma unroll
+        for (int i = 0; i < TURNS; ++i) {
+            const int number = threadIdx.x + i * THREADS, quad = number / PLACES,
+                      row = number % PLACES / HALF, column = number % HALF * 2;
+            const bool there = number < ALL && unsigned(top + row) < unsigned(p.height.size) &&
+                               unsigned(first + column) < unsigned(width);
+#pragma unroll
+            for (int c = 0; c < 4; ++c)
+                some[i][c] = there ? *reinterpret_cast<const Pair *>(from + (4 * quad + c) * plane +
+                                                                     row * width + column)
+                                   : Pair();
+        }
+        bring_filters();
+#pragma unroll
+        for (int i = 0; i < TURNS; ++i) {
+            const int number = threadIdx.x + i * THREADS, quad = number / PLACES,
+                      row = number % PLACES / HALF, column = number % HALF * 2;
+            if (number >= ALL)
+                continue;
+            const Pair *v = some[i];
+            put_pixel(row, column, quad, {v[0].x, v[1].x, v[2].x, v[3].x});
+            put_pixel(row, column + 1, quad, {v[0].y, v[1].y, v[2].y, v[3].y});
+        }
+    }
+
+    __device__ void bring() const {
+        if (NHWC)
+            bring_rows();
+        else
+            bring_planes();
+        show_shared();
+        __syncthreads();
+    }
+
+    // ---- what a group of warps makes
+
+    static __device__ uint64_t descriptor(uint32_t at, uint32_t apart) {
+        return uint64_t(at >> 4 & 0x3fff) | uint64_t(apart >> 4 & 0x3fff) << 16 | uint64_t(8) << 32;
+    }
+    __device__ uint64_t filters_descriptor(int step) const {
+        return descriptor(shared + WEIGHTS + step * 2 * CHUNK, CHUNK);
+    }
+    // Of a row's 64 pixels, of one of their parts.
+    __device__ uint64_t pixels_descriptor(int row, int step, int part) const {
+        const int odd = NHWC ? 0 : left & 1, first = tap_of(step, 0), second = tap_of(step, 1);
+        const uint32_t at = shared + part * PART + row * ROW + (threadIdx.x / 128 * 64 + odd) * 16;
+        const uint32_t a = at + first / 3 * ROW + first % 3 * 16 + piece_of(step, 0) * PLANE;
+        const uint32_t b = at + second / 3 * ROW + second % 3 * 16 + piece_of(step, 1) * PLANE;
+        return descriptor(a, (second == TAPS ? shared + ZEROS : b) - a);
+    }
+
+    // The sums of a row as the tensor cores deal them out: a thread has pairs of filters of two pixels.
+    __device__ void store_row(int row, const float (&sums)[FILTERS / 2]) const {
+        const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32, mine = lane % 4 * 2;
+        const int column = int(along) + threadIdx.x / 128 * 64 + warp * 16 + lane / 4;
+        if (down + row >= p.height.out)
+            return;
+        T *to = reinterpret_cast<T *>(p.out) + picture * p.of_out.outer + int64_t(down + row) * p.of_out.row +
+                int64_t(column) * p.of_out.column + int64_t(filter) * p.of_out.channel;
+        if (NHWC)
+            store_pixels(to + mine, column, filters - mine, sums);
+        else if (sizeof(T) == 2 && p.width.out % 2 == 0)
+            store_columns(to, column, sums);
+        else
+#pragma unroll
+            for (int i = 0; i < FILTERS / 2; ++i) {
+                const int number = i / 4 * 8 + mine + i % 2, right = i / 2 % 2 * 8;
+                if (number < filters && column + right < int(p.width.out))
+                    to[number * p.of_out.channel + right] = T(sums[i]);
+            }
+    }
+    __device__ void store_pixels(T *to, int column, int there, const float (&sums)[FILTERS / 2]) const {
+        const int all = int(p.filters);
+        const bool pairs = all % 2 == 0 && p.out % sizeof(Pair) == 0;
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            if (column + 8 * h >= int(p.width.out))
+                break;
+#pragma unroll
+            for (int j = 0; j < FILTERS / 8; ++j) {
+                const float *v = sums + 4 * j + 2 * h;
+                if (pairs && 8 * j < there)
+                    store_at_once(to + 8 * h * all + 8 * j, Pair{T(v[0]), T(v[1])});
+                else if (!pairs)
+#pragma unroll
+                    for (int i = 0; i < 2; ++i)
+                        if (8 * j + i < there)
+                            to[8 * h * all + 8 * j + i] = T(v[i]);
+            }
+        }
+    }
+    // Pairs of columns: lanes of neighbouring columns exchange what the other one stores.
+    __device__ void store_columns(T *to, int column, const float (&sums)[FILTERS / 2]) const {
+        const int lane = threadIdx.x % 32, odd = lane / 4 % 2, mine = lane % 4 * 2 + odd;
+#pragma unroll
+        for (int i = 0; i < FILTERS / 4; ++i) {
+            const float keep = odd ? sums[2 * i + 1] : sums[2 * i],
+                        give = odd ? sums[2 * i] : sums[2 * i + 1];
+            const float got = __shfl_xor_sync(0xffffffff, give, 4);
+            const int number = i / 2 * 8 + mine, right = i % 2 * 8 - odd;
+            if (number < filters && column + right < int(p.width.out))
+                store_at_once(to + number * p.of_out.channel + right,
+                              Pair{T(odd ? got : keep), T(odd ? keep : got)});
+        }
+    }
+};
+
+// Nothing that reads them moves up.
+template <int LENGTH> __device__ void hold(float (&sums)[LENGTH]) {
+#pragma unroll
+    for (int i = 0; i < LENGTH; ++i)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+// A block of results out of single numbers: c5 and c7. AT_ONCE rows, two at most, are under way.
+template <class T, bool NHWC, int ROWS, int AT_ONCE>
+__device__ void conv_of_twelve(const gr_conv_tiles_params &p) {
+    typedef Twelve<T, 1, NHWC, ROWS> Block;
+    let_next_in();
+    const Block block(p);
+    wait_for_previous();
+    block.bring();
+#pragma unroll 1
+    for (int first = 0; first < ROWS; first += AT_ONCE) {
+        float sums[AT_ONCE][Block::FILTERS / 2];
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+#pragma unroll
+            for (int step = 0; step < Block::STEPS; ++step)
+                multiply_pixels(T(), sums[i], block.pixels_descriptor(first + i, step, 0),
+                                block.filters_descriptor(step), step == 0);
+            commit_products();
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            if (i + 1 < AT_ONCE)
+                wait_for_products<1>();
+            else
+                wait_for_products<0>();
+            hold(sums[i]);
+            block.store_row(first + i, sums[i]);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+// Where a thread adds before anything is carried: bins of its own in shared memory, by the upper bits of the
+// exponent. What is in a bin is exact until it has been added to `fold` times (see params.h).
+#pragma once
+
+#include <cstdint>
+
+#include "common/element_types.cuh"
+#include "exact/params.h"
+
+inline __device__ double as_double(double x) {
+    return x;
+}
+inline __device__ double as_double(float x) {
+    return x;
+}
+inline __device__ double as_double(gr_f16 x) {
+    return __half2float(x);
+}
+inline __device__ double as_double(gr_bf16 x) {
+    return __bfloat162float(x);
+}
+
+inline __device__ double power_of_two(int exponent) { // a normal one
+    return __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
+}
+
+inline __device__ bool is_minus_zero(double x) {
+    return __double_as_longlong(x) == INT64_MIN;
+}
+
+// The flags of a bin that was added to; 0 of one that has had nothing but -0. Those of infinity and NaN make
+// the result, so that it does not matter which integers become of them. Of a pair the first part tells: what
+// infinity leaves in the other is NaN.
+inline __device__ uint32_t flags_of(double x) {
+    const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(x));
+    if ((bits >> 52 & 2047) != 2047)
+        return bits == 1ull << 63 ? 0 : GR_EXACT_NOT_MINUS_ZERO;
+    return GR_EXACT_NOT_MINUS_ZERO | (bits << 12 != 0 ? GR_EXACT_NAN
+                                      : bits >> 63    ? GR_EXACT_MINUS_INFINITY
+                                                      : GR_EXACT_INFINITY);
+}
+
+// A whole number of units of a bin, as integers: high * 2^high_at + low, where the bins have two parts.
+struct Units {
+    int64_t low, high;
+};
+
+// Whether a bin, or the second part of one, was added to.
+inline __device__ bool is_used(double x) {
+    return !is_minus_zero(x);
+}
+inline __device__ bool is_used(double2 pair) {
+    return !is_minus_zero(pair.y);
+}
+// Of a pair the first part tells of infinities and NaNs.
+inline __device__ uint32_t flags_of(double2 pair) {
+    return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_NOT_MINUS_ZERO : 0 : flags_of(pair.x);
+}
+
+// The state that elements of a dtype are added to.
+template <class In> __device__ constexpr gr_exact_size state_size() {
+    return sizeof(In) > 4 ? gr_exact_size{GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW}
+                          : gr_exact_size{GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+}
+
+// Of float32: 16 doubles, by the upper 4 bits of the exponent. A bin's values are less than 2^39 units, so
+// that 53 bits hold 8,192 of them and more.
+template <class In> struct NarrowBins {
+    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned loads = 4, soon = 0;
+    static constexpr bool in_order = false;
+    static constexpr unsigned high_at = 0;
+    double *column;
+
+    __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
+    }
+    __device__ void open() {
+#pragma unroll
+        for (unsigned bin = 0; bin < count; ++bin)
+            column[bin * most_threads] = -0.0;
+    }
+    __device__ double &place(float x) {
+        return column[(__float_as_uint(x) >> 27 & (count - 1)) * most_threads];
+    }
+    __device__ void add(float x) {
+        place(x) += x;
+    }
+    __device__ void add_two(float x, float y) {
+        add(x);
+        add(y);
+    }
+    __device__ void settle() {
+    }
+    // What is in a bin of another thread, in units of the last bit of its least exponent.
+    __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
+    }
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(150 - 16 * static_cast<int>(bin)));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;
+    }
+    __device__ static unsigned position(unsigned bin) {
+        return size.below - 150 + 16 * bin;
+    }
+};
+
+// Of bfloat16: 32 floats, by the upper 5 bits of the exponent, whose values are less than 2^15 units: 24 bits
+// hold 512 of them. Then they go to 8 doubles, each of which takes 4 bins: less than 2^39 units again. All
+// are by 2^-16, as 512 of the largest may be more than a float holds; the last bit of the least is still one
+// of a float.
+template <> struct NarrowBins<gr_bf16> {
+    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_HALF_THREADS;
+    static constexpr unsigned loads = 4, soon = 512, floats = 32;
+    static constexpr bool in_order = true;
+    static constexpr unsigned high_at = 0;
+    unsigned char *column; // of floats, behind the doubles of all threads
+
+    __device__ NarrowBins(unsigned char *bins) : column(bins + count * most_threads * 8 + threadIdx.x * 4) {
+    }
+    __device__ static double *doubles(unsigned char *bins) {
+        return reinterpret_cast<double *>(bins);
+    }
+    __device__ double *own() {
+        return doubles(column - count * most_threads * 8 - threadIdx.x * 4) + threadIdx.x;
+    }
+    __device__ float &place(unsigned bin) {
+        return *reinterpret_cast<float *>(column + bin * (most_threads * 4));
+    }
+    __device__ void open() {
+#pragma unroll
+        for (unsigned bin = 0; bin < floats; ++bin)
+            place(bin) = -0.0f;
+#pragma unroll
+        for (unsigned bin = 0; bin < count; ++bin)
+            own()[bin * most_threads] = -0.0;
+    }
+    __device__ void add(gr_bf16 x) {
+        constexpr unsigned step = most_threads * 4 >> 10; // the bits of the bin are worth 2^10 where they are
+        float &sum =
+            *reinterpret_cast<float *>(column + (__bfloat16_as_ushort(x) & (floats - 1) << 10) * step);
+        sum = __fmaf_rn(__bfloat162float(x), 0x1p-16f, sum);
+    }
+    __device__ void add_two(gr_bf16 x, gr_bf16 y) {
+        add(x);
+        add(y);
+    }
+    __device__ void settle() {
+        double *to = own();
+#pragma unroll
+        for (unsigned bin = 0; bin < floats; ++bin) {
+            to[bin / 4 * most_threads] += static_cast<double>(place(bin)) * 0x1p16;
+            place(bin) = -0.0f;
+        }
+    }
+    __device__ static double look(unsigned char *bins, unsigned bin, unsigned thread) {
+        return doubles(bins)[bin * most_threads + thread];
+    }
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(134 - 32 * static_cast<int>(bin)));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        doubles(bins)[bin * most_threads + thread] = -0.0;
+    }
+    // Of the last bit of a bfloat16 with the least exponent.
+    __device__ static unsigned position(unsigned bin) {
+        return size.below - 134 + 32 * bin;
+    }
+};
+
+// Of float16: one double, in a register, holds as many of its values as the bins above.
+template <> struct NarrowBins<gr_f16> {
+    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    static constexpr unsigned count = 1, each = 1, most_threads = GR_EXACT_THREADS;
+    static constexpr unsigned loads = 4, soon = 0;
+    static constexpr bool in_order = false;
+    static constexpr unsigned high_at = 0;
+    double *column, sum;
+
+    __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
+    }
+    __device__ void open() {
+        sum = -0.0;
+    }
+    __device__ void add(gr_f16 element) {
+        sum += __half2float(element);
+    }
+    __device__ void add_two(gr_f16 x, gr_f16 y) {
+        add(x);
+        add(y);
+    }
+    __device__ void settle() {
+        *column = sum;
+        sum = -0.0;
+    }
+    __device__ static double look(const unsigned char *bins, unsigned, unsigned thread) {
+        return reinterpret_cast<const double *>(bins)[thread];
+    }
+    __device__ static void count_units(double value, unsigned, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(24));
+    }
+    __device__ static void empty(unsigned char *, unsigned, unsigned) { // settle() puts another there
+    }
+    __device__ static unsigned position(unsigned) {
+        return size.below - 24;
+    }
+};
+
+inline __device__ unsigned high_bits(double x) {
+    return static_cast<unsigned>(__double2hiint(x));
+}
+
+// Of float64: 64 pairs of doubles, by the upper 6 bits of the exponent; a value is less than 2^84 units of a
+// bin. The first of a pair is a rounded sum, the second the sum of what its roundings left out. The first
+// begins at 3 * 2^94 units, so that it is larger than any value, for which three additions give the rounding
+// and what it left out (T. J. Dekker): 1,024 values leave it between 2^95 and 2^96, and 1,024 errors of up to
+// 2^42 units add up without another rounding. The last bin has its values by 2^-64, or a double would not
+// hold their sum. Products of float32 have 19 of the bins, from FIRST on: that of the least and of 0, those
+// up to the greatest, and one for infinities and NaNs.
+template <unsigned Words, unsigned Below, unsigned First, unsigned Count, unsigned Threads, unsigned Loads>
+struct PairBins {
+    static constexpr gr_exact_size size = {Words, Below};
+    static constexpr unsigned first = First, count = Count, each = 1, most_threads = Threads;
+    static constexpr unsigned loads = Loads, soon = 0;
+    static constexpr bool in_order = Loads > 4;
+    static constexpr unsigned high_at = 43; // where the last bit of a sum is, in those of a value
+    static constexpr bool all = count == GR_EXACT_WIDE_BINS;
+    double2 *column;
+
+    __device__ PairBins(unsigned char *bins) : column(reinterpret_cast<double2 *>(bins) + threadIdx.x) {
+    }
+    // The exponent of the unit of a bin, and where its sum begins.
+    __device__ static int exponent(unsigned bin) {
+        const unsigned scaled = all && bin == count - 1 ? bin - 2 : bin;
+        return 32 * static_cast<int>(first + scaled) - 1075;
+    }
+    __device__ static double start(unsigned bin) {
+        return 1.5 * power_of_two(95 + exponent(bin));
+    }
+    __device__ void open() {
+        for (unsigned bin = 0; bin < count; ++bin)
+            column[bin * blockDim.x] = make_double2(start(bin), -0.0);
+    }
+    // The bin of a number, which it makes fit for it.
+    __device__ static unsigned bin_of(double &x) {
+        const unsigned bin = high_bits(x) >> 25 & (GR_EXACT_WIDE_BINS - 1);
+        if constexpr (!all)
+            return min(max(bin, first), first + count - 1) - first;
+        if (bin == count - 1)
+            x *= 0x1p-64;
+        return bin;
+    }
+    // The second stays -0 if all values are.
+    __device__ static double2 sum(double2 pair, double x) {
+        const double sum = pair.x + x;
+        return make_double2(sum, pair.y + (x - (sum - pair.x)));
+    }
+    __device__ void add(double x) {
+        double2 &place = column[bin_of(x) * blockDim.x];
+        place = sum(place, x);
+    }
+    // One after the other, but that loads and most of the additions need not wait for each other.
+    __device__ void add_two(double x, double y) {
+        const unsigned of_x = bin_of(x) * blockDim.x, of_y = bin_of(y) * blockDim.x;
+        const double2 before = column[of_x], other = column[of_y];
+        const double2 one = sum(before, x);
+        const bool same = of_x == of_y;
+        const double2 two = sum(make_double2(same ? one.x : other.x, same ? one.y : other.y), y);
+        column[of_x] = one;
+        column[of_y] = two;
+    }
+    __device__ void settle() {
+    }
+    __device__ static double2 look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];
+    }
+    // The sum and where it began are doubles of one exponent, whose bits differ by as many last bits.
+    __device__ static void count_units(double2 pair, unsigned bin, Units &sum) {
+        const int upto = -exponent(bin); // may be more than a double has
+        sum.high += __double_as_longlong(pair.x) - __double_as_longlong(start(bin));
+        sum.low += __double2ll_rn(pair.y * power_of_two(upto / 2) * power_of_two(upto - upto / 2));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        reinterpret_cast<double2 *>(bins)[bin * blockDim.x + thread] = make_double2(start(bin), -0.0);
+    }
+    __device__ static unsigned position(unsigned bin) {
+        return size.below - 1075 + 32 * (first + bin);
+    }
+};
+
+// 2^28 of them on an H200: 509 us with 24 loads on their way, 531 with 16, 508 with 28; where ptxas puts them
+// at the end of the loop 593 and 585. Products of float32 take 491 with 4, 511 with 8.
+template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_BELOW>
+using WideBins = PairBins<Words, Below, 0, GR_EXACT_WIDE_BINS, GR_EXACT_WIDE_THREADS, 24>;
+using NarrowProducts = PairBins<GR_EXACT_WIDE_WORDS, GR_EXACT_WIDE_BELOW, GR_EXACT_PRODUCT_FIRST,
+                                GR_EXACT_PRODUCT_BINS, GR_EXACT_WIDE_THREADS, 4>;

@@ -1,0 +1,95 @@
+// The state of a block, in its shared memory, and what adds to it.
+#pragma once
+
+#include "common/shared_array.cuh"
+#include "exact/params.h"
+
+// The block's shared memory: a state, and behind it the bins of all threads.
+inline __device__ int64_t *block_state() {
+    return shared_array<int64_t>();
+}
+template <class Bins> __device__ unsigned char *block_bins() {
+    return shared_array<unsigned char>() + Bins::size.words * 8;
+}
+
+inline __device__ void add_word(int64_t *word, int64_t value) {
+    atomicAdd(reinterpret_cast<unsigned long long *>(word), static_cast<unsigned long long>(value));
+}
+inline __device__ void join_flags(int64_t *word, uint32_t flags) {
+    atomicOr(reinterpret_cast<unsigned long long *>(word), static_cast<unsigned long long>(flags));
+}
+// The same of shared memory, where 64 bits at once would be tried until no other thread comes in between.
+inline __device__ void add_digit(int64_t *word, int64_t value) {
+    uint32_t *half = reinterpret_cast<uint32_t *>(word);
+    const uint32_t low = static_cast<uint32_t>(value);
+    uint32_t high = static_cast<uint32_t>(value >> 32);
+    if (low != 0)
+        high += atomicAdd(half, low) + low < low; // the carry
+    if (high != 0)
+        atomicAdd(half + 1, high);
+}
+inline __device__ void join_block_flags(int64_t *word, uint32_t flags) {
+    atomicOr(reinterpret_cast<uint32_t *>(word), flags);
+}
+inline __device__ void add_piece(int64_t *state, int64_t value, unsigned position, unsigned number) {
+    const gr_exact_addends pieces = gr_exact_split(value, position);
+    const int64_t piece = number == 0 ? pieces.at[0] : number == 1 ? pieces.at[1] : pieces.at[2];
+    if (piece != 0)
+        add_digit(state + position / 32 + number, piece);
+}
+inline __device__ void add_pieces(int64_t *state, int64_t value, unsigned position) {
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i)
+        add_piece(state, value, position, i);
+}
+
+// The greatest of a warp, all the bits that any lane has, and the sum; in all lanes.
+inline __device__ uint32_t warp_max(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(0xffffffffu, x);
+#else
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x = max(x, __shfl_xor_sync(0xffffffffu, x, offset));
+    return x;
+#endif
+}
+inline __device__ uint32_t warp_or(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(0xffffffffu, x);
+#else
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x |= __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+#endif
+}
+inline __device__ uint32_t warp_add(uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(0xffffffffu, x);
+#else
+#pragma unroll
+    for (unsigned offset = 16; offset > 0; offset /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, offset);
+    return x;
+#endif
+}
+
+// An integer for the sum of more elements than 64 bits hold.
+using Whole = __int128;
+
+// The sum of numbers of up to Bits bits and a sign, in all lanes of a warp: of pieces of 27 bits, of which a
+// word holds 32. An H200 adds words of a warp in one instruction; shuffles would take five turns.
+template <unsigned Bits, class T> __device__ T warp_total(T x) {
+    constexpr unsigned each = 27;
+    T total = 0;
+#pragma unroll
+    for (unsigned at = 0; at <= Bits; at += each) {
+        const uint32_t piece = static_cast<uint32_t>(x >> at);
+        if (at + each > Bits)
+            total += static_cast<T>(static_cast<int32_t>(warp_add(piece))) << at;
+        else
+            total += static_cast<T>(warp_add(piece & ((1u << each) - 1))) << at;
+    }
+    return total;
+}

@@ -1,0 +1,78 @@
+// Exact sums of few elements, or of columns side by side: a thread makes whole results by itself.
+#pragma once
+
+#include "exact/sum.cuh"
+
+// Moves what is in the bins of a thread into a state of its own.
+template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
+    mine.settle();
+#pragma unroll 1
+    for (unsigned bin = 0; bin < Bins::count; ++bin) {
+        Units sum = {0, 0};
+        const auto value = Bins::look(block_bins<Bins>(), bin, threadIdx.x);
+        if (!is_used(value))
+            continue;
+        Bins::count_units(value, bin, sum);
+        Bins::empty(block_bins<Bins>(), bin, threadIdx.x);
+        state[Bins::size.words - 1] |= flags_of(value);
+#pragma unroll 1
+        for (unsigned high = 0; high <= (Bins::high_at > 0); ++high) {
+            const unsigned position = Bins::position(bin) + Bins::high_at * high;
+            const gr_exact_addends pieces = gr_exact_split(high ? sum.high : sum.low, position);
+            for (unsigned i = 0; i < 3; ++i)
+                state[position / 32 + i] += pieces.at[i];
+        }
+    }
+}
+
+// Folds when the bins of a thread could be full. Returns how many additions have been made to them since.
+template <class Bins>
+__device__ unsigned fold_in_time(Bins &mine, int64_t *state, unsigned added, unsigned most) {
+    if (added == most) {
+        fold_alone(mine, state);
+        return 0;
+    }
+    if constexpr (Bins::soon > 0)
+        if (added % Bins::soon == 0)
+            mine.settle();
+    return added;
+}
+
+// Rounds the result that a thread's state holds.
+template <class In, class Bins>
+__device__ void finish_alone(const gr_exact_params &p, uint64_t result, int64_t *state) {
+    const uint64_t counted = static_cast<uint64_t>(state[Bins::size.words - 2]);
+    add_initial<In, Bins::size.words>(p, result, state, Bins::size.below);
+    const uint64_t divisor = !(p.flags & GR_EXACT_MEAN) ? 1 : p.flags & GR_EXACT_MASKED ? counted : p.count;
+    put<In>(p, result, gr_exact_result(state, Bins::size, divisor, Format<In>::format));
+}
+
+template <class In, class Bins> __device__ void sum_alone(const gr_exact_params &p) {
+    int64_t state[Bins::size.words];
+    Bins bins(block_bins<Bins>());
+    let_next_in();
+    bins.open();
+    wait_for_previous();
+    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
+    for (uint64_t result = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; result < p.results;
+         result += step) {
+#pragma unroll 1
+        for (unsigned i = 0; i < Bins::size.words; ++i)
+            state[i] = 0;
+        const Offsets base = offsets(p.keep, result / p.components);
+        uint64_t taken = 0;
+        unsigned added = 0;
+        for (uint64_t k = 0; k < p.count; ++k, ++added) {
+            added = fold_in_time(bins, state, added, p.fold);
+            taken += add_element<In, false>(p, base, static_cast<unsigned>(result % p.components), k, bins);
+        }
+        fold_alone(bins, state);
+        state[Bins::size.words - 2] = static_cast<int64_t>(taken);
+        finish_alone<In, Bins>(p, result, state);
+    }
+}
+
+#define GR_EXACT_EACH(name, In, threads, ...)                                                                \
+    extern "C" __global__ void __launch_bounds__(threads) name(const gr_exact_params p) {                    \
+        sum_alone<In, __VA_ARGS__>(p);                                                                       \
+    }

@@ -1,0 +1,106 @@
+// Sums in units of a power of two, which blocks hand to the last one of their result through slots of the
+// device's memory: one trip there, where adding to a state and a count of blocks takes three.
+#pragma once
+
+#include "exact/block.cuh"
+#include "grid/publish.cuh"
+
+// Many units, each 2^exponent.
+struct UnitSum {
+    Whole units; // less than 2^111
+    int exponent;
+    uint32_t flags; // those of a state, and APART
+};
+
+enum {
+    APART = 16,        // besides, digits have been added to the state of the result
+    SLOT_BIAS = 1100,  // of an exponent in a slot
+    SLOTS_AT_ONCE = 4, // that a lane asks for
+    ALL_FLAGS = APART | (APART - 1),
+};
+
+// A slot has 8 words: four bytes in the lower half of each, and a 1 in the upper half, which says that they
+// are there. Words of 8 bytes arrive whole, so that no fence is needed.
+struct Slot {
+    uint64_t word[4];
+
+    __device__ bool try_take(uint64_t at) {
+        load_words(at, word[0], word[1]);
+        load_words(at + 16, word[2], word[3]);
+        return (word[0] & word[1] & word[2] & word[3]) >> 32 != 0;
+    }
+    __device__ void put(uint64_t at) const {
+        store_words(at, word[0], word[1]);
+        store_words(at + 16, word[2], word[3]);
+    }
+};
+
+inline __device__ Slot slot_of(const UnitSum &sum) {
+    const uint32_t rest = static_cast<uint32_t>(sum.units >> 96) << 16 |
+                          static_cast<uint32_t>(sum.exponent + SLOT_BIAS) << 5 | sum.flags;
+    return {{1ull << 32 | static_cast<uint32_t>(sum.units),
+             1ull << 32 | static_cast<uint32_t>(sum.units >> 32),
+             1ull << 32 | static_cast<uint32_t>(sum.units >> 64), 1ull << 32 | rest}};
+}
+
+inline __device__ UnitSum sum_of(const Slot &slot) {
+    const uint32_t rest = static_cast<uint32_t>(slot.word[3]);
+    const uint64_t low = slot.word[1] << 32 | static_cast<uint32_t>(slot.word[0]);
+    const int64_t high = static_cast<int64_t>(static_cast<int32_t>(rest) >> 16) * (int64_t(1) << 32) +
+                         static_cast<uint32_t>(slot.word[2]);
+    return {static_cast<Whole>(high) << 64 | low, static_cast<int>(rest >> 5 & 2047) - SLOT_BIAS,
+            rest & ALL_FLAGS};
+}
+
+// The first digit of a state that a sum is added to, bit by bit; it is rare.
+inline __device__ void spread(int64_t *state, unsigned below, Whole units, int exponent) {
+    int position = exponent + static_cast<int>(below);
+    if (position < 0) { // what is below the state is 0
+        units >>= -position;
+        position = 0;
+    }
+    const unsigned at = static_cast<unsigned>(position);
+    add_pieces(state, static_cast<int64_t>(units & 0xffffffffffff), at);
+    add_pieces(state, static_cast<int64_t>(units >> 48 & 0xffffffffffff), at + 48);
+    add_pieces(state, static_cast<int64_t>(units >> 96), at + 96);
+}
+
+// Adds to the sum of the last block those of all others, by its first warp, in all of whose lanes it is. Up
+// to Reach more or fewer bits below the point than its own units have room; other sums go to the block's
+// state.
+template <unsigned Reach, unsigned Bits>
+__device__ UnitSum collect(uint64_t slots, unsigned others, UnitSum own, unsigned below) {
+    const unsigned lane = threadIdx.x % 32, mine = (others + 31 - lane) / 32;
+    const int least = own.exponent - static_cast<int>(Reach);
+    Whole total = lane == 0 ? own.units << Reach : Whole(0);
+    uint32_t flags = own.flags;
+    for (unsigned first = 0; first < mine; first += SLOTS_AT_ONCE) {
+        Slot slot[SLOTS_AT_ONCE];
+        bool all;
+        do {
+            all = true;
+#pragma unroll
+            for (unsigned k = 0; k < SLOTS_AT_ONCE; ++k)
+                all =
+                    slot[k].try_take(slots + GR_EXACT_SLOT_BYTES * (lane + 32 * min(first + k, mine - 1))) &&
+                    all;
+        } while (!all);
+#pragma unroll
+        for (unsigned k = 0; k < SLOTS_AT_ONCE; ++k) {
+            if (first + k >= mine)
+                continue;
+            const UnitSum sum = sum_of(slot[k]);
+            Slot{}.put(slots + GR_EXACT_SLOT_BYTES * (lane + 32 * (first + k))); // for the next launch
+            flags |= sum.flags;
+            const unsigned up = static_cast<unsigned>(sum.exponent - least);
+            if (up <= 2 * Reach) {
+                total += sum.units << up;
+            } else if (sum.units != 0) {
+                spread(block_state(), below, sum.units, sum.exponent);
+                flags |= APART;
+            }
+        }
+    }
+    __syncwarp();
+    return {warp_total<Bits>(total), least, warp_or(flags)};
+}

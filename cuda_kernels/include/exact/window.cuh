@@ -1,0 +1,498 @@
+// Exact sums of few elements side by side: a thread adds in registers, around the exponents that its block
+// meets first. What lies far from them goes to bins of the thread or, as float64, bit by bit to the state of
+// the block.
+#pragma once
+
+#include <type_traits>
+
+#include "exact/slots.cuh"
+#include "exact/sum.cuh"
+
+// Keys of numbers are in the order of their magnitudes, that of 0 is 0, and the bits from Point on are the
+// exponent. Span neighbouring exponents are in a window, Above of them above the first largest one, and none
+// above Last. Of numbers with Room neighbouring ones a double holds the sum of what a thread loads at once.
+template <int Point, int Precision, int Bias, int Last, int Span, int Above, int Room> struct Exponents {
+    static constexpr int unit = Bias + Precision - 1; // of exponent 0, in bits below 1
+    static constexpr int span = Span;
+    static constexpr bool all = Span >= Last; // there are no others
+    int least;
+    uint32_t lower, upper;
+
+    __device__ void around(uint32_t key) {
+        const int top = min(static_cast<int>(key >> Point), Last);
+        least = min(max(top + Above + 1 - Span, 1), Last + 1 - Span);
+        lower = least > 1 ? (static_cast<uint32_t>(least) << Point) - 1 : 0; // subnormal ones are those of 1
+        upper = static_cast<uint32_t>(least + Span) << Point;
+    }
+    // Of numbers from the one to the other key; `less` is the smaller one that is not 0, minus 1.
+    __device__ bool has(uint32_t less, uint32_t most) const {
+        return most < upper && less >= lower;
+    }
+    static __device__ bool fit_together(uint32_t less, uint32_t most) {
+        return static_cast<int>(most - less) <= Room << Point;
+    }
+};
+
+template <class In> struct Near;
+template <> struct Near<float> : Exponents<23, 24, 127, 254, 32, 4, 24> {
+    static __device__ uint32_t key(float x) {
+        return __float_as_uint(x) & 0x7fffffff;
+    }
+};
+template <> struct Near<gr_bf16> : Exponents<7, 8, 127, 254, 40, 4, 39> {
+    static __device__ uint32_t key(gr_bf16 x) {
+        return __bfloat16_as_ushort(x) & 0x7fff;
+    }
+};
+template <> struct Near<gr_f16> : Exponents<10, 11, 15, 30, 30, 0, 30> {
+    static __device__ uint32_t key(gr_f16 x) {
+        return __half_as_ushort(x) & 0x7fff;
+    }
+};
+template <> struct Near<double> : Exponents<20, 53, 1023, 2034, 36, 4, 0> {
+    static __device__ uint32_t key(double x) {
+        return (high_bits(x) & 0x7fffffff) | min(static_cast<unsigned>(__double2loint(x)), 1u);
+    }
+};
+
+// What a thread adds up in a window: of float32 and narrower elements the sums of few are exact as doubles,
+// and become integers.
+template <class In> struct Window : Near<In> {
+    static constexpr unsigned most_bits = 62;
+    int64_t sum = 0;
+    bool other = false; // than -0
+    double scale;
+
+    __device__ void open() {
+        scale = power_of_two(this->unit - this->least);
+    }
+    __device__ void add(double x) {
+        other = other || !is_minus_zero(x);
+        sum += __double2ll_rn(x * scale);
+    }
+    __device__ bool has_other() const {
+        return other;
+    }
+    __device__ Whole of_warp() const {
+        return warp_total<most_bits>(static_cast<Whole>(sum)); // more than 64 bits
+    }
+};
+
+// Of float64 a pair as in a bin: a sum that begins at a number larger than any of 130 elements, and what its
+// roundings leave out, 2^52 units at most.
+template <> struct Window<double> : Near<double> {
+    static constexpr int shift = span - 1 + 9; // of the last bit of the sum
+    static constexpr unsigned most_bits = 52 + shift;
+    double sum, rest = -0.0;
+
+    __device__ double start() const {
+        return 1.5 * power_of_two(least + shift - 1023);
+    }
+    __device__ void open() {
+        sum = start();
+    }
+    __device__ void add(double x) {
+        const double before = sum;
+        sum += x;
+        rest += x - (sum - before);
+    }
+    __device__ bool has_other() const {
+        return !is_minus_zero(rest);
+    }
+    __device__ Whole of_warp() const {
+        const int exponent = unit - least;
+        const double lower = rest * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2);
+        // Neighbouring doubles of one exponent are neighbouring integers.
+        const int64_t upper = __double_as_longlong(sum) - __double_as_longlong(start());
+        return (static_cast<Whole>(warp_total<52>(upper)) << shift) + warp_total<53>(__double2ll_rn(lower));
+    }
+};
+
+// Where a thread puts what is far from the window: bins as NarrowBins has them, but as many columns as there
+// are threads, opened when there is something.
+template <class In> struct Apart {
+    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+    static constexpr unsigned count = GR_EXACT_NARROW_BINS, most_threads = GR_EXACT_WINDOW_THREADS;
+    static constexpr unsigned high_at = 0;
+    uint32_t flags = 0; // APART: there was something
+
+    static __device__ double &place(unsigned bin, unsigned thread) {
+        return reinterpret_cast<double *>(block_bins<Apart>())[bin * blockDim.x + thread];
+    }
+    __device__ void open() {
+        if (flags != 0)
+            return;
+#pragma unroll 1
+        for (unsigned bin = 0; bin < count; ++bin)
+            place(bin, threadIdx.x) = -0.0;
+        flags = APART;
+    }
+    __device__ void add(float x) { // when they are open
+        place(__float_as_uint(x) >> 27 & (count - 1), threadIdx.x) += x;
+    }
+    // The flags of all that threads have put there, in the first warp; the digits go to the block's state.
+    __device__ uint32_t fold_all();
+    __device__ void settle() {
+        open();
+    }
+    static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
+        return place(bin, thread);
+    }
+    static __device__ void count_units(double value, unsigned bin, Units &sum) {
+        NarrowBins<float>::count_units(value, bin, sum);
+    }
+    static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
+    }
+    static __device__ unsigned position(unsigned bin) {
+        return size.below - 150 + 16 * bin;
+    }
+};
+template <class In> __device__ uint32_t Apart<In>::fold_all() {
+    fold(*this);
+    return threadIdx.x < 32 ? static_cast<uint32_t>(block_state()[size.words - 1]) : 0;
+}
+
+// Bins of float64 would take too much memory.
+template <> struct Apart<double> {
+    uint32_t flags = 0;
+
+    __device__ void open() {
+    }
+    static __device__ __noinline__ uint32_t put(double x) {
+        const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
+        if (parts.value != 0)
+            add_pieces(block_state(), parts.value, parts.position - 1075 + GR_EXACT_WIDE_BELOW);
+        return parts.flags | APART;
+    }
+    __device__ void add(double x) {
+        flags |= put(x);
+    }
+    __device__ uint32_t fold_all() {
+        return 0;
+    }
+};
+
+// What a thread loads at once of elements side by side, or of pairs, whose products count: V is float64 then.
+template <class In, bool Pair> struct Loaded {
+    using V = typename std::conditional<Pair, double, In>::type;
+    static constexpr bool half = sizeof(In) == 2;
+    static constexpr unsigned width = Chunk<In>::length, turns = Pair && half ? GR_EXACT_WINDOW_HALF_DOT_LOADS
+                                                                 : Pair       ? GR_EXACT_WINDOW_DOT_LOADS
+                                                                 : std::is_same<In, gr_bf16>::value
+                                                                     ? GR_EXACT_WINDOW_HALF_LOADS
+                                                                     : GR_EXACT_WINDOW_LOADS;
+    Chunk<In> x[turns], y[Pair ? turns : 1];
+
+    __device__ V at(unsigned k, unsigned e) const {
+        if constexpr (Pair)
+            return as_double(x[k].at(e)) * as_double(y[k].at(e));
+        else
+            return x[k].at(e);
+    }
+    // Makes the compiler forget what it knows of them: else it keeps in registers what it has made of each.
+    __device__ void forget() {
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k)
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i) {
+                asm volatile("" : "+r"(x[k].words[i]));
+                if constexpr (Pair)
+                    asm volatile("" : "+r"(y[k].words[i]));
+            }
+    }
+    // Chunks that are not there count as -0.
+    __device__ void clear(unsigned k) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+            x[k].words[i] = half ? 0x80008000 : sizeof(In) == 8 && i % 2 == 0 ? 0 : 0x80000000;
+            if constexpr (Pair)
+                y[k].words[i] = 0;
+        }
+    }
+};
+
+// The elements of a result, and which of them a block takes: chunks that lie side by side, as neighbours are
+// more often alike.
+template <class In, bool Pair> struct Part {
+    using V = typename Loaded<In, Pair>::V;
+    static constexpr unsigned turns = Loaded<In, Pair>::turns;
+    const In *in, *second;
+    unsigned count, head, chunks, begin, end; // few, as the host sees to
+
+    __device__ Part(const gr_exact_params &p, Offsets base)
+        : in(reinterpret_cast<const In *>(p.in + base.in)),
+          second(reinterpret_cast<const In *>(p.second + base.second)),
+          count(static_cast<unsigned>(p.count)) {
+        const uint64_t address = p.in + base.in;
+        const unsigned share = p.share;
+        const unsigned skew = (16 - address % 16) % 16 / sizeof(In);
+        head = min(skew, count);
+        chunks = (count - head) / Chunk<In>::length;
+        begin = min(blockIdx.y * share, chunks);
+        end = min(begin + share, chunks);
+    }
+    static __device__ unsigned step() {
+        return blockDim.x * turns;
+    }
+    static __device__ unsigned place(unsigned from, unsigned k) {
+        return from + k * blockDim.x + threadIdx.x;
+    }
+    __device__ void prefetch_first() const {
+        if (threadIdx.x % 8 == 0) // a line has 128 bytes
+#pragma unroll
+            for (unsigned k = 0; k < turns; ++k)
+                if (place(begin, k) < end)
+                    prefetch(reinterpret_cast<const Chunk<In> *>(in + head) + place(begin, k));
+    }
+    // Behind the end, the last one of all: ptxas puts loads with a condition where they wait for one another.
+    __device__ void load(unsigned from, Loaded<In, Pair> &to) const {
+        const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            const unsigned at = min(place(from, k), chunks - 1);
+            to.x[k] = load_chunk(chunk + at);
+            if constexpr (Pair)
+                to.y[k] = Source<In>(reinterpret_cast<uint64_t>(second + head)).chunk_at(at);
+        }
+    }
+    // One of the few before the first and behind the last chunk, which go to the first block; else -0.
+    __device__ bool has_ends() const {
+        return blockIdx.y == 0 && chunks * Chunk<In>::length < count;
+    }
+    __device__ V end_of(unsigned which) const {
+        const unsigned at = threadIdx.x + (which == 0 ? 0 : head + chunks * Chunk<In>::length);
+        if (at >= (which == 0 ? head : count))
+            return V(-0.0f);
+        if constexpr (Pair)
+            return as_double(in[at]) * as_double(second[at]);
+        else
+            return in[at];
+    }
+};
+
+// Adds up what a thread has loaded.
+template <class In, bool Pair> struct Group {
+    using V = typename Loaded<In, Pair>::V;
+    static constexpr unsigned turns = Loaded<In, Pair>::turns, width = Chunk<In>::length;
+    uint32_t most = 0, less = ~0u; // keys
+    double sum;
+
+    __device__ Group(const Loaded<In, Pair> &loaded) {
+        sum = -0.0;
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            double sums[width];
+#pragma unroll
+            for (unsigned e = 0; e < width; ++e) {
+                const V x = loaded.at(k, e);
+                sums[e] = as_double(x);
+                if constexpr (!Near<V>::all) {
+                    const uint32_t key = Near<V>::key(x);
+                    most = max(most, key);
+                    less = min(less, key - 1);
+                }
+            }
+            if constexpr (sizeof(V) < 8) { // as a tree: none waits for all before
+#pragma unroll
+                for (unsigned n = width / 2; n > 0; n /= 2)
+#pragma unroll
+                    for (unsigned e = 0; e < n; ++e)
+                        sums[e] += sums[e + n];
+                sum += sums[0];
+            }
+        }
+    }
+    static __device__ void add_one(V x, Window<V> &window, Apart<V> &apart) {
+        const uint32_t key = Near<V>::key(x);
+        if (window.has(key - 1, key))
+            window.add(as_double(x));
+        else
+            apart.add(x);
+    }
+    __device__ void add(Loaded<In, Pair> &loaded, Window<V> &window, Apart<V> &apart) const {
+        bool near;
+        if constexpr (Near<V>::all)
+            near = isfinite(sum);
+        else
+            near = window.has(less, most);
+        if constexpr (sizeof(V) < 8) {
+            near = near && Near<V>::fit_together(less, most);
+            if (near)
+                window.add(sum);
+        } else if (near) {
+#pragma unroll
+            for (unsigned i = 0; i < turns * width; ++i)
+                window.add(loaded.at(i / width, i % width));
+        }
+        if (near)
+            return;
+        apart.open();
+        loaded.forget();
+#pragma unroll
+        for (unsigned i = 0; i < turns * width; ++i)
+            add_one(loaded.at(i / width, i % width), window, apart);
+    }
+};
+
+// The greatest of a block, in all its threads.
+inline __device__ uint32_t block_max(uint32_t x) {
+    __shared__ uint32_t greatest[32];
+    const unsigned lane = threadIdx.x % 32;
+    x = warp_max(x);
+    if (blockDim.x == 32)
+        return x;
+    if (lane == 0)
+        greatest[threadIdx.x / 32] = x;
+    __syncthreads();
+    return warp_max(lane < blockDim.x / 32 ? greatest[lane] : 0);
+}
+
+// Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have APART.
+template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, Pair> &part) {
+    using V = typename Loaded<In, Pair>::V;
+    __shared__ uint32_t flags[32];
+    __shared__ Whole sums[32];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const bool has_ends = part.has_ends();
+    Loaded<In, Pair> loaded;
+    if (part.begin < part.end)
+        part.load(part.begin, loaded);
+    V ends[2] = {V(-0.0f), V(-0.0f)};
+    if (has_ends)
+        for (unsigned i = 0; i < 2; ++i)
+            ends[i] = part.end_of(i);
+    Window<V> window;
+    Apart<V> apart;
+    for (unsigned from = part.begin;; from += part.step()) {
+#pragma unroll
+        for (unsigned k = 0; k < part.turns; ++k)
+            if (part.place(from, k) >= part.end)
+                loaded.clear(k);
+        const Group<In, Pair> group(loaded);
+        if (from == part.begin) {
+            const uint32_t most = max(group.most, max(Near<V>::key(ends[0]), Near<V>::key(ends[1])));
+            window.around(Near<V>::all ? 0 : block_max(most));
+            window.open();
+            __syncwarp();
+        }
+        group.add(loaded, window, apart);
+        if (from + part.step() >= part.end)
+            break;
+        part.load(from + part.step(), loaded);
+    }
+    if (has_ends)
+#pragma unroll 1
+        for (unsigned i = 0; i < 2; ++i) {
+            const V x = i == 0 ? ends[0] : ends[1];
+            if (!window.has(Near<V>::key(x) - 1, Near<V>::key(x)))
+                apart.open();
+            Group<In, Pair>::add_one(x, window, apart);
+        }
+
+    __syncwarp();
+    UnitSum sum = {window.of_warp(), window.least - window.unit,
+                   warp_or(apart.flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
+    if (warps > 1) {
+        if (lane == 0) {
+            flags[warp] = sum.flags;
+            sums[warp] = sum.units;
+        }
+        __syncthreads();
+        sum.flags = warp_or(lane < warps ? flags[lane] : 0);
+        if (warp == 0)
+            sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
+    }
+    if (sum.flags & APART)
+        sum.flags |= apart.fold_all();
+    return sum;
+}
+
+// Adds the digits of the block's state to that of the result.
+template <unsigned Words> __device__ void add_digits(int64_t *whole) {
+    for (unsigned i = threadIdx.x; i < Words - 2; i += blockDim.x)
+        if (block_state()[i] != 0)
+            add_word(whole + i, block_state()[i]);
+    __threadfence();
+    __syncthreads();
+}
+
+// Takes the digits that other blocks have added there, by a warp, and leaves none.
+template <unsigned Words> __device__ void take_digits(int64_t *whole) {
+    __threadfence();
+    for (unsigned i = threadIdx.x % 32; i < Words - 2; i += 32)
+        block_state()[i] +=
+            static_cast<int64_t>(atomicExch(reinterpret_cast<unsigned long long *>(whole + i), 0ull));
+    __syncwarp();
+}
+
+// The sum of all blocks of a result, in the first warp of the last. False in all other warps.
+template <unsigned Words>
+__device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned below, UnitSum &sum) {
+    if (gridDim.y == 1)
+        return threadIdx.x < 32;
+    const unsigned others = gridDim.y - 1;
+    int64_t *whole = reinterpret_cast<int64_t *>(p.states) + result * Words;
+    const uint64_t slots = p.states + p.results * Words * 8 + result * others * GR_EXACT_SLOT_BYTES;
+    if (blockIdx.y != others) {
+        if (sum.flags & APART)
+            add_digits<Words>(whole);
+        if (threadIdx.x == 0)
+            slot_of(sum).put(slots + blockIdx.y * GR_EXACT_SLOT_BYTES);
+        return false;
+    }
+    if (threadIdx.x >= 32)
+        return false;
+    // Room for 2^9 sums of 2^111 units at most, and those of float64 have no more than 2^105.
+    constexpr unsigned reach = Words == GR_EXACT_NARROW_WORDS ? 16 : 5;
+    sum = collect<reach, 124>(slots, others, sum, below);
+    if (sum.flags & APART)
+        take_digits<Words>(whole);
+    return true;
+}
+
+// Puts a sum of units into the block's state.
+template <unsigned Words> __device__ void put_in_state(const UnitSum &sum, unsigned below) {
+    __syncwarp(); // others have read flags of what was far
+    if (threadIdx.x == 0) {
+        block_state()[Words - 1] = sum.flags & ~APART;
+        spread(block_state(), below, sum.units, sum.exponent);
+    }
+}
+
+// Whether a result is nothing but the sum of its elements, near enough to the window.
+template <class In> __device__ bool is_plain(const gr_exact_params &p, uint32_t flags) {
+    const uint64_t initial = *reinterpret_cast<const typename Bits<sizeof(In)>::type *>(p.initial);
+    return !(p.flags & (GR_EXACT_MEAN | GR_EXACT_STATES)) && initial == 0 &&
+           (flags & ~GR_EXACT_NOT_MINUS_ZERO) == 0;
+}
+
+// gridDim.y blocks share a result, and gridDim.x results there are: in a loop over results ptxas would keep
+// 20 registers more, and a multiprocessor one block of 512 threads instead of two.
+template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_params &p) {
+    constexpr gr_exact_size size = state_size<typename Loaded<In, Pair>::V>();
+    const uint64_t result = blockIdx.x;
+    int64_t *state = block_state();
+    if (p.results == 1)
+        Part<In, Pair>(p, {0, 0}).prefetch_first();
+    let_next_in();
+    for (unsigned i = threadIdx.x; i < size.words; i += blockDim.x)
+        state[i] = 0;
+    wait_for_previous();
+    const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
+    UnitSum sum = add_in_window(Part<In, Pair>(p, base));
+    if (!join_sums<size.words>(p, result, size.below, sum))
+        return;
+    if (is_plain<In>(p, sum.flags)) {
+        if (threadIdx.x == 0)
+            put<In>(p, result, round_whole(sum.units, sum.exponent, Format<In>::format));
+        return;
+    }
+    put_in_state<size.words>(sum, size.below);
+    __syncwarp();
+    finish<In, size.words>(p, result, state, size.below);
+}
+
+#define GR_EXACT_WINDOW(name, In, pair)                                                                      \
+    extern "C" __global__ void __launch_bounds__(GR_EXACT_WINDOW_THREADS, 2) name(const gr_exact_params p) { \
+        sum_in_window<In, pair>(p);                                                                          \
+    }

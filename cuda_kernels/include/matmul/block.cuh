@@ -1,0 +1,158 @@
+// What m5 and those after it have in common: the tiles' way from memory to shared memory, through registers,
+// a thread's fragments from there, and its results.
+#pragma once
+
+#include "matmul/matmul.cuh"
+#include "matmul/vec16_rows.cuh"
+
+// Elements by which rows of a transposed tile are longer than it, so that what goes to rows below one another
+// meets in no bank.
+enum { PADDING = 4 };
+
+// What one thread brings of A: COUNT rows below one another of the block's tile of ROWS rows of DEEP
+// elements, a vector each, which it turns round: COUNT elements along m for each element along k.
+template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
+    static constexpr int LENGTH = Vector<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
+    static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
+    struct alignas(COUNT * sizeof(T)) Turned {
+        T element[COUNT];
+    };
+    Vector<T> vectors[COUNT];
+
+    // Two lanes side by side, then down the rows: whole sectors of memory, and different banks for what they
+    // store.
+    static __device__ unsigned row() {
+        return threadIdx.x / 2 % (ROWS / COUNT) * COUNT;
+    }
+    static __device__ unsigned column() {
+        return (threadIdx.x % 2 + threadIdx.x / (2 * ROWS / COUNT) * 2) * LENGTH;
+    }
+
+    // From the rows from `first_row` on and the columns from `first` on, which end at `end`; zeros beyond
+    // them, which change no sum. A tile that is whole, and whose vectors are aligned, asks for nothing more.
+    __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, uint64_t end,
+                         bool aligned) {
+        const unsigned below = unsigned(min(p.m - first_row, uint64_t(ROWS)));
+        const unsigned across = unsigned(min(end - first, uint64_t(DEEP)));
+        const T *from = p.row_of_a(first_row + row()) + first + column();
+        int64_t pitch = p.a_row;
+        if (aligned && below == ROWS && across == DEEP) {
+            load_whole(from, pitch);
+            return;
+        }
+        asm volatile("" : "+l"(pitch)); // what follows from it is computed here, and keeps no registers
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                vectors[i].element[j] =
+                    row() + i < below && column() + j < across ? from[i * pitch + j] : T(0);
+    }
+
+    // From the first of its elements on, of a tile that is whole and aligned.
+    __device__ void load_whole(const T *from, int64_t pitch) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * pitch);
+    }
+
+    template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j) {
+            Turned turned;
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i)
+                turned.element[i] = vectors[i].element[j];
+            *reinterpret_cast<Turned *>(&tile[column() + j][row()]) = turned;
+        }
+    }
+};
+
+// What one thread brings of B: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
+// elements.
+template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
+    static constexpr int LENGTH = Vector<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
+                         COUNT = DEEP * ACROSS / THREADS;
+    static_assert(THREADS % ACROSS == 0 && COUNT * THREADS == DEEP * ACROSS, "every thread brings as much");
+    Vector<T> vectors[COUNT];
+
+    static __device__ unsigned row(int i) {
+        return threadIdx.x / ACROSS + i * (THREADS / ACROSS);
+    }
+    static __device__ unsigned column() {
+        return threadIdx.x % ACROSS * LENGTH;
+    }
+
+    __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, bool aligned) {
+        const unsigned below = unsigned(min(p.k - first_row, uint64_t(DEEP)));
+        const unsigned across = unsigned(min(p.n - first, uint64_t(COLUMNS)));
+        const T *from = p.row_of_b(first_row + row(0)) + first + column();
+        int64_t pitch = p.b_row;
+        if (aligned && below == DEEP && across == COLUMNS) {
+            load_whole(from, pitch);
+            return;
+        }
+        asm volatile("" : "+l"(pitch));
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                vectors[i].element[j] =
+                    row(i) < below && column() + j < across ? from[i * (THREADS / ACROSS) * pitch + j] : T(0);
+    }
+
+    __device__ void load_whole(const T *from, int64_t pitch) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * (THREADS / ACROSS) * pitch);
+    }
+
+    __device__ void store(T (&tile)[DEEP][COLUMNS]) const {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i)
+            *reinterpret_cast<Vector<T> *>(&tile[row(i)][column()]) = vectors[i];
+    }
+};
+
+// Runs of four elements, APART elements from one to the next.
+template <int APART, class T, int N> __device__ void load_fragment(const T *from, T (&to)[N]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+#pragma unroll
+    for (int i = 0; i < N; i += LENGTH) {
+        const auto v = *reinterpret_cast<const Vector<T> *>(from + i / 4 * APART + i % 4);
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j)
+            to[i + j] = v.element[j];
+    }
+}
+
+// The products of eight elements of a column of A and eight of a row of B.
+template <class T> __device__ void add_products(const T (&down)[8], const T (&across)[8], T (&sums)[8][8]) {
+#pragma unroll
+    for (int r = 0; r < 8; ++r)
+#pragma unroll
+        for (int s = 0; s < 8; ++s)
+            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+}
+
+// The results of a thread: runs of four rows, DOWN from one to the next, by runs of four columns, ACROSS.
+template <int DOWN, int ACROSS, class T, int R, int S>
+__device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t first_column,
+                              const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+    const bool aligned = rows_aligned(p.c, p.n);
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        const uint64_t row = first_row + r / 4 * DOWN + r % 4;
+        if (row >= p.m)
+            return; // so are those after it
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            store_vector(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
+        }
+    }
+}

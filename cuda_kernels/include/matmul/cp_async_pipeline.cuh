@@ -1,0 +1,133 @@
+// How tiles come to shared memory from m8 on: by copies that go on while the thread that began them computes
+// (compute capability 8.0). A tile has a row for each of its DEEP elements along k, of WIDE elements along m
+// or n.
+#pragma once
+
+#include "matmul/block.cuh"
+
+// Begins to copy BYTES bytes to shared memory, of which the first `there` are read and the others become
+// zeros.
+template <int BYTES> __device__ void copy_async(void *to, const void *from, unsigned there = BYTES) {
+    const unsigned at = unsigned(__cvta_generic_to_shared(to));
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                     "r"(there)
+                     : "memory");
+}
+
+// What was begun since the last call becomes a group.
+inline __device__ void commit_copies() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most LATER groups of this thread, the last ones, are under way.
+template <int LATER> __device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+}
+
+// Which pieces of a tile a thread copies: THREADS neighbours take neighbouring ones, WIDTH to a row, so that
+// a thread's place in its first turn and the way from turn to turn, known when this is compiled, add up.
+template <int WIDTH, int THREADS> struct Turns {
+    static_assert(WIDTH % THREADS == 0 || THREADS % WIDTH == 0,
+                  "a turn ends with a row, or a row with a turn");
+    static __device__ unsigned row() {
+        return THREADS > WIDTH ? threadIdx.x / WIDTH : 0;
+    }
+    static __device__ unsigned column() {
+        return THREADS > WIDTH ? threadIdx.x % WIDTH : threadIdx.x;
+    }
+    static constexpr __device__ unsigned later_row(int turn) {
+        return turn * THREADS / WIDTH;
+    }
+    static constexpr __device__ unsigned later_column(int turn) {
+        return turn * THREADS % WIDTH;
+    }
+};
+
+// One thread's part of the copies of tiles of one matrix. ALONG_K: its elements lie side by side along k, as
+// those of A do; they are copied one by one, which transposes them. Else 16 bytes at once, if the rows allow
+// that.
+template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies {
+    typedef T Tile[DEEP]
+                  [WIDE + 16 / sizeof(T)]; // longer than WIDE, so that neighbours along k lie in other banks
+    // Elements along k that neighbouring lanes take before they go on to the next row of A.
+    static constexpr int SECTOR = 32 / sizeof(T);
+    static_assert(DEEP % SECTOR == 0, "a row of A is copied in whole sectors");
+    const T *from; // the first element of the block's part of the matrix
+    int64_t pitch;
+    unsigned wide; // elements of a row of the tile that lie inside the matrix
+    bool aligned; // rows are whole pieces of 16 bytes: of others the last piece would reach beyond the matrix
+
+    __device__ Copies(const T *matrix, int64_t pitch, uint64_t first, uint64_t end)
+        : from(matrix + int64_t(first) * (ALONG_K ? pitch : 1)), pitch(pitch),
+          wide(unsigned(min(end - first, uint64_t(WIDE)))),
+          aligned(!ALONG_K && rows_aligned(matrix, pitch) && wide % Vector<T>::LENGTH == 0) {
+    }
+
+    // The tile from `step` on along k, which ends at `end`.
+    __device__ void begin(Tile &tile, uint64_t step, uint64_t end) const {
+        constexpr int LENGTH = ALONG_K ? 1 : Vector<T>::LENGTH;
+        const unsigned deep = unsigned(min(end - step, uint64_t(DEEP)));
+        const bool whole = wide == WIDE && deep == DEEP;
+        if (whole && (ALONG_K || aligned))
+            copy<LENGTH, true>(tile, step, deep);
+        else if (!ALONG_K && aligned)
+            copy<LENGTH, false>(tile, step, deep);
+        else
+            copy<1, false>(tile, step, deep);
+    }
+
+  private:
+    template <int LENGTH, bool WHOLE> __device__ void copy(Tile &tile, uint64_t step, unsigned deep) const {
+        constexpr int PIECES = DEEP * WIDE / LENGTH;
+        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        const T *source = ALONG_K ? from + int64_t(At::row()) * pitch + int64_t(step + At::column())
+                                  : from + int64_t(step + At::row()) * pitch + At::column() * LENGTH;
+#pragma unroll
+        for (int i = 0; i < (PIECES + THREADS - 1) / THREADS; ++i)
+            if (PIECES % THREADS == 0 || threadIdx.x + i * THREADS < PIECES)
+                copy_turn<LENGTH, WHOLE>(tile, source, deep, i);
+    }
+
+    template <int LENGTH, bool WHOLE>
+    __device__ void copy_turn(Tile &tile, const T *source, unsigned deep, int turn) const {
+        constexpr int BYTES = LENGTH * sizeof(T);
+        // ALONG_K a turn's row is one of A, of which it takes a sector; the next sectors follow after all
+        // rows.
+        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        const unsigned row = ALONG_K ? At::column() : At::row();
+        const unsigned column = ALONG_K ? At::row() : At::column() * LENGTH;
+        const unsigned down = ALONG_K ? At::later_row(turn) / WIDE * SECTOR : At::later_row(turn);
+        const unsigned across = ALONG_K ? At::later_row(turn) % WIDE : At::later_column(turn) * LENGTH;
+        unsigned there = BYTES;
+        if (!WHOLE)
+            there = row + down < deep && column + across < wide ? BYTES : 0;
+        copy_async<BYTES>(&tile[row][column] + down * (WIDE + 16 / sizeof(T)) + across,
+                          source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
+    }
+};
+
+// Where a lane's results lie among its warp's, eight lanes down and four across. A load of 16 bytes from
+// shared memory takes half the wavefronts where each two neighbours, or each two lanes next but one, want the
+// same: the former is so down the warp's tile, the latter across.
+inline __device__ unsigned lane_down() {
+    return threadIdx.x / 2 % 8;
+}
+inline __device__ unsigned lane_across() {
+    return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
+}
+
+// The products that m9 teaches: forth along a row and back along the next.
+template <class T, int R, int S>
+__device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int j = 0; j < S; ++j) {
+            const int s = r % 2 ? S - 1 - j : j;
+            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+        }
+}

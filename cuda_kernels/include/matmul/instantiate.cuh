@@ -1,0 +1,30 @@
+// The entries of a rung of the matrix products: GR_RUNG names it, `matmul` is its kernel for one pair of
+// matrices, THREADS are those of a block, and BLOCKS of them with elements of 4 bytes are to find room on a
+// multiprocessor.
+#include "matmul/matmul.cuh"
+
+template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
+    const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+    if (pair >= p.pairs)
+        return;
+    const unsigned across = unsigned(p.n_tiles);
+    matmul(matrices_of<T>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
+}
+
+#define GR_JOIN(a, b) a##b
+#define GR_ENTRY(rung, suffix) GR_JOIN(rung, suffix)
+#define GR_MATMUL(suffix, T)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 4 ? BLOCKS : 1)                       \
+        GR_ENTRY(GR_RUNG, suffix)(const __grid_constant__ gr_matmul_params p) {                              \
+        matmul_of<T>(p);                                                                                     \
+    }
+
+GR_MATMUL(_f32, float)
+#if defined(GR_TENSOR_CORES)
+GR_MATMUL(_f16, gr_f16)
+GR_MATMUL(_bf16, gr_bf16)
+#elif !defined(GR_MATMUL_F32)
+GR_MATMUL(_f64, double)
+GR_MATMUL(_i32, int32_t)
+GR_MATMUL(_i64, int64_t)
+#endif

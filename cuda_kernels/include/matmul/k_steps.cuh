@@ -1,0 +1,330 @@
+// The steps along k of m9 and m10: the tiles of later steps come to a ring in shared memory, and their copies
+// begin between the products of this one, in a loop without branches.
+#pragma once
+
+#include "matmul/cp_async_pipeline.cuh"
+
+// A block's tile of C. At the edges of a matrix that is larger than one it is moved back over its neighbours,
+// so that it is whole, but for up to three columns that keep it on a boundary of 16 bytes; it stores what
+// lies from `own_row` and `own_column` on.
+struct Place {
+    uint64_t row, column, own_row, own_column;
+};
+
+template <int ROWS, int COLUMNS, class T> __device__ Place place_of(const Matrices<T> &p, Block block) {
+    constexpr uint64_t LENGTH = Vector<T>::LENGTH;
+    const uint64_t row = block.y * ROWS, column = block.x * COLUMNS;
+    const uint64_t last = (p.n - COLUMNS + LENGTH - 1) / LENGTH * LENGTH;
+    return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, last), row, column};
+}
+
+// A block's steps of DEEP elements along k, of which the very first of all is the short one: whatever k is,
+// all others are whole.
+struct Span {
+    uint64_t first; // where they begin
+    unsigned steps;
+    int deep; // elements of the first
+
+    template <int DEEP> static __device__ Span of(uint64_t k, unsigned part, unsigned parts) {
+        const unsigned all = unsigned((k + DEEP - 1) / DEEP);
+        const unsigned each = parts == 1 ? all : all / parts, more = all - each * parts;
+        const unsigned before = each * part + min(part, more), short_by = unsigned(all * uint64_t(DEEP) - k);
+        return {before == 0 ? 0 : before * uint64_t(DEEP) - short_by, each + (part < more ? 1 : 0),
+                before == 0 ? DEEP - int(short_by) : DEEP};
+    }
+};
+
+// One thread's part of the copies of tiles of DEEP elements along k by WIDE along m or n, an element at once.
+// A turn of all threads brings SECTOR by ACROSS elements, neighbours in memory by neighbouring threads.
+// ANYHOW: neighbours need not lie along k, and the matrix may be narrower than a tile; zeros take the place
+// of the rest.
+template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements {
+    enum { SECTOR = 8, ACROSS = THREADS / SECTOR, PITCH = WIDE + 16 / sizeof(T) };
+    enum { TURNS = DEEP * WIDE / THREADS, TURNS_WIDE = WIDE / ACROSS, CHECKED = ANYHOW };
+    static_assert(DEEP % SECTOR == 0 && WIDE % ACROSS == 0, "turns fill a tile");
+    const char *from;
+    int64_t turn_bytes, k_step; // of elements that many apart, and elements from one along k to the next
+    unsigned at;
+    int k, left; // elements from this thread's first one to the edge
+
+    // From element `first` on, of `end`, and from `first_k` on along k; `step` leads along m or n.
+    __device__ Elements(const T *matrix, int64_t step, int64_t k_step, uint64_t first, uint64_t end,
+                        uint64_t first_k)
+        : turn_bytes(step * int64_t(ACROSS * sizeof(T))), k_step(k_step) {
+        const bool along_k = !ANYHOW || k_step == 1;
+        const unsigned t = threadIdx.x, across = along_k ? t / SECTOR : t % ACROSS;
+        k = int(along_k ? t % SECTOR : t / ACROSS);
+        left = int(min(end - first, uint64_t(WIDE))) - int(across);
+        at = unsigned(k) * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + int64_t(first + across) * step) + k_bytes(first_k + k);
+    }
+
+    __device__ int64_t k_bytes(int64_t elements) const {
+        return elements * int64_t(sizeof(T)) * (ANYHOW ? k_step : 1);
+    }
+
+    // The turn's part of the tile whose first element `source` is this thread's; `deep`: of a tile that ends
+    // there along k.
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
+        const int down = turn / TURNS_WIDE * SECTOR, across = turn % TURNS_WIDE * ACROSS;
+        bool there = true;
+        if (CHECKED)
+            there = across < left;
+        if (SHORT)
+            there = there && k + down < deep;
+        copy_async<sizeof(T)>(tile + at + down * PITCH + across,
+                              source + turn % TURNS_WIDE * turn_bytes + k_bytes(down), there ? sizeof(T) : 0);
+    }
+};
+
+// The same 16 bytes at once, of rows along m or n that are aligned.
+template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
+    enum { LENGTH = Vector<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
+    enum { TURNS = DEEP / ROWS, PITCH = WIDE + LENGTH, CHECKED = false };
+    static_assert(THREADS % ACROSS == 0 && DEEP % ROWS == 0, "turns fill a tile");
+    const char *from;
+    int64_t k_step;
+    unsigned at;
+    int k;
+
+    __device__ Vectors(const T *matrix, int64_t k_step, uint64_t first, uint64_t first_k)
+        : k_step(k_step), k(int(threadIdx.x / ACROSS)) {
+        const unsigned across = threadIdx.x % ACROSS * LENGTH;
+        at = unsigned(k) * PITCH + across;
+        from = reinterpret_cast<const char *>(matrix + first + across) + k_bytes(first_k + k);
+    }
+
+    __device__ int64_t k_bytes(int64_t elements) const {
+        return elements * int64_t(sizeof(T)) * k_step;
+    }
+
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
+        const bool there = !SHORT || k + turn * ROWS < deep;
+        copy_async<16>(tile + at + turn * ROWS * PITCH, source + k_bytes(turn * ROWS), there ? 16 : 0);
+    }
+};
+
+// The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows lie side by side,
+// rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
+// `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
+// between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
+// by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
+template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
+struct Steps {
+    enum { PAD = 16 / sizeof(T) };
+    typedef T TileOfA[DEEP][ROWS + PAD];
+    typedef T TileOfB[DEEP][COLUMNS + PAD];
+    TileOfA a[STAGES];
+    TileOfB b[STAGES];
+
+    // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
+    // before the products of each element along k: that begins copies of a later step.
+    template <class F>
+    __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
+        const Elements<T, DEEP, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
+                                                            span.first);
+        if constexpr (ANYHOW)
+            run(of_a,
+                Elements<T, DEEP, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
+                                                          span.first),
+                span, multiply);
+        else
+            run(of_a, Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span,
+                multiply);
+    }
+
+  private:
+    template <class Of>
+    static __device__ void copy_group(const Of &of, T *tile, const char *from, int i, int deep) {
+#pragma unroll
+        for (int turn = i * Of::TURNS / DEEP; turn < (i + GROUP) * Of::TURNS / DEEP; ++turn)
+            of.template copy<Of::CHECKED>(tile, from, turn, deep);
+    }
+
+    template <class Of> static __device__ void copy_all(const Of &of, T *tile, const char *from, int deep) {
+#pragma unroll
+        for (int turn = 0; turn < Of::TURNS; ++turn)
+            of.template copy<true>(tile, from, turn, deep);
+    }
+
+    template <class OfA, class OfB, class F>
+    __device__ void run(const OfA &of_a, const OfB &of_b, const Span &span, F multiply) {
+        const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
+        unsigned begun = 0, next = 0, now = 0;
+        // Behind the last step that one comes again, for nobody, rather than a branch.
+        const auto advance = [&] {
+            const int further = begun == 0 || begun >= span.steps ? 0 : begun == 1 ? span.deep : DEEP;
+            from_a += of_a.k_bytes(further);
+            from_b += of_b.k_bytes(further);
+            ++begun;
+        };
+        const auto turn = [](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
+#pragma unroll 1
+        for (int stage = 0; stage < STAGES - 1; ++stage) {
+            if (begun < span.steps) {
+                advance();
+                copy_all(of_a, &a[next][0][0], from_a, stage == 0 ? span.deep : DEEP);
+                copy_all(of_b, &b[next][0][0], from_b, stage == 0 ? span.deep : DEEP);
+            } else {
+                ++begun;
+            }
+            commit_copies();
+            turn(next);
+        }
+        for (unsigned step = 0; step < span.steps; ++step) {
+            wait_for_copies<STAGES - 2>();
+            __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
+            const int deep = begun < span.steps ? DEEP : 0; // of what is copied, where that is checked
+            advance();
+            multiply(a[now], b[now], [&](int i) {
+                if (i % GROUP != 0)
+                    return;
+                copy_group(of_a, &a[next][0][0], from_a, i, deep);
+                copy_group(of_b, &b[next][0][0], from_b, i, deep);
+            });
+            commit_copies();
+            turn(next);
+            turn(now);
+        }
+        wait_for_copies<0>();
+    }
+};
+
+// Where a lane's results lie in a tile of COLUMNS columns, of which it makes DOWN by ACROSS, in runs of four.
+// The lanes lie in their warp's tile so that it is square, or nearly: such a one asks shared memory for the
+// fewest bytes (2048 x 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
+template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
+    enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
+    enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next
+    enum { WARP_ROWS = LANES_DOWN * DOWN, WARP_COLUMNS = LANES_ACROSS * ACROSS };
+    static __device__ unsigned y() {
+        return threadIdx.x / 32 / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x % 32 / LANES_ACROSS * 4;
+    }
+    static __device__ unsigned x() {
+        return threadIdx.x / 32 % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + threadIdx.x % LANES_ACROSS * 4;
+    }
+};
+
+// Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
+// registers than those in which they are stored.
+template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
+    const float one = float(blockDim.z);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; ++s)
+            sums[r][s] *= one;
+}
+
+// A thread's results to a tile in shared memory, whose rows are PITCH elements long.
+template <class In, int PITCH, class T, int R, int S>
+__device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
+                                           s / 4 * In::RUN_ACROSS + s % 4) = v;
+        }
+}
+
+// A row's vector of results, as far as this block's own part of the tile goes.
+template <class T>
+__device__ void store_own(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
+                          bool aligned, const Vector<T> &v) {
+    if (row < place.own_row || row >= p.m)
+        return;
+    T *to = p.c + row * p.n + column;
+    if (aligned) { // and so are the edges of tiles
+        if (column >= place.own_column && column < p.n)
+            *reinterpret_cast<Vector<T> *>(to) = v;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < Vector<T>::LENGTH; ++i)
+        if (column + i >= place.own_column && column + i < p.n)
+            to[i] = v.element[i];
+}
+
+// Room for 16 rows of each warp's tile, which begin up to three elements late.
+template <class In, class T, int THREADS> struct Rows {
+    enum { PITCH = In::WARP_COLUMNS + 2 * Vector<T>::LENGTH };
+    alignas(16) T of_warps[THREADS / 32][4 * In::LANES_DOWN][PITCH];
+};
+
+// Stores what a warp has laid there: rows from `row` on, of which the first element, in C, lies `late`
+// elements behind a boundary of 16 bytes; all but the ends of a row goes out 16 bytes at once.
+template <class In, class T, int PITCH>
+__device__ void store_rows(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
+                           const T (&rows)[4 * In::LANES_DOWN][PITCH]) {
+    constexpr int LENGTH = Vector<T>::LENGTH, PIECES = In::WARP_COLUMNS / LENGTH + 1;
+    const uint64_t begin = max(column, place.own_column), end = min(column + In::WARP_COLUMNS, p.n);
+#pragma unroll 1
+    for (unsigned i = threadIdx.x % 32; i < 4 * In::LANES_DOWN * PIECES; i += 32) {
+        const unsigned down = i / PIECES, piece = i % PIECES;
+        if (row + down < place.own_row || row + down >= p.m)
+            continue;
+        T *first = p.c + (row + down) * p.n + column;
+        const unsigned late = unsigned(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
+        const T *from = &rows[down][piece * LENGTH];
+        const int64_t at = int64_t(column) + piece * LENGTH - late;
+        T *to = p.c + int64_t(row + down) * int64_t(p.n) + at;
+        if (at >= int64_t(begin) && at + LENGTH <= int64_t(end)) {
+            *reinterpret_cast<Vector<T> *>(to) = *reinterpret_cast<const Vector<T> *>(from);
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < LENGTH; ++j)
+            if (at + j >= int64_t(begin) && at + j < int64_t(end))
+                to[j] = from[j];
+    }
+}
+
+// A thread's results, by way of shared memory, which all have done with.
+template <class In, int THREADS, class T, int R, int S>
+__device__ void store_own_rows(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+                               Rows<In, T, THREADS> &room, const T (&sums)[R][S]) {
+    auto &rows = room.of_warps[threadIdx.x / 32];
+    const unsigned lane = threadIdx.x % 32, down = lane / In::LANES_ACROSS * 4;
+    const unsigned across = lane % In::LANES_ACROSS * 4;
+    const uint64_t column = place.column + x - across;
+#pragma unroll
+    for (int group = 0; group < R; group += 4) {
+        const uint64_t row = place.row + y - down + group / 4 * In::RUN_DOWN;
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+            const uint64_t first = reinterpret_cast<uint64_t>(p.c + (row + down + r) * p.n + column);
+            const unsigned late = unsigned(first / sizeof(T) % Vector<T>::LENGTH);
+#pragma unroll
+            for (int s = 0; s < S; ++s)
+                rows[down + r][late + across + s / 4 * In::RUN_ACROSS + s % 4] = sums[group + r][s];
+        }
+        __syncwarp();
+        store_rows<In>(p, place, row, column, rows);
+        __syncwarp();
+    }
+}
+
+// A thread's results.
+template <class In, class T, int R, int S>
+__device__ void store_own_results(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+                                  const T (&sums)[R][S]) {
+    constexpr int LENGTH = Vector<T>::LENGTH;
+    const bool aligned = rows_aligned(p.c, p.n);
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; s += LENGTH) {
+            Vector<T> v;
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                v.element[j] = sums[r][s + j];
+            store_own(p, place, place.row + y + r / 4 * In::RUN_DOWN + r % 4,
+                      place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, v);
+        }
+}

@@ -1,0 +1,142 @@
+// What the rungs that the copy engine feeds have in common: the ring of stages between the warp that asks for
+// tiles and the warps that multiply them, the order of the tiles of C, and the fragments of B.
+#pragma once
+
+#include "matmul/matmul.cuh"
+#include "matmul/tma.cuh"
+
+// Two groups of 128 threads multiply; one of another 128 asks for copies.
+enum { MATMUL_THREADS = 384, READING_WARPS = 8 };
+
+// Waits for the other warps of a group of four that multiplies.
+inline __device__ void group_barrier(unsigned group) {
+    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+}
+
+// STAGES places for tiles of BYTES bytes, and two barriers for each: `full` ends when the tiles are there,
+// `empty` when all warps that read them have let go of them, those of the CLUSTER blocks that get the same
+// tiles included. Each thread walks through the ring by itself.
+template <int STAGES, int BYTES, int CLUSTER = 1> struct Ring {
+    static constexpr unsigned END = STAGES * (BYTES + 16); // bytes of shared memory
+    uint32_t at;
+    unsigned stage = 0, parity = 0;
+
+    __device__ explicit Ring(uint32_t at) : at(at) {
+        if (threadIdx.x == 0) {
+            for (unsigned i = 0; i < STAGES; ++i) {
+                make_barrier(at + STAGES * BYTES + 16 * i, 1);
+                make_barrier(at + STAGES * BYTES + 16 * i + 8, READING_WARPS * CLUSTER);
+            }
+            barriers_are_made();
+        }
+        if (CLUSTER > 1)
+            cluster_barrier();
+        else
+            __syncthreads();
+    }
+    __device__ uint32_t tiles() const {
+        return at + stage * BYTES;
+    }
+    __device__ uint32_t full() const {
+        return at + STAGES * BYTES + 16 * stage;
+    }
+    __device__ void next() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+    // Before copies of `bytes` bytes are asked for, to tiles(), which tell full().
+    __device__ void wait_until_empty(unsigned bytes) const {
+        wait_for(full() + 8, parity ^ 1);
+        arrive_and_expect(full(), bytes);
+    }
+    __device__ void wait_until_full() const {
+        wait_for(full(), parity);
+    }
+    // This warp reads the stage whose full() it was no more.
+    __device__ void release(uint32_t full) const {
+        const unsigned lane = threadIdx.x % 32;
+        if (CLUSTER > 1 && lane < CLUSTER)
+            arrive_at(full + 8, lane);
+        else if (CLUSTER == 1 && lane == 0)
+            arrive(full + 8);
+    }
+};
+
+// Where a tile of C begins. Tiles are numbered down a band of BAND rows of tiles, column by column, and then
+// through the next band, so that those which are made at the same time share rows of A and columns of B.
+struct Place {
+    uint32_t row, column;
+};
+
+template <int ROWS, int COLUMNS, int BAND = 8>
+__device__ Place place_of(const gr_matmul_params &p, unsigned number) {
+    const unsigned across = unsigned(p.n_tiles), down = unsigned((p.m + ROWS - 1) / ROWS);
+    const unsigned band = number / (BAND * across), in = number - band * BAND * across;
+    const unsigned high = min(unsigned(BAND), down - BAND * band);
+    return {(band * BAND + in % high) * ROWS, in / high * COLUMNS};
+}
+
+// The pair of matrices of a block, and where their maps have them.
+struct Pair {
+    uint64_t number;
+    uint32_t a, b;
+
+    __device__ explicit Pair(const gr_matmul_params &p)
+        : number(uint64_t(blockIdx.z) * gridDim.y + blockIdx.y),
+          a(uint32_t(stack_offset(p, p.a_stack, number))), b(uint32_t(stack_offset(p, p.b_stack, number))) {
+    }
+};
+
+// How a group of four warps holds 64 columns of B, as the tensor cores take 64 rows: they compute columns of
+// C from rows of A that lie in shared memory, C^T = B^T A^T, since rows of B do not lie along k there, and
+// their units take no others of 4 bytes. A tile has 32 rows of B in boxes of 32 columns, 128 bytes a row,
+// whose 16-byte pieces were exchanged on the way. Each thread has two neighbouring columns, and every fourth
+// row; which columns, is such that no two of a warp's threads meet in a bank.
+struct Columns {
+    unsigned first;               // of the two, in the block's tile
+    uint32_t even_rows, odd_rows; // bytes from the tile to its elements
+
+    __device__ Columns() {
+        const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4;
+        const unsigned piece = warp % 2 * 2 + i / 4 + i / 2 % 2 * 4, row = lane % 4;
+        first = warp / 2 * 32 + piece * 4 + i % 2 * 2;
+        even_rows = warp / 2 * 4096 + row * 128 + (piece ^ row) * 16 + i % 2 * 8;
+        odd_rows = warp / 2 * 4096 + (row + 4) * 128 + (piece ^ (row + 4)) * 16 + i % 2 * 8;
+    }
+
+    // The fragments for 32 rows, four for each of four products.
+    __device__ void load(uint32_t tile, uint32_t (&to)[16]) const {
+#pragma unroll
+        for (int i = 0; i < 16; i += 2)
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                         : "=r"(to[i]), "=r"(to[i + 1])
+                         : "r"(tile + (i % 4 == 0 ? even_rows : odd_rows) + i / 4 * 1024)
+                         : "memory");
+    }
+
+    // The sums of 2 LENGTH rows of C: those of a row come in pairs of this thread's columns.
+    template <int LENGTH>
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, Place place,
+                          const float (&sums)[LENGTH]) const {
+        const uint64_t column = place.column + first;
+        float *c = reinterpret_cast<float *>(p.c) + pair * p.m * p.n + column;
+        const bool aligned = p.n % 2 == 0 && p.c % 8 == 0;
+#pragma unroll
+        for (int i = 0; i < LENGTH; i += 2) {
+            const uint64_t row = place.row + i / 4 * 8 + threadIdx.x % 4 * 2 + i / 2 % 2;
+            const float x = sums[i / 4 * 4 + i / 2 % 2], y = sums[i / 4 * 4 + i / 2 % 2 + 2];
+            if (row >= p.m || column >= p.n)
+                continue;
+            float *to = c + row * p.n;
+            if (aligned)
+                *reinterpret_cast<float2 *>(to) = float2{x, y};
+            else {
+                to[0] = x;
+                if (column + 1 < p.n)
+                    to[1] = y;
+            }
+        }
+    }
+};

@@ -1,0 +1,106 @@
+// wgmma: four warps multiply tiles that lie in shared memory, into sums in their registers.
+#pragma once
+
+#include <cstdint>
+
+#include "common/element_types.cuh"
+
+// A tile in shared memory as the tensor cores are told of it: rows of 128 bytes, their 16-byte pieces
+// exchanged as tensor maps of swizzle 128 do it, 1024 bytes from eight rows to the next eight. `apart` are
+// the bytes from one such tile to its right neighbour, where rows are longer than 128 bytes.
+inline __device__ uint64_t tile_descriptor(uint32_t at, unsigned apart = 16) {
+    return uint64_t(at >> 4 & 0x3fff) | uint64_t(apart >> 4) << 16 | uint64_t(1024 >> 4) << 32 |
+           uint64_t(1) << 62;
+}
+
+// Before the first product, and after registers of theirs were written.
+inline __device__ void begin_products() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+inline __device__ void commit_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// Until no more than PENDING of the groups of products are under way.
+template <int PENDING> __device__ void wait_for_products() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+// Until all are done: then their sums may be read.
+template <int LENGTH> __device__ void finish_products(float (&sums)[LENGTH]) {
+    wait_for_products<0>();
+#pragma unroll
+    for (int i = 0; i < LENGTH; ++i)
+        asm volatile("" : "+f"(sums[i])::"memory"); // nothing that reads them moves up
+}
+
+#define GR_TEN(t)                                                                                            \
+    "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define GR_32_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) "%30, %31}, "
+#define GR_64_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) GR_TEN(3) GR_TEN(4) GR_TEN(5) "%60, %61, %62, %63}, "
+#define GR_128_NAMES                                                                                         \
+    "{" GR_TEN() GR_TEN(1) GR_TEN(2) GR_TEN(3) GR_TEN(4) GR_TEN(5) GR_TEN(6) GR_TEN(7) GR_TEN(8) GR_TEN(9)   \
+        GR_TEN(10) GR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127}, "
+#define GR_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define GR_16(d, i) GR_4(d, i), GR_4(d, i + 4), GR_4(d, i + 8), GR_4(d, i + 12)
+#define GR_32_SUMS(d) GR_16(d, 0), GR_16(d, 16)
+#define GR_64_SUMS(d) GR_32_SUMS(d), GR_16(d, 32), GR_16(d, 48)
+#define GR_128_SUMS(d) GR_64_SUMS(d), GR_16(d, 64), GR_16(d, 80), GR_16(d, 96), GR_16(d, 112)
+
+// sums += a b^T, a: 64 rows of 8 in registers, b: two rows of 8 for each of the sums; or = where `fresh`.
+#define GR_MULTIPLY_TF32(COUNT, COLUMNS, A, B, FRESH)                                                        \
+    inline __device__ void multiply_tf32(float(&sums)[COUNT], const uint32_t *a, uint64_t b,                 \
+                                         bool fresh = false) {                                               \
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k8.f32.tf32.tf32 " GR_##COUNT##_NAMES A    \
+                     ", " B ", p, 1, 1; }"                                                                   \
+                     : GR_##COUNT##_SUMS(sums)                                                               \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(unsigned(fresh)));            \
+    }
+GR_MULTIPLY_TF32(32, "64", "{%32, %33, %34, %35}", "%36", "%37")
+GR_MULTIPLY_TF32(64, "128", "{%64, %65, %66, %67}", "%68", "%69")
+GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
+
+// sums += a b, a: 64 rows of 16, b: 16 rows of twice as many as there are sums, both in shared memory; or =.
+#define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                    \
+    inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh = false) {    \
+        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
+                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 0, 1; }"                                    \
+                     : GR_##COUNT##_SUMS(sums)                                                               \
+                     : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
+    }
+#define GR_MULTIPLY_HALVES(COUNT, COLUMNS, A, B, FRESH)                                                      \
+    GR_MULTIPLY(gr_bf16, "bf16", COUNT, COLUMNS, A, B, FRESH)                                                \
+    GR_MULTIPLY(gr_f16, "f16", COUNT, COLUMNS, A, B, FRESH)
+GR_MULTIPLY_HALVES(32, "64", "%32", "%33", "%34")
+GR_MULTIPLY_HALVES(64, "128", "%64", "%65", "%66")
+GR_MULTIPLY_HALVES(128, "256", "%128", "%129", "%130")
+
+// Where a 16-byte piece of a row of 128 bytes lies in a tile, as in tile_descriptor.
+inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {
+    return row * 128 + (piece ^ row % 8) * 16;
+}
+
+template <class T> struct alignas(4) Two { T x, y; };
+
+// The eight sums of this thread of 16 rows by 16 columns, rounded, to shared memory: `at` is where row
+// lane % 16 of the 16 has the first, or from lane 16 on the second, eight of its columns.
+template <class T> __device__ void store_rounded(uint32_t at, const float *sums) {
+    Two<T> v[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        v[i] = {T(sums[2 * i]), T(sums[2 * i + 1])};
+    const uint32_t *bits = reinterpret_cast<const uint32_t *>(v);
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(bits[0]),
+                 "r"(bits[1]), "r"(bits[2]), "r"(bits[3])
+                 : "memory");
+}
+
+// One of them again.
+template <class T> __device__ T load_half(uint32_t at) {
+    uint16_t bits;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(at) : "memory");
+    return reinterpret_cast<const T &>(bits);
+}

@@ -1,0 +1,387 @@
+// What the general kernels compute: for each row of ops.def a template over the element type with
+//   State                   what threads and blocks hand on to one another
+//   identity()              the State of no elements
+//   load(x, position)       the State of one element; `position` counts along the reduction
+//   combine(a, b)           associative; commutative too, so that any tree will do
+//   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take the launch's
+//   flags start(Out)              the State of an `initial` value
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "common/element_types.cuh"
+
+// Calls `finish` with the flags of the launch where it takes them.
+template <class F, class = void> struct Finish {
+    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t) {
+        return F::finish(s, parameter);
+    }
+};
+template <class F>
+struct Finish<F, decltype(void(F::finish(std::declval<typename F::State>(), uint64_t(), uint32_t())))> {
+    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t flags) {
+        return F::finish(s, parameter, flags);
+    }
+};
+
+// A float sum and what its additions lost. `sum` takes the steps of a plain sum, so that infinities, NaNs and
+// overflow come out as they do there. The lost part is Knuth's two-sum, exact for round to nearest.
+struct Compensated {
+    float sum, lost;
+};
+
+template <class T> struct Pair { T re, im; };
+
+// Conversions of an element to what it is computed in.
+inline __device__ int64_t widen(gr_bool x) {
+    return x.value != 0;
+}
+#define GR_WIDEN(In, Wide)                                                                                   \
+    inline __device__ Wide widen(In x) {                                                                     \
+        return Wide(x);                                                                                      \
+    }
+GR_WIDEN(int8_t, int64_t)
+GR_WIDEN(int16_t, int64_t)
+GR_WIDEN(int32_t, int64_t)
+GR_WIDEN(int64_t, int64_t)
+GR_WIDEN(uint8_t, uint64_t)
+GR_WIDEN(uint16_t, uint64_t)
+GR_WIDEN(uint32_t, uint64_t)
+GR_WIDEN(uint64_t, uint64_t)
+GR_WIDEN(float, float)
+GR_WIDEN(double, double)
+#undef GR_WIDEN
+inline __device__ float widen(gr_f16 x) {
+    return __half2float(x);
+}
+inline __device__ float widen(gr_bf16 x) {
+    return __bfloat162float(x);
+}
+inline __device__ Pair<float> widen(gr_c64 x) {
+    return {x.re, x.im};
+}
+inline __device__ Pair<double> widen(gr_c128 x) {
+    return {x.re, x.im};
+}
+
+template <class In> using Wide = decltype(widen(In()));
+
+// What a plain sum of In is kept in: Compensated in place of float where the elements are float themselves.
+template <class In> struct SumState { using type = Wide<In>; };
+template <> struct SumState<float> { using type = Compensated; };
+template <> struct SumState<gr_c64> { using type = Pair<Compensated>; };
+
+// Sums of everything that is a State. Signed overflow wraps, as in NumPy.
+inline __device__ int64_t plus(int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) + uint64_t(b));
+}
+inline __device__ uint64_t plus(uint64_t a, uint64_t b) {
+    return a + b;
+}
+inline __device__ float plus(float a, float b) {
+    return a + b;
+}
+inline __device__ double plus(double a, double b) {
+    return a + b;
+}
+inline __device__ Compensated plus(Compensated a, Compensated b) {
+    const float sum = a.sum + b.sum, b_part = sum - a.sum, a_part = sum - b_part;
+    return {sum, (a.lost + b.lost) + ((a.sum - a_part) + (b.sum - b_part))};
+}
+template <class T> __device__ Pair<T> plus(Pair<T> a, Pair<T> b) {
+    return {plus(a.re, b.re), plus(a.im, b.im)};
+}
+
+inline __device__ int64_t times(int64_t a, int64_t b) {
+    return int64_t(uint64_t(a) * uint64_t(b));
+}
+inline __device__ uint64_t times(uint64_t a, uint64_t b) {
+    return a * b;
+}
+inline __device__ float times(float a, float b) {
+    return a * b;
+}
+inline __device__ double times(double a, double b) {
+    return a * b;
+}
+template <class T> __device__ Pair<T> times(Pair<T> a, Pair<T> b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+// From an element widened to the State of a sum, and back to plain numbers.
+template <class State, class T> struct Convert {
+    static __device__ State to(T x) {
+        return State(x);
+    }
+};
+template <class T> struct Convert<Pair<T>, Pair<T>> {
+    static __device__ Pair<T> to(Pair<T> x) {
+        return x;
+    }
+};
+template <> struct Convert<Compensated, float> {
+    static __device__ Compensated to(float x) {
+        return {x, 0.0f};
+    }
+};
+template <> struct Convert<Pair<Compensated>, Pair<float>> {
+    static __device__ Pair<Compensated> to(Pair<float> x) {
+        return {{x.re, 0.0f}, {x.im, 0.0f}};
+    }
+};
+template <> struct Convert<Pair<double>, Pair<float>> {
+    static __device__ Pair<double> to(Pair<float> x) {
+        return {x.re, x.im};
+    }
+};
+
+// A lost part is meaningless once the sum is infinite or NaN, and one of 0 would make 0 of -0.
+inline __device__ float settle(Compensated x) {
+    const float whole = x.sum + x.lost;
+    return isfinite(x.sum) && x.lost != 0 ? whole : x.sum;
+}
+inline __device__ Pair<float> settle(Pair<Compensated> x) {
+    return {settle(x.re), settle(x.im)};
+}
+template <class T> __device__ T settle(T x) {
+    return x;
+}
+
+// From plain numbers to what lies in the output.
+template <class Out> struct Narrow {
+    template <class T> static __device__ Out from(T x) {
+        return Out(x);
+    }
+};
+template <> struct Narrow<gr_f16> {
+    static __device__ gr_f16 from(float x) {
+        return __float2half_rn(x);
+    }
+};
+template <> struct Narrow<gr_bf16> {
+    static __device__ gr_bf16 from(float x) {
+        return __float2bfloat16_rn(x);
+    }
+};
+template <> struct Narrow<gr_bool> {
+    template <class T> static __device__ gr_bool from(T x) {
+        return {uint8_t(x != 0)};
+    }
+};
+template <> struct Narrow<gr_c64> {
+    template <class T> static __device__ gr_c64 from(Pair<T> x) {
+        return {float(x.re), float(x.im)};
+    }
+};
+template <> struct Narrow<gr_c128> {
+    static __device__ gr_c128 from(Pair<double> x) {
+        return {x.re, x.im};
+    }
+};
+
+// The dtype of a sum: integers grow to 64 bits, everything else stays.
+template <class In, class W = Wide<In>> struct SumOut { using type = In; };
+template <class In> struct SumOut<In, int64_t> { using type = int64_t; };
+template <class In> struct SumOut<In, uint64_t> { using type = uint64_t; };
+
+template <class T> struct Zero {
+    static __device__ T make() {
+        return T(0);
+    }
+};
+template <> struct Zero<Compensated> {
+    static __device__ Compensated make() {
+        return {0.0f, 0.0f};
+    }
+};
+template <class T> struct Zero<Pair<T>> {
+    static __device__ Pair<T> make() {
+        return {Zero<T>::make(), Zero<T>::make()};
+    }
+};
+// What sums start from inside kernels: x and -0 make x, whatever its sign. The 0 that NumPy starts from is
+// the `initial` that the planner gives.
+template <class T> struct Neutral {
+    static __device__ T make() {
+        return Zero<T>::make();
+    }
+};
+template <> struct Neutral<float> {
+    static __device__ float make() {
+        return -0.0f;
+    }
+};
+template <> struct Neutral<double> {
+    static __device__ double make() {
+        return -0.0;
+    }
+};
+template <> struct Neutral<Compensated> {
+    static __device__ Compensated make() {
+        return {-0.0f, 0.0f};
+    }
+};
+template <class T> struct Neutral<Pair<T>> {
+    static __device__ Pair<T> make() {
+        return {Neutral<T>::make(), Neutral<T>::make()};
+    }
+};
+template <class T> struct One {
+    static __device__ T make() {
+        return T(1);
+    }
+};
+template <class T> struct One<Pair<T>> {
+    static __device__ Pair<T> make() {
+        return {T(1), T(0)};
+    }
+};
+
+template <class In> struct Sum {
+    using State = typename SumState<In>::type;
+    using Out = typename SumOut<In>::type;
+    static __device__ State identity() {
+        return Neutral<State>::make();
+    }
+    static __device__ State load(In x, uint64_t) {
+        return Convert<State, Wide<In>>::to(widen(x));
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(settle(s));
+    }
+    static __device__ State start(Out x) {
+        return Convert<State, Wide<Out>>::to(widen(x));
+    }
+};
+
+template <class In> struct Prod {
+    using State = Wide<In>;
+    using Out = typename SumOut<In>::type;
+    static __device__ State identity() {
+        return One<State>::make();
+    }
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    static __device__ State combine(State a, State b) {
+        return times(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return widen(x);
+    }
+};
+
+// The mean of integers is the double mean of doubles; that of floats keeps their type, but their sum may be
+// beyond it.
+template <class T> struct MeanState { using type = T; };
+template <> struct MeanState<Compensated> { using type = double; };
+template <> struct MeanState<Pair<Compensated>> { using type = Pair<double>; };
+template <> struct MeanState<int64_t> { using type = double; };
+template <> struct MeanState<uint64_t> { using type = double; };
+
+inline __device__ float divide(float x, uint64_t count) {
+    return x / float(count);
+}
+inline __device__ double divide(double x, uint64_t count) {
+    return x / double(count);
+}
+template <class T> __device__ Pair<T> divide(Pair<T> x, uint64_t count) {
+    return {x.re / T(count), x.im / T(count)};
+}
+
+template <class In> struct Mean {
+    using State = typename MeanState<typename SumState<In>::type>::type;
+    using Out = typename MeanState<typename SumOut<In>::type>::type;
+    static __device__ State identity() {
+        return Neutral<State>::make();
+    }
+    static __device__ State load(In x, uint64_t) {
+        return Convert<State, Wide<In>>::to(widen(x));
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t count) {
+        return Narrow<Out>::from(divide(settle(s), count));
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make(); // NumPy's mean has no initial value but that
+    }
+};
+
+// The mean under a mask, which has to count.
+template <class In> struct MaskedMean {
+    using Of = Mean<In>;
+    using Out = typename Of::Out;
+    struct State {
+        uint64_t count;
+        typename Of::State sum;
+    };
+    static __device__ State identity() {
+        return {0, Of::identity()};
+    }
+    static __device__ State load(In x, uint64_t position) {
+        return {1, Of::load(x, position)};
+    }
+    static __device__ State combine(State a, State b) {
+        return {a.count + b.count, Of::combine(a.sum, b.sum)};
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Of::finish(s.sum, s.count);
+    }
+    static __device__ State start(Out x) {
+        return {0, Of::start(x)};
+    }
+};
+
+// A product, as the State of a sum of products; a float one comes with what its rounding lost.
+template <class State, class T> struct Product {
+    static __device__ State of(T x, T y) {
+        return State(times(x, y));
+    }
+};
+template <> struct Product<Compensated, float> {
+    static __device__ Compensated of(float x, float y) {
+        const float rounded = x * y;
+        return {rounded, __fmaf_rn(x, y, -rounded)};
+    }
+};
+template <class T> struct Product<Pair<T>, Pair<T>> {
+    static __device__ Pair<T> of(Pair<T> x, Pair<T> y) {
+        return times(x, y);
+    }
+};
+template <> struct Product<Pair<Compensated>, Pair<float>> {
+    static __device__ Pair<Compensated> of(Pair<float> x, Pair<float> y) {
+        using P = Product<Compensated, float>;
+        return {plus(P::of(x.re, y.re), P::of(-x.im, y.im)), plus(P::of(x.re, y.im), P::of(x.im, y.re))};
+    }
+};
+
+// numpy.dot keeps the dtype of the vectors: integers wrap in it, and bools are or'ed.
+template <class In> struct Dot {
+    using State = typename SumState<In>::type;
+    using Out = In;
+    static __device__ State identity() {
+        return Neutral<State>::make();
+    }
+    static __device__ State load(In x, In y) {
+        return Product<State, Wide<In>>::of(widen(x), widen(y));
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(settle(s));
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make();
+    }
+};

@@ -1,0 +1,229 @@
+// Functors that compare, test or count; see ops/functors.cuh for their parts.
+#pragma once
+
+#include <type_traits>
+
+#include "ops/functors.cuh"
+
+// NumPy's order: a NaN comes before everything, so that it wins; complex numbers go by real part first.
+inline __device__ bool is_nan(float x) {
+    return x != x;
+}
+inline __device__ bool is_nan(double x) {
+    return x != x;
+}
+template <class T> __device__ bool is_nan(Pair<T> x) {
+    return is_nan(x.re) || is_nan(x.im);
+}
+template <class T> __device__ bool is_nan(T) {
+    return false;
+}
+
+template <class T> __device__ bool less(T a, T b) {
+    return a < b;
+}
+template <class T> __device__ bool less(Pair<T> a, Pair<T> b) {
+    return a.re < b.re || (a.re == b.re && a.im < b.im);
+}
+
+// Whether `a` wins over `b`: strictly, so that equal ones keep their places.
+template <bool Largest, class T> __device__ bool wins(T a, T b) {
+    if constexpr (std::is_floating_point<T>::value) // the same in fewer instructions
+        return b == b && (Largest ? !(a <= b) : !(a >= b));
+    if (is_nan(a) || is_nan(b))
+        return is_nan(a) && !is_nan(b);
+    return Largest ? less(b, a) : less(a, b);
+}
+
+// What every element of T wins over or equals.
+template <bool Largest> __device__ float worst(float) {
+    return Largest ? -INFINITY : INFINITY;
+}
+template <bool Largest> __device__ float worst(gr_f16) {
+    return worst<Largest>(0.0f);
+}
+template <bool Largest> __device__ float worst(gr_bf16) {
+    return worst<Largest>(0.0f);
+}
+template <bool Largest> __device__ double worst(double) {
+    return Largest ? -INFINITY : INFINITY;
+}
+template <bool Largest, class T> __device__ Pair<T> worst(Pair<T>) {
+    return {worst<Largest>(T()), worst<Largest>(T())};
+}
+template <bool Largest> __device__ Pair<float> worst(gr_c64) {
+    return worst<Largest>(Pair<float>());
+}
+template <bool Largest> __device__ Pair<double> worst(gr_c128) {
+    return worst<Largest>(Pair<double>());
+}
+template <bool Largest> __device__ bool worst(gr_bool) {
+    return !Largest;
+}
+template <bool Largest, class T> __device__ T worst(T) {
+    const T lowest = T(-1) < T(0) ? T(T(1) << (8 * sizeof(T) - 1)) : T(0);
+    return Largest ? lowest : T(~lowest);
+}
+
+template <class In, bool Largest> struct Extreme {
+    using State = Wide<In>;
+    using Out = In;
+    static __device__ State identity() {
+        return worst<Largest>(State());
+    }
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    static __device__ State combine(State a, State b) {
+        return wins<Largest>(b, a) ? b : a;
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return widen(x);
+    }
+};
+template <class In> struct Min : Extreme<In, false> {};
+template <class In> struct Max : Extreme<In, true> {};
+
+template <class T> struct Place {
+    T value;
+    int64_t position; // -1: none yet
+};
+
+template <class In, bool Largest> struct ArgExtreme {
+    using State = Place<Wide<In>>;
+    using Out = int64_t;
+    static __device__ State identity() {
+        return {Zero<Wide<In>>::make(), -1};
+    }
+    static __device__ State load(In x, uint64_t position) {
+        return {widen(x), int64_t(position)};
+    }
+    // `x` lies behind those of `s`.
+    static __device__ State append(State s, In x, uint64_t position) {
+        const Wide<In> value = widen(x);
+        return s.position < 0 || wins<Largest>(value, s.value) ? State{value, int64_t(position)} : s;
+    }
+    // The first of equals wins, whatever the order in which the parts meet.
+    static __device__ State combine(State a, State b) {
+        if (a.position < 0 || b.position < 0)
+            return a.position < 0 ? b : a;
+        if (wins<Largest>(b.value, a.value))
+            return b;
+        return b.position < a.position && !wins<Largest>(a.value, b.value) ? b : a;
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return s.position;
+    }
+    static __device__ State start(Out) {
+        return identity();
+    }
+};
+template <class In> struct ArgMin : ArgExtreme<In, false> {};
+template <class In> struct ArgMax : ArgExtreme<In, true> {};
+
+inline __device__ bool is_true(float x) {
+    return x != 0;
+}
+template <class T> __device__ bool is_true(T x) {
+    return x != 0;
+}
+template <class T> __device__ bool is_true(Pair<T> x) {
+    return x.re != 0 || x.im != 0;
+}
+
+template <class In> struct Any {
+    using State = uint32_t;
+    using Out = gr_bool;
+    static __device__ State identity() {
+        return 0;
+    }
+    static __device__ State load(In x, uint64_t) {
+        return is_true(widen(x));
+    }
+    // Of four elements, from the highest bit of each byte.
+    static __device__ State of_bytes(uint32_t nonzero) {
+        return nonzero != 0;
+    }
+    static __device__ State combine(State a, State b) {
+        return a | b;
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return {uint8_t(s)};
+    }
+    static __device__ State start(Out x) {
+        return is_true(widen(x));
+    }
+};
+
+template <class In> struct All : Any<In> {
+    static __device__ uint32_t identity() {
+        return 1;
+    }
+    static __device__ uint32_t of_bytes(uint32_t nonzero) {
+        return nonzero == 0x80808080u;
+    }
+    static __device__ uint32_t combine(uint32_t a, uint32_t b) {
+        return a & b;
+    }
+};
+
+template <class In> struct CountNonzero {
+    using State = int64_t;
+    using Out = int64_t;
+    static __device__ State identity() {
+        return 0;
+    }
+    static __device__ State load(In x, uint64_t) {
+        return is_true(widen(x));
+    }
+    static __device__ State of_bytes(uint32_t nonzero) {
+        return __popc(nonzero);
+    }
+    static __device__ State combine(State a, State b) {
+        return a + b;
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return s;
+    }
+    static __device__ State start(Out x) {
+        return x;
+    }
+};
+
+template <class In> struct BitwiseAnd {
+    using State = Wide<In>;
+    using Out = In;
+    static __device__ State identity() {
+        return ~State(0);
+    }
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    static __device__ State combine(State a, State b) {
+        return a & b;
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return widen(x);
+    }
+};
+template <class In> struct BitwiseOr : BitwiseAnd<In> {
+    using State = Wide<In>;
+    static __device__ State identity() {
+        return State(0);
+    }
+    static __device__ State combine(State a, State b) {
+        return a | b;
+    }
+};
+template <class In> struct BitwiseXor : BitwiseOr<In> {
+    using State = Wide<In>;
+    static __device__ State combine(State a, State b) {
+        return a ^ b;
+    }
+};

@@ -1,0 +1,480 @@
+// How the flat kernels take chunks in. Each functor here is one of ops/functors.cuh or ops/ordering.cuh, with
+//   Acc                               what a thread keeps while it walks along
+//   open()                            the Acc of no elements
+//   absorb<N>(acc, x, first, apart)   takes N chunks in; element e of x[k] has position first + k * apart + e
+//   absorb<N>(acc, x, y)              the same for pairs of vectors
+//   close(acc)                        its State
+#pragma once
+
+#include "grid/block_state.cuh"
+#include "ops/ordering.cuh"
+#include "reduce/by_element.cuh"
+
+// ---- sums: what they have in common is SumOf<In>, with a State that `plus` adds ----
+
+template <class S> struct Adds : KeepsState<S> {
+    using State = S;
+    static __device__ State identity() {
+        return Neutral<State>::make();
+    }
+    static __device__ State open() {
+        return identity();
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+};
+
+// The sum of Count terms, a power of two, as a balanced tree: its rounding errors grow with the logarithm of
+// Count. Branch by branch, so that few terms are wanted at once.
+template <unsigned Count, class Terms> __device__ auto tree_sum(const Terms &term, unsigned first = 0) {
+    if constexpr (Count == 1)
+        return term(first);
+    else
+        return plus(tree_sum<Count / 2>(term, first), tree_sum<Count / 2>(term, first + Count / 2));
+}
+
+inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
+    return {a.re + double(b.re), a.im + double(b.im)};
+}
+
+// The chunks of one turn are added up by a tree, in float for elements of up to that size; all turns, threads
+// and blocks in S.
+template <class In, class S> struct AddsTurns : Adds<S> {
+    static constexpr bool integers = false;
+    static __device__ S load(In x, uint64_t) {
+        return plus(Neutral<S>::make(), widen(x));
+    }
+    template <unsigned N> static __device__ void absorb(S &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length;
+        acc =
+            plus(acc, tree_sum<N * length>([=](unsigned i) { return widen(x[i / length].at(i % length)); }));
+    }
+};
+
+// Knuth's two-sum: returns a + b, and adds what its rounding lost to `lost`.
+inline __device__ float two_sum(float a, float b, float &lost) {
+    const float sum = a + b, b_part = sum - a, a_part = sum - b_part;
+    lost += (a - a_part) + (b - b_part);
+    return sum;
+}
+inline __device__ Pair<float> two_sum(Pair<float> a, Pair<float> b, Pair<float> &lost) {
+    return {two_sum(a.re, b.re, lost.re), two_sum(a.im, b.im, lost.im)};
+}
+// As settle(Compensated).
+inline __device__ double settle(double sum, float lost) {
+    return isfinite(sum) && lost != 0 ? sum + double(lost) : sum;
+}
+inline __device__ Pair<double> settle(Pair<double> sum, Pair<float> lost) {
+    return {settle(sum.re, lost.re), settle(sum.im, lost.im)};
+}
+
+inline __device__ bool all_finite(float x) {
+    return isfinite(x);
+}
+inline __device__ bool all_finite(Pair<float> x) {
+    return isfinite(x.re) && isfinite(x.im);
+}
+
+// As above, and what the roundings in the trees lose is kept. Where sums beyond a float still count (Beyond),
+// a turn with one is added up again, one by one.
+template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
+    struct Acc {
+        S sum;
+        Wide<In> lost;
+    };
+    static __device__ Acc open() {
+        return {Neutral<S>::make(), Zero<Wide<In>>::make()};
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Chunk<In>::length, count = N * length;
+        Wide<In> terms[count], lost = acc.lost;
+#pragma unroll
+        for (unsigned i = 0; i < count; ++i)
+            terms[i] = widen(x[i / length].at(i % length));
+#pragma unroll
+        for (unsigned width = 1; width < count; width *= 2)
+#pragma unroll
+            for (unsigned i = 0; i + width < count; i += 2 * width)
+                terms[i] = two_sum(terms[i], terms[i + width], lost);
+        if (Beyond && !all_finite(terms[0])) {
+#pragma unroll
+            for (unsigned i = 0; i < count; ++i)
+                acc.sum = plus(acc.sum, widen(x[i / length].at(i % length)));
+            return;
+        }
+        acc.sum = plus(acc.sum, terms[0]);
+        acc.lost = lost;
+    }
+    static __device__ S close(const Acc &acc) {
+        return settle(acc.sum, acc.lost);
+    }
+};
+
+// A 1 in the highest bit of each byte that is not 0.
+inline __device__ uint32_t nonzero_bytes(uint32_t word) {
+    return ((word & 0x7f7f7f7fu) + 0x7f7f7f7fu | word) & 0x80808080u;
+}
+// A word of elements with one representation for each value: every byte but 0 is true.
+template <class In> __device__ uint32_t plain_word(In, uint32_t word) {
+    return word;
+}
+inline __device__ uint32_t plain_word(gr_bool, uint32_t word) {
+    return nonzero_bytes(word) >> 7;
+}
+template <class In> __device__ Chunk<In> plain(Chunk<In> x) {
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i)
+        x.set_word(i, plain_word(In(), x.word(i)));
+    return x;
+}
+
+// The products of the bytes of two words, four in one instruction; the same for the shorts of one and 1.
+inline __device__ uint32_t word_dot(int8_t, uint32_t x, uint32_t y, uint32_t acc) {
+    return uint32_t(__dp4a(int32_t(x), int32_t(y), int32_t(acc)));
+}
+inline __device__ uint32_t word_dot(uint8_t, uint32_t x, uint32_t y, uint32_t acc) {
+    return __dp4a(x, y, acc);
+}
+inline __device__ uint32_t word_dot(gr_bool, uint32_t x, uint32_t y, uint32_t acc) {
+    return __dp4a(plain_word(gr_bool(), x), plain_word(gr_bool(), y), acc);
+}
+inline __device__ uint32_t word_sum(int16_t, uint32_t word, uint32_t acc) {
+    return uint32_t(__dp2a_lo(int32_t(word), 0x0101, int32_t(acc)));
+}
+inline __device__ uint32_t word_sum(uint16_t, uint32_t word, uint32_t acc) {
+    return __dp2a_lo(word, 0x0101u, acc);
+}
+template <class In> __device__ uint32_t word_sum(In, uint32_t word, uint32_t acc) {
+    return word_dot(In(), word, 0x01010101u, acc);
+}
+
+template <class In> struct AddsIntegers : Adds<Wide<In>> {
+    using State = Wide<In>;
+    static constexpr bool integers = true;
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        if constexpr (sizeof(In) <= 2) {
+            uint32_t sum = 0; // fits: of at most 128 bytes
+#pragma unroll
+            for (unsigned i = 0; i < 4 * N; ++i)
+                sum = word_sum(In(), x[i / 4].word(i % 4), sum);
+            acc = plus(acc, State(int32_t(sum)));
+        } else {
+#pragma unroll
+            for (unsigned k = 0; k < N; ++k)
+#pragma unroll
+                for (unsigned e = 0; e < Chunk<In>::length; ++e)
+                    acc = plus(acc, widen(x[k].at(e)));
+        }
+    }
+};
+
+template <class In> struct SumOf : AddsIntegers<In> {};
+template <> struct SumOf<float> : AddsFloats<float, double, false> {};
+template <> struct SumOf<double> : AddsTurns<double, double> {};
+template <> struct SumOf<gr_f16> : AddsTurns<gr_f16, float> {};
+template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
+template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, false> {};
+template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
+
+template <class In> struct FlatSum : SumOf<In> {
+    using State = typename SumOf<In>::State;
+    using Out = typename SumOut<In>::type;
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return plus(Neutral<State>::make(), widen(x));
+    }
+};
+
+inline __device__ double divide(int64_t x, uint64_t count) {
+    return double(x) / double(count);
+}
+inline __device__ double divide(uint64_t x, uint64_t count) {
+    return double(x) / double(count);
+}
+
+template <class In> struct MeanOf : SumOf<In> {};
+template <> struct MeanOf<float> : AddsFloats<float, double, true> {};
+template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, true> {};
+
+// The sum of smaller integers is exact, so that only the quotient is rounded.
+template <class In> struct FlatMean : MeanOf<In> {
+    using State = typename SumOf<In>::State;
+    using Out = typename Mean<In>::Out;
+    static __device__ Out finish(State s, uint64_t count) {
+        return Narrow<Out>::from(divide(s, count));
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make(); // NumPy's mean has no initial value but that
+    }
+};
+template <> struct FlatMean<int64_t> : ByElement<Mean<int64_t>, int64_t> {};
+template <> struct FlatMean<uint64_t> : ByElement<Mean<uint64_t>, uint64_t> {};
+
+// Products are rounded to float, as those of a float loop are. Integers wrap in the dtype of the vectors, so
+// that their lowest 32 bits are enough up to that size.
+template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
+    using State = typename SumOf<In>::State;
+    using Out = In;
+    static __device__ State load(In x, In y) {
+        return plus(Neutral<State>::make(), times(widen(x), widen(y)));
+    }
+    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, const Chunk<In> *y) {
+        constexpr unsigned length = Chunk<In>::length;
+        if constexpr (SumOf<In>::integers && sizeof(In) <= 4) {
+            uint32_t sum = 0;
+            if constexpr (sizeof(In) == 1) {
+#pragma unroll
+                for (unsigned i = 0; i < 4 * N; ++i)
+                    sum = word_dot(In(), x[i / 4].word(i % 4), y[i / 4].word(i % 4), sum);
+            } else {
+#pragma unroll
+                for (unsigned i = 0; i < N * length; ++i)
+                    sum += uint32_t(widen(x[i / length].at(i % length))) *
+                           uint32_t(widen(y[i / length].at(i % length)));
+            }
+            acc = plus(acc, State(sum));
+        } else {
+            acc = plus(acc, tree_sum<N * length>([=](unsigned i) {
+                           return times(widen(x[i / length].at(i % length)),
+                                        widen(y[i / length].at(i % length)));
+                       }));
+        }
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out) {
+        return Zero<State>::make();
+    }
+};
+
+template <class In> struct FlatProd : ByElement<Prod<In>, In> {};
+
+// ---- minima and maxima: a thread keeps one for each place of a chunk ----
+
+template <bool Largest, class In> __device__ In better(In a, In b) {
+    return wins<Largest>(widen(b), widen(a)) ? b : a;
+}
+#if __CUDA_ARCH__ >= 800
+template <> __device__ inline float better<true>(float a, float b) {
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+    return a;
+}
+template <> __device__ inline float better<false>(float a, float b) {
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+    return a;
+}
+#endif
+
+// Words of several elements at a time, place by place. From sm_90 on, elements of 16 bits go two at a time;
+// bytes as the upper halves of such: once where they lie, once moved up. What is below them only decides
+// between equals.
+template <class In> constexpr bool by_word = false;
+template <> constexpr bool by_word<gr_bool> = true;
+template <bool Largest> __device__ uint32_t better_word(gr_bool, uint32_t a, uint32_t b) {
+    return Largest ? a | b : a & b;
+}
+#if __CUDA_ARCH__ >= 900
+#define GR_BETTER_WORD(In, type)                                                                             \
+    template <> constexpr bool by_word<In> = true;                                                           \
+    template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
+        if (Largest)                                                                                         \
+            asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
+        else                                                                                                 \
+            asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
+        return a;                                                                                            \
+    }
+GR_BETTER_WORD(gr_f16, "NaN.f16x2")
+GR_BETTER_WORD(gr_bf16, "NaN.bf16x2")
+GR_BETTER_WORD(int16_t, "s16x2")
+GR_BETTER_WORD(uint16_t, "u16x2")
+#undef GR_BETTER_WORD
+#define GR_BETTER_BYTES(In, Short)                                                                           \
+    template <> constexpr bool by_word<In> = true;                                                           \
+    template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
+        const uint32_t upper = better_word<Largest>(Short(), a, b);                                          \
+        const uint32_t lower = better_word<Largest>(Short(), a << 8, b << 8);                                \
+        return __byte_perm(upper, lower,                                                                     \
+                           0x3715); /* from the lowest: lower's 1, upper's 1, lower's 3, ... */              \
+    }
+GR_BETTER_BYTES(int8_t, int16_t)
+GR_BETTER_BYTES(uint8_t, uint16_t)
+#undef GR_BETTER_BYTES
+#endif
+
+template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {
+    if constexpr (by_word<In>) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            a.set_word(i, better_word<Largest>(In(), a.word(i), b.word(i)));
+        return a;
+    } else {
+        ChunkOf<In> best;
+#pragma unroll
+        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+            best.element[e] = better<Largest>(a.at(e), b.at(e));
+        return best.chunk;
+    }
+}
+
+template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(const Chunk<In> *x) {
+    Chunk<In> best = plain(x[0]);
+#pragma unroll
+    for (unsigned k = 1; k < N; ++k)
+        best = better<Largest>(best, plain(x[k]));
+    return best;
+}
+
+template <bool Largest, class In> __device__ Wide<In> best_element(const Chunk<In> &x) {
+    Chunk<In> first = x; // the best is folded into its first word, as far as words can be compared
+    unsigned left = Chunk<In>::length;
+    if constexpr (by_word<In>) {
+#pragma unroll
+        for (unsigned i = 1; i < 4; ++i)
+            first.set_word(0, better_word<Largest>(In(), first.word(0), x.word(i)));
+        left /= 4;
+    }
+    In best = first.at(0);
+#pragma unroll
+    for (unsigned e = 1; e < left; ++e)
+        best = better<Largest>(best, first.at(e));
+    return widen(best);
+}
+
+template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
+    using Acc = Chunk<In>;
+    static __device__ Acc open() {
+        return chunk_of(Narrow<In>::from(worst<Largest>(In())));
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+        acc = better<Largest>(acc, best_chunk<N, Largest>(x));
+    }
+    static __device__ Wide<In> close(const Acc &acc) {
+        return best_element<Largest>(acc);
+    }
+};
+template <class In> struct FlatMin : FlatExtreme<In, false> {};
+template <class In> struct FlatMax : FlatExtreme<In, true> {};
+
+#if __CUDA_ARCH__ >= 800
+inline __device__ uint32_t warp_most(uint32_t x) {
+    return __reduce_max_sync(0xffffffffu, x);
+}
+inline __device__ uint64_t warp_most(uint64_t x) {
+    const uint32_t high = warp_most(uint32_t(x >> 32));
+    return uint64_t(high) << 32 | warp_most(x >> 32 == high ? uint32_t(x) : 0u);
+}
+
+// Unsigned numbers in the order of `wins`: the better, the larger. `Bytes` are those of the element.
+template <bool Largest, unsigned Bytes> __device__ uint32_t order_key(float x) {
+    const uint32_t bits = __float_as_uint(x + 0.0f); // -0 equals 0
+    const uint32_t key = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return x != x ? ~0u : Largest ? key : ~key;
+}
+template <bool Largest, unsigned Bytes> __device__ uint64_t order_key(double x) {
+    const uint64_t bits = uint64_t(__double_as_longlong(x + 0.0));
+    const uint64_t key = bits >> 63 ? ~bits : bits | 1ull << 63;
+    return x != x ? ~0ull : Largest ? key : ~key;
+}
+template <bool Largest, unsigned Bytes, class T> __device__ auto order_key(T x) {
+    using Key = typename Bits<(Bytes > 4 ? 8 : 4)>::type;
+    const Key sign = T(-1) < T(0) ? Key(1) << (8 * sizeof(Key) - 1) : 0;
+    return Largest ? Key(x) ^ sign : Key(~(Key(x) ^ sign));
+}
+// For grid/block_state.cuh: the best of a warp in the order of keys, then the first place that has it.
+// Complex numbers have no key of up to 64 bits.
+template <class In, bool Largest> struct ByKey {
+    using State = Place<Wide<In>>;
+    static __device__ State reduce_warp(State x) {
+        const auto key = x.position < 0 ? 0 : order_key<Largest, sizeof(In)>(x.value);
+        const auto best = warp_most(key);
+        // No place is -1, the last of all as an unsigned number.
+        const uint64_t place = ~warp_most(key == best ? ~uint64_t(x.position) : 0);
+        const unsigned owner = __ffs(__ballot_sync(0xffffffffu, uint64_t(x.position) == place)) - 1;
+        return {shuffle_from(x.value, owner), int64_t(place)};
+    }
+};
+template <bool Largest> struct ByKey<gr_c64, Largest> {};
+template <bool Largest> struct ByKey<gr_c128, Largest> {};
+#else
+template <class In, bool Largest> struct ByKey {};
+#endif
+
+// Looks for the place only when a turn holds something better, which is seldom after the first few.
+template <class In, bool Largest>
+struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>>, ByKey<In, Largest> {
+    using State = Place<Wide<In>>;
+    static __device__ State open() {
+        return ArgExtreme<In, Largest>::identity();
+    }
+    template <unsigned N>
+    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+        const Wide<In> best = best_element<Largest>(best_chunk<N, Largest>(x));
+        if (acc.position >= 0 && !wins<Largest>(best, acc.value))
+            return;
+        uint32_t at = 0;
+#pragma unroll
+        for (unsigned i = N * Chunk<In>::length; i-- > 0;)
+            if (!wins<Largest>(best, widen(x[i / Chunk<In>::length].at(i % Chunk<In>::length))))
+                at = i;
+        acc = {best, int64_t(first + at / Chunk<In>::length * apart + at % Chunk<In>::length)};
+    }
+};
+template <class In> struct FlatArgMin : FlatArgExtreme<In, false> {};
+template <class In> struct FlatArgMax : FlatArgExtreme<In, true> {};
+
+// ---- tests and bits: words of several elements at a time where the dtype allows ----
+
+// Bytes are tested four at a time; other elements one by one.
+template <template <class> class F, class In> struct FlatTest : ByElement<F<In>, In> {
+    using State = typename F<In>::State;
+    template <unsigned N>
+    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+        if constexpr (sizeof(In) == 1) {
+#pragma unroll
+            for (unsigned i = 0; i < 4 * N; ++i)
+                acc = F<In>::combine(acc, F<In>::of_bytes(nonzero_bytes(x[i / 4].word(i % 4))));
+        } else {
+            ByElement<F<In>, In>::template absorb<N>(acc, x, first, apart);
+        }
+    }
+};
+template <class In> struct FlatAny : FlatTest<Any, In> {};
+template <class In> struct FlatAll : FlatTest<All, In> {};
+template <class In> struct FlatCountNonzero : FlatTest<CountNonzero, In> {};
+
+// F's combine works bit by bit, so that it takes words of any elements.
+template <template <class> class F, class In> struct FlatBits : F<In> {
+    using State = typename F<In>::State;
+    using Acc = Chunk<In>;
+    using OfWords = F<uint32_t>;
+    static __device__ Acc open() {
+        Acc acc;
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i)
+            acc.set_word(i, uint32_t(OfWords::identity()));
+        return acc;
+    }
+    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+#pragma unroll
+        for (unsigned i = 0; i < 4 * N; ++i)
+            acc.set_word(i % 4,
+                         uint32_t(OfWords::combine(acc.word(i % 4), plain_word(In(), x[i / 4].word(i % 4)))));
+    }
+    static __device__ State close(const Acc &acc) {
+        State s = F<In>::identity();
+#pragma unroll
+        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+            s = F<In>::combine(s, widen(acc.at(e)));
+        return s;
+    }
+};
+template <class In> struct FlatBitwiseAnd : FlatBits<BitwiseAnd, In> {};
+template <class In> struct FlatBitwiseOr : FlatBits<BitwiseOr, In> {};
+template <class In> struct FlatBitwiseXor : FlatBits<BitwiseXor, In> {};

@@ -1,0 +1,212 @@
+// The kernels for contiguous elements and one result, in a single launch.
+//   flat   each thread has GR_FLAT_LOADS_IN_FLIGHT loads of 16 bytes in flight
+//   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block on their way to shared memory
+// Each block leaves its State in a slot; the first block waits for all of them and combines them in the order
+// of the blocks. The result depends on the number of elements, the address modulo 128 and nothing else.
+#pragma once
+
+#include "common/pdl.cuh"
+#include "common/vec16.cuh"
+#include "grid/block_state.cuh"
+
+#if __CUDA_ARCH__ >= 900
+#define GR_HOPPER 1
+#endif
+
+// What lies before the first line of 128 bytes, in chunks from there on, and behind the last one.
+struct Parts {
+    uint64_t head, chunks, tail;
+};
+
+template <class In> __device__ Parts parts_of(const gr_flat_params &p) {
+    const uint64_t skew = (128 - p.in % 128) % 128 / sizeof(In);
+    const uint64_t head = skew < p.count ? skew : p.count;
+    const uint64_t chunks = (p.count - head) / Chunk<In>::length;
+    return {head, chunks, head + chunks * Chunk<In>::length};
+}
+
+// The few elements that no chunk holds, a thread of the first block for each. They are loaded before the
+// chunks and used after them, so that nothing waits for them alone.
+template <class F, class In, bool Pair> struct Ends {
+    bool has_head, has_tail;
+    Raw<In> head, tail, second_head, second_tail;
+
+    __device__ Ends(const gr_flat_params &p, const Parts &parts)
+        : has_head(blockIdx.x == 0 && threadIdx.x < parts.head),
+          has_tail(blockIdx.x == 0 && parts.tail + threadIdx.x < p.count) {
+        if (has_head) {
+            head.load(reinterpret_cast<const In *>(p.in) + threadIdx.x);
+            if constexpr (Pair)
+                second_head.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
+        }
+        if (has_tail) {
+            tail.load(reinterpret_cast<const In *>(p.in) + parts.tail + threadIdx.x);
+            if constexpr (Pair)
+                second_tail.load(reinterpret_cast<const In *>(p.second) + parts.tail + threadIdx.x);
+        }
+    }
+    static __device__ typename F::State state(const Raw<In> &x, const Raw<In> &y, uint64_t position) {
+        if constexpr (Pair)
+            return F::load(x.element(), y.element());
+        else
+            return F::load(x.element(), position);
+    }
+    __device__ typename F::State combined(const gr_flat_params &p, const Parts &parts,
+                                          typename F::State s) const {
+        if (has_head)
+            s = F::combine(state(head, second_head, p.first + threadIdx.x), s);
+        if (has_tail)
+            s = F::combine(s, state(tail, second_tail, p.first + parts.tail + threadIdx.x));
+        return s;
+    }
+};
+
+// From the State of all elements to the result, by one thread.
+template <class F> __device__ void finish(const gr_flat_params &p, typename F::State s) {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    if (p.flags & GR_FLAT_HAS_CARRY)
+        s = F::combine(*reinterpret_cast<const State *>(p.carry), s);
+    if (!(p.flags & GR_FLAT_FINAL)) {
+        *reinterpret_cast<State *>(p.out) = s;
+        return;
+    }
+    if (p.flags & GR_FLAT_HAS_INITIAL)
+        s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
+    if (p.flags & GR_FLAT_FROM_ZERO)
+        s = F::combine(F::start(Out()), s);
+    *reinterpret_cast<Out *>(p.out) = Finish<F>::of(s, p.divisor, p.flags);
+}
+
+// From the States of all threads of the grid to the result.
+template <class F> __device__ void hand_over(const gr_flat_params &p, typename F::State s) {
+    using State = typename F::State;
+    s = block_reduce_state<F>(s);
+    if (gridDim.x > 1) {
+        if (blockIdx.x != 0) {
+            if (threadIdx.x == 0)
+                slot_put(p.slots, blockIdx.x, s);
+            return;
+        }
+        if (threadIdx.x != 0)
+            s = F::identity();
+        for (unsigned block = threadIdx.x ? threadIdx.x : blockDim.x; block < gridDim.x; block += blockDim.x)
+            s = F::combine(s, slot_take<State>(p.slots, block));
+        // Also makes the warps whole again after the loop: shuffles of split ones cost 0.6 us on an H200.
+        __syncthreads();
+        s = block_reduce_state<F>(s);
+    }
+    if (threadIdx.x == 0)
+        finish<F>(p, s);
+}
+
+// Whether F's States have positions, so that it takes chunks only in the order of these.
+template <class F, class = void> constexpr bool in_order = false;
+template <class F> constexpr bool in_order<F, decltype(void(&F::State::position))> = true;
+
+// As many elements as threads of a single block, or fewer: one for each, wherever they lie.
+template <class F, class In, bool Pair> __device__ typename F::State few(const gr_flat_params &p) {
+    const bool has = threadIdx.x < uint32_t(p.count);
+    const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
+    if (!p.serialized) {
+        if (has && threadIdx.x % (128 / sizeof(In)) == 0)
+            prefetch(at);
+        let_next_in();
+        wait_for_previous();
+    }
+    Raw<In> x, y;
+    if (has) {
+        x.load(at);
+        if constexpr (Pair)
+            y.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
+    }
+    if (p.serialized)
+        let_next_in();
+    return has ? Ends<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
+}
+
+// A block's chunks of one turn lie side by side, as a tile. Where each block has a whole one the last tiles
+// come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
+// beginning would take its place.
+template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
+    constexpr unsigned turns = GR_FLAT_LOADS_IN_FLIGHT, length = Chunk<In>::length;
+    const unsigned threads = blockDim.x;
+    const Parts parts = parts_of<In>(p);
+    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(p.in + parts.head * sizeof(In));
+    const Source<In> other(p.second + parts.head * sizeof(In));
+    const uint64_t tile = threads * turns, round = gridDim.x * tile; // of chunks; threads are a power of two
+    const uint64_t whole = parts.chunks & -tile, begin = blockIdx.x * tile;
+    const bool backward = !in_order<F> && whole >= round;
+    const uint64_t step = backward ? -round : round, position = p.first + parts.head;
+    uint64_t first = backward ? whole - tile - begin : begin; // of a tile
+    asm volatile("" : "+l"(first)); // known before the wait: it would be computed again behind it
+
+    if (!p.serialized) {
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
+            const uint64_t at = first + k * threads + threadIdx.x;
+            if (threadIdx.x % 8 == 0 && at < parts.chunks)
+                prefetch(chunk + at);
+        }
+        if (p.flags & GR_FLAT_TRIGGER_EARLY)
+            let_next_in();
+        wait_for_previous();
+    }
+
+    const Ends<F, In, Pair> ends(p, parts);
+    typename F::Acc acc = F::open();
+    Chunk<In> x[turns], y[Pair ? turns : 1];
+    for (; first < whole; first += step) {
+        const uint64_t at = first + threadIdx.x;
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            x[k] = load_chunk(chunk + at + k * threads);
+            if constexpr (Pair)
+                y[k] = other.chunk_at(at + k * threads);
+        }
+        if constexpr (Pair)
+            F::template absorb<turns>(acc, x, y);
+        else
+            F::template absorb<turns>(acc, x, position + at * length, threads * length);
+    }
+    // The last tile may have fewer chunks: it goes to the block that has the fewest whole ones.
+    if (whole < parts.chunks && blockIdx.x == gridDim.x - 1) {
+        const uint64_t at = whole + threadIdx.x;
+        // Threads without a chunk load the last one: behind loads with a condition ptxas may put their uses,
+        // so that each waits for the one before.
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            const uint64_t from = min(at + k * threads, parts.chunks - 1);
+            x[k] = load_chunk(chunk + from);
+            if constexpr (Pair)
+                y[k] = other.chunk_at(from);
+        }
+        // Each is taken in whether it counts or not, so that the work on one need not wait for that on
+        // another.
+#pragma unroll
+        for (unsigned k = 0; k < turns; ++k) {
+            typename F::Acc more = acc;
+            if constexpr (Pair)
+                F::template absorb<1>(more, x + k, y + k);
+            else
+                F::template absorb<1>(more, x + k, position + (at + k * threads) * length, 0);
+            if (at + k * threads < parts.chunks)
+                acc = more;
+        }
+    }
+    if (p.serialized || !(p.flags & GR_FLAT_TRIGGER_EARLY))
+        let_next_in();
+    return ends.combined(p, parts, F::close(acc));
+}
+
+template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
+    if (p.flags &
+        GR_FLAT_FEW) { // to its end by itself: each jump to code that is not there yet costs some 0.05 us
+        typename F::State s = few<F, In, Pair>(p);
+        s = blockDim.x == 32 ? WarpReduce<F>::of(s, 32) : block_reduce_state<F>(s);
+        if (threadIdx.x == 0)
+            finish<F>(p, s);
+        return;
+    }
+    hand_over<F>(p, many<F, In, Pair>(p));
+}

@@ -1,0 +1,249 @@
+// general_axis and general_whole: any layout, and, but for `whole`, a `where` mask; pairs of elements, too.
+// Threads of a block share out results and elements, in `axis`, or take whole results; the other kernels are
+// for elements side by side.
+#pragma once
+
+#include "reduce/general/general.cuh"
+
+// How general_axis gets at elements: what a thread has of one while it is on its way, and the State with
+// that. A thread has `in_flight` of a result on the way; one that takes whole results `at_once` of each.
+// Nothing is computed from one before all of them are asked for. `second`: whether it reads there.
+template <class F, class In> struct FromElement {
+    static constexpr bool second = false;
+    static constexpr unsigned at_once =
+        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !(Together<F, In>::contest && sizeof(In) > 2))
+             ? 2
+             : 4) *
+        (sizeof(In) > 2 ? 1 : 2);
+    static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
+    using All = Together<F, In>;
+    // Those of small elements that are compared together were slower by two thirds.
+    static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
+    struct Loaded {
+        In x;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t) {
+        return {*reinterpret_cast<const In *>(p.in + in)};
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
+        return Append<F, In>::to(s, loaded.x, k);
+    }
+};
+// The same under a `where` mask.
+template <class F, class In> struct FromMasked {
+    static constexpr bool second = true;
+    static constexpr unsigned in_flight = 4;
+    using All = Together<void, void>; // the first on the way may not be taken
+    struct Loaded {
+        In x;
+        uint8_t taken;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
+        return {*reinterpret_cast<const In *>(p.in + in),
+                *reinterpret_cast<const uint8_t *>(p.second + second)};
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t k) {
+        return loaded.taken ? Append<F, In>::to(s, loaded.x, k) : s;
+    }
+};
+// What takes its place under a mask.
+template <class From> struct UnderMask { static constexpr bool there = false; };
+template <class F, class In> struct UnderMask<FromElement<F, In>> {
+    static constexpr bool there = true;
+    using type = FromMasked<F, In>;
+};
+
+template <class F, class In> struct FromPair {
+    static constexpr bool second = true;
+    static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
+    static constexpr bool whole_together = false;
+    using All = Together<void, void>;
+    struct Loaded {
+        In x, y;
+    };
+    static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
+        return {*reinterpret_cast<const In *>(p.in + in), *reinterpret_cast<const In *>(p.second + second)};
+    }
+    static __device__ typename F::State add(typename F::State s, const Loaded &loaded, uint64_t) {
+        return F::combine(s, F::load(loaded.x, loaded.y));
+    }
+};
+
+// Takes the first `turn` of N elements in, `step` positions apart, in several States in turn.
+template <class From, class State, unsigned States, unsigned N>
+__device__ void take_in(State (&s)[States], const typename From::Loaded (&loaded)[N], unsigned turn,
+                        uint64_t position, uint64_t step) {
+    using All = typename From::All;
+    if constexpr (All::there) {
+        s[0] = All::template add<N>(
+            s[0], [&](unsigned j) { return loaded[j].x; }, [&](unsigned j) { return j < turn; }, position,
+            step);
+    } else {
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j)
+            if (j < turn)
+                s[j % States] = From::add(s[j % States], loaded[j], position + j * step);
+    }
+}
+
+// The share of thread number `thread` of a result, several elements at a time, in several States in turn.
+template <class F, class From>
+__device__ typename F::State share(const gr_general_params &p, uint64_t result, uint64_t thread) {
+    using State = typename F::State;
+    const Offsets base = offsets(p.keep, result);
+    constexpr unsigned in_flight = From::in_flight, states = From::All::there ? 1
+                                                             : in_flight < 4  ? in_flight
+                                                                              : 4;
+    const uint64_t length = walk_length(p.along), step = p.iterator.step;
+    const Turns turns(p, thread);
+    const uint64_t all = turns.first < length ? steps_in(p.iterator, length - turns.first - 1) + 1 : 0;
+    const bool evenly = p.iterator.step_remainder == 0 || p.iterator.extent == ~uint64_t(0);
+    State s[states];
+#pragma unroll
+    for (unsigned j = 0; j < states; ++j)
+        s[j] = F::identity();
+    begin_early(p);
+#pragma unroll 1
+    for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
+        const Offsets behind = offsets<2>(p.along, outer);
+        uint64_t position = outer * length + turns.first, left = all;
+        Walk<From::second> walk(p, turns.first);
+        walk.at.in += base.in + behind.in;
+        walk.at.second += From::second ? base.second + behind.second : 0;
+#pragma unroll 1
+        while (evenly && left >= in_flight) { // nothing in between the loads
+            typename From::Loaded loaded[in_flight];
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
+                walk.next_evenly(p.iterator);
+            }
+            take_in<From>(s, loaded, in_flight, position, step);
+            position += in_flight * step;
+            left -= in_flight;
+        }
+#pragma unroll 1
+        while (left > 0) {
+            const unsigned turn = left < in_flight ? unsigned(left) : in_flight;
+            typename From::Loaded loaded[in_flight];
+#pragma unroll
+            for (unsigned j = 0; j < in_flight; ++j) {
+                if (j < turn)
+                    loaded[j] = From::fetch(p, walk.at.in, walk.at.second);
+                walk.next(p.iterator);
+            }
+            take_in<From>(s, loaded, turn, position, step);
+            position += in_flight * step;
+            left -= turn;
+        }
+    }
+    let_next_begin();
+#pragma unroll
+    for (unsigned apart = 1; apart < states; apart *= 2)
+#pragma unroll
+        for (unsigned j = 0; j < states; j += 2 * apart)
+            s[j] = F::combine(s[j], s[j + apart]);
+    return s[0];
+}
+
+// Results enough for all threads: each takes several whole ones, GR_GENERAL_THREADS apart, and a few elements
+// of each at a time, or it would wait for one load after the other.
+template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
+    using State = typename F::State;
+    constexpr unsigned at_once = From::at_once;
+    const uint64_t first = uint64_t(blockIdx.x) * (GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD) + threadIdx.x;
+    State s[GR_RESULTS_PER_THREAD];
+    Offsets base[GR_RESULTS_PER_THREAD];
+#pragma unroll 1
+    for (unsigned each = 0; each < GR_RESULTS_PER_THREAD; ++each) { // once in the code, as it is long
+        const uint64_t result = first + each * GR_GENERAL_THREADS;
+        const Offsets at = offsets(p.keep, result < p.results ? result : p.results - 1);
+#pragma unroll
+        for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+            base[j] = each == j ? at : base[j];
+    }
+#pragma unroll
+    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+        s[j] = F::identity();
+    const uint64_t length = walk_length(p.along);
+    begin_early(p);
+    for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
+        const Offsets begin = offsets<2>(p.along, outer);
+        Walk<From::second> walk(p, 0);
+        for (uint64_t k = 0; k < length; k += at_once) {
+            typename From::Loaded loaded[GR_RESULTS_PER_THREAD][at_once];
+#pragma unroll
+            for (unsigned i = 0; i < at_once; ++i) {
+                const int64_t in = begin.in + walk.at.in, second = begin.second + walk.at.second;
+                if (k + i < length)
+#pragma unroll
+                    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+                        loaded[j][i] = From::fetch(p, base[j].in + in, base[j].second + second);
+                walk.next(p.iterator);
+            }
+            if constexpr (From::whole_together) {
+#pragma unroll
+                for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+                    s[j] = From::All::template add<at_once>(
+                        s[j], [&](unsigned i) { return loaded[j][i].x; },
+                        [&](unsigned i) { return k + i < length; }, done + k, 1);
+            } else {
+#pragma unroll
+                for (unsigned i = 0; i < at_once; ++i)
+                    if (k + i < length)
+#pragma unroll
+                        for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+                            s[j] = From::add(s[j], loaded[j][i], done + k + i);
+            }
+        }
+    }
+    let_next_begin();
+    unsigned live = 0;
+#pragma unroll
+    for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
+        live |= unsigned(first + j * GR_GENERAL_THREADS < p.results) << j;
+    put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
+}
+
+// Blocks that a multiprocessor must have registers for.
+template <class F, class State = typename F::State>
+constexpr unsigned axis_occupancy = sizeof(State) > 16  ? 2
+                                    : sizeof(State) > 8 ? 3
+                                                        : 4;
+template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
+
+template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * GR_STATE_BYTES];
+    State *slots = reinterpret_cast<State *>(raw);
+    const unsigned along_threads = p.threads_along, columns = GR_GENERAL_THREADS / along_threads;
+    const bool along_first = p.flags & GR_COALESCE_ALONG_REDUCED;
+    const unsigned along = along_first ? threadIdx.x % along_threads : threadIdx.x / columns;
+    const unsigned column = along_first ? threadIdx.x / along_threads : threadIdx.x % columns;
+    const uint64_t result = uint64_t(blockIdx.x) * columns + column;
+
+    State x = F::identity();
+    if (result < p.results) {
+        const uint64_t thread = along + uint64_t(along_threads) * blockIdx.y;
+        const bool masked = UnderMask<From>::there && p.flags & GR_HAS_WHERE;
+        if (!masked)
+            x = share<F, From>(p, result, thread);
+        if constexpr (UnderMask<From>::there)
+            if (masked)
+                x = share<F, typename UnderMask<From>::type>(p, result, thread);
+    }
+    if (along_first && along_threads <= 32) {
+        for (unsigned offset = along_threads / 2; offset > 0; offset /= 2)
+            x = F::combine(x, shuffle_down(x, offset, along_threads));
+    } else {
+        slots[threadIdx.x] = x;
+        const unsigned apart = along_first ? 1 : columns; // slots between neighbours of one result
+        for (unsigned half = along_threads / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (along < half)
+                slots[threadIdx.x] = x = F::combine(x, slots[threadIdx.x + half * apart]);
+        }
+    }
+    if (along == 0 && result < p.results)
+        put_one<F>(p, result, x);
+}

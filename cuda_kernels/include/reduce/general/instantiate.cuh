@@ -1,0 +1,79 @@
+// The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype it takes. The file that
+// includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+#include <type_traits>
+
+#include "reduce/accumulate.cuh"
+#include "reduce/general/axis.cuh"
+#include "reduce/general/columns.cuh"
+#include "reduce/general/last.cuh"
+#include "reduce/general/map.cuh"
+#include "reduce/general/rows.cuh"
+#include "reduce/general/small_integers.cuh"
+#include "reduce/general/spread.cuh"
+#include "reduce/general/tiles.cuh"
+
+// What takes chunks in: a functor of reduce/accumulate.cuh where that has the State of F, so that
+// `general_last` and the other kernels can go on with it.
+template <class F, class Flat, class In>
+using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
+                                           ByElement<F, In>>::type;
+
+// Its elements are kept until their sum turns out to be finite, which takes registers.
+template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
+
+#define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
+#define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
+    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
+        name##dtype(const gr_general_params p) {                                                             \
+        __VA_ARGS__(p);                                                                                      \
+    }
+
+// Of elements of eight bytes and more general_axis has enough on the way.
+#define GR_SPREAD(op, F, dtype, In)                                                                          \
+    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
+#define GR_SPREAD_b8 GR_SPREAD
+#define GR_SPREAD_i8 GR_SPREAD
+#define GR_SPREAD_u8 GR_SPREAD
+#define GR_SPREAD_i16 GR_SPREAD
+#define GR_SPREAD_u16 GR_SPREAD
+#define GR_SPREAD_f16 GR_SPREAD
+#define GR_SPREAD_bf16 GR_SPREAD
+#define GR_SPREAD_i32 GR_SPREAD
+#define GR_SPREAD_u32 GR_SPREAD
+#define GR_SPREAD_f32 GR_SPREAD
+#define GR_SPREAD_i64(...)
+#define GR_SPREAD_u64(...)
+#define GR_SPREAD_f64(...)
+#define GR_SPREAD_c64(...)
+#define GR_SPREAD_c128(...)
+
+#define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
+    GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
+                   reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
+    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype,                           \
+                   reduce_columns<F<In>, In>)                                                                \
+    GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
+    GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
+    GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_occupancy<F<In>>, general_axis_##op##_, dtype,   \
+                                                       reduce_axis<F<In>, FromElement<F<In>, In>>)           \
+        GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                    \
+                       reduce_whole<F<In>, FromElement<F<In>, In>>)                                          \
+            GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
+
+// Where elements under a mask make a State of another kind.
+#define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
+    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                  \
+    GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
+
+#define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
+    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
+    GR_ENTRY(general_whole_##op##_, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                         \
+    GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
+
+#define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
+#define GR_TAKES_BITS_BITS GR_TAKES_ALL
+#define GR_TAKES_BITS_NUMBER(op, F, dtype, In)
+
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_GENERAL_OP(dtype, In, kind)
+#include "base/dtypes.def"
+#undef GR_DTYPE

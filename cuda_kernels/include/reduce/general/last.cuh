@@ -1,0 +1,47 @@
+// general_last: results from the States that another general kernel wrote, p.count rows of them. Under
+// GR_SCATTERED_OUTPUT several results may be made from one row of States, along an axis that repeats its
+// elements.
+#pragma once
+
+#include "reduce/general/general.cuh"
+
+template <class F> __device__ void reduce_last(const gr_general_params &p) {
+    using State = typename F::State;
+    __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * sizeof(State)];
+    State *shared = reinterpret_cast<State *>(raw);
+    constexpr unsigned in_flight = GR_LAST_IN_FLIGHT;
+    const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
+    const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
+    begin_early(p);
+    for (uint64_t first = uint64_t(blockIdx.x) * columns; first < p.results;
+         first += uint64_t(gridDim.x) * columns) {
+        const uint64_t result = first + column;
+        State x = F::identity();
+        if (result < p.results) {
+            const int64_t at = p.flags & GR_SCATTERED_OUTPUT ? offsets(p.keep, result).in : int64_t(result);
+            const State *in = reinterpret_cast<const State *>(p.in) + at;
+            for (uint64_t k = row; k < p.count; k += in_flight * along) {
+                State loaded[in_flight];
+#pragma unroll
+                for (unsigned j = 0; j < in_flight; ++j)
+                    if (k + j * along < p.count)
+                        loaded[j] = in[(k + j * along) * p.states];
+#pragma unroll
+                for (unsigned j = 0; j < in_flight; ++j)
+                    if (k + j * along < p.count)
+                        x = F::combine(x, loaded[j]);
+            }
+        }
+        if (along > 1)
+            shared[threadIdx.x] = x;
+        for (unsigned half = along / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (row < half)
+                shared[threadIdx.x] = x = F::combine(x, shared[threadIdx.x + half * columns]);
+        }
+        if (row == 0 && result < p.results)
+            put_one<F>(p, result, x);
+        if (along > 1)
+            __syncthreads(); // the next results take the same room
+    }
+}

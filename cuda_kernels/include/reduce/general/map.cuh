@@ -1,0 +1,49 @@
+// general_map: an axis of length one, so that each element becomes a result. As much is written as read, or
+// more; a thread writes 16 bytes at once where the results lie so, and has several loads in flight.
+#pragma once
+
+#include "common/vec.cuh"
+#include "reduce/general/general.cuh"
+
+template <class F, class In> __device__ void map_elements(const gr_general_params &p) {
+    using Out = typename F::Out;
+    constexpr unsigned larger = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out), width = 16 / larger;
+    using Elements = Vector<In, width>;
+    using Results = Vector<Out, width>;
+    const unsigned skew =
+        unsigned((sizeof(Elements) - p.in % sizeof(Elements)) % sizeof(Elements) / sizeof(In));
+    const uint64_t head = skew < p.results ? skew : p.results;
+    const uint64_t vectors = (p.results - head) / width, tail = head + vectors * width;
+    const In *in = reinterpret_cast<const In *>(p.in);
+    const Elements *elements = reinterpret_cast<const Elements *>(in + head);
+    Out *out = reinterpret_cast<Out *>(p.out);
+    const bool together = uint64_t(out + head) % sizeof(Results) == 0;
+
+    const uint64_t first = uint64_t(blockIdx.x) * (GR_MAP_VECTORS * GR_GENERAL_THREADS) + threadIdx.x;
+    begin_early(p);
+    Elements loaded[GR_MAP_VECTORS];
+#pragma unroll
+    for (unsigned j = 0; j < GR_MAP_VECTORS; ++j)
+        if (first + j * GR_GENERAL_THREADS < vectors)
+            loaded[j] = elements[first + j * GR_GENERAL_THREADS];
+#pragma unroll
+    for (unsigned j = 0; j < GR_MAP_VECTORS; ++j) {
+        const uint64_t at = first + j * GR_GENERAL_THREADS;
+        if (at >= vectors)
+            continue;
+        Results results;
+#pragma unroll
+        for (unsigned e = 0; e < width; ++e)
+            results.at[e] = finished<F>(p, F::load(loaded[j].at[e], 0));
+        if (together)
+            reinterpret_cast<Results *>(out + head)[at] = results;
+        else
+#pragma unroll
+            for (unsigned e = 0; e < width; ++e)
+                out[head + at * width + e] = results.at[e];
+    }
+    if (first < head)
+        out[first] = finished<F>(p, F::load(in[first], 0));
+    if (tail + first < p.results)
+        out[tail + first] = finished<F>(p, F::load(in[tail + first], 0));
+}

@@ -1,0 +1,123 @@
+// What columns of small integers are combined in a few at a time, and how the best of a few elements is
+// found; see reduce/general/words.cuh and reduce/general/general.cuh.
+#pragma once
+
+#include <type_traits>
+
+#include "ops/ordering.cuh"
+#include "reduce/general/words.cuh"
+
+// For integers of up to 16 bits; sums of as many as are in flight fit 32.
+template <class In>
+constexpr bool is_brief = sizeof(In) <= 2 &&
+                          (std::is_integral<In>::value || std::is_same<In, gr_bool>::value);
+template <class In> struct BriefInteger {
+    static constexpr bool there = is_brief<In>, packs = false;
+    using T = typename std::conditional<std::is_signed<Wide<In>>::value, int32_t, uint32_t>::type;
+    static __device__ T of(In x) {
+        return T(widen(x));
+    }
+};
+template <class In> struct BriefSum : BriefInteger<In> {
+    using T = typename BriefInteger<In>::T;
+    static __device__ T both(T a, T b) {
+        return a + b;
+    }
+};
+
+// Sums of bytes, which words of four are split for into two of two shorts, from 0 on: 16 rows fit.
+template <class In> struct PackedSum {
+    static constexpr bool there = true, packs = true;
+    static constexpr uint32_t from = std::is_signed<Wide<In>>::value ? 0x80808080u : 0; // counts as 0
+    template <class State, unsigned Width, class Loaded, unsigned N>
+    static __device__ void take(State (&s)[Width], const Loaded (&loaded)[N], const bool (&there)[N]) {
+        static_assert(N <= 16, "more would not fit");
+#pragma unroll
+        for (unsigned i = 0; i < Width / 4; ++i) {
+            uint32_t even = 0, odd = 0, rows = 0;
+#pragma unroll
+            for (unsigned j = 0; j < N; ++j) {
+                const uint32_t word = there[j] ? word_of(loaded[j], i) ^ from : 0;
+                rows += there[j];
+                even += word & 0x00ff00ffu;
+                odd += word >> 8 & 0x00ff00ffu;
+            }
+            const int32_t less = from ? int32_t(rows * 128) : 0;
+            s[4 * i] = plus(s[4 * i], State(int32_t(even & 0xffff) - less));
+            s[4 * i + 1] = plus(s[4 * i + 1], State(int32_t(odd & 0xffff) - less));
+            s[4 * i + 2] = plus(s[4 * i + 2], State(int32_t(even >> 16) - less));
+            s[4 * i + 3] = plus(s[4 * i + 3], State(int32_t(odd >> 16) - less));
+        }
+    }
+};
+// Numbers of truths, four in a word.
+template <> struct PackedSum<gr_bool> {
+    static constexpr bool there = true, packs = true;
+    template <class State, unsigned Width, class Loaded, unsigned N>
+    static __device__ void take(State (&s)[Width], const Loaded (&loaded)[N], const bool (&there)[N]) {
+        static_assert(N < 256, "more would not fit");
+#pragma unroll
+        for (unsigned i = 0; i < Width / 4; ++i) {
+            uint32_t sum = 0;
+#pragma unroll
+            for (unsigned j = 0; j < N; ++j)
+                sum += there[j] ? plain_word(gr_bool(), word_of(loaded[j], i)) : 0;
+#pragma unroll
+            for (unsigned e = 0; e < 4; ++e)
+                s[4 * i + e] = plus(s[4 * i + e], State(sum >> 8 * e & 0xff));
+        }
+    }
+};
+template <class In>
+struct ColumnSum : std::conditional<sizeof(In) == 1, PackedSum<In>, BriefSum<In>>::type {};
+
+template <class In, bool Largest> struct BriefExtreme : BriefInteger<In> {
+    using T = typename BriefInteger<In>::T;
+    static __device__ T both(T a, T b) {
+        return (a < b) == Largest ? b : a;
+    }
+};
+template <class In> struct Brief<Sum<In>, In> : ColumnSum<In> {};
+template <class In> struct Brief<Mean<In>, In> : ColumnSum<In> {};
+template <class In> struct Brief<Max<In>, In> : BriefExtreme<In, true> {};
+template <class In> struct Brief<Min<In>, In> : BriefExtreme<In, false> {};
+
+// Integers of up to four bytes are compared as such.
+template <class In>
+using Compared = typename std::conditional<
+    !std::is_integral<Wide<In>>::value || (sizeof(In) > 4), Wide<In>,
+    typename std::conditional<std::is_signed<Wide<In>>::value, int32_t, uint32_t>::type>::type;
+
+// The best of a few elements is found with places of 32 bits before it meets the State.
+//   T                   what an element is compared as
+//   of(x), wins(a, b)   that of an element, and whether `a` is better than `b`
+//   win(s, best, place) `s` after the best of later elements
+template <class F, class In, bool Largest> struct Contest {
+    static constexpr bool there = true, contest = true;
+    using T = Compared<In>;
+    using State = typename F::State;
+    static __device__ T of(In x) {
+        return T(widen(x));
+    }
+    static __device__ bool wins(T a, T b) {
+        return ::wins<Largest>(a, b);
+    }
+    static __device__ State win(State s, T best, uint64_t place) {
+        return s.position < 0 || wins(best, T(s.value)) ? State{Wide<In>(best), int64_t(place)} : s;
+    }
+    template <unsigned N, class Each, class There>
+    static __device__ State add(State s, const Each &x, const There &there, uint64_t first, uint64_t apart) {
+        T best = of(x(0));
+        unsigned at = 0;
+#pragma unroll
+        for (unsigned j = 1; j < N; ++j) {
+            const T other = of(x(j));
+            const bool better = there(j) && wins(other, best);
+            best = better ? other : best;
+            at = better ? j : at;
+        }
+        return win(s, best, first + at * apart);
+    }
+};
+template <class In> struct Together<ArgMax<In>, In> : Contest<ArgMax<In>, In, true> {};
+template <class In> struct Together<ArgMin<In>, In> : Contest<ArgMin<In>, In, false> {};

@@ -1,0 +1,122 @@
+// What general_columns and general_spread have in common: the elements of a few columns, and how they are
+// taken into the States of those.
+#pragma once
+
+#include "common/vec.cuh"
+#include "reduce/general/general.cuh"
+
+template <class In>
+constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof(In) : GR_MAX_COLUMNS;
+
+// What the elements that a thread has in flight of one column are combined in before their State is, where
+// that takes fewer instructions than to combine one State after the other:
+//   T                  a type of 32 bits
+//   of(x), both(a, b)  that of an element, and of two
+// or, where it packs, several columns in a word:
+//   take(s, loaded, there)   takes the rows that are there into States
+template <class F, class In> struct Brief { static constexpr bool there = false, packs = false; };
+
+// Elements as words of four bytes: an array of small ones would become a register for each.
+template <class In, unsigned Words> struct alignas(4 * Words) Packed {
+    uint32_t words[Words];
+
+    __device__ In at(unsigned e) const {
+        constexpr unsigned each = 4 / sizeof(In);
+        union Both {
+            typename Bits<sizeof(In)>::type bits;
+            In element;
+            __device__ Both() {
+            }
+        } both;
+        both.bits = typename Bits<sizeof(In)>::type(words[e / each] >> 8 * sizeof(In) * (e % each));
+        return both.element;
+    }
+};
+
+template <class In, unsigned N> __device__ In element_of(const Vector<In, N> &x, unsigned e) {
+    return x.at[e];
+}
+template <class In, unsigned N> __device__ In element_of(const Packed<In, N> &x, unsigned e) {
+    return x.at(e);
+}
+
+template <class In, unsigned N> __device__ uint32_t word_of(const Packed<In, N> &x, unsigned i) {
+    return x.words[i];
+}
+
+// Takes the rows that are there, the first of them always, into what is kept of a slot that had `rows`
+// others. The position of element e of loaded[j] is row[e] + first + j * apart.
+template <class F, class In, class Loaded, unsigned N, unsigned Width>
+__device__ void add_turn(typename Keeps<F, In>::Kept (&s)[Width], uint64_t rows, const Loaded (&loaded)[N],
+                         const bool (&there)[N], const uint64_t (&row)[Width], uint64_t first,
+                         uint64_t apart) {
+    using Of = Brief<F, In>;
+    if constexpr (Keeps<F, In>::there) {
+#pragma unroll
+        for (unsigned e = 0; e < Width; ++e)
+            Keeps<F, In>::template take<N>(
+                s[e], uint32_t(rows), [&](unsigned j) { return element_of(loaded[j], e); },
+                [&](unsigned j) { return there[j]; });
+    } else if constexpr (Together<F, In>::there) {
+#pragma unroll
+        for (unsigned e = 0; e < Width; ++e)
+            s[e] = Together<F, In>::template add<N>(
+                s[e], [&](unsigned j) { return element_of(loaded[j], e); },
+                [&](unsigned j) { return there[j]; }, first + row[e], apart);
+    } else if constexpr (Of::packs) {
+        Of::take(s, loaded, there);
+    } else if constexpr (!Of::there) {
+#pragma unroll
+        for (unsigned j = 0; j < N; ++j)
+            if (there[j]) {
+#pragma unroll
+                for (unsigned e = 0; e < Width; ++e)
+                    s[e] = Append<F, In>::to(s[e], element_of(loaded[j], e), first + j * apart + row[e]);
+            }
+    } else {
+        typename Of::T t[Width];
+#pragma unroll
+        for (unsigned e = 0; e < Width; ++e)
+            t[e] = Of::of(element_of(loaded[0], e));
+#pragma unroll
+        for (unsigned j = 1; j < N; ++j)
+            if (there[j]) {
+#pragma unroll
+                for (unsigned e = 0; e < Width; ++e)
+                    t[e] = Of::both(t[e], Of::of(element_of(loaded[j], e)));
+            }
+#pragma unroll
+        for (unsigned e = 0; e < Width; ++e)
+            s[e] = F::combine(s[e], typename F::State(t[e]));
+    }
+}
+
+// Which slot, row and batch of its block a thread has.
+struct Share {
+    unsigned across, row, group;
+
+    __device__ explicit Share(const gr_columns &c) {
+        const unsigned line = threadIdx.x * c.by_across >> 16;
+        across = threadIdx.x - line * c.across;
+        group = line * c.by_down >> 16;
+        row = line - group * c.down;
+    }
+};
+
+// Combines the States of the threads that share a slot, c.down of them, into those of the first.
+template <class F, unsigned Width>
+__device__ void combine_down(typename F::State *shared, typename F::State (&s)[Width], const gr_columns &c,
+                             unsigned row, unsigned group) {
+    for (unsigned rows = c.down; rows > 1; rows = (rows + 1) / 2) {
+        const unsigned half = (rows + 1) / 2;
+        if (group < c.batches && row >= half && row < rows)
+#pragma unroll
+            for (unsigned e = 0; e < Width; ++e)
+                shared[e * GR_GENERAL_THREADS + threadIdx.x] = s[e];
+        __syncthreads();
+        if (group < c.batches && row < rows - half)
+#pragma unroll
+            for (unsigned e = 0; e < Width; ++e)
+                s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
+    }
+}

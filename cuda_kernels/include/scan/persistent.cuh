@@ -1,0 +1,501 @@
+// Running sums and products of long lines of elements side by side: blocks whose warps have parts of their
+// own. One thread brings tiles into a ring in shared memory and results out of it, in bulk copies. Some warps
+// sum a tile as soon as it is there, and publish the sum; others make its results in place when it is known
+// what stands before it. That is found out 128 tiles at a time: a warp of the block that has the first tile
+// of such a chunk adds up the sums as they come in, in an order that depends on no timing, and publishes what
+// is before each. Where each tile reads the sums before it by itself, as in grid/lookback_tree.cuh, all ask
+// the same few lines of the L2 cache for them, which costs 35 ns a tile on an H200: 417 us for 2^26 float32,
+// of which a copy takes 128. With a warp for each chunk they take 139. A tile stays in the ring for some 14
+// us, most of it until the sums before it have come; so a place that is empty until the next tile has left
+// costs an eighth: 157.
+#pragma once
+
+#include "common/pdl.cuh"
+#include "scan/lookback_poll.cuh"
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+// Barriers in shared memory, and bulk copies that report to them.
+inline __device__ uint32_t shared_address(const void *at) {
+    return uint32_t(__cvta_generic_to_shared(at));
+}
+inline __device__ void barrier_init(uint32_t barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+inline __device__ void barrier_arrive(uint32_t barrier) {
+    asm volatile("{\n\t"
+                 ".reg .b64 ignored;\n\t"
+                 "mbarrier.arrive.shared::cta.b64 ignored, [%0];\n\t"
+                 "}" ::"r"(barrier)
+                 : "memory");
+}
+inline __device__ void barrier_arrive_expecting(uint32_t barrier, unsigned bytes) {
+    asm volatile("{\n\t"
+                 ".reg .b64 ignored;\n\t"
+                 "mbarrier.arrive.expect_tx.shared::cta.b64 ignored, [%0], %1;\n\t"
+                 "}" ::"r"(barrier),
+                 "r"(bytes)
+                 : "memory");
+}
+// Waits until what happens for the `turn`th time has happened.
+inline __device__ void barrier_wait(uint32_t barrier, uint64_t turn) {
+    uint32_t done;
+    do {
+        asm volatile("{\n\t"
+                     ".reg .pred done;\n\t"
+                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+                     "selp.u32 %0, 1, 0, done;\n\t"
+                     "}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(uint32_t(turn) & 1)
+                     : "memory");
+    } while (!done);
+}
+
+// Whether it has.
+inline __device__ bool barrier_passed(uint32_t barrier, uint64_t turn) {
+    uint32_t done;
+    asm volatile("{\n\t"
+                 ".reg .pred done;\n\t"
+                 "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+                 "selp.u32 %0, 1, 0, done;\n\t"
+                 "}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(uint32_t(turn) & 1)
+                 : "memory");
+    return done;
+}
+
+enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
+
+struct LineTile {
+    uint64_t line, t; // t: its place in the line, or none
+    uint32_t bulk;
+};
+
+// Elements are loaded as In, into the place in the ring that their results take.
+template <class F, class In> struct Lines {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    static constexpr bool pair = sizeof(State) == 16;
+    static constexpr unsigned blocks =
+        pair ? GR_PERSISTENT_PAIR_BLOCKS_PER_SM : GR_PERSISTENT_BLOCKS_PER_SM; // of a multiprocessor
+    static constexpr unsigned threads = GR_PERSISTENT_THREADS, warps = threads / 32,
+                              stages = pair ? GR_PERSISTENT_PAIR_STAGES : GR_PERSISTENT_STAGES,
+                              length = 16 / sizeof(Out), each = GR_PERSISTENT_VECTORS * length,
+                              tile = threads * each, in_bytes = tile * sizeof(In), node = node_bytes<State>;
+    static constexpr uint64_t none = ~0ull;
+
+    // What the warps of a block share.
+    struct Shared {
+        uint64_t known[stages];  // which tile it is
+        uint64_t full[stages];   // its elements are there
+        uint64_t summed[stages]; // so is what stands in it before each thread's elements
+        uint64_t before[stages]; // so is what stands before it
+        uint64_t done[stages];   // so are its results
+        uint64_t pushed[2], popped[2];
+        LineTile tiles[stages], chunks[2];
+    };
+
+    const gr_persistent_scan_params &p;
+    Shared &shared;
+    State *prefixes, *totals, *parts; // of stages; of warps, twice; of stages and threads
+    unsigned char *ring;
+    const unsigned lane, warp, thread; // thread: of those that sum, or of those that finish
+
+    __device__ Lines(const gr_persistent_scan_params &params, Shared &of_block, State *states,
+                     unsigned char *bytes)
+        : p(params), shared(of_block), prefixes(states), totals(states + stages),
+          parts(reinterpret_cast<State *>(bytes + stages * GR_PERSISTENT_TILE_BYTES)), ring(bytes),
+          lane(threadIdx.x % 32), warp(threadIdx.x / 32), thread(threadIdx.x % threads) {
+    }
+
+    __device__ void open() const {
+        for (unsigned s = 0; s < stages; ++s) {
+            barrier_init(shared_address(&shared.known[s]), 1);
+            barrier_init(shared_address(&shared.full[s]), 1);
+            barrier_init(shared_address(&shared.summed[s]), threads);
+            barrier_init(shared_address(&shared.before[s]), 1);
+            barrier_init(shared_address(&shared.done[s]), threads);
+        }
+        for (unsigned q = 0; q < 2; ++q) {
+            barrier_init(shared_address(&shared.pushed[q]), 1);
+            barrier_init(shared_address(&shared.popped[q]), 1);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+
+    __device__ Out *held(unsigned stage) const {
+        return reinterpret_cast<Out *>(ring + stage * GR_PERSISTENT_TILE_BYTES);
+    }
+    __device__ const In *in_of(const LineTile &of) const {
+        return reinterpret_cast<const In *>(p.in) + int64_t(of.line) * p.line_stride + of.t * tile;
+    }
+    __device__ Out *out_of(const LineTile &of) const {
+        return reinterpret_cast<Out *>(p.out) + of.line * (p.length + p.initial) + p.initial + of.t * tile;
+    }
+    __device__ unsigned count_of(const LineTile &of) const {
+        return unsigned(min(uint64_t(tile), p.length - of.t * tile));
+    }
+    __device__ uint64_t nodes_of(uint64_t line) const {
+        return p.nodes + GR_NODES_OFFSET + line * p.line_nodes * node;
+    }
+    __device__ uint64_t before_at(const LineTile &of) const {
+        return nodes_of(of.line) + (p.line_tiles + of.t) * node;
+    }
+
+    // ---- the thread that loads and stores ----
+
+    __device__ LineTile tile_of(uint64_t number) const {
+        LineTile of = {0, none, GR_LINE_NONE};
+        if (number >= p.tiles)
+            return of;
+        of.line = p.line_tiles == p.tiles ? 0 : number / p.line_tiles;
+        of.t = number - of.line * p.line_tiles;
+        if (count_of(of) == tile)
+            of.bulk = (reinterpret_cast<uint64_t>(in_of(of)) % 16 == 0 ? GR_LINE_IN : 0) |
+                      (reinterpret_cast<uint64_t>(out_of(of)) % 16 == 0 ? GR_LINE_OUT : 0);
+        return of;
+    }
+    // Takes a tile that nobody has into a place of the ring; says whether there was one.
+    __device__ bool load(uint64_t j, uint64_t number, unsigned &pushes) const {
+        const unsigned s = j % stages;
+        const LineTile of = tile_of(number);
+        shared.tiles[s] = of;
+        barrier_arrive(shared_address(&shared.known[s]));
+        const uint32_t full = shared_address(&shared.full[s]);
+        if (of.bulk & GR_LINE_IN) {
+            barrier_arrive_expecting(full, in_bytes);
+            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                         "[%3];" ::"r"(shared_address(held(s))),
+                         "l"(in_of(of)), "r"(in_bytes), "r"(full)
+                         : "memory");
+        } else {
+            barrier_arrive(full);
+        }
+        if (of.t == none || of.t % GR_PERSISTENT_CHUNK == 0) {
+            // A block that begins a third chunk waits until it has done with the first, whose tiles have all
+            // begun.
+            const unsigned q = pushes % 2;
+            if (pushes >= 2)
+                barrier_wait(shared_address(&shared.popped[q]), pushes / 2 - 1);
+            shared.chunks[q] = of;
+            barrier_arrive(shared_address(&shared.pushed[q]));
+            ++pushes;
+        }
+        return of.t != none;
+    }
+    // Each block takes tickets up to the first for which there is no tile.
+    __device__ uint64_t ticket() const {
+        unsigned long long *tickets = reinterpret_cast<unsigned long long *>(p.nodes);
+        const uint64_t number = atomicAdd(tickets, 1ull);
+        if (p.zeroes_nodes && number == p.tiles + gridDim.x - 1) // the last of all
+            *tickets = 0;
+        return number;
+    }
+    // A place of the ring is filled again as soon as it has been read, and the ticket for that is taken when
+    // the results are there: while it takes its time they leave, and no tile that others wait for lies idle.
+    __device__ void move() const {
+        unsigned pushes = 0;
+        uint64_t j = 0;
+        bool more = true;
+        for (; j < stages && more; ++j)
+            more = load(j, ticket(), pushes);
+        for (uint64_t i = 0;; ++i) {
+            const unsigned s = i % stages;
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                break;
+            barrier_wait(shared_address(&shared.done[s]), i / stages);
+            if (of.bulk & GR_LINE_OUT)
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
+                             "r"(shared_address(held(s))), "r"(GR_PERSISTENT_TILE_BYTES)
+                             : "memory");
+            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            if (more) {
+                const uint64_t number = ticket();
+                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+                more = load(j++, number, pushes);
+            }
+        }
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+
+    // ---- the warps that find out what is before tiles ----
+
+    // A lane looks for each place of the ring, all of them at once.
+    __device__ void look_back() const {
+        const unsigned s = lane;
+        uint64_t turn = 0, at = 0;
+        bool looks = false, ends = s >= stages, end = false; // end: there is no further tile
+        do {
+            bool last = false;
+            if (!looks && !ends) {
+                if (barrier_passed(shared_address(&shared.known[s]), turn)) {
+                    const LineTile of = shared.tiles[s];
+                    ++turn;
+                    ends = last = of.t == none;
+                    looks = !ends && of.t > 0;
+                    at = before_at(of);
+                    if (of.t == 0)
+                        barrier_arrive(shared_address(&shared.before[s]));
+                } else {
+                    ends = end;
+                }
+            }
+            NodeLook<State> looked;
+            looked.look(at, looks);
+            if (looks && looked.take(prefixes[s])) {
+                if (p.zeroes_nodes)
+                    node_clear<State>(at);
+                barrier_arrive(shared_address(&shared.before[s]));
+                looks = false;
+            }
+            end = __any_sync(0xffffffffu, last) || end;
+        } while (!__all_sync(0xffffffffu, ends));
+    }
+
+    // As the sums of a chunk's tiles come in, what is before each of them goes out.
+    __device__ void scan_chunk(const LineTile &first) const {
+        constexpr unsigned mine = GR_PERSISTENT_CHUNK / 32;
+        const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
+        const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_PERSISTENT_CHUNK) * node;
+        const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
+        const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
+        State x[mine], carry = F::identity();
+        bool there[mine], carried = first.t == 0;
+#pragma unroll
+        for (unsigned k = 0; k < mine; ++k) {
+            there[k] = k >= have;
+            x[k] = F::identity();
+        }
+        State sum = F::identity(), before = F::identity();
+        unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
+        for (unsigned out = 0;;) {
+            NodeLook<State> looked[mine], of_chunk;
+#pragma unroll
+            for (unsigned k = 0; k < mine; ++k)
+                looked[k].look(sums + (t + k) * node, !there[k]);
+            of_chunk.look(chunks, !carried);
+            const unsigned had = ready;
+            bool more = false;
+            ready = 0;
+#pragma unroll
+            for (unsigned k = 0; k < mine; ++k) {
+                if (!there[k] && looked[k].take(x[k])) {
+                    there[k] = more = true;
+                    if (p.zeroes_nodes) // what was zero is zero again
+                        node_clear<State>(sums + (t + k) * node);
+                }
+                if (ready == k && there[k])
+                    ready = k + 1;
+            }
+            if (!carried)
+                carried = of_chunk.take(carry);
+            carried = __all_sync(0xffffffffu, carried);
+            if (__any_sync(0xffffffffu, more || had != ready)) { // else only the carry is missing
+                lanes = __clz(__brev(~__ballot_sync(0xffffffffu, ready == mine)));
+                sum = x[0];
+#pragma unroll
+                for (unsigned k = 1; k < mine; ++k)
+                    sum = F::combine(sum, x[k]);
+#pragma unroll
+                for (unsigned step = 1; step < 32; step *= 2) {
+                    const State other = shuffle_up(sum, step);
+                    if (lane >= step)
+                        sum = F::combine(other, sum);
+                }
+                before = shuffle_up(sum, 1);
+            }
+            if (!carried)
+                continue;
+            if (lanes == 32 && lane == 31 && first.t + GR_PERSISTENT_CHUNK < p.line_tiles)
+                node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
+            bool has = first.t > 0 || lane > 0;
+            State next = before;
+            if (first.t > 0)
+                next = lane > 0 ? F::combine(carry, before) : carry;
+            if (lane <= lanes) {
+#pragma unroll
+                for (unsigned k = 0; k < mine; ++k) {
+                    if (k >= out && k <= ready && t + k <= last) {
+                        if (has)
+                            node_put(sums + (p.line_tiles + t + k) * node, next);
+                        out = k + 1;
+                    }
+                    next = has ? F::combine(next, x[k]) : x[k];
+                    has = true;
+                }
+            }
+            if (lanes == 32)
+                break;
+        }
+        if (p.zeroes_nodes && first.t > 0 && lane == 0)
+            node_clear<State>(chunks);
+    }
+    __device__ void scan_chunks() const {
+        for (unsigned q = 0;; ++q) {
+            barrier_wait(shared_address(&shared.pushed[q % 2]), q / 2);
+            const LineTile first = shared.chunks[q % 2];
+            if (first.t == none)
+                return;
+            scan_chunk(first);
+            __syncwarp();
+            if (lane == 0)
+                barrier_arrive(shared_address(&shared.popped[q % 2]));
+        }
+    }
+
+    // ---- the warps that compute ----
+
+    template <unsigned barrier> static __device__ void wait_for_others() {
+        asm volatile("bar.sync %0, %1;" ::"n"(barrier), "n"(threads) : "memory");
+    }
+    // What a thread has of a tile, of elements or results.
+    template <class T> __device__ Vector<T, length> *share(unsigned stage) const {
+        return reinterpret_cast<Vector<T, length> *>(held(stage)) + thread * GR_PERSISTENT_VECTORS;
+    }
+    static __device__ State load_state(In x) {
+        if constexpr (std::is_same<In, Out>::value)
+            return F::load(x);
+        else
+            return F::load(Out(widen(x)));
+    }
+    // Sums tiles, and publishes the sums.
+    __device__ void sum() const {
+        for (uint64_t j = 0;; ++j) {
+            const unsigned s = j % stages;
+            barrier_wait(shared_address(&shared.full[s]), j / stages);
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                return;
+            if (!(of.bulk & GR_LINE_IN)) {
+                const In *in = in_of(of);
+                const unsigned count = count_of(of);
+                for (unsigned i = thread; i < tile; i += threads)
+                    reinterpret_cast<In *>(held(s))[i] = i < count ? in[i] : In();
+                wait_for_others<1>();
+            }
+            const Vector<In, length> *from = share<In>(s);
+            State sum;
+#pragma unroll
+            for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
+                const Vector<In, length> x = from[v];
+#pragma unroll
+                for (unsigned k = 0; k < length; ++k)
+                    sum = v == 0 && k == 0 ? load_state(x.at[k]) : F::combine(sum, load_state(x.at[k]));
+            }
+#pragma unroll
+            for (unsigned step = 1; step < 32; step *= 2) {
+                const State other = shuffle_up(sum, step);
+                if (lane >= step)
+                    sum = F::combine(other, sum);
+            }
+            State mine = shuffle_up(sum, 1), *of_warps = totals + j % 2 * warps;
+            if (lane == 31)
+                of_warps[warp] = sum;
+            wait_for_others<1>();
+            if (warp > 0) {
+                State carry = of_warps[0];
+#pragma unroll
+                for (unsigned w = 1; w + 1 < warps; ++w)
+                    if (w < warp)
+                        carry = F::combine(carry, of_warps[w]);
+                mine = lane > 0 ? F::combine(carry, mine) : carry;
+                sum = F::combine(carry, sum);
+            }
+            if (thread == threads - 1 && of.t + 1 < p.line_tiles)
+                node_put(nodes_of(of.line) + of.t * node, sum);
+            parts[s * threads + thread] = mine;
+            barrier_arrive(shared_address(&shared.summed[s]));
+        }
+    }
+    // Makes the results of tiles.
+    __device__ void finish() const {
+        for (uint64_t j = 0;; ++j) {
+            const unsigned s = j % stages;
+            barrier_wait(shared_address(&shared.full[s]), j / stages);
+            const LineTile of = shared.tiles[s];
+            if (of.t == none)
+                return;
+            barrier_wait(shared_address(&shared.summed[s]), j / stages);
+            barrier_wait(shared_address(&shared.before[s]), j / stages);
+            bool has = thread > 0;
+            State sum = F::identity();
+            if (has)
+                sum = parts[s * threads + thread];
+            if (of.t > 0) {
+                sum = has ? F::combine(prefixes[s], sum) : prefixes[s];
+                has = true;
+            }
+            const Vector<In, length> *from = share<In>(s);
+            Vector<Out, length> *place = share<Out>(s);
+            Vector<In, length> x[GR_PERSISTENT_VECTORS];
+            if constexpr (sizeof(In) != sizeof(Out)) { // others' elements lie where the results go
+#pragma unroll
+                for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v)
+                    x[v] = from[v];
+                wait_for_others<2>();
+            }
+#pragma unroll
+            for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
+                if constexpr (sizeof(In) == sizeof(Out))
+                    x[v] = from[v];
+                Vector<Out, length> result;
+#pragma unroll
+                for (unsigned k = 0; k < length; ++k) {
+                    const State one = load_state(x[v].at[k]);
+                    sum = has || v > 0 || k > 0 ? F::combine(sum, one) : one;
+                    result.at[k] = F::finish(sum);
+                }
+                place[v] = result;
+            }
+            if (!(of.bulk & GR_LINE_OUT)) {
+                wait_for_others<2>();
+                Out *out = out_of(of);
+                const unsigned count = count_of(of);
+                for (unsigned i = thread; i < count; i += threads)
+                    out[i] = held(s)[i];
+            }
+            if (p.initial && of.t == 0 && thread == 0)
+                out_of(of)[-1] = F::finish(F::identity());
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            barrier_arrive(shared_address(&shared.done[s]));
+        }
+    }
+};
+
+template <class F, class In = typename F::Out>
+__device__ void scan_long_lines(const gr_persistent_scan_params &p) {
+    using Work = Lines<F, In>;
+    using State = typename F::State;
+    let_next_in();
+    wait_for_previous();
+    extern __shared__ __align__(128) unsigned char ring[];
+    __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
+    __shared__ typename Work::Shared shared;
+    const Work work(p, shared, reinterpret_cast<State *>(states), ring);
+    if (threadIdx.x == 0)
+        work.open();
+    __syncthreads();
+    if (work.warp < Work::warps)
+        work.sum();
+    else if (work.warp < 2 * Work::warps)
+        work.finish();
+    else if (work.warp == 2 * Work::warps)
+        work.look_back();
+    else if (work.warp == 2 * Work::warps + 1)
+        work.scan_chunks();
+    else if (work.lane == 0)
+        work.move();
+}
+
+template <class F, class In = typename F::Out> constexpr unsigned long_line_blocks = Lines<F, In>::blocks;
+
+#define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
+    extern "C" __global__ void __launch_bounds__(GR_PERSISTENT_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>) \
+        line_##op##_##dtype(const gr_persistent_scan_params p) {                                             \
+        scan_long_lines<__VA_ARGS__>(p);                                                                     \
+    }
+
+#endif

@@ -1,0 +1,289 @@
+// Running sums and products, in one pass: each block takes tiles in the order of their tickets.
+#pragma once
+
+#include <type_traits>
+
+#include "common/vec.cuh"
+#include "grid/chained_tiles.cuh"
+#include "ops/functors.cuh"
+#include "scan/params.h"
+
+// What a running sum or product is kept in: double where elements are float.
+template <class T> struct RunningState { using type = Wide<T>; };
+template <> struct RunningState<float> { using type = double; };
+template <> struct RunningState<gr_c64> { using type = Pair<double>; };
+
+template <class T> struct Running {
+    using Out = T;
+    using State = typename RunningState<T>::type;
+    static __device__ State load(T x) {
+        return Convert<State, Wide<T>>::to(widen(x));
+    }
+    static __device__ T finish(State s) {
+        return Narrow<T>::from(s);
+    }
+};
+template <class T> struct RunningSum : Running<T> {
+    using State = typename Running<T>::State;
+    static __device__ State identity() {
+        return Zero<State>::make();
+    }
+    static __device__ State combine(State a, State b) {
+        return plus(a, b);
+    }
+};
+template <class T> struct RunningProd : Running<T> {
+    using State = typename Running<T>::State;
+    static __device__ State identity() {
+        return One<State>::make();
+    }
+    static __device__ State combine(State a, State b) {
+        return times(a, b);
+    }
+};
+
+// A tile, as thread 0 tells all.
+struct ScanTile {
+    bool none;
+    uint64_t t;           // its place in the chain
+    uint64_t nodes;       // of the chain
+    int64_t in, out;      // where it begins, in elements
+    uint32_t rows, width; // how many it has
+};
+
+template <class State>
+constexpr unsigned scan_columns = sizeof(State) < 16 ? GR_SCAN_MAX_COLUMNS : GR_SCAN_MAX_COLUMNS / 2;
+template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, scan_columns<typename F::State>>;
+
+template <class F> struct Scan : ScanChain<F> {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    using ScanChain<F>::ahead;
+    using ScanChain<F>::columns;
+    using ScanChain<F>::column;
+    using ScanChain<F>::group;
+    static constexpr unsigned threads = GR_SCAN_THREADS,
+                              most = sizeof(Out) < 16 ? GR_SCAN_ROWS_PER_THREAD : GR_SCAN_ROWS_PER_THREAD / 2;
+    static constexpr unsigned room = threads * most;
+    static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
+    static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>;
+    static constexpr unsigned vector = 16 / sizeof(Out), vectors = most / vector;
+
+    const gr_scan_params &p;
+    Out *held;   // elements, then results
+    State *sums; // of nodes
+    unsigned first;
+    Vector<Out, vector> ahead_of_time[vectors]; // elements of the next tile
+    bool ready = false;                         // that they are there
+
+    __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
+        : ScanChain<F>(states, params.columns_shift, params.groups_shift), p(params),
+          held(reinterpret_cast<Out *>(elements)), sums(ahead + scan_columns<State>),
+          first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
+    }
+
+    // The number of a tile that nobody has taken: by a ticket where tiles wait for those before.
+    __device__ uint64_t ticket(uint64_t round) const {
+        return p.nodes != 0 ? atomicAdd(reinterpret_cast<unsigned long long *>(p.nodes), 1ull)
+                            : blockIdx.x + round * gridDim.x;
+    }
+
+    __device__ ScanTile tile_of(uint64_t number) const {
+        ScanTile tile;
+        tile.none = number >= p.chains * p.chain_tiles;
+        tile.t = number / p.chains;
+        const uint64_t chain = number - tile.t * p.chains, lines = chain / p.stripes;
+        const uint64_t line = lines * p.tile_lines, at = tile.t * p.slot,
+                       across = (chain - lines * p.stripes) * p.width;
+        const uint64_t begins = p.flags & GR_SCAN_INITIAL ? 1 : 0;
+        tile.nodes = p.nodes + GR_NODES_OFFSET + chain * p.chain_nodes * columns * node_bytes<State>;
+        tile.in =
+            int64_t(line) * p.line_stride + int64_t(at) * p.along_stride + int64_t(across) * p.inner_stride;
+        tile.out = int64_t((line * (p.length + begins) + at + begins) * p.inner + across);
+        tile.rows = p.chain_tiles > 1 ? min(uint64_t(p.slot), p.length - at)
+                                      : min(uint64_t(p.tile_lines), p.lines - line) * p.length;
+        tile.width = min(uint64_t(p.width), p.inner - across);
+        return tile;
+    }
+
+    // Calls work(i, line, row, column) for each place i of a tile.
+    template <class Work> __device__ void each_place(const ScanTile &tile, Work work) const {
+        if (column >= tile.width)
+            return;
+        for (unsigned row = threadIdx.x >> p.columns_shift; row < tile.rows;
+             row += threads >> p.columns_shift) {
+            const unsigned line = p.tile_lines > 1 ? row / unsigned(p.length) : 0;
+            work(padded(row * p.width + column), line, row - line * unsigned(p.length), column);
+        }
+    }
+
+    template <class In> static __device__ Out grow(In x) {
+        if constexpr (std::is_same<In, Out>::value)
+            return x;
+        else
+            return Out(widen(x));
+    }
+    __device__ bool is_whole(const ScanTile &tile, const void *in) const {
+        return p.flags & GR_SCAN_LINEAR_IN && tile.rows * p.width == room &&
+               reinterpret_cast<uint64_t>(in) % 16 == 0;
+    }
+    template <class In, unsigned N> __device__ void hold(const Vector<In, N> (&loaded)[most / N]) {
+#pragma unroll
+        for (unsigned j = 0; j < most / N; ++j)
+#pragma unroll
+            for (unsigned k = 0; k < N; ++k)
+                held[padded((threadIdx.x + j * threads) * N + k)] = grow<In>(loaded[j].at[k]);
+    }
+    template <class In> __device__ void load_as(const ScanTile &tile) {
+        const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
+        constexpr unsigned N = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
+        if (is_whole(tile, in)) {
+            Vector<In, N> loaded[most / N];
+#pragma unroll
+            for (unsigned j = 0; j < most / N; ++j)
+                loaded[j] = reinterpret_cast<const Vector<In, N> *>(in)[threadIdx.x + j * threads];
+            hold<In, N>(loaded);
+        } else if (p.flags & GR_SCAN_LINEAR_IN) {
+#pragma unroll 4
+            for (unsigned i = threadIdx.x; i < tile.rows * p.width; i += threads)
+                held[padded(i)] = grow<In>(in[i]);
+        } else {
+            each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
+                held[i] = grow<In>(in[line * p.line_stride + row * p.along_stride + across * p.inner_stride]);
+            });
+        }
+    }
+    // Asks for the elements of a tile that comes next, so that they are on their way meanwhile.
+    __device__ void fetch(const ScanTile &tile) {
+        const Out *in = reinterpret_cast<const Out *>(p.in) + tile.in;
+        ready = !tile.none && p.kind == GR_SCAN_AS_RESULT && is_whole(tile, in);
+        if (ready)
+#pragma unroll
+            for (unsigned j = 0; j < vectors; ++j)
+                ahead_of_time[j] =
+                    reinterpret_cast<const Vector<Out, vector> *>(in)[threadIdx.x + j * threads];
+    }
+    __device__ void load(const ScanTile &tile) {
+        if (ready)
+            return hold<Out, vector>(ahead_of_time);
+        if constexpr (std::is_same<Out, int64_t>::value) {
+            switch (p.kind) {
+            case GR_SCAN_B8:
+                return load_as<gr_bool>(tile);
+            case GR_SCAN_I8:
+                return load_as<int8_t>(tile);
+            case GR_SCAN_I16:
+                return load_as<int16_t>(tile);
+            case GR_SCAN_I32:
+                return load_as<int32_t>(tile);
+            case GR_SCAN_U8:
+                return load_as<uint8_t>(tile);
+            case GR_SCAN_U16:
+                return load_as<uint16_t>(tile);
+            case GR_SCAN_U32:
+                return load_as<uint32_t>(tile);
+            default:
+                break;
+            }
+        }
+        load_as<Out>(tile);
+    }
+
+    __device__ void store(const ScanTile &tile) const {
+        Out *out = reinterpret_cast<Out *>(p.out) + tile.out;
+        const unsigned count = tile.rows * p.width;
+        if (!(p.flags & GR_SCAN_LINEAR_OUT)) {
+            const uint64_t line_step = (p.length + (p.flags & GR_SCAN_INITIAL ? 1 : 0)) * p.inner;
+            each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
+                out[line * line_step + row * p.inner + across] = held[i];
+            });
+        } else if (count == room && reinterpret_cast<uint64_t>(out) % 16 == 0) {
+#pragma unroll
+            for (unsigned j = 0; j < vectors; ++j) {
+                Vector<Out, vector> stored;
+#pragma unroll
+                for (unsigned k = 0; k < vector; ++k)
+                    stored.at[k] = held[padded((threadIdx.x + j * threads) * vector + k)];
+                reinterpret_cast<Vector<Out, vector> *>(out)[threadIdx.x + j * threads] = stored;
+            }
+        } else {
+            for (unsigned i = threadIdx.x; i < count; i += threads)
+                out[i] = held[padded(i)];
+        }
+    }
+
+    // The results of no elements, before each line.
+    __device__ void begin_lines(const ScanTile &tile) const {
+        Out *out = reinterpret_cast<Out *>(p.out) + tile.out - p.inner;
+        const unsigned lines = p.chain_tiles > 1 ? 1 : tile.rows / unsigned(p.length);
+        for (unsigned i = threadIdx.x; i < lines * tile.width; i += threads)
+            out[i / tile.width * (p.length + 1) * p.inner + i % tile.width] = F::finish(F::identity());
+    }
+
+    // Works on a tile, and finds the one that is next.
+    __device__ void run(const ScanTile &tile, ScanTile &next, uint64_t round) {
+        const bool finds = threadIdx.x == threads - 1;
+        const uint64_t number = finds ? ticket(round + 1) : 0; // which takes a while
+        load(tile);
+        __syncthreads();
+        const unsigned base = first * p.width + column, width = p.width;
+        const unsigned of_slot = min(p.each, p.slot - min(p.slot, group * p.each));
+        const unsigned mine = column < tile.width ? min(of_slot, tile.rows - min(tile.rows, first)) : 0;
+        State s = F::identity();
+#pragma unroll
+        for (unsigned k = 0; k < most; ++k)
+            if (k < mine) {
+                const State x = F::load(held[padded(base + k * width)]);
+                s = k == 0 ? x : F::combine(s, x);
+            }
+        if (finds)
+            next = tile_of(number);
+        State sum = this->before(s);
+        fetch(next);
+        bool has = group > 0;
+        if (p.nodes != 0) {
+            this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, s, sums);
+            if (tile.t > 0 && column < tile.width)
+                sum = has ? F::combine(ahead[column], sum) : ahead[column];
+            has = has || tile.t > 0;
+        }
+        unsigned again = p.line_rows;
+#pragma unroll
+        for (unsigned k = 0; k < most; ++k)
+            if (k < mine) {
+                if (k == again) {
+                    has = false;
+                    again += p.line_rows;
+                }
+                Out *place = &held[padded(base + k * width)];
+                sum = has ? F::combine(sum, F::load(*place)) : F::load(*place);
+                has = true;
+                *place = F::finish(sum);
+            }
+        __syncthreads();
+        store(tile);
+        if (p.flags & GR_SCAN_INITIAL && tile.t == 0)
+            begin_lines(tile);
+        __syncthreads();
+    }
+};
+
+template <class F> __device__ void scan_lines(const gr_scan_params &p) {
+    using Work = Scan<F>;
+    __shared__ alignas(16) unsigned char elements[Work::held_bytes];
+    __shared__ alignas(
+        16) unsigned char states[(Work::state_count + Work::sum_count) * sizeof(typename F::State)];
+    __shared__ ScanTile tiles[2];
+    Work scan(p, elements, states);
+    if (threadIdx.x == 0)
+        tiles[0] = scan.tile_of(scan.ticket(0));
+    __syncthreads();
+    for (uint64_t round = 0; !tiles[round % 2].none; ++round)
+        scan.run(tiles[round % 2], tiles[(round + 1) % 2], round);
+}
+
+#define GR_SCAN_ENTRY(op, dtype, F, blocks)                                                                  \
+    extern "C" __global__ void __launch_bounds__(GR_SCAN_THREADS, blocks)                                    \
+        scan_##op##_##dtype(const gr_scan_params p) {                                                        \
+        scan_lines<F>(p);                                                                                    \
+    }
