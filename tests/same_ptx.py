@@ -4,8 +4,9 @@
 OLD and NEW are folders of kernels, such as gpureduce/kernels, or files of digests, which keep the state
 before a change of the sources: tests/same_ptx.py --write FILE FOLDER writes one. Names of functions and
 variables, line numbers, comments and debug sections are ignored. The build makes instructions for
-programmatic dependent launch of comments in some kernels; these are compared in both forms. Exits with 1 and
-names the kernels that differ.
+programmatic dependent launch of comments in some kernels; these are compared in both forms. With --any-layout
+inline assembly may have other line breaks and other names for the registers that it declares. Exits with 1
+and names the kernels that differ.
 """
 
 import argparse
@@ -45,6 +46,28 @@ def normalized(text: str) -> str:
     )
 
 
+# The head of inline assembly with registers of its own; those of the compiler begin with %.
+OWN_REGISTERS = re.compile(r"\{ (?:\.reg \.\w+ [A-Za-z_]\w*; )+")
+
+
+def laid_out(text: str) -> str:
+    """Return normalized PTX on one line, the registers that inline assembly declares for itself numbered."""
+    text = " ".join(text.split())
+    text = re.sub(r" ?([{}\[\],;]) ?", r"\1 ", text)
+    parts, end = [], 0
+    for head in OWN_REGISTERS.finditer(text):
+        close, depth = head.start() + 1, 1
+        while depth:
+            depth += {"{": 1, "}": -1}.get(text[close], 0)
+            close += 1
+        block = text[head.start() : close]
+        for number, name in enumerate(re.findall(r"\.reg \.\w+ (\w+);", head[0])):
+            block = re.sub(rf"(?<![\w$%.]){name}(?![\w$])", f"own_{number}", block)
+        parts += [text[end : head.start()], block]
+        end = close
+    return "".join([*parts, text[end:]])
+
+
 def forms(text: bytes) -> dict[str, bytes]:
     """Return the PTX as compiled, and with the instructions that the build makes of its comments, if any."""
     both = {"": text}
@@ -53,14 +76,15 @@ def forms(text: bytes) -> dict[str, bytes]:
     return both
 
 
-def digests(place: Path) -> dict[str, str]:
+def digests(place: Path, any_layout: bool = False) -> dict[str, str]:
     """Return a digest of each form of each kernel file in a folder, or those that a file holds."""
     if place.is_file():
         return json.loads(place.read_text())
     found = {}
     for path in sorted(place.glob("*.ptx.gz")):
         for form, text in forms(gzip.decompress(path.read_bytes())).items():
-            digest = hashlib.sha256(normalized(text.decode()).encode()).hexdigest()
+            words = normalized(text.decode())
+            digest = hashlib.sha256((laid_out(words) if any_layout else words).encode()).hexdigest()
             found[path.name.removesuffix(".ptx.gz") + form] = digest
     if not found:
         raise SystemExit(f"{place}: no file of digests, and no folder with *.ptx.gz")
@@ -72,15 +96,18 @@ def main() -> int:
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write the digests of NEW to a file, compare nothing"
     )
+    parser.add_argument(
+        "--any-layout", action="store_true", help="of inline assembly; for files of digests, too"
+    )
     parser.add_argument("old", type=Path, nargs="?")
     parser.add_argument("new", type=Path)
     args = parser.parse_args()
     if args.write:
-        args.write.write_text(json.dumps(digests(args.new), indent=0))
+        args.write.write_text(json.dumps(digests(args.new, args.any_layout), indent=0))
         return 0
     if args.old is None:
         parser.error("OLD is missing")
-    old, new = digests(args.old), digests(args.new)
+    old, new = digests(args.old, args.any_layout), digests(args.new, args.any_layout)
     different = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
     for name in different:
         print(f"{name}: " + ("differs" if name in old and name in new else "in one build only"))

@@ -76,3 +76,15 @@ def test_digests_in_a_file(two, tmp_path):
     change(two[1], PLAIN, "add.rn.f32", "sub.rn.f32")
     assert compared(file, two[1]).returncode == 1
     assert same_ptx.digests(file).keys() == {PLAIN, REMARKS, f"{REMARKS} with instructions of comments"}
+
+
+def test_layout_of_inline_assembly(two):
+    """With --any-layout other lines and names of its registers do not count, other instructions do."""
+    one = "{ .reg .b64 s; mbarrier.arrive.shared::cta.b64 s, [%r1]; }"
+    other = "{\n\t.reg .b64 ignored;\n\tmbarrier.arrive.shared::cta.b64 ignored, [%r1];\n\t}"
+    for folder, text in zip(two, (one, other), strict=True):
+        change(folder, PLAIN, "bar.sync", f"{text}\n\tbar.sync")
+    assert compared(*two).returncode == 1
+    assert compared("--any-layout", *two).returncode == 0
+    change(two[1], PLAIN, "b64 ignored, [%r1]", "b64 ignored, [%r2]")
+    assert compared("--any-layout", *two).returncode == 1

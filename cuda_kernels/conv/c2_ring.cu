@@ -85,7 +85,7 @@ template <class S, bool NHWC> struct Gather {
         for (int h = 0; h < HALVES; ++h) {
             const bool there = unsigned(pixel.down) + unsigned(taps[h].down) < unsigned(p.height.size) &&
                                unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.width.size);
-            copy_async<4>(&tile[k_a + h * SECTOR][row], x + (there ? pixel.elements + taps[h].elements : 0),
+            ptx::cp_async<4>(&tile[k_a + h * SECTOR][row], x + (there ? pixel.elements + taps[h].elements : 0),
                           there ? 4 : 0);
         }
     }
@@ -93,8 +93,8 @@ template <class S, bool NHWC> struct Gather {
         const float *nothing = reinterpret_cast<const float *>(p.w);
         if (TURNED) {
             const bool there = step + turn * ROWS + k_b < products;
-            copy_async<16>(&tile[k_b + turn * ROWS][across_b],
-                           there ? w + int64_t(step + turn * ROWS) * pitch : nothing, there ? bytes_b : 0);
+            ptx::cp_async<16>(&tile[k_b + turn * ROWS][across_b],
+                              there ? w + int64_t(step + turn * ROWS) * pitch : nothing, there ? bytes_b : 0);
             return;
         }
         const unsigned row = across_b + turn * ACROSS;
@@ -102,8 +102,8 @@ template <class S, bool NHWC> struct Gather {
 #pragma unroll
         for (int h = 0; h < HALVES; ++h) {
             const bool there = row < filters && step + k_b + h * SECTOR < products;
-            copy_async<4>(&tile[(k_b + h * SECTOR) % DEEP][row], there ? from + h * SECTOR : nothing,
-                          there ? 4 : 0);
+            ptx::cp_async<4>(&tile[(k_b + h * SECTOR) % DEEP][row], there ? from + h * SECTOR : nothing,
+                             there ? 4 : 0);
         }
     }
 };
@@ -165,13 +165,13 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
 #pragma unroll
         for (int i = 0; i < Gather<S, NHWC>::TURNS_B; ++i)
             copies.copy_filters(ring.b[next], begun * DEEP, i);
-        commit_copies();
+        ptx::cp_async_commit_group();
         turn(next);
         __syncthreads();
     }
     float sums[S::DOWN][S::ACROSS] = {};
     for (unsigned step = 0; step < steps; ++step, ++begun) {
-        wait_for_copies<S::STAGES - 2>();
+        ptx::cp_async_wait_group<S::STAGES - 2>();
         __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
         copies.look_up(taps[begun % 2]);
         prepare(begun + 1);
@@ -188,11 +188,11 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
             load_fragment<S::In::RUN_ACROSS>(&ring.b[now][i][x], across);
             add_products_serpentine(down, across, sums);
         }
-        commit_copies();
+        ptx::cp_async_commit_group();
         turn(next);
         turn(now);
     }
-    wait_for_copies<0>();
+    ptx::cp_async_wait_group<0>();
     free_of_store(sums);
 
     float *out = reinterpret_cast<float *>(p.out) +

@@ -51,14 +51,14 @@ struct Seen {
         const float *from = x + (top + int(row)) * p.of_x.row + (left + int(column)) * p.of_x.column +
                             channel * p.of_x.channel;
         if (whole)
-            copy_async<16>(to, there && channel < p.channels ? from : x,
-                           there && channel < p.channels ? 16 : 0);
+            ptx::cp_async<16>(to, there && channel < p.channels ? from : x,
+                              there && channel < p.channels ? 16 : 0);
         else
 #pragma unroll
             for (unsigned i = 0; i < 4; ++i) {
                 const bool it = there && channel + i < p.channels;
-                copy_async<4>(reinterpret_cast<float *>(to) + i, it ? from + i * p.of_x.channel : x,
-                              it ? 4 : 0);
+                ptx::cp_async<4>(reinterpret_cast<float *>(to) + i, it ? from + i * p.of_x.channel : x,
+                                 it ? 4 : 0);
             }
     }
 
@@ -91,7 +91,7 @@ struct Seen {
         for (float *to = bank + c * BLOCK_FILTERS + lane; tap < taps; to += WARPS * BLOCK_FILTERS) {
             const bool there = int(lane) < filters && channel + c < channels;
             const unsigned at = CHANNELS_LAST ? tap * channels + channel + c : (channel + c) * taps + tap;
-            copy_async<4>(to, there ? from + at : w, there ? 4 : 0);
+            ptx::cp_async<4>(to, there ? from + at : w, there ? 4 : 0);
             for (c += WARPS; c >= deep; c -= deep)
                 ++tap;
         }
@@ -114,8 +114,8 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
             __syncthreads(); // nobody reads what comes before any more
         seen.begin_rows<CHANNELS_LAST>(channel);
         seen.begin_filters<CHANNELS_LAST>(channel);
-        commit_copies();
-        wait_for_copies<0>();
+        ptx::cp_async_commit_group();
+        ptx::cp_async_wait_group<0>();
         __syncthreads();
         const float *weights = seen.bank + half;
         for (unsigned i = 0; i < p.height.kernel; ++i)

@@ -34,8 +34,7 @@ static_assert(sizeof(Shared) == GR_CONV_C4_SHARED, "bytes of shared memory");
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
-                 : "memory");
+    ptx::cp_async_mbarrier_arrive_noinc(shared_address(barrier));
 }
 
 // The products of one element of x with all taps of one channel for which it has a result: it is in column i
@@ -101,7 +100,7 @@ struct Picture {
             for (int turn = 0; turn < TURNS; ++turn) {
                 const int i = threadIdx.x + turn * THREADS;
                 if (i < ALL)
-                    copy_async<4 * LENGTH>(&shared.rows[row][i / PIECES * PITCH + i % PIECES * LENGTH],
+                    ptx::cp_async<4 * LENGTH>(&shared.rows[row][i / PIECES * PITCH + i % PIECES * LENGTH],
                                            row_there && there[turn] ? from[turn] : x,
                                            row_there && there[turn] ? 4 * LENGTH : 0);
                 from[turn] += p.of_x.row;
@@ -124,7 +123,7 @@ template <bool CHANNELS_LAST> __device__ void begin_rows(const Picture &picture,
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     const gr_conv_params &p = tiled.conv;
     Shared &shared = *shared_array<Shared>();
-    let_next_in();
+    pdl_launch_dependents();
     // Of the results: blocks are numbered so that there is little to divide by.
     const unsigned parts = unsigned(tiled.filter_tiles), groups = unsigned(p.groups);
     const unsigned left = blockIdx.x / parts * COLUMNS, top = blockIdx.y * ROWS;
@@ -136,11 +135,11 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
                               int64_t(group * unsigned(p.channels)) * p.of_x.channel,
                           int(top) - int(p.height.padding), int(left) - int(p.width.padding)};
     if (threadIdx.x < SEEN_ROWS)
-        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
+        ptx::mbarrier_init(shared_address(&shared.row_is_there[threadIdx.x]), CHANNELS_LAST ? 1 : THREADS);
     if (threadIdx.x == SEEN_ROWS)
-        make_barrier(shared_address(&shared.weights_are_there), 1);
-    barriers_are_made();
-    wait_for_previous();
+        ptx::mbarrier_init(shared_address(&shared.weights_are_there), 1);
+    ptx::fence_mbarrier_init();
+    pdl_wait();
     __syncthreads();
     if (threadIdx.x == 0)
         copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * WEIGHTS,
@@ -154,7 +153,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     if (int(filter) >= filters)
         return;
     float weights[WEIGHTS]; // by tap, then channel
-    wait_for(shared_address(&shared.weights_are_there), 0);
+    ptx::mbarrier_wait_parity(shared_address(&shared.weights_are_there), 0);
 #pragma unroll
     for (int i = 0; i < WEIGHTS; i += 4) {
         float some[4];
@@ -172,7 +171,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const bool aligned = !CHANNELS_LAST && p.width.out % 4 == 0 && p.out % 16 == 0;
     const int columns = int(p.width.out) - int(left + column), rows = int(p.height.out) - int(top);
 
-    const auto wait = [&] { wait_for(shared_address(is_there++), 0); };
+    const auto wait = [&] { ptx::mbarrier_wait_parity(shared_address(is_there++), 0); };
     const auto next =
         [&](int results) { // stores the row of results of this number, if there is one, and goes on
             if (results >= 0 && results < rows) {

@@ -41,14 +41,14 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     const unsigned parts = unsigned(tiled.filter_tiles), first = blockIdx.x % parts * Warps::FILTERS;
     const unsigned left = blockIdx.x / parts * Warps::COLUMNS, top = blockIdx.y * ROWS;
     const int filters = min(int(Warps::FILTERS), int(p.filters) - int(first));
-    let_next_in();
+    pdl_launch_dependents();
     if (threadIdx.x < Warps::SEEN_ROWS)
-        make_barrier(shared_address(&shared.row_is_there[threadIdx.x]), 1);
+        ptx::mbarrier_init(shared_address(&shared.row_is_there[threadIdx.x]), 1);
     if (threadIdx.x == 0)
-        make_barrier(shared_address(&shared.weights_are_there), 1);
-    barriers_are_made();
+        ptx::mbarrier_init(shared_address(&shared.weights_are_there), 1);
+    ptx::fence_mbarrier_init();
     __syncthreads(); // while the kernel before still runs: filters first, rows fill what copies wait in
-    wait_for_previous();
+    pdl_wait();
     if (threadIdx.x == 0)
         copy_bytes(shared.weights, reinterpret_cast<const float *>(p.w) + int64_t(first) * Warps::WEIGHTS,
                    filters * sizeof(shared.weights[0]), &shared.weights_are_there);
@@ -63,10 +63,10 @@ extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)
     float *to = reinterpret_cast<float *>(p.out) + blockIdx.z * p.of_out.outer + top * p.of_out.row +
                 along * p.of_out.column + first + lane % 4 * 2;
     for (unsigned i = 0; i < 2; ++i)
-        wait_for(shared_address(&shared.row_is_there[i]), 0);
+        ptx::mbarrier_wait_parity(shared_address(&shared.row_is_there[i]), 0);
 #pragma unroll 1
     for (unsigned row = 0; row < ROWS && top + row < p.height.out; ++row, to += p.of_out.row) {
-        wait_for(shared_address(&shared.row_is_there[row + 2]), 0);
+        ptx::mbarrier_wait_parity(shared_address(&shared.row_is_there[row + 2]), 0);
         float sums[Warps::FILTERS / 8][4] = {};
         warp.multiply_row(shared_address(&shared.rows[row][column * Warps::CHANNELS]), sums);
 #pragma unroll

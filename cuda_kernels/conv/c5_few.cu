@@ -101,7 +101,7 @@ template <class T, int FILTERS> struct Few {
         for (unsigned k = 0; k < WORD; ++k)
             word.element[k] = weight(number, 2 * step + second, to % 4 * WORD + k);
         const uint32_t bits = reinterpret_cast<const uint32_t &>(word);
-        return sizeof(T) == 4 ? rounded(bits) : bits;
+        return sizeof(T) == 4 ? ptx::cvt_rna_tf32(bits) : bits;
     }
     __device__ void bring_filters() const {
         enum { AT_ONCE = 4 };
@@ -130,7 +130,7 @@ template <class T, int FILTERS> struct Few {
     static __device__ void put(uint32_t at, T value) {
         if (sizeof(T) == 4)
             asm volatile("st.shared.b32 [%0], %1;" ::"r"(at),
-                         "r"(rounded(reinterpret_cast<const uint32_t &>(value)))
+                         "r"(ptx::cvt_rna_tf32(reinterpret_cast<const uint32_t &>(value)))
                          : "memory");
         else
             asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(reinterpret_cast<const uint16_t &>(value))
@@ -197,8 +197,8 @@ template <class T, int FILTERS> struct Few {
                 const uint4 b = load_four(weights + j * 32 * PIECE);
 #pragma unroll
                 for (int i = 0; i < TILES; ++i) {
-                    multiply(T(), a[i], b.x, b.y, sums[i][2 * j]);
-                    multiply(T(), a[i], b.z, b.w, sums[i][2 * j + 1]);
+                    ptx::mma_m16n8(T(), a[i], b.x, b.y, sums[i][2 * j]);
+                    ptx::mma_m16n8(T(), a[i], b.z, b.w, sums[i][2 * j + 1]);
                 }
             }
         }
@@ -264,11 +264,11 @@ template <class T, int FILTERS> struct Few {
 };
 
 template <class T, int FILTERS> __device__ void conv(const gr_conv_small_c_params &p) {
-    let_next_in();
+    pdl_launch_dependents();
     const Few<T, FILTERS> few(p);
     few.make_steps();
     few.clear();
-    wait_for_previous();
+    pdl_wait();
     few.bring_filters();
     __syncthreads();
     for (unsigned number = blockIdx.x; number < p.tiles; number += gridDim.x)

@@ -14,14 +14,14 @@
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 
 template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params &p) {
-    let_next_in();
+    pdl_launch_dependents();
     const Cores<float, 2, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
     for (int i = 0; i < TILES; ++i)
         tile[i] = cores.pixels_of(i) >> 4;
-    wait_for_previous();
+    pdl_wait();
     float sums[TILES][FILTERS / 2] = {};
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);
@@ -61,9 +61,9 @@ template <bool NHWC> __device__ void conv_of_twelve(const gr_conv_tiles_params &
     enum { ROWS = 4 };
     typedef Twelve<float, 2, NHWC, ROWS> Block;
     enum { FILTERS = Block::FILTERS, HALF = FILTERS / 2 };
-    let_next_in();
+    pdl_launch_dependents();
     const Block block(p);
-    wait_for_previous();
+    pdl_wait();
     block.bring();
 #pragma unroll 1
     for (int row = 0; row < ROWS; ++row) {

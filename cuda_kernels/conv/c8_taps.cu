@@ -20,19 +20,6 @@
 
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
-// So that it is there when the first copy asks for it.
-inline __device__ void fetch_map(const void *map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-inline __device__ void copy_box(uint32_t to, const void *map, unsigned channel, unsigned group, int along,
-                                int down, unsigned picture, uint32_t barrier) {
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(to),
-                 "l"(map), "r"(channel), "r"(group), "r"(along), "r"(down), "r"(picture), "r"(barrier)
-                 : "memory");
-}
-
 // `count` places of `bytes` bytes, and two barriers for each, as in Ring; how many there are the plan says.
 struct Stages {
     uint32_t at, barriers;
@@ -42,8 +29,8 @@ struct Stages {
         : at(at), barriers(barriers), count(count), bytes(bytes) {
         if (threadIdx.x == 0)
             for (unsigned i = 0; i < count; ++i) {
-                make_barrier(barriers + 16 * i, 1);
-                make_barrier(barriers + 16 * i + 8, READING_WARPS);
+                ptx::mbarrier_init(barriers + 16 * i, 1);
+                ptx::mbarrier_init(barriers + 16 * i + 8, READING_WARPS);
             }
     }
     __device__ uint32_t tile() const {
@@ -59,15 +46,15 @@ struct Stages {
         }
     }
     __device__ void wait_until_empty(unsigned announced) const {
-        wait_for(full() + 8, parity ^ 1);
-        arrive_and_expect(full(), announced);
+        ptx::mbarrier_wait_parity(full() + 8, parity ^ 1);
+        ptx::mbarrier_arrive_expect_tx(full(), announced);
     }
 };
 
 // This warp reads the stage whose barrier this is no more.
 inline __device__ void let_go(uint32_t full) {
     if (threadIdx.x % 32 == 0)
-        arrive(full + 8);
+        ptx::mbarrier_arrive(full + 8);
 }
 
 // The first result that a block makes, and the first filter, and its share of the channels, in chunks.
@@ -101,13 +88,16 @@ __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixel
     pixels.wait_until_empty(maps.box_bytes);
     if (PLANES)
         for (unsigned i = 0; i < maps.box_columns; i += DEEP)
-            copy_tile(pixels.tile() + i * ROW_BYTES, &maps.x, box.along + i,
-                      box.group * unsigned(p.channels) + channel, box.picture, pixels.full());
+            ptx::cp_async_bulk_tensor(
+                pixels.tile() + i * ROW_BYTES, &maps.x,
+                {box.along + i, box.group * unsigned(p.channels) + channel, box.picture}, pixels.full());
     else
-        copy_box(pixels.tile(), &maps.x, channel, box.group,
-                 int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
-                 int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy, box.picture,
-                 pixels.full());
+        ptx::cp_async_bulk_tensor(
+            pixels.tile(), &maps.x,
+            {int(channel), int(box.group),
+             int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
+             int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy, int(box.picture)},
+            pixels.full());
 }
 
 // Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
@@ -117,7 +107,7 @@ inline __device__ void clear_behind(const gr_conv_tma_params &maps, unsigned cha
         for (unsigned i = maps.box_bytes + 16 * threadIdx.x; i < maps.x_stage_bytes; i += 16 * THREADS)
             *reinterpret_cast<uint4 *>(boxes + stage * maps.x_stage_bytes + i) = uint4{};
     if (maps.box_bytes < maps.x_stage_bytes)
-        show_shared();
+        ptx::fence_proxy_async_shared();
 }
 
 // What the engine is asked for, by one thread.
@@ -133,8 +123,10 @@ __device__ void bring(const gr_conv_tma_params &maps, const gr_conv_tap *taps, S
                 pixels.next();
             }
             filters.wait_until_empty(FILTERS * ROW_BYTES);
-            copy_tile(filters.tile(), &maps.w, chunk * DEEP, tap.index,
-                      box.group * unsigned(maps.conv.filters) + box.filter, filters.full());
+            ptx::cp_async_bulk_tensor(
+                filters.tile(), &maps.w,
+                {chunk * DEEP, tap.index, box.group * unsigned(maps.conv.filters) + box.filter},
+                filters.full());
         }
 }
 
@@ -211,8 +203,8 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
         for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
             const gr_conv_tap tap = taps[i];
             if (tap.first)
-                wait_for(pixels.full(), pixels.parity);
-            wait_for(filters.full(), filters.parity);
+                ptx::mbarrier_wait_parity(pixels.full(), pixels.parity);
+            ptx::mbarrier_wait_parity(filters.full(), filters.parity);
             multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tile() + tap.box_offset, filters.tile(),
                                                     tile, fresh, sums);
             fresh = false;
@@ -239,7 +231,7 @@ template <class T> struct alignas(2 * sizeof(T)) Both { T x, y; };
 
 // The warps that multiply meet.
 inline __device__ void meet() {
-    asm volatile("bar.sync 3, 256;" ::: "memory");
+    ptx::barrier_sync<3, MULTIPLYING>();
 }
 
 // How far the result of a tile's pixel m is from the first of the output, for filter 0; -1 where there is
@@ -437,15 +429,15 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
     Stages pixels(start, barriers, maps.x_stages, maps.x_stage_bytes);
     Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
     if (threadIdx.x == 0)
-        barriers_are_made();
+        ptx::fence_mbarrier_init();
     if (threadIdx.x == MULTIPLYING) {
-        fetch_map(&maps.x);
-        fetch_map(&maps.w);
+        ptx::prefetch_tensormap(&maps.x);
+        ptx::prefetch_tensormap(&maps.w);
     }
     clear_behind(maps, bytes);
     __syncthreads();
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     const unsigned shares = cluster_size();
     float sums[TILES][FILTERS / 2];
     for (unsigned number = blockIdx.x / shares; number < maps.box_count; number += gridDim.x) {
@@ -489,8 +481,8 @@ GR_CONV(c9_bf16, gr_bf16)
 #define GR_TURN(suffix, T)                                                                                   \
     extern "C" __global__ void __launch_bounds__(TURN_THREADS)                                               \
         c8_turn_##suffix(const __grid_constant__ gr_conv_transpose_params p) {                               \
-        let_next_in();                                                                                       \
-        wait_for_previous();                                                                                 \
+        pdl_launch_dependents();                                                                                       \
+        pdl_wait();                                                                                 \
         if (blockIdx.x < p.x.blocks)                                                                         \
             turn<T>(p.x, blockIdx.x);                                                                        \
         else                                                                                                 \

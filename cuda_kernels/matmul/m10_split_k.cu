@@ -92,7 +92,7 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
         return;
     const unsigned slices = unsigned(p.slices), slice = slices == 1 ? 0 : pair / (pairs / slices);
     if (slices > 1)
-        let_next_in(); // the sum, which waits for the slices
+        pdl_launch_dependents(); // the sum, which waits for the slices
     const unsigned parts = cluster_size(), tile = blockIdx.x / parts, across = unsigned(p.n_tiles);
     matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % across, tile / across},
                          slice * parts + blockIdx.x % parts, slices * parts, parts);

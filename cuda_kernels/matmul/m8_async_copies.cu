@@ -31,7 +31,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
             of_a.begin(tile_a[stage], step, p.k);
             of_b.begin(tile_b[stage], step, p.k);
         }
-        commit_copies();
+        ptx::cp_async_commit_group();
     };
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage)
@@ -40,7 +40,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     T sums[8][8] = {};
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += DEEP) {
-        wait_for_copies<STAGES - 2>();
+        ptx::cp_async_wait_group<STAGES - 2>();
         __syncthreads(); // all threads' copies are there, and nobody reads the stage of the last step any
                          // more
         begin(step + (STAGES - 1) * DEEP, next);

@@ -38,7 +38,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
             begin_tile<THREADS, COLUMNS>(to.b, p.row_of_b(step) + first_column, p.b_row, deep, across,
                                          b_aligned);
         }
-        commit_copies();
+        ptx::cp_async_commit_group();
     };
     for (int i = 0; i < STAGES - 1; ++i)
         begin(i * DEEP, ring[i]);
@@ -46,7 +46,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     float sums[WARP_ROWS / 16][WARP_COLUMNS / 8][4] = {};
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += DEEP) {
-        wait_for_copies<STAGES - 2>();
+        ptx::cp_async_wait_group<STAGES - 2>();
         __syncthreads(); // all threads' copies are there; the stage of the last step is free
         begin(step + (STAGES - 1) * DEEP, ring[next]);
         const Stage<T> &tiles = ring[now];
@@ -63,7 +63,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
             for (int r = 0; r < WARP_ROWS / 16; ++r)
 #pragma unroll
                 for (int s = 0; s < WARP_COLUMNS / 8; ++s)
-                    multiply(T(), a[r], b[s / 4][s % 4][0], b[s / 4][s % 4][1], sums[r][s]);
+                    ptx::mma_m16n8(T(), a[r], b[s / 4][s % 4][0], b[s / 4][s % 4][1], sums[r][s]);
         }
         next = now;
         now = now + 1 == STAGES ? 0 : now + 1;

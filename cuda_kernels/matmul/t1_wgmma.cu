@@ -28,10 +28,10 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring,
                       Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(S::A_BYTES + B_BYTES);
-        copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
+        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = 0; i < COLUMNS; i += 32)
-            copy_tile(ring.tiles() + S::A_BYTES + i * DEEP * 4, &maps.b, place.column + i, step, pair.b,
-                      ring.full());
+            ptx::cp_async_bulk_tensor(ring.tiles() + S::A_BYTES + i * DEEP * 4, &maps.b,
+                                      {place.column + i, uint32_t(step), pair.b}, ring.full());
     }
 }
 
@@ -61,14 +61,14 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
         return;
     const typename S::Stages ring(shared_address(bytes));
     const Place place = place_of<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     if (threadIdx.x >= 256) {
-        give_registers<40>();
+        ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             bring<S>(maps, ring, pair, place);
     } else {
-        take_registers<232>();
+        ptx::setmaxnreg_inc<232>();
         multiply<S>(maps.product, ring, pair, place);
     }
 }

@@ -32,10 +32,10 @@ inline __device__ uint32_t small_part(uint32_t x) {
 inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
-        copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
+        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = 0; i < COLUMNS; i += 32)
-            copy_tile(ring.tiles() + OF_B + i * DEEP * 4, &maps.b, place.column + i, step, pair.b,
-                      ring.full());
+            ptx::cp_async_bulk_tensor(ring.tiles() + OF_B + i * DEEP * 4, &maps.b,
+                                      {place.column + i, uint32_t(step), pair.b}, ring.full());
     }
 }
 
@@ -49,8 +49,8 @@ inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint
             const uint4 x = tile[i];
             tile[SMALL / 16 + i] = {small_part(x.x), small_part(x.y), small_part(x.z), small_part(x.w)};
         }
-        show_shared();
-        arrive(parted + 8 * ring.stage);
+        ptx::fence_proxy_async_shared();
+        ptx::mbarrier_arrive(parted + 8 * ring.stage);
     }
 }
 
@@ -66,7 +66,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, const Columns &columns
             big[i] = big_part(b[i]);
             small[i] = small_part(b[i]);
         }
-        wait_for(parted + 8 * ring.stage, ring.parity);
+        ptx::mbarrier_wait_parity(parted + 8 * ring.stage, ring.parity);
         const uint32_t tile = ring.tiles(), full = ring.full();
         float some[ROWS / 2];
         begin_products();
@@ -98,20 +98,20 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     const uint32_t parted = shared_address(bytes) + Stages::END;
     for (unsigned i = 0; i < STAGES; ++i)
         if (threadIdx.x == 0)
-            make_barrier(parted + 8 * i, PARTING);
+            ptx::mbarrier_init(parted + 8 * i, PARTING);
     Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     if (threadIdx.x >= 256) {
-        give_registers<56>();
+        ptx::setmaxnreg_dec<56>();
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             if (threadIdx.x == 256)
                 bring(maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
             else if (threadIdx.x >= 288)
                 part(p.k, ring, bytes, parted);
     } else {
-        take_registers<224>();
+        ptx::setmaxnreg_inc<224>();
         const Columns columns;
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[ROWS / 2] = {};

@@ -39,10 +39,10 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
     const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + S::B_BYTES);
-        copy_tile(ring.tiles(), &maps.a, step, place.row, pair.a, ring.full());
+        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = first; i < first + SHARE; i += BOX)
-            copy_tile_to<S::CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b, place.column + i, step,
-                                     pair.b, ring.full());
+            tma_load_cluster<S::CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b,
+                                         {place.column + i, uint32_t(step), pair.b}, ring.full());
     }
 }
 
@@ -89,21 +89,21 @@ __device__ void store(const gr_matmul_tma_params &maps, const Pair &pair, Place 
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
     if (threadIdx.x % 128 == 0)
-        wait_for_stores(); // of the tile before
+        ptx::cp_async_bulk_wait_group_read<0>(); // of the tile before
     group_barrier(group);
 #pragma unroll
     for (int i = 0; i < S::COLUMNS / 16; ++i)
         store_rounded<T>(staging + i / 4 * (ROWS / 2 * ROW_BYTES) + piece_at(row, i % 4 * 2 + right),
                          sums + 8 * i);
-    show_shared();
+    ptx::fence_proxy_async_shared();
     group_barrier(group);
     if (!maps.stores_c_by_tma)
         store_rows<S, T>(maps.product, pair, place, staging);
     else if (threadIdx.x % 128 == 0) {
         for (unsigned i = 0; i < S::COLUMNS; i += BOX)
-            store_tile(&maps.c, place.column + i, place.row, uint32_t(pair.number),
-                       staging + i * (ROWS / 2 * 2));
-        commit_stores();
+            ptx::cp_async_bulk_tensor(&maps.c, {place.column + i, place.row, uint32_t(pair.number)},
+                                      staging + i * (ROWS / 2 * 2));
+        ptx::cp_async_bulk_commit_group();
     }
 }
 
@@ -116,15 +116,15 @@ template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &m
     typename S::Stages ring(shared_address(bytes) + S::C_BYTES);
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS * S::CLUSTER - 1) / (ROWS * S::CLUSTER)));
     const unsigned first = blockIdx.x / S::CLUSTER, step = gridDim.x / S::CLUSTER, group = threadIdx.x / 128;
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     if (group == 2) {
-        give_registers<40>();
+        ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = first; number < tiles; number += step)
                 bring<S>(maps, ring, pair, place_in_cluster<S>(p, number));
     } else {
-        take_registers<232>();
+        ptx::setmaxnreg_inc<232>();
         for (unsigned number = first; number < tiles; number += step) {
             const Place place = place_in_cluster<S>(p, number);
             typename S::Sums sums = {};
@@ -132,11 +132,11 @@ template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &m
             store<S, T>(maps, pair, place, group, shared_address(bytes) + group * (S::C_BYTES / 2), sums);
         }
         if (threadIdx.x % 128 == 0)
-            wait_for_stores();
+            ptx::cp_async_bulk_wait_group_read<0>();
     }
     if (S::CLUSTER > 1) { // a block's shared memory stays as long as the other may write to it
         __syncwarp();
-        cluster_barrier();
+        ptx::barrier_cluster_relaxed();
     }
 }
 

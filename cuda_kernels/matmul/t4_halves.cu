@@ -22,10 +22,12 @@ inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, con
         ring.wait_until_empty(4 * PART);
         for (unsigned small = 0; small < 2; ++small) {
             const uint32_t to = ring.tiles() + small * SMALL;
-            copy_tile(to, &maps.a, step, place.row, 2 * pair.a + small, ring.full());
+            ptx::cp_async_bulk_tensor(to, &maps.a, {uint32_t(step), place.row, 2 * pair.a + small},
+                                      ring.full());
             for (unsigned i = 0; i < COLUMNS; i += BOX)
-                copy_tile(to + OF_B + i * DEEP * 2, &maps.b, place.column + i, step, 2 * pair.b + small,
-                          ring.full());
+                ptx::cp_async_bulk_tensor(to + OF_B + i * DEEP * 2, &maps.b,
+                                          {place.column + i, uint32_t(step), 2 * pair.b + small},
+                                          ring.full());
         }
     }
 }
@@ -84,15 +86,15 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
         return;
     Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     if (threadIdx.x >= 256) {
-        give_registers<40>();
+        ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 bring(halves.maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
     } else {
-        take_registers<232>();
+        ptx::setmaxnreg_inc<232>();
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[COLUMNS / 2] = {};
             multiply(p.k, ring, threadIdx.x / 128, sums);

@@ -13,7 +13,7 @@
 
 // Waits for all warps that multiply.
 inline __device__ void barrier_of_readers() {
-    asm volatile("bar.sync 1, 256;" ::: "memory");
+    ptx::barrier_sync<1, 256>();
 }
 
 // A block's tile, that of a warp, and the warps' groups, each of which takes the same tile and a share of k.
@@ -50,11 +50,11 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
         for (unsigned group = 0; group < S::GROUPS; ++group) {
             const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * DEEP;
             for (unsigned i = 0; i < DEEP; i += S::BOX)
-                copy_tile(to + i * S::ROWS * S::Of::BYTES, &maps.a, (k + i) * S::WORDS, place.row, pair.a,
-                          ring.full());
+                ptx::cp_async_bulk_tensor(to + i * S::ROWS * S::Of::BYTES, &maps.a,
+                                          {uint32_t((k + i) * S::WORDS), place.row, pair.a}, ring.full());
             for (unsigned i = 0; i < S::COLUMNS; i += S::BOX)
-                copy_tile(to + S::A_BYTES + i * DEEP * S::Of::BYTES, &maps.b, (place.column + i) * S::WORDS,
-                          k, pair.b, ring.full());
+                ptx::cp_async_bulk_tensor(to + S::A_BYTES + i * DEEP * S::Of::BYTES, &maps.b,
+                                          {(place.column + i) * S::WORDS, uint32_t(k), pair.b}, ring.full());
         }
     }
 }
@@ -117,16 +117,16 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     typename S::Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + S::ROWS - 1) / S::ROWS));
     const Span span = Span::of<S>(p, pair);
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     if (threadIdx.x >= 256) {
-        give_registers<40>();
+        ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 bring<S>(maps, ring, pair, span, place_of<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
-    take_registers<232>();
+    ptx::setmaxnreg_inc<232>();
     const unsigned group = threadIdx.x / 32 / S::WARPS, warp = threadIdx.x / 32 % S::WARPS;
     const unsigned across = S::COLUMNS / S::WARP_COLUMNS;
     const typename S::Of lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);

@@ -10,6 +10,7 @@
 // Where it shows: global-load requests, next to none; shared-load wavefronts, one for 128 bytes; barriers.
 #include <cstdint>
 
+#include "common/ptx.cuh"
 #include "reduce/ladder/last_block.cuh"
 #include "reduce/ladder/many_loads.cuh"
 #include "reduce/ladder/params.h"
@@ -18,38 +19,11 @@
 // 12 of 1 (rung_constants_h200.json).
 constexpr unsigned STAGES = GR_LADDER_STAGES, VECTORS = GR_LADDER_STAGE_VECTORS;
 
-inline __device__ uint32_t shared_address(const void *at) {
-    return uint32_t(__cvta_generic_to_shared(at));
-}
-
-// A phase of the barrier ends when one thread has arrived, and the bytes that it announced are there.
-inline __device__ void make_barrier(uint64_t *barrier) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
-}
-
+// Announces the bytes at the barrier, and asks the copy engine for them.
 inline __device__ void start_copy(void *to, const void *from, unsigned bytes, uint64_t *barrier) {
     const uint32_t full = shared_address(barrier);
-    asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }" ::"r"(full),
-                 "r"(bytes)
-                 : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            shared_address(to)),
-        "l"(from), "r"(bytes), "r"(full)
-        : "memory");
-}
-
-// Returns when the phase has ended; a phase and the next are told apart by a parity.
-inline __device__ void wait_for(uint64_t *barrier, unsigned parity) {
-    const uint32_t full = shared_address(barrier);
-    uint32_t done;
-    do
-        asm volatile(
-            "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-            : "=r"(done)
-            : "r"(full), "r"(parity)
-            : "memory");
-    while (!done);
+    ptx::mbarrier_arrive_expect_tx(full, bytes);
+    ptx::cp_async_bulk(shared_address(to), from, bytes, full);
 }
 
 template <class Op, class In, class Acc>
@@ -67,8 +41,8 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
     };
     if (threadIdx.x == 0)
         for (unsigned stage = 0; stage < STAGES; ++stage)
-            make_barrier(&full[stage]);
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // so that the copy engine sees them
+            ptx::mbarrier_init<1>(shared_address(&full[stage]));
+    ptx::fence_mbarrier_init(); // so that the copy engine sees them
     for (unsigned stage = 0; stage < STAGES; ++stage)
         fetch(blockIdx.x + uint64_t(stage) * gridDim.x, stage);
     __syncthreads(); // nobody waits on a barrier that is not made
@@ -76,7 +50,7 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
     Acc x = Op::identity();
     unsigned stage = 0, parity = 0;
     for (uint64_t p = blockIdx.x; p < pieces; p += gridDim.x) {
-        wait_for(&full[stage], parity);
+        ptx::mbarrier_wait_parity(shared_address(&full[stage]), parity);
 #pragma unroll
         for (unsigned k = 0; k < VECTORS; ++k)
             x = absorb<Op>(x, ring[stage * piece + k * blockDim.x + threadIdx.x]);

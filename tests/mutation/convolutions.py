@@ -158,8 +158,8 @@ MUTANTS = (
         "nobody waits before a stage of the ring is read",
         RING,
         "conv",
-        "        wait_for_copies<S::STAGES - 2>();\n        __syncthreads();",
-        "        wait_for_copies<S::STAGES - 2>();",
+        "        ptx::cp_async_wait_group<S::STAGES - 2>();\n        __syncthreads();",
+        "        ptx::cp_async_wait_group<S::STAGES - 2>();",
         RACES,
     ),
     Mutant(

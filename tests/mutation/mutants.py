@@ -232,7 +232,7 @@ MUTANTS = (
         "nobody waits for the copies, v12",
         V12,
         "reduce",
-        "wait_for(&full[stage], parity);",
+        "ptx::mbarrier_wait_parity(shared_address(&full[stage]), parity);",
         "",
         ladder("v12"),
     ),

@@ -162,8 +162,8 @@ MUTANTS = (
         "a tile is overwritten before it is stored",
         LINES,
         "Lines",
-        "cp.async.bulk.wait_group.read 0;",
-        "cp.async.bulk.wait_group.read 9;",
+        "ptx::cp_async_bulk_wait_group_read<0>();",
+        "ptx::cp_async_bulk_wait_group_read<9>();",
         scans("long_lines or races"),
     ),
     Mutant(

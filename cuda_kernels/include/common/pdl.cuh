@@ -1,23 +1,42 @@
-// A kernel that begins while the one before it in the stream ends.
+// Programmatic dependent launch (PDL): a kernel begins while the kernel before it in the stream ends, from
+// compute capability 9.0 on. A kernel calls pdl_wait() before it reads what the kernel before it wrote.
 #pragma once
 
-// Lets the next kernel of the stream in; it waits by itself until this one has ended.
-inline __device__ void let_next_in() {
+#include "common/ptx.cuh"
+
+// Lets the next kernel of the stream begin (griddepcontrol.launch_dependents). It waits by itself until this
+// one has ended.
+inline __device__ void pdl_launch_dependents() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-// Returns when the kernel before this one has ended and what it wrote can be seen.
-inline __device__ void wait_for_previous() {
+// Waits until the kernel before this one has ended and its writes are visible (griddepcontrol.wait).
+inline __device__ void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// Brings the line into the L2 cache. That is harmless before wait_for_previous(): all writes pass by there.
-inline __device__ void prefetch(const void *at) {
+// Brings a line into the L2 cache. That is allowed before pdl_wait(): all writes go through this cache.
+inline __device__ void pdl_prefetch(const void *at) {
 #if __CUDA_ARCH__ >= 900
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+    ptx::prefetch_l2(at);
 #endif
 }
+
+// For kernels that are compiled once, for compute capability 7.5, and run on all devices: here the
+// instructions are comments in the PTX. The build turns these comments into instructions in a second copy,
+// for compute capability 9.0 and later (with_instructions in build_support/kernels.py).
+namespace pdl_as_comments {
+
+inline __device__ void pdl_launch_dependents() {
+    asm volatile("// griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+inline __device__ void pdl_wait() {
+    asm volatile("// griddepcontrol.wait;" ::: "memory");
+}
+
+} // namespace pdl_as_comments

@@ -7,12 +7,8 @@
 
 // Asks for bytes, 16 at least, at addresses that are multiples of 16; `barrier` tells when they are there.
 inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, const uint64_t *barrier) {
-    arrive_and_expect(shared_address(barrier), bytes);
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            shared_address(to)),
-        "l"(from), "r"(bytes), "r"(shared_address(barrier))
-        : "memory");
+    ptx::mbarrier_arrive_expect_tx(shared_address(barrier), bytes);
+    ptx::cp_async_bulk(shared_address(to), from, bytes, shared_address(barrier));
 }
 
 // Asks for all rows: COLUMNS pixels of CHANNELS channels, which is all that x has, from row `top` and column
@@ -35,6 +31,6 @@ __device__ void begin_rows_of_pixels(const gr_conv_params &p, const float *x, in
             copy_bytes(&rows[row][first * CHANNELS], x + (top + row) * p.of_x.row + (left + first) * CHANNELS,
                        (end - first) * CHANNELS * sizeof(float), &is_there[row]);
         else
-            arrive(shared_address(&is_there[row]));
+            ptx::mbarrier_arrive(shared_address(&is_there[row]));
     }
 }

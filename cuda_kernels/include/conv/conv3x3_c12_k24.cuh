@@ -71,16 +71,15 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(v.x), "r"(v.y) : "memory");
     }
     static __device__ void store(uint32_t at, uint4 v) {
-        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
-                     "r"(v.w)
-                     : "memory");
+        ptx::st_shared(at, v);
     }
     // A piece of float32; its second part lies `apart` bytes behind.
     static __device__ void put(uint32_t at, uint32_t apart, uint4 v) {
         if (PARTS == 2)
             store(at + apart, uint4{small_part(v.x), small_part(v.y), small_part(v.z), small_part(v.w)});
         else
-            v = {rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w)};
+            v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
+                 ptx::cvt_rna_tf32(v.w)};
         store(at, v);
     }
     __device__ void put_pixel(int row, int column, int quad, const Quad &it) const {
@@ -187,7 +186,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
             bring_rows();
         else
             bring_planes();
-        show_shared();
+        ptx::fence_proxy_async_shared();
         __syncthreads();
     }
 
@@ -275,9 +274,9 @@ template <int LENGTH> __device__ void hold(float (&sums)[LENGTH]) {
 template <class T, bool NHWC, int ROWS, int AT_ONCE>
 __device__ void conv_of_twelve(const gr_conv_tiles_params &p) {
     typedef Twelve<T, 1, NHWC, ROWS> Block;
-    let_next_in();
+    pdl_launch_dependents();
     const Block block(p);
-    wait_for_previous();
+    pdl_wait();
     block.bring();
 #pragma unroll 1
     for (int first = 0; first < ROWS; first += AT_ONCE) {

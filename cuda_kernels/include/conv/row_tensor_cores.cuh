@@ -27,7 +27,7 @@ template <int ROWS, int COLUMNS_> struct RowCores {
     // Of neighbouring lanes four have one filter; eight filters make a fragment. So many are there.
     __device__ void load_filters(const Shared &shared, unsigned there) {
         const unsigned lane = threadIdx.x % 32;
-        wait_for(shared_address(&shared.weights_are_there), 0);
+        ptx::mbarrier_wait_parity(shared_address(&shared.weights_are_there), 0);
 #pragma unroll
         for (int i = 0; i < 3; ++i)
 #pragma unroll
@@ -36,7 +36,7 @@ template <int ROWS, int COLUMNS_> struct RowCores {
                 for (int j = 0; j < FILTERS / 8; ++j)
                     filters[i][piece][j] =
                         8 * j + lane / 4 < there
-                            ? rounded(__float_as_uint(
+                            ? ptx::cvt_rna_tf32(__float_as_uint(
                                   shared.weights[8 * j + lane / 4][(i * PIECES + piece) * 4 + lane % 4]))
                             : 0;
     }
@@ -45,21 +45,12 @@ template <int ROWS, int COLUMNS_> struct RowCores {
     static __device__ void load_pixels(uint32_t at, bool two, uint32_t (&to)[4]) {
         const unsigned lane = threadIdx.x % 32;
         at += lane % 16 * CHANNELS * 4 + (two ? lane / 16 * 16 : 0);
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(at)
-                     : "memory");
+        ptx::ldmatrix_x4(at, to);
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            to[i] = rounded(to[i]);
+            to[i] = ptx::cvt_rna_tf32(to[i]);
     }
 
-    static __device__ void multiply(const uint32_t (&a)[4], uint32_t b, uint32_t next, float (&sums)[4]) {
-        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-                     "{%8, %9}, {%0, %1, %2, %3};"
-                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(next));
-    }
     static __device__ void multiply(const uint32_t (&a)[4], uint32_t b, float (&sums)[4]) {
         asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
                      "{%0, %1, %2, %3};"
@@ -79,7 +70,7 @@ template <int ROWS, int COLUMNS_> struct RowCores {
 #pragma unroll
                 for (int j = 0; j < FILTERS / 8; ++j)
                     if (two)
-                        multiply(a, filters[i][piece][j], filters[i][piece + two][j], sums[j]);
+                        ptx::mma_m16n8(float(), a, filters[i][piece][j], filters[i][piece + two][j], sums[j]);
                     else
                         multiply(a, filters[i][piece][j], sums[j]);
             }

@@ -8,6 +8,7 @@
 // of the same tap or not: its step. Filters lie in the order of the steps, piece by piece.
 #pragma once
 
+#include "common/mma.cuh"
 #include "common/shared_array.cuh"
 #include "conv/conv.cuh"
 #include "matmul/tma.cuh"
@@ -23,13 +24,6 @@ struct Divider {
         return by == 1 ? n : __umulhi(n, factor);
     }
 };
-
-// TF32 has 10 bits of fraction: to nearest, where the tensor cores would cut.
-inline __device__ uint32_t rounded(uint32_t x) {
-    uint32_t y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
-    return y;
-}
 
 // What the tensor cores leave of x, and the rest, rounded where they cut it.
 inline __device__ uint32_t big_part(uint32_t x) {
@@ -121,13 +115,12 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
         if (PARTS == 2)
             store(at + apart, {small_part(v.x), small_part(v.y), small_part(v.z), small_part(v.w)});
         else if (sizeof(T) == 4)
-            v = {rounded(v.x), rounded(v.y), rounded(v.z), rounded(v.w)};
+            v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
+                 ptx::cvt_rna_tf32(v.w)};
         store(at, v);
     }
     static __device__ void store(uint32_t at, uint4 v) {
-        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
-                     "r"(v.w)
-                     : "memory");
+        ptx::st_shared(at, v);
     }
 
     // Those of the channels from `channel` on. Neighbouring threads take what lies side by side.
@@ -243,7 +236,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
             bring_pieces<8>(channel);
         else
             bring_pieces<0>(channel);
-        show_shared();
+        ptx::fence_proxy_async_shared();
         __syncthreads();
     }
 
@@ -333,14 +326,14 @@ GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 // A block of results out of single numbers: c5 and c7.
 template <class T, int FILTERS, int GROUPS, int TILES>
 __device__ void conv_on_cores(const gr_conv_mma_params &p) {
-    let_next_in();
+    pdl_launch_dependents();
     const Cores<T, 1, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
     for (int i = 0; i < TILES; ++i)
         tile[i] = cores.pixels_of(i) >> 4;
-    wait_for_previous();
+    pdl_wait();
     float sums[TILES][FILTERS / 2] = {};
     for (unsigned channel = 0; channel < p.conv.channels; channel += cores.pieces * cores.LENGTH) {
         cores.bring(channel);

@@ -6,9 +6,9 @@
 template <class In, bool Pair, class Bins> __device__ void states_alone(const gr_exact_params &p) {
     int64_t state[Bins::size.words];
     Bins bins(block_bins<Bins>());
-    let_next_in();
+    pdl_launch_dependents();
     bins.open();
-    wait_for_previous();
+    pdl_wait();
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     for (uint64_t result = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; result < p.results;
          result += step) {

@@ -161,9 +161,9 @@ template <class In, bool Pair, class Bins> __device__ void prefetch_first(const 
     const uint64_t begin = uint64_t(blockIdx.y) * blockDim.x * ahead, bytes = p.count * sizeof(In);
     const uint64_t end = min(begin + blockDim.x * ahead, bytes);
     for (uint64_t at = begin + threadIdx.x * line; at < end; at += blockDim.x * line) {
-        prefetch(reinterpret_cast<const void *>(p.in + at));
+        pdl_prefetch(reinterpret_cast<const void *>(p.in + at));
         if constexpr (Pair)
-            prefetch(reinterpret_cast<const void *>(p.second + at));
+            pdl_prefetch(reinterpret_cast<const void *>(p.second + at));
     }
 }
 
@@ -208,11 +208,11 @@ __device__ uint64_t add_each(const gr_exact_params &p, Offsets base, uint64_t re
 template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_exact_params &p) {
     int64_t *state = block_state();
     Bins bins(block_bins<Bins>());
-    let_next_in();
+    pdl_launch_dependents();
     if ((p.flags & GR_EXACT_PACKED) && p.results == 1)
         prefetch_first<In, Pair, Bins>(p);
     bins.open();
-    wait_for_previous();
+    pdl_wait();
     for (uint64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
         for (unsigned i = threadIdx.x; i < Bins::size.words; i += blockDim.x)
             state[i] = 0;

@@ -242,7 +242,7 @@ template <class In, bool Pair> struct Part {
 #pragma unroll
             for (unsigned k = 0; k < turns; ++k)
                 if (place(begin, k) < end)
-                    prefetch(reinterpret_cast<const Chunk<In> *>(in + head) + place(begin, k));
+                    pdl_prefetch(reinterpret_cast<const Chunk<In> *>(in + head) + place(begin, k));
     }
     // Behind the end, the last one of all: ptxas puts loads with a condition where they wait for one another.
     __device__ void load(unsigned from, Loaded<In, Pair> &to) const {
@@ -474,10 +474,10 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     int64_t *state = block_state();
     if (p.results == 1)
         Part<In, Pair>(p, {0, 0}).prefetch_first();
-    let_next_in();
+    pdl_launch_dependents();
     for (unsigned i = threadIdx.x; i < size.words; i += blockDim.x)
         state[i] = 0;
-    wait_for_previous();
+    pdl_wait();
     const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
     UnitSum sum = add_in_window(Part<In, Pair>(p, base));
     if (!join_sums<size.words>(p, result, size.below, sum))

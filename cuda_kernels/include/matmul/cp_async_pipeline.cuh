@@ -3,30 +3,8 @@
 // or n.
 #pragma once
 
+#include "common/ptx.cuh"
 #include "matmul/block.cuh"
-
-// Begins to copy BYTES bytes to shared memory, of which the first `there` are read and the others become
-// zeros.
-template <int BYTES> __device__ void copy_async(void *to, const void *from, unsigned there = BYTES) {
-    const unsigned at = unsigned(__cvta_generic_to_shared(to));
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(there)
-                     : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
-                     "r"(there)
-                     : "memory");
-}
-
-// What was begun since the last call becomes a group.
-inline __device__ void commit_copies() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-// Waits until at most LATER groups of this thread, the last ones, are under way.
-template <int LATER> __device__ void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
-}
 
 // Which pieces of a tile a thread copies: THREADS neighbours take neighbouring ones, WIDTH to a row, so that
 // a thread's place in its first turn and the way from turn to turn, known when this is compiled, add up.
@@ -105,8 +83,8 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
         unsigned there = BYTES;
         if (!WHOLE)
             there = row + down < deep && column + across < wide ? BYTES : 0;
-        copy_async<BYTES>(&tile[row][column] + down * (WIDE + 16 / sizeof(T)) + across,
-                          source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
+        ptx::cp_async<BYTES>(&tile[row][column] + down * (WIDE + 16 / sizeof(T)) + across,
+                             source + (ALONG_K ? across * pitch + down : down * pitch + across), there);
     }
 };
 

@@ -60,8 +60,8 @@ inline __device__ void load_four(const float *row, unsigned at, unsigned end, bo
 // A warp has a row.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     t4_rows(const __grid_constant__ gr_matmul_split_params p) {
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     const uint64_t row = blockIdx.x * uint64_t(GR_MATMUL_THREADS / 32) + threadIdx.x / 32;
     const uint64_t matrix = matrix_of_block();
     if (row >= p.rows || matrix >= p.matrices)
@@ -92,8 +92,8 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
 // A thread has a column of GR_MATMUL_MAXIMA_ROWS rows.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     t4_most(const __grid_constant__ gr_matmul_split_params p) {
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     const unsigned across = unsigned((p.columns + GR_MATMUL_THREADS - 1) / GR_MATMUL_THREADS);
     const uint64_t column = blockIdx.x % across * uint64_t(GR_MATMUL_THREADS) + threadIdx.x;
     const uint64_t share = blockIdx.x / across,
@@ -115,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
 // A thread has two columns of GR_MATMUL_SPLIT_ROWS rows.
 extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     t4_columns(const __grid_constant__ gr_matmul_split_params p) {
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     constexpr unsigned WIDE = 2 * GR_MATMUL_THREADS;
     const unsigned across = unsigned((p.columns + WIDE - 1) / WIDE);
     const uint64_t column = blockIdx.x % across * uint64_t(WIDE) + threadIdx.x * 2;

@@ -72,8 +72,9 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements
             there = across < left;
         if (SHORT)
             there = there && k + down < deep;
-        copy_async<sizeof(T)>(tile + at + down * PITCH + across,
-                              source + turn % TURNS_WIDE * turn_bytes + k_bytes(down), there ? sizeof(T) : 0);
+        ptx::cp_async<sizeof(T)>(tile + at + down * PITCH + across,
+                                 source + turn % TURNS_WIDE * turn_bytes + k_bytes(down),
+                                 there ? sizeof(T) : 0);
     }
 };
 
@@ -100,7 +101,7 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
 
     template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
         const bool there = !SHORT || k + turn * ROWS < deep;
-        copy_async<16>(tile + at + turn * ROWS * PITCH, source + k_bytes(turn * ROWS), there ? 16 : 0);
+        ptx::cp_async<16>(tile + at + turn * ROWS * PITCH, source + k_bytes(turn * ROWS), there ? 16 : 0);
     }
 };
 
@@ -168,11 +169,11 @@ struct Steps {
             } else {
                 ++begun;
             }
-            commit_copies();
+            ptx::cp_async_commit_group();
             turn(next);
         }
         for (unsigned step = 0; step < span.steps; ++step) {
-            wait_for_copies<STAGES - 2>();
+            ptx::cp_async_wait_group<STAGES - 2>();
             __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
             const int deep = begun < span.steps ? DEEP : 0; // of what is copied, where that is checked
             advance();
@@ -182,11 +183,11 @@ struct Steps {
                 copy_group(of_a, &a[next][0][0], from_a, i, deep);
                 copy_group(of_b, &b[next][0][0], from_b, i, deep);
             });
-            commit_copies();
+            ptx::cp_async_commit_group();
             turn(next);
             turn(now);
         }
-        wait_for_copies<0>();
+        ptx::cp_async_wait_group<0>();
     }
 };
 

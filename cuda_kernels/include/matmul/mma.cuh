@@ -1,7 +1,7 @@
 // mma.sync: a warp multiplies fragments that lie in its registers; and how they and their tiles get there.
 #pragma once
 
-#include "common/element_types.cuh"
+#include "common/mma.cuh"
 #include "matmul/cp_async_pipeline.cuh"
 #include "matmul/matmul.cuh"
 
@@ -18,63 +18,32 @@ __device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitc
     if (aligned && below == ROWS && across == WIDTH) {
 #pragma unroll
         for (int i = 0; i < ROWS / DOWN; ++i, from += DOWN * pitch)
-            copy_async<16>(&tile[first + i * DOWN][column], from, 16);
+            ptx::cp_async<16>(&tile[first + i * DOWN][column], from, 16);
         return;
     }
     for (unsigned row = first; row < ROWS; row += DOWN, from += DOWN * pitch) {
         const unsigned there = row < below && column < across ? min(across - column, LENGTH) : 0;
         if (pieces)
-            copy_async<16>(&tile[row][column], there ? from : corner, there ? 16 : 0);
+            ptx::cp_async<16>(&tile[row][column], there ? from : corner, there ? 16 : 0);
         else
             for (unsigned j = 0; j < LENGTH; ++j)
                 if (sizeof(T) == 4)
-                    copy_async<4>(&tile[row][column + j], j < there ? from + j : corner, j < there ? 4 : 0);
+                    ptx::cp_async<4>(&tile[row][column + j], j < there ? from + j : corner,
+                                     j < there ? 4 : 0);
                 else
                     tile[row][column + j] = j < there ? from[j] : T(0.f);
     }
 }
 
-// TF32 has 10 bits of fraction: to nearest, where the tensor cores would cut.
-inline __device__ uint32_t rounded(uint32_t x) {
-    uint32_t y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
-    return y;
-}
-
-inline __device__ void load_matrices(const void *from, uint32_t (&to)[4]) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(unsigned(__cvta_generic_to_shared(from)))
-                 : "memory");
-}
-
-inline __device__ void load_transposed(const void *from, uint32_t (&to)[4]) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(unsigned(__cvta_generic_to_shared(from)))
-                 : "memory");
-}
-
-#define GR_MMA(T, SHAPE, TYPES)                                                                              \
-    inline __device__ void multiply(T, const uint32_t(&a)[4], uint32_t b0, uint32_t b1, float(&sums)[4]) {   \
-        asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPES                                         \
-                     ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                  \
-                     : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])                            \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                        \
-    }
-GR_MMA(float, "m16n8k8", "tf32.tf32")
-GR_MMA(gr_f16, "m16n8k16", "f16.f16")
-GR_MMA(gr_bf16, "m16n8k16", "bf16.bf16")
-
 // The fragment of 16 rows of A, and of as many columns as a product takes: 32 bytes of each row.
 template <class T, int PITCH>
 __device__ void load_a(const T (*rows)[PITCH], unsigned column, uint32_t (&a)[4]) {
     const unsigned lane = threadIdx.x % 32;
-    load_matrices(&rows[lane % 16][column + lane / 16 * (16 / sizeof(T))], a);
+    ptx::ldmatrix_x4(shared_address(&rows[lane % 16][column + lane / 16 * (16 / sizeof(T))]), a);
     if (sizeof(T) == 4)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            a[i] = rounded(a[i]);
+            a[i] = ptx::cvt_rna_tf32(a[i]);
 }
 
 // The fragments of 32 columns of B, for four products: b[i] belongs to columns 8 i + lane / 4.
@@ -86,11 +55,11 @@ __device__ void load_b(const T (*rows)[PITCH], unsigned column, uint32_t (&b)[4]
         if (sizeof(T) == 4) {
 #pragma unroll
             for (int i = 0; i < 4; ++i)
-                b[i][h] = rounded(
+                b[i][h] = ptx::cvt_rna_tf32(
                     reinterpret_cast<const uint32_t &>(rows[lane % 4 + 4 * h][column + 8 * i + lane / 4]));
         } else {
             uint32_t of_two[4];
-            load_transposed(&rows[lane % 16][column + 16 * h + lane / 16 * 8], of_two);
+            ptx::ldmatrix_x4_trans(shared_address(&rows[lane % 16][column + 16 * h + lane / 16 * 8]), of_two);
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 b[2 * h + i / 2][i % 2] = of_two[i];

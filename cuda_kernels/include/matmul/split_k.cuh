@@ -14,7 +14,7 @@ template <class T> __device__ void add_slices(const gr_matmul_add_slices_params 
     const uint64_t at = uint64_t(blockIdx.x) * GR_MATMUL_ADD_SLICES_TILE + lane;
     const T *from = reinterpret_cast<const T *>(p.from) + at;
     T sum = 0;
-    wait_for_previous();
+    pdl_wait();
     if (at < p.count)
 #pragma unroll 8
         for (uint64_t slice = warp; slice < p.slices; slice += WARPS)

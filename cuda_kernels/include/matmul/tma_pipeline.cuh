@@ -10,7 +10,7 @@ enum { MATMUL_THREADS = 384, READING_WARPS = 8 };
 
 // Waits for the other warps of a group of four that multiplies.
 inline __device__ void group_barrier(unsigned group) {
-    asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory");
+    ptx::barrier_sync<128>(1 + group);
 }
 
 // STAGES places for tiles of BYTES bytes, and two barriers for each: `full` ends when the tiles are there,
@@ -24,13 +24,13 @@ template <int STAGES, int BYTES, int CLUSTER = 1> struct Ring {
     __device__ explicit Ring(uint32_t at) : at(at) {
         if (threadIdx.x == 0) {
             for (unsigned i = 0; i < STAGES; ++i) {
-                make_barrier(at + STAGES * BYTES + 16 * i, 1);
-                make_barrier(at + STAGES * BYTES + 16 * i + 8, READING_WARPS * CLUSTER);
+                ptx::mbarrier_init(at + STAGES * BYTES + 16 * i, 1);
+                ptx::mbarrier_init(at + STAGES * BYTES + 16 * i + 8, READING_WARPS * CLUSTER);
             }
-            barriers_are_made();
+            ptx::fence_mbarrier_init();
         }
         if (CLUSTER > 1)
-            cluster_barrier();
+            ptx::barrier_cluster_relaxed();
         else
             __syncthreads();
     }
@@ -48,19 +48,19 @@ template <int STAGES, int BYTES, int CLUSTER = 1> struct Ring {
     }
     // Before copies of `bytes` bytes are asked for, to tiles(), which tell full().
     __device__ void wait_until_empty(unsigned bytes) const {
-        wait_for(full() + 8, parity ^ 1);
-        arrive_and_expect(full(), bytes);
+        ptx::mbarrier_wait_parity(full() + 8, parity ^ 1);
+        ptx::mbarrier_arrive_expect_tx(full(), bytes);
     }
     __device__ void wait_until_full() const {
-        wait_for(full(), parity);
+        ptx::mbarrier_wait_parity(full(), parity);
     }
     // This warp reads the stage whose full() it was no more.
     __device__ void release(uint32_t full) const {
         const unsigned lane = threadIdx.x % 32;
         if (CLUSTER > 1 && lane < CLUSTER)
-            arrive_at(full + 8, lane);
+            ptx::mbarrier_arrive_cluster(full + 8, lane);
         else if (CLUSTER == 1 && lane == 0)
-            arrive(full + 8);
+            ptx::mbarrier_arrive(full + 8);
     }
 };
 

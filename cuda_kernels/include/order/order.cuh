@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "common/pdl_as_comments.cuh"
+#include "common/pdl.cuh"
 #include "common/vec.cuh"
 #include "order/params.h"
 
 // Lets the next kernel of the stream in, and returns when the one before has ended.
-inline __device__ void begin_early() {
-    let_next_begin();
-    wait_if_early();
+inline __device__ void pdl_begin() {
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
 }
 
 // Elements as unsigned integers that ascend as they do, NaNs last. NaNs have one key, and so have zeros where

@@ -183,8 +183,8 @@ __device__ void scan_briefly(const gr_one_wave_scan_params &p) {
     using Work = Brief<F, In>;
     using State = typename F::State;
     __shared__ alignas(16) unsigned char states[(Work::most_warps + 1) * sizeof(State)];
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     const Work work(p, reinterpret_cast<State *>(states));
     work.run();
 }

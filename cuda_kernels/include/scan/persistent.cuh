@@ -15,55 +15,14 @@
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-// Barriers in shared memory, and bulk copies that report to them.
-inline __device__ uint32_t shared_address(const void *at) {
-    return uint32_t(__cvta_generic_to_shared(at));
-}
-inline __device__ void barrier_init(uint32_t barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-inline __device__ void barrier_arrive(uint32_t barrier) {
-    asm volatile("{\n\t"
-                 ".reg .b64 ignored;\n\t"
-                 "mbarrier.arrive.shared::cta.b64 ignored, [%0];\n\t"
-                 "}" ::"r"(barrier)
-                 : "memory");
-}
-inline __device__ void barrier_arrive_expecting(uint32_t barrier, unsigned bytes) {
-    asm volatile("{\n\t"
-                 ".reg .b64 ignored;\n\t"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 ignored, [%0], %1;\n\t"
-                 "}" ::"r"(barrier),
-                 "r"(bytes)
-                 : "memory");
-}
-// Waits until what happens for the `turn`th time has happened.
+// Waits until a barrier's phase number `turn`, counted from 0, has ended.
 inline __device__ void barrier_wait(uint32_t barrier, uint64_t turn) {
-    uint32_t done;
-    do {
-        asm volatile("{\n\t"
-                     ".reg .pred done;\n\t"
-                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-                     "selp.u32 %0, 1, 0, done;\n\t"
-                     "}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(uint32_t(turn) & 1)
-                     : "memory");
-    } while (!done);
+    ptx::mbarrier_wait_parity(barrier, uint32_t(turn) & 1);
 }
 
-// Whether it has.
+// Whether it has ended.
 inline __device__ bool barrier_passed(uint32_t barrier, uint64_t turn) {
-    uint32_t done;
-    asm volatile("{\n\t"
-                 ".reg .pred done;\n\t"
-                 "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, done;\n\t"
-                 "}"
-                 : "=r"(done)
-                 : "r"(barrier), "r"(uint32_t(turn) & 1)
-                 : "memory");
-    return done;
+    return ptx::mbarrier_test_wait_parity(barrier, uint32_t(turn) & 1);
 }
 
 enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
@@ -112,17 +71,17 @@ template <class F, class In> struct Lines {
 
     __device__ void open() const {
         for (unsigned s = 0; s < stages; ++s) {
-            barrier_init(shared_address(&shared.known[s]), 1);
-            barrier_init(shared_address(&shared.full[s]), 1);
-            barrier_init(shared_address(&shared.summed[s]), threads);
-            barrier_init(shared_address(&shared.before[s]), 1);
-            barrier_init(shared_address(&shared.done[s]), threads);
+            ptx::mbarrier_init(shared_address(&shared.known[s]), 1);
+            ptx::mbarrier_init(shared_address(&shared.full[s]), 1);
+            ptx::mbarrier_init(shared_address(&shared.summed[s]), threads);
+            ptx::mbarrier_init(shared_address(&shared.before[s]), 1);
+            ptx::mbarrier_init(shared_address(&shared.done[s]), threads);
         }
         for (unsigned q = 0; q < 2; ++q) {
-            barrier_init(shared_address(&shared.pushed[q]), 1);
-            barrier_init(shared_address(&shared.popped[q]), 1);
+            ptx::mbarrier_init(shared_address(&shared.pushed[q]), 1);
+            ptx::mbarrier_init(shared_address(&shared.popped[q]), 1);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        ptx::fence_mbarrier_init();
     }
 
     __device__ Out *held(unsigned stage) const {
@@ -162,16 +121,13 @@ template <class F, class In> struct Lines {
         const unsigned s = j % stages;
         const LineTile of = tile_of(number);
         shared.tiles[s] = of;
-        barrier_arrive(shared_address(&shared.known[s]));
+        ptx::mbarrier_arrive(shared_address(&shared.known[s]));
         const uint32_t full = shared_address(&shared.full[s]);
         if (of.bulk & GR_LINE_IN) {
-            barrier_arrive_expecting(full, in_bytes);
-            asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-                         "[%3];" ::"r"(shared_address(held(s))),
-                         "l"(in_of(of)), "r"(in_bytes), "r"(full)
-                         : "memory");
+            ptx::mbarrier_arrive_expect_tx(full, in_bytes);
+            ptx::cp_async_bulk(shared_address(held(s)), in_of(of), in_bytes, full);
         } else {
-            barrier_arrive(full);
+            ptx::mbarrier_arrive(full);
         }
         if (of.t == none || of.t % GR_PERSISTENT_CHUNK == 0) {
             // A block that begins a third chunk waits until it has done with the first, whose tiles have all
@@ -180,7 +136,7 @@ template <class F, class In> struct Lines {
             if (pushes >= 2)
                 barrier_wait(shared_address(&shared.popped[q]), pushes / 2 - 1);
             shared.chunks[q] = of;
-            barrier_arrive(shared_address(&shared.pushed[q]));
+            ptx::mbarrier_arrive(shared_address(&shared.pushed[q]));
             ++pushes;
         }
         return of.t != none;
@@ -208,17 +164,15 @@ template <class F, class In> struct Lines {
                 break;
             barrier_wait(shared_address(&shared.done[s]), i / stages);
             if (of.bulk & GR_LINE_OUT)
-                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out_of(of)),
-                             "r"(shared_address(held(s))), "r"(GR_PERSISTENT_TILE_BYTES)
-                             : "memory");
-            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+                ptx::cp_async_bulk(out_of(of), shared_address(held(s)), GR_PERSISTENT_TILE_BYTES);
+            ptx::cp_async_bulk_commit_group();
             if (more) {
                 const uint64_t number = ticket();
-                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+                ptx::cp_async_bulk_wait_group_read<0>();
                 more = load(j++, number, pushes);
             }
         }
-        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        ptx::cp_async_bulk_wait_group<0>();
     }
 
     // ---- the warps that find out what is before tiles ----
@@ -238,7 +192,7 @@ template <class F, class In> struct Lines {
                     looks = !ends && of.t > 0;
                     at = before_at(of);
                     if (of.t == 0)
-                        barrier_arrive(shared_address(&shared.before[s]));
+                        ptx::mbarrier_arrive(shared_address(&shared.before[s]));
                 } else {
                     ends = end;
                 }
@@ -248,7 +202,7 @@ template <class F, class In> struct Lines {
             if (looks && looked.take(prefixes[s])) {
                 if (p.zeroes_nodes)
                     node_clear<State>(at);
-                barrier_arrive(shared_address(&shared.before[s]));
+                ptx::mbarrier_arrive(shared_address(&shared.before[s]));
                 looks = false;
             }
             end = __any_sync(0xffffffffu, last) || end;
@@ -342,14 +296,14 @@ template <class F, class In> struct Lines {
             scan_chunk(first);
             __syncwarp();
             if (lane == 0)
-                barrier_arrive(shared_address(&shared.popped[q % 2]));
+                ptx::mbarrier_arrive(shared_address(&shared.popped[q % 2]));
         }
     }
 
     // ---- the warps that compute ----
 
     template <unsigned barrier> static __device__ void wait_for_others() {
-        asm volatile("bar.sync %0, %1;" ::"n"(barrier), "n"(threads) : "memory");
+        ptx::barrier_sync<barrier, threads>();
     }
     // What a thread has of a tile, of elements or results.
     template <class T> __device__ Vector<T, length> *share(unsigned stage) const {
@@ -407,7 +361,7 @@ template <class F, class In> struct Lines {
             if (thread == threads - 1 && of.t + 1 < p.line_tiles)
                 node_put(nodes_of(of.line) + of.t * node, sum);
             parts[s * threads + thread] = mine;
-            barrier_arrive(shared_address(&shared.summed[s]));
+            ptx::mbarrier_arrive(shared_address(&shared.summed[s]));
         }
     }
     // Makes the results of tiles.
@@ -459,8 +413,8 @@ template <class F, class In> struct Lines {
             }
             if (p.initial && of.t == 0 && thread == 0)
                 out_of(of)[-1] = F::finish(F::identity());
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            barrier_arrive(shared_address(&shared.done[s]));
+            ptx::fence_proxy_async_shared();
+            ptx::mbarrier_arrive(shared_address(&shared.done[s]));
         }
     }
 };
@@ -469,8 +423,8 @@ template <class F, class In = typename F::Out>
 __device__ void scan_long_lines(const gr_persistent_scan_params &p) {
     using Work = Lines<F, In>;
     using State = typename F::State;
-    let_next_in();
-    wait_for_previous();
+    pdl_launch_dependents();
+    pdl_wait();
     extern __shared__ __align__(128) unsigned char ring[];
     __shared__ alignas(16) unsigned char states[(Work::stages + 2 * Work::warps) * sizeof(State)];
     __shared__ typename Work::Shared shared;

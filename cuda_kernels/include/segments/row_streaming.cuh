@@ -4,7 +4,7 @@
 // before it left in slots.
 #pragma once
 
-#include "common/pdl_as_comments.cuh"
+#include "common/pdl.cuh"
 #include "common/vec16.cuh"
 #include "grid/chained_tiles.cuh"
 #include "segments/values.cuh"
@@ -168,7 +168,7 @@ template <class F> struct Streams {
         const int64_t row = line.anchor + from - int64_t(p.weight) * guess; // where it is likely to begin
         const int64_t line_at = (row & -int64_t(GR_STREAM_BATCH)) + lane * (128 / p.item);
         if (line_at >= line.base && line_at < line.stop)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(line.in + uint64_t(line_at) * p.item));
+            ptx::prefetch_l2(line.in + uint64_t(line_at) * p.item);
         int64_t probe = lane < 16 ? guess - (1ll << 2 * (15 - lane)) : guess + (1ll << 2 * (lane - 16)) - 1;
         while (low < high) {
             const bool before =
@@ -344,7 +344,7 @@ template <class F> struct Streams {
                 fetch(range, rows > stops ? stops : range.most, batch, item, next);
             else if (const int at = stops + int(lane) * (128 / int(item));
                      rows > stops && at < min(stops + batch, range.most))
-                asm volatile("prefetch.global.L2 [%0];" ::"l"(range.in + int64_t(at) * item));
+                ptx::prefetch_l2(range.in + int64_t(at) * item);
             __syncwarp();
             for (;;) { // ends in this batch, as far as the window shows them
                 const int k = j0 + int(lane);
@@ -405,7 +405,7 @@ template <class F> struct Streams {
                 j0 = j;
                 window = end_at(range, j0 + int(lane));
                 if (j0 + 32 + int(lane) < range.ends)
-                    asm volatile("prefetch.global.L2 [%0];" ::"l"(range.offsets + j0 + 32 + int(lane)));
+                    ptx::prefetch_l2(range.offsets + j0 + 32 + int(lane));
             }
             const int then = __shfl_sync(0xffffffffu, window, j - j0);
             const bool others = has_end(range, then, j);
@@ -439,8 +439,7 @@ template <class F> struct Streams {
                             -int64_t(GR_STREAM_BATCH),
                       at = row + lane * (128 / p.item);
         if (at < int64_t(p.rows))
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(p.in + (int64_t(number.line) * p.line_stride + at) *
-                                                                     p.item));
+            ptx::prefetch_l2(p.in + (int64_t(number.line) * p.line_stride + at) * p.item);
     }
     // The range of a warp: between which rows and ends of its line it is.
     __device__ Record run(Number number) {
@@ -563,10 +562,10 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     Work work(p, bytes, ranges);
     const uint64_t range = blockIdx.x * uint64_t(Work::warps) + work.warp;
     const auto number = work.number_of(range);
-    let_next_begin(); // it gets room as blocks of this one end
+    pdl_as_comments::pdl_launch_dependents(); // it gets room as blocks of this one end
     if (range < p.ranges)
         work.ask(number);
-    wait_if_early();
+    pdl_as_comments::pdl_wait();
     Record record = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
     if (range < p.ranges)
         record = work.run(number);

@@ -4,7 +4,7 @@
 // later thread or tile is carried there by a scan whose order is fixed.
 #pragma once
 
-#include "common/pdl_as_comments.cuh"
+#include "common/pdl.cuh"
 #include "grid/chained_tiles.cuh"
 #include "segments/params.h"
 #include "segments/values.cuh"
@@ -312,8 +312,8 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
     __shared__ SegmentTile tile;
     __shared__ SegmentPiece pieces[GR_SEGMENT_MAX_PIECES];
     Segments<F> segments(p, elements, states);
-    let_next_begin();
-    wait_if_early();
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     for (uint64_t round = 0;; ++round) {
         if (threadIdx.x == 0)
             tile = segments.take(round);

@@ -83,7 +83,7 @@ enum Dtype {
 };
 
 extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_quantiles p) {
-    begin_early();
+    pdl_begin();
     switch (p.from) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
     case DTYPE_##name:                                                                                       \

@@ -148,12 +148,12 @@ template <class Key> __device__ void order_rows(const gr_order_params &p) {
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_digit_##name(const gr_order_params p) {                                                        \
-        begin_early();                                                                                       \
+        pdl_begin();                                                                                         \
         order_digit<Key>(p);                                                                                 \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_rows_##name(const gr_order_params p) {                                                         \
-        begin_early();                                                                                       \
+        pdl_begin();                                                                                         \
         order_rows<Key>(p);                                                                                  \
     }
 

@@ -119,12 +119,12 @@ template <class Key> __device__ void order_few(const gr_order_params &p) {
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
         order_small_##name(const gr_order_params p) {                                                        \
-        begin_early();                                                                                       \
+        pdl_begin();                                                                                         \
         order_small<Key>(p);                                                                                 \
     }                                                                                                        \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS)                                           \
         order_few_##name(const gr_order_params p) {                                                          \
-        begin_early();                                                                                       \
+        pdl_begin();                                                                                         \
         order_few<Key>(p);                                                                                   \
     }
 

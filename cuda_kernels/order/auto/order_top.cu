@@ -124,7 +124,7 @@ template <class Key> __device__ void order_sort(const gr_order_params &p) {
 #define GR_ORDER_ENTRY(kernel, name, Key)                                                                    \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, GR_ORDER_BLOCKS_PER_SM)                   \
         order_##kernel##_##name(const gr_order_params p) {                                                   \
-        begin_early();                                                                                       \
+        pdl_begin();                                                                                         \
         order_##kernel<Key>(p);                                                                              \
     }
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \

@@ -2,14 +2,14 @@
 // makes the ticket and the nodes zero.
 #include <cstdint>
 
-#include "common/pdl_as_comments.cuh"
+#include "common/pdl.cuh"
 #include "segments/params.h"
 
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(const gr_segment_params p) {
     const uint64_t piece = blockIdx.x * uint64_t(GR_SEGMENT_THREADS / 32) + threadIdx.x / 32;
     const unsigned lane = threadIdx.x % 32;
-    let_next_begin();
-    wait_if_early();
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     for (uint64_t i = blockIdx.x * uint64_t(GR_SEGMENT_THREADS) + threadIdx.x; i < p.node_words;
          i += gridDim.x * uint64_t(GR_SEGMENT_THREADS))
         reinterpret_cast<uint64_t *>(p.nodes)[i] = 0;

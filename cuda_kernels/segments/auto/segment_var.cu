@@ -69,8 +69,8 @@ template <class Out> __device__ void put_variance(const gr_segment_variance_para
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_VARIANCE_THREADS)
     segment_var_finish(const gr_segment_variance_params p) {
     const uint64_t i = uint64_t(blockIdx.x) * GR_SEGMENT_VARIANCE_THREADS + threadIdx.x;
-    let_next_begin();
-    wait_if_early();
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
     if (i >= p.results)
         return;
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets) + i / p.inner % p.segments;

@@ -110,9 +110,9 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
     const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
     if (!p.serialized) {
         if (has && threadIdx.x % (128 / sizeof(In)) == 0)
-            prefetch(at);
-        let_next_in();
-        wait_for_previous();
+            pdl_prefetch(at);
+        pdl_launch_dependents();
+        pdl_wait();
     }
     Raw<In> x, y;
     if (has) {
@@ -121,7 +121,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
             y.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
     }
     if (p.serialized)
-        let_next_in();
+        pdl_launch_dependents();
     return has ? Ends<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
@@ -146,11 +146,11 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
             const uint64_t at = first + k * threads + threadIdx.x;
             if (threadIdx.x % 8 == 0 && at < parts.chunks)
-                prefetch(chunk + at);
+                pdl_prefetch(chunk + at);
         }
         if (p.flags & GR_FLAT_TRIGGER_EARLY)
-            let_next_in();
-        wait_for_previous();
+            pdl_launch_dependents();
+        pdl_wait();
     }
 
     const Ends<F, In, Pair> ends(p, parts);
@@ -195,7 +195,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         }
     }
     if (p.serialized || !(p.flags & GR_FLAT_TRIGGER_EARLY))
-        let_next_in();
+        pdl_launch_dependents();
     return ends.combined(p, parts, F::close(acc));
 }
 

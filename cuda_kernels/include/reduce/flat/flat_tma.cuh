@@ -17,8 +17,8 @@ struct Ring {
 
     __device__ void open() const {
         for (unsigned stage = 0; stage < GR_RING_STAGES; ++stage)
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full_at + 8 * stage) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            ptx::mbarrier_init<1>(full_at + 8 * stage);
+        ptx::fence_mbarrier_init();
     }
 
     __device__ uint64_t number(uint64_t piece) const {
@@ -28,33 +28,13 @@ struct Ring {
     __device__ void fetch(uint64_t piece) const {
         const unsigned stage = piece % GR_RING_STAGES;
         const uint64_t from = source + number(piece) * GR_RING_STAGE_BYTES;
-        asm volatile("{\n\t"
-                     ".reg .b64 ignored;\n\t"
-                     "mbarrier.arrive.expect_tx.shared::cta.b64 ignored, [%0], %1;\n\t"
-                     "}" ::"r"(full_at + 8 * stage),
-                     "r"(GR_RING_STAGE_BYTES)
-                     : "memory");
-        asm volatile(
-            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                bytes_at + stage * GR_RING_STAGE_BYTES),
-            "l"(from), "r"(GR_RING_STAGE_BYTES), "r"(full_at + 8 * stage)
-            : "memory");
+        ptx::mbarrier_arrive_expect_tx(full_at + 8 * stage, GR_RING_STAGE_BYTES);
+        ptx::cp_async_bulk(bytes_at + stage * GR_RING_STAGE_BYTES, reinterpret_cast<const void *>(from),
+                           GR_RING_STAGE_BYTES, full_at + 8 * stage);
     }
 
     __device__ void wait(uint64_t piece) const {
-        const uint32_t barrier = full_at + 8 * (piece % GR_RING_STAGES);
-        const uint32_t parity = piece / GR_RING_STAGES % 2;
-        uint32_t done;
-        do {
-            asm volatile("{\n\t"
-                         ".reg .pred done;\n\t"
-                         "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-                         "selp.u32 %0, 1, 0, done;\n\t"
-                         "}"
-                         : "=r"(done)
-                         : "r"(barrier), "r"(parity)
-                         : "memory");
-        } while (!done);
+        ptx::mbarrier_wait_parity(full_at + 8 * (piece % GR_RING_STAGES), piece / GR_RING_STAGES % 2);
     }
 };
 
@@ -65,8 +45,8 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
     __shared__ alignas(8) uint64_t full[GR_RING_STAGES];
     const Parts parts = parts_of<In>(p);
     const uint64_t pieces = parts.chunks / piece_chunks;
-    const Ring ring = {uint32_t(__cvta_generic_to_shared(bytes)),
-                       uint32_t(__cvta_generic_to_shared(full)),
+    const Ring ring = {shared_address(bytes),
+                       shared_address(full),
                        p.in + parts.head * sizeof(In),
                        pieces > blockIdx.x ? (pieces - blockIdx.x - 1) / gridDim.x + 1 : 0,
                        in_order<F> ? blockIdx.x : pieces - 1 - blockIdx.x,
@@ -75,7 +55,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
 
     if (threadIdx.x == 0)
         ring.open();
-    wait_for_previous();
+    pdl_wait();
     if (threadIdx.x == 0)
         for (uint64_t piece = 0; piece < GR_RING_STAGES && piece < ring.pieces; ++piece)
             ring.fetch(piece);
@@ -97,7 +77,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
         if (threadIdx.x == 0 && piece + GR_RING_STAGES < ring.pieces)
             ring.fetch(piece + GR_RING_STAGES);
     }
-    let_next_in();
+    pdl_launch_dependents();
 
     // Chunks behind the last whole piece.
     const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(ring.source);

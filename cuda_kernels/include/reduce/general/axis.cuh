@@ -102,7 +102,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
 #pragma unroll
     for (unsigned j = 0; j < states; ++j)
         s[j] = F::identity();
-    begin_early(p);
+    pdl_begin(p);
 #pragma unroll 1
     for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups) {
         const Offsets behind = offsets<2>(p.along, outer);
@@ -137,7 +137,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
             left -= turn;
         }
     }
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
 #pragma unroll
     for (unsigned apart = 1; apart < states; apart *= 2)
 #pragma unroll
@@ -166,7 +166,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)
         s[j] = F::identity();
     const uint64_t length = walk_length(p.along);
-    begin_early(p);
+    pdl_begin(p);
     for (uint64_t outer = 0, done = 0; done < p.count; ++outer, done += length) {
         const Offsets begin = offsets<2>(p.along, outer);
         Walk<From::second> walk(p, 0);
@@ -197,7 +197,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
             }
         }
     }
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
     unsigned live = 0;
 #pragma unroll
     for (unsigned j = 0; j < GR_RESULTS_PER_THREAD; ++j)

@@ -189,13 +189,13 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
-    begin_early(p);
+    pdl_begin(p);
     if (active) {
         add_rows<F, In>(p, slot, row + uint64_t(c.down) * blockIdx.y, uint64_t(c.down) * gridDim.y, s);
         if ((p.flags & GR_UNALIGNED_ROWS) && row == 0 && blockIdx.y == 0)
             add_edges<F, In>(p, slot, s);
     }
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
     combine_down<F>(shared, s, c, row, group);
     const bool writes = active && row == 0;
     if (!(p.flags & GR_UNALIGNED_ROWS)) {

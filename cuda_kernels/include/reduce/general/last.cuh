@@ -12,7 +12,7 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
     constexpr unsigned in_flight = GR_LAST_IN_FLIGHT;
     const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
     const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
-    begin_early(p);
+    pdl_begin(p);
     for (uint64_t first = uint64_t(blockIdx.x) * columns; first < p.results;
          first += uint64_t(gridDim.x) * columns) {
         const uint64_t result = first + column;

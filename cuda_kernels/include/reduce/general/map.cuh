@@ -20,7 +20,7 @@ template <class F, class In> __device__ void map_elements(const gr_general_param
     const bool together = uint64_t(out + head) % sizeof(Results) == 0;
 
     const uint64_t first = uint64_t(blockIdx.x) * (GR_MAP_VECTORS * GR_GENERAL_THREADS) + threadIdx.x;
-    begin_early(p);
+    pdl_begin(p);
     Elements loaded[GR_MAP_VECTORS];
 #pragma unroll
     for (unsigned j = 0; j < GR_MAP_VECTORS; ++j)

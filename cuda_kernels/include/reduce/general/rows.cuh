@@ -108,7 +108,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
     State s = F::identity();
     if (result < p.results) {
         const uint64_t base = p.in + offsets(p.keep, result).in;
-        begin_early(p);
+        pdl_begin(p);
         uint64_t piece = at / r.lanes + uint64_t(groups) * blockIdx.y;
         for (; piece < r.pieces; piece += uint64_t(groups) * gridDim.y) {
             uint64_t run = piece, begin = 0, length = r.run;
@@ -121,7 +121,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
             add_segment<F, A>(in, unsigned(length), run * r.run + begin, at % r.lanes, r.lanes, acc, s);
         }
     }
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
     const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);

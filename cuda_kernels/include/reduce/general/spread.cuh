@@ -122,7 +122,7 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         s[e] = F::identity();
-    begin_early(p);
+    pdl_begin(p);
     if (active) {
         const uint64_t length = p.along.extent[0];
         const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
@@ -138,7 +138,7 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
         for (unsigned e = 0; e < width; ++e)
             s[e] = Keeps<F, In>::close(kept[e], rows);
     }
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
     combine_down<F>(shared, s, c, row, group);
     if (active && row == 0)
         put_all<F>(p, live, s, [&](unsigned e) { return batch * c.width + uint64_t(column_of(e)); });

@@ -54,10 +54,10 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
     const gr_tiles &t = p.tiles;
     const uint64_t first = uint64_t(blockIdx.x) * t.each;
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
-    begin_early(p);
+    pdl_begin(p);
     const In *in = load_tile<In>(tile, p.in + first * t.region * sizeof(In), regions * t.region);
     __syncthreads();
-    let_next_begin();
+    pdl_as_comments::pdl_launch_dependents();
 
     const unsigned results = regions * t.width, step = GR_GENERAL_THREADS / t.lanes;
     const unsigned lane = threadIdx.x % t.lanes, stride = t.lanes * t.width;
