@@ -17,21 +17,21 @@ enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     c5_f32_24(const __grid_constant__ gr_conv_mma_params p) {
-    conv_on_cores<float, 24, GROUPS, 4>(p);
+    tensor_core_conv<float, 24, GROUPS, 4>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
     c5_f32_64(const __grid_constant__ gr_conv_mma_params p) {
-    conv_on_cores<float, 64, GROUPS, 2>(p);
+    tensor_core_conv<float, 64, GROUPS, 2>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     c5_f32_twelve_nchw(const __grid_constant__ gr_conv_tiles_params p) {
-    conv_of_twelve<float, false, ROWS, AT_ONCE>(p);
+    conv3x3_c12_k24<float, false, ROWS, AT_ONCE>(p);
 }
 
 // In NHWC what a row of taps sees lies side by side.
-typedef RowCores<ROWS, 128> Warps;
+typedef RowTensorCoreConv<ROWS, 128> Warps;
 static_assert(sizeof(Warps::Shared) == GR_CONV_C12_TF32_NHWC_SHARED, "bytes of shared memory");
 
 extern "C" __global__ void __launch_bounds__(Warps::THREADS, 2)

@@ -15,7 +15,7 @@ enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor
 
 template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params &p) {
     pdl_launch_dependents();
-    const Cores<float, 2, FILTERS, GROUPS, TILES> cores(p);
+    const TensorCoreConv<float, 2, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll
@@ -57,9 +57,9 @@ template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params 
 }
 
 // The same where all but the size of the pictures is known.
-template <bool NHWC> __device__ void conv_of_twelve(const gr_conv_tiles_params &p) {
+template <bool NHWC> __device__ void conv3x3_c12_k24(const gr_conv_tiles_params &p) {
     enum { ROWS = 4 };
-    typedef Twelve<float, 2, NHWC, ROWS> Block;
+    typedef Conv3x3C12K24<float, 2, NHWC, ROWS> Block;
     enum { FILTERS = Block::FILTERS, HALF = FILTERS / 2 };
     pdl_launch_dependents();
     const Block block(p);
@@ -90,12 +90,12 @@ template <bool NHWC> __device__ void conv_of_twelve(const gr_conv_tiles_params &
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     c6_f32_twelve_nhwc(const __grid_constant__ gr_conv_tiles_params p) {
-    conv_of_twelve<true>(p);
+    conv3x3_c12_k24<true>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 2)
     c6_f32_twelve_nchw(const __grid_constant__ gr_conv_tiles_params p) {
-    conv_of_twelve<false>(p);
+    conv3x3_c12_k24<false>(p);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

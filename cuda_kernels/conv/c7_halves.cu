@@ -11,12 +11,12 @@ enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 2 };
 #define GR_TWELVE(suffix, form, T, NHWC)                                                                     \
     extern "C" __global__ void __launch_bounds__(256, 2)                                                     \
         c7_##suffix##_twelve_##form(const __grid_constant__ gr_conv_tiles_params p) {                        \
-        conv_of_twelve<T, NHWC, ROWS, AT_ONCE>(p);                                                           \
+        conv3x3_c12_k24<T, NHWC, ROWS, AT_ONCE>(p);                                                          \
     }
 #define GR_ENTRY(name, T, FILTERS, TILES)                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
         name(const __grid_constant__ gr_conv_mma_params p) {                                                 \
-        conv_on_cores<T, FILTERS, GROUPS, TILES>(p);                                                         \
+        tensor_core_conv<T, FILTERS, GROUPS, TILES>(p);                                                      \
     }
 #define GR_CONV(suffix, T)                                                                                   \
     GR_TWELVE(suffix, nhwc, T, true)                                                                         \

@@ -20,7 +20,8 @@
 
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
-// `count` places of `bytes` bytes, and two barriers for each, as in Ring; how many there are the plan says.
+// `count` places of `bytes` bytes, and two barriers for each, as in TmaPipeline; how many there are the plan
+// says.
 struct Stages {
     uint32_t at, barriers;
     unsigned count, bytes, stage = 0, parity = 0;
@@ -52,7 +53,7 @@ struct Stages {
 };
 
 // This warp reads the stage whose barrier this is no more.
-inline __device__ void let_go(uint32_t full) {
+inline __device__ void consumer_release(uint32_t full) {
     if (threadIdx.x % 32 == 0)
         ptx::mbarrier_arrive(full + 8);
 }
@@ -92,12 +93,12 @@ __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixel
                 pixels.tile() + i * ROW_BYTES, &maps.x,
                 {box.along + i, box.group * unsigned(p.channels) + channel, box.picture}, pixels.full());
     else
-        ptx::cp_async_bulk_tensor(
-            pixels.tile(), &maps.x,
-            {int(channel), int(box.group),
-             int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
-             int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy, int(box.picture)},
-            pixels.full());
+        ptx::cp_async_bulk_tensor(pixels.tile(), &maps.x,
+                                  {int(channel), int(box.group),
+                                   int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
+                                   int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy,
+                                   int(box.picture)},
+                                  pixels.full());
 }
 
 // Behind a box lies what only results see that are none, if a box is smaller than what its tiles reach:
@@ -161,7 +162,7 @@ __device__ void multiply_tap(const gr_conv_tma_params &maps, uint32_t pixels, ui
                              const uint32_t (&tile)[TILES], bool fresh, float (&sums)[TILES][FILTERS / 2]) {
     const uint64_t apart = uint64_t(maps.group8_pitch * ROW_BYTES >> 4) << 32 | uint64_t(1) << 62;
     if constexpr (PLANES && sizeof(T) == 4) {
-        const Columns columns;
+        const BFragments columns;
         uint32_t of[TILES][16];
 #pragma unroll
         for (int j = 0; j < TILES; ++j)
@@ -209,9 +210,9 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
                                                     tile, fresh, sums);
             fresh = false;
             if (used)
-                let_go(used);
+                consumer_release(used);
             if (used_box)
-                let_go(used_box);
+                consumer_release(used_box);
             used = filters.full();
             used_box = tap.last ? pixels.full() : 0;
             if (tap.last)
@@ -220,24 +221,24 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
 #pragma unroll
     for (int j = 0; j < TILES; ++j)
         finish_products(sums[j]);
-    let_go(used);
+    consumer_release(used);
     if (used_box)
-        let_go(used_box);
+        consumer_release(used_box);
 }
 
 // ---- results
 
 template <class T> struct alignas(2 * sizeof(T)) Both { T x, y; };
 
-// The warps that multiply meet.
-inline __device__ void meet() {
+// The warps that multiply sync_consumers.
+inline __device__ void sync_consumers() {
     ptx::barrier_sync<3, MULTIPLYING>();
 }
 
 // How far the result of a tile's pixel m is from the first of the output, for filter 0; -1 where there is
 // none.
-inline __device__ int64_t place_of(const gr_conv_tma_params &maps, const Box &box, unsigned number,
-                                   unsigned m) {
+inline __device__ int64_t result_offset(const gr_conv_tma_params &maps, const Box &box, unsigned number,
+                                        unsigned m) {
     const gr_conv_params &p = maps.conv;
     const unsigned at = pixel_at(maps, number, m), in = at % maps.plane;
     const unsigned row = in / maps.pitch, column = in % maps.pitch;
@@ -252,7 +253,7 @@ inline __device__ int64_t place_of(const gr_conv_tma_params &maps, const Box &bo
 // same of another.
 template <class T, bool PLANES> __device__ unsigned pixel_of(unsigned which) {
     if (PLANES && sizeof(T) == 4)
-        return Columns().first % 64 + which;
+        return BFragments().first % 64 + which;
     return threadIdx.x / 32 % 4 * 16 + which * 8 + threadIdx.x % 32 / 4;
 }
 
@@ -261,8 +262,8 @@ template <class T, bool PLANES> struct Places {
     int64_t at[2];
 
     __device__ Places(const gr_conv_tma_params &maps, const Box &box, unsigned tile)
-        : at{place_of(maps, box, tile, pixel_of<T, PLANES>(0)),
-             place_of(maps, box, tile, pixel_of<T, PLANES>(1))} {
+        : at{result_offset(maps, box, tile, pixel_of<T, PLANES>(0)),
+             result_offset(maps, box, tile, pixel_of<T, PLANES>(1))} {
     }
     __device__ void store(const gr_conv_params &p, unsigned filter, const float *sums) const {
         const bool pairs = p.of_out.channel == 1 && p.filters % 2 == 0 && p.out % (2 * sizeof(T)) == 0;
@@ -291,7 +292,7 @@ __device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *r
                        const float (&sums)[TILES][FILTERS / 2]) {
     enum { GROUPS = FILTERS / 8, MOST = 8 };
     if (threadIdx.x < MULTIPLYING) {
-        meet(); // the rings make room
+        sync_consumers(); // the rings make room
 #pragma unroll
         for (int i = 0; i < TILES * GROUPS; ++i) {
             const float *of = &sums[i / GROUPS][i % GROUPS * 4];
@@ -328,13 +329,13 @@ __device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *r
 }
 
 // NHWC by way of shared memory: of a warp's 16 pixels 128 bytes of filters at a time, in rows that are
-// longer, so that no two of them meet in a bank; then 16 bytes at once.
+// longer, so that no two of them sync_consumers in a bank; then 16 bytes at once.
 template <class T, int FILTERS>
 __device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsigned tile, unsigned char *room,
                            const float (&sums)[FILTERS / 2]) {
     enum { SOME = ROW_BYTES / sizeof(T), PITCH = ROW_BYTES + 8 * sizeof(T), LENGTH = 16 / sizeof(T) };
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, piece = lane % 8;
-    const int64_t mine = place_of(maps, box, tile, warp % 4 * 16 + lane % 16);
+    const int64_t mine = result_offset(maps, box, tile, warp % 4 * 16 + lane % 16);
     unsigned char *rows = room + warp * 16 * PITCH;
 #pragma unroll
     for (int first = 0; first < FILTERS; first += SOME) {
@@ -364,8 +365,8 @@ __device__ void store_planes(const gr_conv_tma_params &maps, const Box &box, uns
     enum { SOME = ROW_BYTES / sizeof(T), LENGTH = 16 / sizeof(T), PITCH = 64 + LENGTH, PIECES = 64 / LENGTH };
     const unsigned group = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
     const unsigned pixel[2] = {pixel_of<T, PLANES>(0), pixel_of<T, PLANES>(1)};
-    const int64_t place = place_of(maps, box, tile, PLANES ? lane % PIECES * LENGTH : lane),
-                  second = place_of(maps, box, tile, lane + 32);
+    const int64_t place = result_offset(maps, box, tile, PLANES ? lane % PIECES * LENGTH : lane),
+                  second = result_offset(maps, box, tile, lane + 32);
     T *planes = reinterpret_cast<T *>(room) + group * SOME * PITCH;
 #pragma unroll
     for (int first = 0; first < FILTERS; first += SOME) {
@@ -450,7 +451,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
             break; // a cluster has one box
         if (threadIdx.x < MULTIPLYING) {
             if (maps.output_offset == 0)
-                meet(); // the rings make room
+                sync_consumers(); // the rings make room
             store_all<T, TILES, FILTERS, PLANES>(maps, box, bytes + maps.output_offset, sums);
         }
     }
@@ -481,8 +482,8 @@ GR_CONV(c9_bf16, gr_bf16)
 #define GR_TURN(suffix, T)                                                                                   \
     extern "C" __global__ void __launch_bounds__(TURN_THREADS)                                               \
         c8_turn_##suffix(const __grid_constant__ gr_conv_transpose_params p) {                               \
-        pdl_launch_dependents();                                                                                       \
-        pdl_wait();                                                                                 \
+        pdl_launch_dependents();                                                                             \
+        pdl_wait();                                                                                          \
         if (blockIdx.x < p.x.blocks)                                                                         \
             turn<T>(p.x, blockIdx.x);                                                                        \
         else                                                                                                 \

@@ -30,17 +30,17 @@ template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct S
 
 // Each block adds up its part of the tile over the sums of all blocks, in their order.
 template <int THREADS, class T, int ROWS, int COLUMNS>
-__device__ void add_up(const Matrices<T> &p, const Place &place, T (&tile)[ROWS][COLUMNS], unsigned part,
+__device__ void add_up(const Matrices<T> &p, const TileCoord &place, T (&tile)[ROWS][COLUMNS], unsigned part,
                        unsigned parts) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
     for (unsigned i = (part * THREADS + threadIdx.x) * LENGTH; i < ROWS * COLUMNS;
          i += parts * THREADS * LENGTH) {
-        Vector<T> *mine = reinterpret_cast<Vector<T> *>(&tile[i / COLUMNS][i % COLUMNS]);
-        Vector<T> sum = *in_block(mine, 0);
+        Vec16<T> *mine = reinterpret_cast<Vec16<T> *>(&tile[i / COLUMNS][i % COLUMNS]);
+        Vec16<T> sum = *in_block(mine, 0);
 #pragma unroll 4
         for (unsigned other = 1; other < parts; ++other) {
-            const Vector<T> more = *in_block(mine, other);
+            const Vec16<T> more = *in_block(mine, other);
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 sum.element[j] += more.element[j];
@@ -56,7 +56,7 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
         Steps<T, S::ROWS, S::COLUMNS, S::DEEP, S::THREADS, S::STAGES, ANYHOW> steps;
         T sums[S::ROWS][S::COLUMNS];
     } shared;
-    const Place place = place_of<S::ROWS, S::COLUMNS>(p, block);
+    const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, block);
     const unsigned y = S::In::y(), x = S::In::x();
 
     T sums[S::DOWN][S::ACROSS] = {};

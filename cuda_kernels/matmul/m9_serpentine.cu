@@ -21,7 +21,7 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
         Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
         Rows<In, T, THREADS> rows;
     } shared;
-    const Place place = place_of<ROWS, COLUMNS>(p, block);
+    const TileCoord place = tile_coord<ROWS, COLUMNS>(p, block);
     const unsigned y = In::y(), x = In::x();
 
     T sums[DOWN][ACROSS] = {};

@@ -16,7 +16,7 @@ enum { COLUMNS = 128, DEEP = 32, B_BYTES = COLUMNS * DEEP * 4 };
 // Small products are of low tiles, so that more multiprocessors have one, and of more stages.
 template <int ROWS_, int STAGES> struct Shape {
     static constexpr int ROWS = ROWS_, A_BYTES = ROWS * DEEP * 4;
-    typedef Ring<STAGES, A_BYTES + B_BYTES> Stages;
+    typedef TmaPipeline<STAGES, A_BYTES + B_BYTES> Stages;
 };
 typedef Shape<256, 4> High;
 typedef Shape<64, 8> Low;
@@ -24,8 +24,8 @@ static_assert(High::Stages::END == GR_MATMUL_T1_SHARED && Low::Stages::END == GR
               "bytes of shared memory");
 
 template <class S>
-__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring, const Pair &pair,
-                      Place place) {
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring, const MatrixPair &pair,
+                      TileCoord place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(S::A_BYTES + B_BYTES);
         ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
@@ -36,8 +36,9 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring,
 }
 
 template <class S>
-__device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, const Pair &pair, Place place) {
-    const Columns columns;
+__device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, const MatrixPair &pair,
+                         TileCoord place) {
+    const BFragments columns;
     float sums[S::ROWS / 2] = {};
     for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
         uint32_t b[16];
@@ -56,11 +57,11 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, con
 
 template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
-    const Pair pair(maps.product);
+    const MatrixPair pair(maps.product);
     if (pair.number >= maps.product.pairs)
         return;
     const typename S::Stages ring(shared_address(bytes));
-    const Place place = place_of<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
+    const TileCoord place = tile_coord<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
     pdl_launch_dependents();
     pdl_wait();
     if (threadIdx.x >= 256) {

@@ -15,21 +15,22 @@
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
 enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes in a stage; threads
-typedef Ring<STAGES, OF_B + B_BYTES> Stages;
+typedef TmaPipeline<STAGES, OF_B + B_BYTES> Stages;
 static_assert(Stages::END + STAGES * 8 == GR_MATMUL_T2_SHARED, "bytes of shared memory");
 
 // What the tensor cores leave of x.
-inline __device__ uint32_t big_part(uint32_t x) {
+inline __device__ uint32_t tf32_hi(uint32_t x) {
     return x & 0xffffe000;
 }
 
 // The rest, so that it is rounded where they cut it.
-inline __device__ uint32_t small_part(uint32_t x) {
+inline __device__ uint32_t tf32_lo(uint32_t x) {
     const float all = __uint_as_float(x);
-    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(big_part(x))) + 0x1000;
+    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
 }
 
-inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
+inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const MatrixPair &pair,
+                             TileCoord place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(A_BYTES + B_BYTES);
         ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
@@ -47,14 +48,14 @@ inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint
 #pragma unroll 4
         for (unsigned i = threadIdx.x % PARTING; i < A_BYTES / 16; i += PARTING) {
             const uint4 x = tile[i];
-            tile[SMALL / 16 + i] = {small_part(x.x), small_part(x.y), small_part(x.z), small_part(x.w)};
+            tile[SMALL / 16 + i] = {tf32_lo(x.x), tf32_lo(x.y), tf32_lo(x.z), tf32_lo(x.w)};
         }
         ptx::fence_proxy_async_shared();
         ptx::mbarrier_arrive(parted + 8 * ring.stage);
     }
 }
 
-inline __device__ void multiply(uint64_t k, Stages &ring, const Columns &columns, uint32_t parted,
+inline __device__ void multiply(uint64_t k, Stages &ring, const BFragments &columns, uint32_t parted,
                                 float (&sums)[ROWS / 2]) {
     uint32_t b[16];
     ring.wait_until_full();
@@ -63,8 +64,8 @@ inline __device__ void multiply(uint64_t k, Stages &ring, const Columns &columns
         uint32_t big[16], small[16];
 #pragma unroll
         for (int i = 0; i < 16; ++i) {
-            big[i] = big_part(b[i]);
-            small[i] = small_part(b[i]);
+            big[i] = tf32_hi(b[i]);
+            small[i] = tf32_lo(b[i]);
         }
         ptx::mbarrier_wait_parity(parted + 8 * ring.stage, ring.parity);
         const uint32_t tile = ring.tiles(), full = ring.full();
@@ -92,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     t2_f32(const __grid_constant__ gr_matmul_tma_params maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
-    const Pair pair(p);
+    const MatrixPair pair(p);
     if (pair.number >= p.pairs)
         return;
     const uint32_t parted = shared_address(bytes) + Stages::END;
@@ -107,16 +108,16 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
         ptx::setmaxnreg_dec<56>();
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             if (threadIdx.x == 256)
-                bring(maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
+                bring(maps, ring, pair, tile_coord<ROWS, COLUMNS>(p, number));
             else if (threadIdx.x >= 288)
                 part(p.k, ring, bytes, parted);
     } else {
         ptx::setmaxnreg_inc<224>();
-        const Columns columns;
+        const BFragments columns;
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[ROWS / 2] = {};
             multiply(p.k, ring, columns, parted, sums);
-            columns.store(p, pair.number, place_of<ROWS, COLUMNS>(p, number), sums);
+            columns.store(p, pair.number, tile_coord<ROWS, COLUMNS>(p, number), sums);
         }
     }
 }

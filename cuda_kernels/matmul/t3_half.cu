@@ -17,7 +17,7 @@ enum { ROWS = 128, DEEP = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * DE
 template <int COLUMNS_, int STAGES, int CLUSTER_> struct Shape {
     static constexpr int COLUMNS = COLUMNS_, CLUSTER = CLUSTER_;
     static constexpr int B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2;
-    typedef Ring<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
+    typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
     typedef float Sums[COLUMNS / 2];
 };
 typedef Shape<256, 3, 2> Wide;
@@ -26,15 +26,15 @@ static_assert(Wide::C_BYTES + Wide::Stages::END == GR_MATMUL_T3_SHARED &&
                   Narrow::C_BYTES + Narrow::Stages::END == GR_MATMUL_T3_NARROW_SHARED,
               "bytes of shared memory");
 
-template <class S> __device__ Place place_in_cluster(const gr_matmul_params &p, unsigned number) {
-    Place place = place_of<ROWS * S::CLUSTER, S::COLUMNS>(p, number);
+template <class S> __device__ TileCoord place_in_cluster(const gr_matmul_params &p, unsigned number) {
+    TileCoord place = tile_coord<ROWS * S::CLUSTER, S::COLUMNS>(p, number);
     place.row += blockIdx.x % S::CLUSTER * ROWS;
     return place;
 }
 
 template <class S>
-__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const Pair &pair,
-                      Place place) {
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const MatrixPair &pair,
+                      TileCoord place) {
     constexpr unsigned SHARE = S::COLUMNS / S::CLUSTER;
     const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
@@ -72,7 +72,8 @@ __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, un
 // The results of this group of four warps, 64 rows, from `staging` to C, where the engine cannot store them:
 // a warp takes a row, so that neighbours store neighbours.
 template <class S, class T>
-__device__ void store_rows(const gr_matmul_params &p, const Pair &pair, Place place, uint32_t staging) {
+__device__ void store_rows(const gr_matmul_params &p, const MatrixPair &pair, TileCoord place,
+                           uint32_t staging) {
     T *c = reinterpret_cast<T *>(p.c) + pair.number * p.m * p.n;
     for (unsigned y = threadIdx.x / 32 % 4; y < ROWS / 2 && place.row + y < p.m; y += 4)
 #pragma unroll
@@ -84,8 +85,8 @@ __device__ void store_rows(const gr_matmul_params &p, const Pair &pair, Place pl
 
 // The results of this group, by way of shared memory.
 template <class S, class T>
-__device__ void store(const gr_matmul_tma_params &maps, const Pair &pair, Place place, unsigned group,
-                      uint32_t staging, const typename S::Sums &sums) {
+__device__ void store(const gr_matmul_tma_params &maps, const MatrixPair &pair, TileCoord place,
+                      unsigned group, uint32_t staging, const typename S::Sums &sums) {
     const unsigned row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, right = threadIdx.x % 32 / 16;
     place.row += group * ROWS / 2;
     if (threadIdx.x % 128 == 0)
@@ -110,7 +111,7 @@ __device__ void store(const gr_matmul_tma_params &maps, const Pair &pair, Place 
 template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
-    const Pair pair(p);
+    const MatrixPair pair(p);
     if (pair.number >= p.pairs)
         return;
     typename S::Stages ring(shared_address(bytes) + S::C_BYTES);
@@ -126,7 +127,7 @@ template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &m
     } else {
         ptx::setmaxnreg_inc<232>();
         for (unsigned number = first; number < tiles; number += step) {
-            const Place place = place_in_cluster<S>(p, number);
+            const TileCoord place = place_in_cluster<S>(p, number);
             typename S::Sums sums = {};
             multiply<S, T>(p, ring, group, sums);
             store<S, T>(maps, pair, place, group, shared_address(bytes) + group * (S::C_BYTES / 2), sums);

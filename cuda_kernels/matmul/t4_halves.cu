@@ -14,10 +14,11 @@
 #include "matmul/wgmma.cuh"
 
 enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
-typedef Ring<3, 4 * PART> Stages;
+typedef TmaPipeline<3, 4 * PART> Stages;
 static_assert(Stages::END == GR_MATMUL_T4_SHARED, "bytes of shared memory");
 
-inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const Pair &pair, Place place) {
+inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const MatrixPair &pair,
+                             TileCoord place) {
     for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
         ring.wait_until_empty(4 * PART);
         for (unsigned small = 0; small < 2; ++small) {
@@ -51,7 +52,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, unsigned group, float 
     }
 }
 
-inline __device__ void store(const gr_matmul_f16x3_params &halves, const Pair &pair, Place place,
+inline __device__ void store(const gr_matmul_f16x3_params &halves, const MatrixPair &pair, TileCoord place,
                              const float (&sums)[COLUMNS / 2]) {
     const gr_matmul_params &p = halves.maps.product;
     const float *of_a = reinterpret_cast<const float *>(halves.a_scales) + pair.a * p.m;
@@ -81,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     t4_f32(const __grid_constant__ gr_matmul_f16x3_params halves) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = halves.maps.product;
-    const Pair pair(p);
+    const MatrixPair pair(p);
     if (pair.number >= p.pairs)
         return;
     Stages ring(shared_address(bytes));
@@ -92,13 +93,13 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
         ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
-                bring(halves.maps, ring, pair, place_of<ROWS, COLUMNS>(p, number));
+                bring(halves.maps, ring, pair, tile_coord<ROWS, COLUMNS>(p, number));
     } else {
         ptx::setmaxnreg_inc<232>();
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[COLUMNS / 2] = {};
             multiply(p.k, ring, threadIdx.x / 128, sums);
-            store(halves, pair, place_of<ROWS, COLUMNS>(p, number), sums);
+            store(halves, pair, tile_coord<ROWS, COLUMNS>(p, number), sums);
         }
     }
 }

@@ -23,7 +23,7 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
     enum { WARPS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS), GROUPS = READING_WARPS / WARPS };
     enum { BOX = 128 / Of::BYTES, WORDS = Of::BYTES / 8, A_BYTES = ROWS * DEEP * Of::BYTES };
     enum { BYTES = A_BYTES + COLUMNS * DEEP * Of::BYTES };
-    typedef Ring<STAGES, GROUPS * BYTES> Stages;
+    typedef TmaPipeline<STAGES, GROUPS * BYTES> Stages;
     struct Sums {
         typename Of::Sums of[WARP_ROWS / 16][WARP_COLUMNS / 8];
     };
@@ -35,7 +35,7 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
 struct Span {
     uint64_t first, end;
 
-    template <class S> static __device__ Span of(const gr_matmul_params &p, const Pair &pair) {
+    template <class S> static __device__ Span of(const gr_matmul_params &p, const MatrixPair &pair) {
         enum { STEP = S::GROUPS * DEEP };
         const uint64_t steps = (p.k + STEP - 1) / STEP, slice = pair.number / (p.pairs / p.slices);
         return {steps * slice / p.slices * STEP, steps * (slice + 1) / p.slices * STEP};
@@ -43,8 +43,8 @@ struct Span {
 };
 
 template <class S>
-__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const Pair &pair, Span span,
-                      Place place) {
+__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const MatrixPair &pair,
+                      Span span, TileCoord place) {
     for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
@@ -111,7 +111,7 @@ template <class S> __device__ void add_up(double *room, unsigned group, typename
 template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
-    const Pair pair(p);
+    const MatrixPair pair(p);
     if (pair.number >= p.pairs)
         return;
     typename S::Stages ring(shared_address(bytes));
@@ -123,7 +123,7 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
         ptx::setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
-                bring<S>(maps, ring, pair, span, place_of<S::ROWS, S::COLUMNS>(p, number));
+                bring<S>(maps, ring, pair, span, tile_coord<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
     ptx::setmaxnreg_inc<232>();
@@ -138,7 +138,7 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
             add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
         if (group > 0)
             continue;
-        const Place place = place_of<S::ROWS, S::COLUMNS>(p, number);
+        const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, number);
 #pragma unroll
         for (int r = 0; r < S::WARP_ROWS / 16; ++r)
 #pragma unroll

@@ -13,7 +13,7 @@
 #include "reduce/ladder/arg_value.cuh"
 #include "reduce/ladder/ops.cuh"
 
-template <class In> struct alignas(16) Vector {
+template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     In at[length];
 };
@@ -28,7 +28,7 @@ template <class Acc> struct Function<Sum<Acc>> : cuda::std::plus<> {};
 
 template <class Op, class In, class Acc, unsigned block>
 __device__ void reduce(const In *in, Acc *out, uint64_t n) {
-    using Vec = Vector<In>;
+    using Vec = Vec16<In>;
     const Vec *vectors = reinterpret_cast<const Vec *>(in);
     const uint64_t count = n / Vec::length;
     const uint64_t step = uint64_t(gridDim.x) * block;

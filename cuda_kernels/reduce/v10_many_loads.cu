@@ -17,21 +17,21 @@
 // 2^25: 34.5, 33.7, 34.1, 35.2 (rung_constants_h200.json).
 constexpr unsigned LOADS = 4;
 
-template <class In> struct alignas(16) Vector {
+template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     In at[length];
 };
 
-template <class Op, class In, class Acc> __device__ Acc absorb(Acc x, const Vector<In> &v) {
+template <class Op, class In, class Acc> __device__ Acc accumulate(Acc x, const Vec16<In> &v) {
 #pragma unroll
-    for (unsigned k = 0; k < Vector<In>::length; ++k)
+    for (unsigned k = 0; k < Vec16<In>::length; ++k)
         x = Op::combine(x, v.at[k]);
     return x;
 }
 
 template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
-    using Vec = Vector<In>;
+    using Vec = Vec16<In>;
     const uint64_t to_boundary = -reinterpret_cast<uintptr_t>(in) % 16 / sizeof(In);
     const uint64_t head = to_boundary < n ? to_boundary : n;
     const Vec *vectors = reinterpret_cast<const Vec *>(in + head);
@@ -49,11 +49,11 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
             v[k] = vectors[i + k * step];
 #pragma unroll
         for (unsigned k = 0; k < LOADS; ++k)
-            x = absorb<Op>(x, v[k]);
+            x = accumulate<Op>(x, v[k]);
     }
     for (; i < count; i += step) {
         const Vec v = vectors[i]; // not by reference, which loads it element by element
-        x = absorb<Op>(x, v);
+        x = accumulate<Op>(x, v);
     }
     if (first < head)
         x = Op::combine(x, in[first]);

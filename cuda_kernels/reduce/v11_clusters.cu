@@ -19,11 +19,11 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
     __shared__ Acc results[MOST_BLOCKS];
     const unsigned blocks = cluster_size(), rank = blockIdx.x % blocks; // they are neighbours
     const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    const Parts<In> parts(in, n);
+    const AlignedSplit<In> parts(in, n);
 
     cluster_arrive();
-    Acc x = absorb_all<Op, LOADS>(Op::identity(), parts, first, uint64_t(gridDim.x) * blockDim.x);
-    x = block_reduce<Op>(absorb_ends<Op>(x, parts, in, n, first));
+    Acc x = accumulate_all<Op, LOADS>(Op::identity(), parts, first, uint64_t(gridDim.x) * blockDim.x);
+    x = block_reduce<Op>(accumulate_ends<Op>(x, parts, in, n, first));
     cluster_wait(); // the first block has started: its shared memory is there
     if (threadIdx.x == 0)
         *in_block(&results[rank], 0) = x;

@@ -30,8 +30,8 @@ template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
     extern __shared__ __align__(128) unsigned char bytes[];
     __shared__ uint64_t full[STAGES];
-    Vector<In> *ring = reinterpret_cast<Vector<In> *>(bytes);
-    const Parts<In> parts(in, n);
+    Vec16<In> *ring = reinterpret_cast<Vec16<In> *>(bytes);
+    const AlignedSplit<In> parts(in, n);
     const unsigned piece = blockDim.x * VECTORS; // vectors; block b has the pieces b, b + gridDim.x, ...
     const uint64_t pieces = parts.count / piece;
 
@@ -53,7 +53,7 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
         ptx::mbarrier_wait_parity(shared_address(&full[stage]), parity);
 #pragma unroll
         for (unsigned k = 0; k < VECTORS; ++k)
-            x = absorb<Op>(x, ring[stage * piece + k * blockDim.x + threadIdx.x]);
+            x = accumulate<Op>(x, ring[stage * piece + k * blockDim.x + threadIdx.x]);
         __syncthreads(); // all have read the piece: its place is free
         fetch(p + uint64_t(STAGES) * gridDim.x, stage);
         if (++stage == STAGES) {
@@ -64,8 +64,8 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
 
     // The vectors behind the last whole piece, and the ends.
     const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-    x = absorb_all<Op, 1>(x, parts, pieces * piece + first, uint64_t(gridDim.x) * blockDim.x);
-    x = block_reduce<Op>(absorb_ends<Op>(x, parts, in, n, first));
+    x = accumulate_all<Op, 1>(x, parts, pieces * piece + first, uint64_t(gridDim.x) * blockDim.x);
+    x = block_reduce<Op>(accumulate_ends<Op>(x, parts, in, n, first));
     last_block<Op>(x, blockIdx.x, gridDim.x, out, block_sums, ticket);
 }
 

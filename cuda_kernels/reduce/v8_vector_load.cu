@@ -9,13 +9,13 @@
 
 #include "reduce/ladder/block_reduce.cuh"
 
-template <class In> struct alignas(16) Vector {
+template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     In at[length];
 };
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
-    using Vec = Vector<In>;
+    using Vec = Vec16<In>;
     const Vec *vectors = reinterpret_cast<const Vec *>(in);
     const uint64_t count = n / Vec::length;
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;

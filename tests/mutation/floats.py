@@ -46,7 +46,7 @@ MUTANTS = (
     Mutant(
         "what is not there of a column counts",
         NAN,
-        "Together",
+        "BatchAccumulator",
         "counted<In>(x(j), there(j))",
         "counted<In>(x(j))",
         nan("many_threads"),

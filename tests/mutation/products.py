@@ -230,7 +230,7 @@ MUTANTS = (
     Mutant(
         "tiles moved back from an edge are stored where they were",
         STEPS,
-        "place_of",
+        "tile_coord",
         "{p.m < ROWS ? 0 : min(row, p.m - ROWS),",
         "{row,",
         shapes("m9"),
@@ -366,7 +366,7 @@ MUTANTS = (
     Mutant(
         "a stage is free when all readers but one have read it",
         STAGES,
-        "Ring",
+        "TmaPipeline",
         "READING_WARPS * CLUSTER)",
         "READING_WARPS * CLUSTER - 1)",
         races("t1"),
@@ -374,7 +374,7 @@ MUTANTS = (
     Mutant(
         "the phase before is waited for: tiles are read that have not come",
         STAGES,
-        "Ring",
+        "TmaPipeline",
         "ptx::mbarrier_wait_parity(full(), parity);",
         "ptx::mbarrier_wait_parity(full(), parity ^ 1);",
         races("t1"),

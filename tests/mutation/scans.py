@@ -2,7 +2,7 @@
 
 from mutants import INCLUDE, Mutant
 
-CHAIN = INCLUDE + "grid/chained_tiles.cuh"
+CHAIN = INCLUDE + "grid/lookback_tiles.cuh"
 NODES = INCLUDE + "grid/lookback_tree.cuh"
 SCAN = INCLUDE + "scan/scan.cuh"
 LINES, BRIEF = INCLUDE + "scan/persistent.cuh", INCLUDE + "scan/one_wave.cuh"
@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant(
         "a tile forgets the first of the nodes before it",
         CHAIN,
-        "ChainedTiles",
+        "LookbackTiles",
         "at - count + lane, of",
         "at - count + lane + (lane == 0 && count > 1), of",
         scans("lengths"),
@@ -32,15 +32,15 @@ MUTANTS = (
     Mutant(
         "a node has its own tile alone",
         CHAIN,
-        "ChainedTiles",
-        "t / 32, of), F::combine(sum, ahead[of]));",
-        "t / 32, of), ahead[of]);",
+        "LookbackTiles",
+        "t / 32, of), F::combine(sum, exclusive[of]));",
+        "t / 32, of), exclusive[of]);",
         scans("long_lines"),
     ),
     Mutant(
         "a node of the third level has a part alone",
         CHAIN,
-        "ChainedTiles",
+        "LookbackTiles",
         "                    own = F::combine(one, own);\n",
         "                    own = level > 0 ? own : F::combine(one, own);\n",
         scans("long_lines"),
@@ -48,7 +48,7 @@ MUTANTS = (
     Mutant(
         "what is before comes behind",
         CHAIN,
-        "ChainedTiles",
+        "LookbackTiles",
         "sum = has ? F::combine(one, sum) : one;",
         "sum = has ? F::combine(sum, one) : one;",
         segments("skewed"),
@@ -56,7 +56,7 @@ MUTANTS = (
     Mutant(
         "the warps before are forgotten",
         CHAIN,
-        "ChainedTiles",
+        "LookbackTiles",
         "        s = F::combine(carry, s);\n",
         "",
         scans("lengths"),
@@ -64,7 +64,7 @@ MUTANTS = (
     Mutant(
         "a thread forgets the warps before",
         CHAIN,
-        "ChainedTiles",
+        "LookbackTiles",
         "F::combine(carry, mine) : carry;",
         "mine : carry;",
         scans("lengths"),
@@ -73,8 +73,8 @@ MUTANTS = (
         "what is before a tile is forgotten",
         SCAN,
         "Scan",
-        "sum = has ? F::combine(ahead[column], sum) : ahead[column];",
-        "sum = has ? sum : ahead[column];",
+        "sum = has ? F::combine(exclusive[column], sum) : exclusive[column];",
+        "sum = has ? sum : exclusive[column];",
         scans("lengths"),
     ),
     Mutant(
@@ -121,15 +121,15 @@ MUTANTS = (
     Mutant(
         "a piece of a line forgets those before it",
         BRIEF,
-        "Brief",
-        "carry = has ? F::combine(*ahead, carry) : *ahead;",
-        "carry = has ? carry : *ahead;",
+        "OneWaveScan",
+        "carry = has ? F::combine(*exclusive, carry) : *exclusive;",
+        "carry = has ? carry : *exclusive;",
         scans("at_once"),
     ),
     Mutant(
         "a row of vectors forgets those before it",
         BRIEF,
-        "Brief",
+        "OneWaveScan",
         "lane > 0 ? F::combine(all, before[v]) : all;",
         "lane > 0 ? before[v] : all;",
         scans("at_once"),
@@ -137,7 +137,7 @@ MUTANTS = (
     Mutant(
         "a lane's nodes are those of the lane before",
         BRIEF,
-        "Brief",
+        "OneWaveScan",
         "if ((lane + step) * looks < block)",
         "if ((lane + step) * looks + looks < block)",
         scans("at_once"),
@@ -145,7 +145,7 @@ MUTANTS = (
     Mutant(
         "a chunk forgets those before it",
         LINES,
-        "Lines",
+        "PersistentScan",
         "next = lane > 0 ? F::combine(carry, before) : carry;",
         "next = lane > 0 ? before : carry;",
         scans("long_lines"),
@@ -153,7 +153,7 @@ MUTANTS = (
     Mutant(
         "a chunk hands on its own sum alone",
         LINES,
-        "Lines",
+        "PersistentScan",
         "first.t > 0 ? F::combine(carry, sum) : sum);",
         "sum);",
         scans("long_lines"),
@@ -161,7 +161,7 @@ MUTANTS = (
     Mutant(
         "a tile is overwritten before it is stored",
         LINES,
-        "Lines",
+        "PersistentScan",
         "ptx::cp_async_bulk_wait_group_read<0>();",
         "ptx::cp_async_bulk_wait_group_read<9>();",
         scans("long_lines or races"),
@@ -178,7 +178,7 @@ MUTANTS = (
     Mutant(
         "who looks back stops at the last ticket",
         LINES,
-        "Lines",
+        "PersistentScan",
         "ends = end;",
         "ends = true;",
         scans("long_lines"),
@@ -186,7 +186,7 @@ MUTANTS = (
     Mutant(
         "results of int32 go where others' elements are",
         LINES,
-        "Lines",
+        "PersistentScan",
         "                wait_for_others<2>();\n            }\n#pragma unroll",
         "            }\n#pragma unroll",
         scans("long_lines or races"),
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         "a line's address is a multiple of 16",
         LINES,
-        "Lines",
+        "PersistentScan",
         "(reinterpret_cast<uint64_t>(in_of(of)) % 16 == 0 ? GR_LINE_IN : 0)",
         "GR_LINE_IN",
         scans("begin_and_end_anywhere"),

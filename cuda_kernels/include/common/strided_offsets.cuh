@@ -61,10 +61,10 @@ inline __device__ uint64_t steps_in(const gr_strided_iterator &walk, uint64_t el
 
 // What thread number `thread` of those that share a result takes of the elements along the first two
 // dimensions, and of the others.
-struct Turns {
+struct ThreadShare {
     uint64_t first, outer;
 
-    __device__ Turns(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
+    __device__ ThreadShare(const gr_general_params &p, uint64_t thread) : first(thread), outer(0) {
         if (p.groups > 1) {
             outer = steps_in(p.iterator, thread);
             first = thread - outer * p.iterator.step;

@@ -4,4 +4,4 @@
 constexpr unsigned alignment_of(unsigned bytes) {
     return bytes < 16 ? bytes : 16;
 }
-template <class T, unsigned N> struct alignas(alignment_of(sizeof(T) * N)) Vector { T at[N]; };
+template <class T, unsigned N> struct alignas(alignment_of(sizeof(T) * N)) Vec { T at[N]; };

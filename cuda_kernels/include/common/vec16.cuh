@@ -11,7 +11,7 @@ template <> struct Bits<4> { using type = uint32_t; };
 template <> struct Bits<8> { using type = uint64_t; };
 
 // Kept as words: an array of small elements would become a register for each of them.
-template <class In> struct alignas(16) Chunk {
+template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     uint32_t words[4];
 
@@ -49,25 +49,25 @@ template <class In> struct alignas(16) Chunk {
 };
 
 // To make one of its elements.
-template <class In> union ChunkOf {
+template <class In> union Vec16Elements {
     In element[16 / sizeof(In)];
-    Chunk<In> chunk;
-    __device__ ChunkOf() {
+    Vec16<In> chunk;
+    __device__ Vec16Elements() {
     }
 };
 
 // A chunk of one element over and over.
-template <class In> __device__ Chunk<In> chunk_of(In x) {
-    ChunkOf<In> all;
+template <class In> __device__ Vec16<In> broadcast_vec16(In x) {
+    Vec16Elements<In> all;
 #pragma unroll
-    for (unsigned e = 0; e < Chunk<In>::length; ++e)
+    for (unsigned e = 0; e < Vec16<In>::length; ++e)
         all.element[e] = x;
     return all.chunk;
 }
 
 // Loads a chunk that nobody will want again.
-template <class In> __device__ Chunk<In> load_chunk(const Chunk<In> *from) {
-    Chunk<In> x;
+template <class In> __device__ Vec16<In> load_vec16(const Vec16<In> *from) {
+    Vec16<In> x;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3])
                  : "l"(from));
@@ -75,7 +75,7 @@ template <class In> __device__ Chunk<In> load_chunk(const Chunk<In> *from) {
 }
 
 // An element on its way. Only element() looks at it, so that what runs in between need not wait for it.
-template <class In> struct Raw {
+template <class In> struct DeferredLoad {
     static constexpr unsigned count = sizeof(In) > 4 ? sizeof(In) / 4 : 1;
     uint32_t words[count];
 
@@ -88,7 +88,7 @@ template <class In> struct Raw {
                 words[i] = reinterpret_cast<const uint32_t *>(from)[i];
     }
     __device__ In element() const {
-        Chunk<In> x;
+        Vec16<In> x;
 #pragma unroll
         for (unsigned i = 0; i < count; ++i) {
             x.words[i] = words[i];
@@ -104,13 +104,13 @@ template <class In> struct Source {
 
     explicit __device__ Source(uint64_t address) : at(address) {
     }
-    __device__ Chunk<In> chunk_at(uint64_t index) const {
+    __device__ Vec16<In> vec16_at(uint64_t index) const {
         const uint64_t from = at + 16 * index;
         if (at % 16 == 0)
-            return load_chunk(reinterpret_cast<const Chunk<In> *>(from));
-        ChunkOf<In> x;
+            return load_vec16(reinterpret_cast<const Vec16<In> *>(from));
+        Vec16Elements<In> x;
 #pragma unroll
-        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+        for (unsigned e = 0; e < Vec16<In>::length; ++e)
             x.element[e] = reinterpret_cast<const In *>(from)[e];
         return x.chunk;
     }

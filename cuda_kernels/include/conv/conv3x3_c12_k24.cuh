@@ -1,13 +1,13 @@
-// Twelve channels and 3 x 3 taps, of stride 1, on tensor cores: all sizes but those of the pictures are
-// known, so that nothing is left to look up. Pieces and planes are those of conv/tensor_cores.cuh. A block
-// makes ROWS rows of 128 columns, of 24 filters: all threads bring what it sees, then each group of four
-// warps goes down 64 columns, and stores a row while the products of the next ones run.
+// Conv3x3C12K24 channels and 3 x 3 taps, of stride 1, on tensor cores: all sizes but those of the pictures
+// are known, so that nothing is left to look up. Pieces and planes are those of conv/tensor_cores.cuh. A
+// block makes ROWS rows of 128 columns, of 24 filters: all threads bring what it sees, then each group of
+// four warps goes down 64 columns, and stores a row while the products of the next ones run.
 #pragma once
 
 #include "conv/tensor_cores.cuh"
 
 // PARTS: 1, or 2 where each number lies there as two. Of NCHW pairs of columns are loaded at once.
-template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
+template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     enum { CHANNELS = 12, FILTERS = 24, TAPS = 9, COLUMNS = 128, THREADS = 256 };
     enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + (NHWC ? 2 : 4) };
     enum {
@@ -42,7 +42,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
     int top, left, filters;                // of x: what it sees; filters that there are
     const T *x, *w;
 
-    __device__ explicit Twelve(const gr_conv_tiles_params &tiled)
+    __device__ explicit Conv3x3C12K24(const gr_conv_tiles_params &tiled)
         : p(tiled.conv), shared(shared_address(shared_array<unsigned char>())) {
         const unsigned parts = unsigned(tiled.filter_tiles);
         filter = blockIdx.x % parts * FILTERS;
@@ -76,7 +76,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
     // A piece of float32; its second part lies `apart` bytes behind.
     static __device__ void put(uint32_t at, uint32_t apart, uint4 v) {
         if (PARTS == 2)
-            store(at + apart, uint4{small_part(v.x), small_part(v.y), small_part(v.z), small_part(v.w)});
+            store(at + apart, uint4{tf32_lo(v.x), tf32_lo(v.y), tf32_lo(v.z), tf32_lo(v.w)});
         else
             v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
                  ptx::cvt_rna_tf32(v.w)};
@@ -96,7 +96,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Twelve {
         for (int i = threadIdx.x; i < STEPS * 2 * FILTERS; i += THREADS) {
             const int number = i % FILTERS, chunk = i / FILTERS, tap = tap_of(chunk / 2, chunk % 2),
                       first = piece_of(chunk / 2, chunk % 2) * LENGTH;
-            Vector<T> it = {};
+            Vec16<T> it = {};
             if (tap < TAPS && number < filters)
 #pragma unroll
                 for (int c = 0; c < LENGTH; c += 4) {
@@ -272,8 +272,8 @@ template <int LENGTH> __device__ void hold(float (&sums)[LENGTH]) {
 
 // A block of results out of single numbers: c5 and c7. AT_ONCE rows, two at most, are under way.
 template <class T, bool NHWC, int ROWS, int AT_ONCE>
-__device__ void conv_of_twelve(const gr_conv_tiles_params &p) {
-    typedef Twelve<T, 1, NHWC, ROWS> Block;
+__device__ void conv3x3_c12_k24(const gr_conv_tiles_params &p) {
+    typedef Conv3x3C12K24<T, 1, NHWC, ROWS> Block;
     pdl_launch_dependents();
     const Block block(p);
     pdl_wait();

@@ -7,7 +7,7 @@
 #include "conv/bulk_rows.cuh"
 #include "conv/tensor_cores.cuh"
 
-template <int ROWS, int COLUMNS_> struct RowCores {
+template <int ROWS, int COLUMNS_> struct RowTensorCoreConv {
     enum {
         COLUMNS = COLUMNS_,
         CHANNELS = 12,

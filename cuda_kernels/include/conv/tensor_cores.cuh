@@ -26,21 +26,21 @@ struct Divider {
 };
 
 // What the tensor cores leave of x, and the rest, rounded where they cut it.
-inline __device__ uint32_t big_part(uint32_t x) {
+inline __device__ uint32_t tf32_hi(uint32_t x) {
     return x & 0xffffe000;
 }
-inline __device__ uint32_t small_part(uint32_t x) {
+inline __device__ uint32_t tf32_lo(uint32_t x) {
     const float all = __uint_as_float(x);
-    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(big_part(x))) + 0x1000;
+    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
 }
 
 // PARTS: 1, or 2 where each number lies there as two, the second behind the first by as many bytes as the
 // first ones take. FILTERS: of a block. GROUPS of four warps, each of which makes TILES times 64 pixels.
-template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
+template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorCoreConv {
     static constexpr int LENGTH = 16 / sizeof(T), WARPS = 4 * GROUPS,
                          LOADING = WARPS / 4;             // warps for filters
     static constexpr int STEP = 2 * PARTS * FILTERS * 16; // bytes of a step's filters
-    typedef Vector<T> Piece;
+    typedef Vec16<T> Piece;
 
     const gr_conv_mma_params &tiled;
     const gr_conv_params &p;
@@ -54,7 +54,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     bool channels_last;
     int together; // bytes of channels of a piece that lie together, and can be loaded at once
 
-    explicit __device__ Cores(const gr_conv_mma_params &tiled)
+    explicit __device__ TensorCoreConv(const gr_conv_mma_params &tiled)
         : tiled(tiled), p(tiled.conv), warp(threadIdx.x / 32), lane(threadIdx.x % 32),
           taps(unsigned(p.height.kernel * p.width.kernel)), stride(unsigned(p.width.stride)),
           pieces(unsigned(tiled.vec16s)) {
@@ -113,7 +113,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     __device__ void put(uint32_t at, uint32_t apart, const Piece &piece) const {
         uint4 v = reinterpret_cast<const uint4 &>(piece);
         if (PARTS == 2)
-            store(at + apart, {small_part(v.x), small_part(v.y), small_part(v.z), small_part(v.w)});
+            store(at + apart, {tf32_lo(v.x), tf32_lo(v.y), tf32_lo(v.z), tf32_lo(v.w)});
         else if (sizeof(T) == 4)
             v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
                  ptx::cvt_rna_tf32(v.w)};
@@ -169,7 +169,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
     }
 
     // The chunk that lies first of two is the first one. Where their number is odd, zeros are the last.
-    __device__ Entry reckon(unsigned step) const {
+    __device__ Entry entry_of(unsigned step) const {
         const unsigned a = 2 * step, b = 2 * step + 1;
         const bool paired = b < taps * pieces;
         const uint32_t first = place_of(a % taps, a / taps);
@@ -186,7 +186,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct Cores {
 
     __device__ void make_table() const {
         for (unsigned step = threadIdx.x; step < tiled.k_steps; step += 32 * WARPS)
-            entries()[step] = reckon(step);
+            entries()[step] = entry_of(step);
         // A plane of zeros, and what lies between planes: nothing is multiplied by it, but it is there.
         const unsigned plane = unsigned(tiled.plane), used = unsigned(tiled.rows * tiled.pitch) * 16;
         for (unsigned first = 0; first < PARTS * part; first += plane) {
@@ -325,9 +325,9 @@ GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
 
 // A block of results out of single numbers: c5 and c7.
 template <class T, int FILTERS, int GROUPS, int TILES>
-__device__ void conv_on_cores(const gr_conv_mma_params &p) {
+__device__ void tensor_core_conv(const gr_conv_mma_params &p) {
     pdl_launch_dependents();
-    const Cores<T, 1, FILTERS, GROUPS, TILES> cores(p);
+    const TensorCoreConv<T, 1, FILTERS, GROUPS, TILES> cores(p);
     cores.make_table();
     uint32_t tile[TILES];
 #pragma unroll

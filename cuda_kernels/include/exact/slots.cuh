@@ -25,13 +25,13 @@ struct Slot {
     uint64_t word[4];
 
     __device__ bool try_take(uint64_t at) {
-        load_words(at, word[0], word[1]);
-        load_words(at + 16, word[2], word[3]);
+        load_flagged(at, word[0], word[1]);
+        load_flagged(at + 16, word[2], word[3]);
         return (word[0] & word[1] & word[2] & word[3]) >> 32 != 0;
     }
     __device__ void put(uint64_t at) const {
-        store_words(at, word[0], word[1]);
-        store_words(at + 16, word[2], word[3]);
+        store_flagged(at, word[0], word[1]);
+        store_flagged(at + 16, word[2], word[3]);
     }
 };
 

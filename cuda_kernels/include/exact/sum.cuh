@@ -82,9 +82,9 @@ template <class Bins> struct Folder {
 
 // Adds the elements of a chunk, or their products.
 template <bool Pair, class In, class Bins>
-__device__ void add_chunk(Bins &bins, const Chunk<In> &x, const Chunk<In> &y) {
+__device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
 #pragma unroll
-    for (unsigned e = 0; e < Chunk<In>::length; e += 2) {
+    for (unsigned e = 0; e < Vec16<In>::length; e += 2) {
         if constexpr (Pair)
             bins.add_products(x.at(e), y.at(e), x.at(e + 1), y.at(e + 1));
         else
@@ -97,21 +97,21 @@ __device__ void add_chunk(Bins &bins, const Chunk<In> &x, const Chunk<In> &y) {
 // their way as its bins leave registers for: each chunk that it adds makes room for the next.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
-    constexpr unsigned width = Chunk<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
+    constexpr unsigned width = Vec16<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
     const unsigned threads = blockDim.x;
     const In *in = reinterpret_cast<const In *>(address), *second = reinterpret_cast<const In *>(other);
     const uint64_t skew = (16 - address % 16) % 16 / sizeof(In);
     const uint64_t head = skew < p.count ? skew : p.count, chunks = (p.count - head) / width;
     const uint64_t behind = head + chunks * width;
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + threadIdx.x;
-    const Chunk<In> *pairs = reinterpret_cast<const Chunk<In> *>(second + head) + threadIdx.x;
+    const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(in + head) + threadIdx.x;
+    const Vec16<In> *pairs = reinterpret_cast<const Vec16<In> *>(second + head) + threadIdx.x;
     const uint64_t step = uint64_t(gridDim.y) * threads * turns;
     uint64_t tile = uint64_t(blockIdx.y) * threads * turns;
-    Chunk<In> x[turns], y[Pair ? turns : 1];
+    Vec16<In> x[turns], y[Pair ? turns : 1];
     const auto load = [&](uint64_t from, unsigned k) {
-        x[k] = load_chunk(chunk + from + k * threads);
+        x[k] = load_vec16(chunk + from + k * threads);
         if constexpr (Pair)
-            y[k] = load_chunk(pairs + from + k * threads);
+            y[k] = load_vec16(pairs + from + k * threads);
     };
     bool whole = tile + threads * turns <= chunks;
     if (whole)

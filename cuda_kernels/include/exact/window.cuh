@@ -176,12 +176,12 @@ template <> struct Apart<double> {
 template <class In, bool Pair> struct Loaded {
     using V = typename std::conditional<Pair, double, In>::type;
     static constexpr bool half = sizeof(In) == 2;
-    static constexpr unsigned width = Chunk<In>::length, turns = Pair && half ? GR_EXACT_WINDOW_HALF_DOT_LOADS
+    static constexpr unsigned width = Vec16<In>::length, turns = Pair && half ? GR_EXACT_WINDOW_HALF_DOT_LOADS
                                                                  : Pair       ? GR_EXACT_WINDOW_DOT_LOADS
                                                                  : std::is_same<In, gr_bf16>::value
                                                                      ? GR_EXACT_WINDOW_HALF_LOADS
                                                                      : GR_EXACT_WINDOW_LOADS;
-    Chunk<In> x[turns], y[Pair ? turns : 1];
+    Vec16<In> x[turns], y[Pair ? turns : 1];
 
     __device__ V at(unsigned k, unsigned e) const {
         if constexpr (Pair)
@@ -227,7 +227,7 @@ template <class In, bool Pair> struct Part {
         const unsigned share = p.share;
         const unsigned skew = (16 - address % 16) % 16 / sizeof(In);
         head = min(skew, count);
-        chunks = (count - head) / Chunk<In>::length;
+        chunks = (count - head) / Vec16<In>::length;
         begin = min(blockIdx.y * share, chunks);
         end = min(begin + share, chunks);
     }
@@ -242,25 +242,25 @@ template <class In, bool Pair> struct Part {
 #pragma unroll
             for (unsigned k = 0; k < turns; ++k)
                 if (place(begin, k) < end)
-                    pdl_prefetch(reinterpret_cast<const Chunk<In> *>(in + head) + place(begin, k));
+                    pdl_prefetch(reinterpret_cast<const Vec16<In> *>(in + head) + place(begin, k));
     }
     // Behind the end, the last one of all: ptxas puts loads with a condition where they wait for one another.
     __device__ void load(unsigned from, Loaded<In, Pair> &to) const {
-        const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head);
+        const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(in + head);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             const unsigned at = min(place(from, k), chunks - 1);
-            to.x[k] = load_chunk(chunk + at);
+            to.x[k] = load_vec16(chunk + at);
             if constexpr (Pair)
-                to.y[k] = Source<In>(reinterpret_cast<uint64_t>(second + head)).chunk_at(at);
+                to.y[k] = Source<In>(reinterpret_cast<uint64_t>(second + head)).vec16_at(at);
         }
     }
     // One of the few before the first and behind the last chunk, which go to the first block; else -0.
     __device__ bool has_ends() const {
-        return blockIdx.y == 0 && chunks * Chunk<In>::length < count;
+        return blockIdx.y == 0 && chunks * Vec16<In>::length < count;
     }
     __device__ V end_of(unsigned which) const {
-        const unsigned at = threadIdx.x + (which == 0 ? 0 : head + chunks * Chunk<In>::length);
+        const unsigned at = threadIdx.x + (which == 0 ? 0 : head + chunks * Vec16<In>::length);
         if (at >= (which == 0 ? head : count))
             return V(-0.0f);
         if constexpr (Pair)
@@ -273,7 +273,7 @@ template <class In, bool Pair> struct Part {
 // Adds up what a thread has loaded.
 template <class In, bool Pair> struct Group {
     using V = typename Loaded<In, Pair>::V;
-    static constexpr unsigned turns = Loaded<In, Pair>::turns, width = Chunk<In>::length;
+    static constexpr unsigned turns = Loaded<In, Pair>::turns, width = Vec16<In>::length;
     uint32_t most = 0, less = ~0u; // keys
     double sum;
 

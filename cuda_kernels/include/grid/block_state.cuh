@@ -70,14 +70,14 @@ template <class F> __device__ typename F::State block_reduce_state(typename F::S
 }
 
 // Puts a State into global memory, two words with their marks at a time: of words i and i + 1 at at(i).
-template <class State, class At> __device__ void put_words(State x, const At &at) {
+template <class State, class At> __device__ void publish_words(State x, const At &at) {
     Words<State> words;
     words.state = x;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         const uint64_t low = 1ull << 32 | words.word[i];
         const uint64_t high = 1ull << 32 | (i + 1 < Words<State>::count ? words.word[i + 1] : 0);
-        store_words(at(i), low, high);
+        store_flagged(at(i), low, high);
     }
 }
 
@@ -89,12 +89,12 @@ inline __device__ uint64_t slot_at(uint64_t slots, unsigned block, unsigned word
     return slots + 16 * (word / 2 * uint64_t(GR_FLAT_MAX_BLOCKS) + block);
 }
 
-template <class State> __device__ void slot_put(uint64_t slots, unsigned block, State x) {
-    put_words(x, [&](unsigned i) { return slot_at(slots, block, i); });
+template <class State> __device__ void slot_publish(uint64_t slots, unsigned block, State x) {
+    publish_words(x, [&](unsigned i) { return slot_at(slots, block, i); });
 }
 
 // Asks for all words of a State at once.
-template <class State> __device__ State slot_take(uint64_t slots, unsigned block) {
+template <class State> __device__ State slot_wait(uint64_t slots, unsigned block) {
     constexpr unsigned pairs = (Words<State>::count + 1) / 2;
     Words<State> words;
     uint64_t low[pairs], high[pairs], there;
@@ -102,14 +102,14 @@ template <class State> __device__ State slot_take(uint64_t slots, unsigned block
         there = ~uint64_t(0);
 #pragma unroll
         for (unsigned i = 0; i < pairs; ++i)
-            load_words(slot_at(slots, block, 2 * i), low[i], high[i]);
+            load_flagged(slot_at(slots, block, 2 * i), low[i], high[i]);
 #pragma unroll
         for (unsigned i = 0; i < pairs; ++i)
             there &= low[i] & high[i];
     } while (there >> 32 == 0);
 #pragma unroll
     for (unsigned i = 0; i < pairs; ++i) {
-        clear_words(slot_at(slots, block, 2 * i));
+        clear_flagged(slot_at(slots, block, 2 * i));
         words.word[2 * i] = uint32_t(low[i]);
         if (2 * i + 1 < Words<State>::count)
             words.word[2 * i + 1] = uint32_t(high[i]);

@@ -11,18 +11,18 @@
 
 template <class State> constexpr unsigned node_bytes = (Words<State>::count + 1) / 2 * 16;
 
-template <class State> __device__ void node_put(uint64_t node, State x) {
-    put_words(x, [&](unsigned i) { return node + 8 * i; });
+template <class State> __device__ void node_publish(uint64_t node, State x) {
+    publish_words(x, [&](unsigned i) { return node + 8 * i; });
 }
 
 // Waits for a node.
-template <class State> __device__ State node_get(uint64_t node) {
+template <class State> __device__ State node_wait(uint64_t node) {
     Words<State> words;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         uint64_t low, high;
         do {
-            load_words(node + 8 * i, low, high);
+            load_flagged(node + 8 * i, low, high);
         } while (low >> 32 == 0 || high >> 32 == 0);
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)

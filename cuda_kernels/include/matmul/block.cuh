@@ -12,12 +12,12 @@ enum { PADDING = 4 };
 // What one thread brings of A: COUNT rows below one another of the block's tile of ROWS rows of DEEP
 // elements, a vector each, which it turns round: COUNT elements along m for each element along k.
 template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
-    static constexpr int LENGTH = Vector<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
+    static constexpr int LENGTH = Vec16<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
     static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
     struct alignas(COUNT * sizeof(T)) Turned {
         T element[COUNT];
     };
-    Vector<T> vectors[COUNT];
+    Vec16<T> vectors[COUNT];
 
     // Two lanes side by side, then down the rows: whole sectors of memory, and different banks for what they
     // store.
@@ -53,7 +53,7 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     __device__ void load_whole(const T *from, int64_t pitch) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * pitch);
+            vectors[i] = *reinterpret_cast<const Vec16<T> *>(from + i * pitch);
     }
 
     template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
@@ -71,10 +71,10 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
 // What one thread brings of B: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
 // elements.
 template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
-    static constexpr int LENGTH = Vector<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
+    static constexpr int LENGTH = Vec16<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
                          COUNT = DEEP * ACROSS / THREADS;
     static_assert(THREADS % ACROSS == 0 && COUNT * THREADS == DEEP * ACROSS, "every thread brings as much");
-    Vector<T> vectors[COUNT];
+    Vec16<T> vectors[COUNT];
 
     static __device__ unsigned row(int i) {
         return threadIdx.x / ACROSS + i * (THREADS / ACROSS);
@@ -104,22 +104,22 @@ template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
     __device__ void load_whole(const T *from, int64_t pitch) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            vectors[i] = *reinterpret_cast<const Vector<T> *>(from + i * (THREADS / ACROSS) * pitch);
+            vectors[i] = *reinterpret_cast<const Vec16<T> *>(from + i * (THREADS / ACROSS) * pitch);
     }
 
     __device__ void store(T (&tile)[DEEP][COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            *reinterpret_cast<Vector<T> *>(&tile[row(i)][column()]) = vectors[i];
+            *reinterpret_cast<Vec16<T> *>(&tile[row(i)][column()]) = vectors[i];
     }
 };
 
 // Runs of four elements, APART elements from one to the next.
 template <int APART, class T, int N> __device__ void load_fragment(const T *from, T (&to)[N]) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
 #pragma unroll
     for (int i = 0; i < N; i += LENGTH) {
-        const auto v = *reinterpret_cast<const Vector<T> *>(from + i / 4 * APART + i % 4);
+        const auto v = *reinterpret_cast<const Vec16<T> *>(from + i / 4 * APART + i % 4);
 #pragma unroll
         for (int j = 0; j < LENGTH; ++j)
             to[i + j] = v.element[j];
@@ -139,7 +139,7 @@ template <class T> __device__ void add_products(const T (&down)[8], const T (&ac
 template <int DOWN, int ACROSS, class T, int R, int S>
 __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t first_column,
                               const T (&sums)[R][S]) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
@@ -148,11 +148,11 @@ __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t
             return; // so are those after it
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH) {
-            Vector<T> v;
+            Vec16<T> v;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            store_vector(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
+            store_vec16(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
         }
     }
 }

@@ -8,7 +8,7 @@
 
 // Which pieces of a tile a thread copies: THREADS neighbours take neighbouring ones, WIDTH to a row, so that
 // a thread's place in its first turn and the way from turn to turn, known when this is compiled, add up.
-template <int WIDTH, int THREADS> struct Turns {
+template <int WIDTH, int THREADS> struct CopyTurns {
     static_assert(WIDTH % THREADS == 0 || THREADS % WIDTH == 0,
                   "a turn ends with a row, or a row with a turn");
     static __device__ unsigned row() {
@@ -42,12 +42,12 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     __device__ Copies(const T *matrix, int64_t pitch, uint64_t first, uint64_t end)
         : from(matrix + int64_t(first) * (ALONG_K ? pitch : 1)), pitch(pitch),
           wide(unsigned(min(end - first, uint64_t(WIDE)))),
-          aligned(!ALONG_K && rows_aligned(matrix, pitch) && wide % Vector<T>::LENGTH == 0) {
+          aligned(!ALONG_K && rows_aligned(matrix, pitch) && wide % Vec16<T>::LENGTH == 0) {
     }
 
     // The tile from `step` on along k, which ends at `end`.
     __device__ void begin(Tile &tile, uint64_t step, uint64_t end) const {
-        constexpr int LENGTH = ALONG_K ? 1 : Vector<T>::LENGTH;
+        constexpr int LENGTH = ALONG_K ? 1 : Vec16<T>::LENGTH;
         const unsigned deep = unsigned(min(end - step, uint64_t(DEEP)));
         const bool whole = wide == WIDE && deep == DEEP;
         if (whole && (ALONG_K || aligned))
@@ -61,7 +61,7 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
   private:
     template <int LENGTH, bool WHOLE> __device__ void copy(Tile &tile, uint64_t step, unsigned deep) const {
         constexpr int PIECES = DEEP * WIDE / LENGTH;
-        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        typedef CopyTurns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
         const T *source = ALONG_K ? from + int64_t(At::row()) * pitch + int64_t(step + At::column())
                                   : from + int64_t(step + At::row()) * pitch + At::column() * LENGTH;
 #pragma unroll
@@ -75,7 +75,7 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
         constexpr int BYTES = LENGTH * sizeof(T);
         // ALONG_K a turn's row is one of A, of which it takes a sector; the next sectors follow after all
         // rows.
-        typedef Turns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
+        typedef CopyTurns<ALONG_K ? SECTOR : WIDE / LENGTH, THREADS> At;
         const unsigned row = ALONG_K ? At::column() : At::row();
         const unsigned column = ALONG_K ? At::row() : At::column() * LENGTH;
         const unsigned down = ALONG_K ? At::later_row(turn) / WIDE * SECTOR : At::later_row(turn);

@@ -74,7 +74,7 @@ struct OfDouble {
     static __device__ void multiply(const A &a, const B &b, Sums &sums) {
         multiply_16(a.value, b.value, sums.value);
     }
-    __device__ void store(const gr_matmul_params &p, uint64_t pair, Place place, unsigned down,
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned down,
                           unsigned eight, const Sums &sums) const {
         const uint64_t to_column = place.column + column + eight / 2 * 16 + eight % 2 * 4;
         double *c = reinterpret_cast<double *>(p.c) + pair * p.m * p.n + to_column;
@@ -144,7 +144,7 @@ struct OfComplex {
         multiply_8(minus, b.im, sums.re);
         multiply_8(a.im, b.re, sums.im);
     }
-    __device__ void store(const gr_matmul_params &p, uint64_t pair, Place place, unsigned down,
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned down,
                           unsigned eight, const Sums &sums) const {
         double2 *c = reinterpret_cast<double2 *>(p.c) + pair * p.m * p.n;
 #pragma unroll

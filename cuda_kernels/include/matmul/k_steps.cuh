@@ -7,12 +7,12 @@
 // A block's tile of C. At the edges of a matrix that is larger than one it is moved back over its neighbours,
 // so that it is whole, but for up to three columns that keep it on a boundary of 16 bytes; it stores what
 // lies from `own_row` and `own_column` on.
-struct Place {
+struct TileCoord {
     uint64_t row, column, own_row, own_column;
 };
 
-template <int ROWS, int COLUMNS, class T> __device__ Place place_of(const Matrices<T> &p, Block block) {
-    constexpr uint64_t LENGTH = Vector<T>::LENGTH;
+template <int ROWS, int COLUMNS, class T> __device__ TileCoord tile_coord(const Matrices<T> &p, Block block) {
+    constexpr uint64_t LENGTH = Vec16<T>::LENGTH;
     const uint64_t row = block.y * ROWS, column = block.x * COLUMNS;
     const uint64_t last = (p.n - COLUMNS + LENGTH - 1) / LENGTH * LENGTH;
     return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, last), row, column};
@@ -80,7 +80,7 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements
 
 // The same 16 bytes at once, of rows along m or n that are aligned.
 template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
-    enum { LENGTH = Vector<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
+    enum { LENGTH = Vec16<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
     enum { TURNS = DEEP / ROWS, PITCH = WIDE + LENGTH, CHECKED = false };
     static_assert(THREADS % ACROSS == 0 && DEEP % ROWS == 0, "turns fill a tile");
     const char *from;
@@ -121,7 +121,7 @@ struct Steps {
     // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
     // before the products of each element along k: that begins copies of a later step.
     template <class F>
-    __device__ void each(const Matrices<T> &p, const Place &place, const Span &span, F multiply) {
+    __device__ void each(const Matrices<T> &p, const TileCoord &place, const Span &span, F multiply) {
         const Elements<T, DEEP, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
                                                             span.first);
         if constexpr (ANYHOW)
@@ -220,50 +220,50 @@ template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) 
 // A thread's results to a tile in shared memory, whose rows are PITCH elements long.
 template <class In, int PITCH, class T, int R, int S>
 __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH) {
-            Vector<T> v;
+            Vec16<T> v;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            *reinterpret_cast<Vector<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
-                                           s / 4 * In::RUN_ACROSS + s % 4) = v;
+            *reinterpret_cast<Vec16<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
+                                          s / 4 * In::RUN_ACROSS + s % 4) = v;
         }
 }
 
 // A row's vector of results, as far as this block's own part of the tile goes.
 template <class T>
-__device__ void store_own(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
-                          bool aligned, const Vector<T> &v) {
+__device__ void store_own(const Matrices<T> &p, const TileCoord &place, uint64_t row, uint64_t column,
+                          bool aligned, const Vec16<T> &v) {
     if (row < place.own_row || row >= p.m)
         return;
     T *to = p.c + row * p.n + column;
     if (aligned) { // and so are the edges of tiles
         if (column >= place.own_column && column < p.n)
-            *reinterpret_cast<Vector<T> *>(to) = v;
+            *reinterpret_cast<Vec16<T> *>(to) = v;
         return;
     }
 #pragma unroll
-    for (int i = 0; i < Vector<T>::LENGTH; ++i)
+    for (int i = 0; i < Vec16<T>::LENGTH; ++i)
         if (column + i >= place.own_column && column + i < p.n)
             to[i] = v.element[i];
 }
 
 // Room for 16 rows of each warp's tile, which begin up to three elements late.
 template <class In, class T, int THREADS> struct Rows {
-    enum { PITCH = In::WARP_COLUMNS + 2 * Vector<T>::LENGTH };
+    enum { PITCH = In::WARP_COLUMNS + 2 * Vec16<T>::LENGTH };
     alignas(16) T of_warps[THREADS / 32][4 * In::LANES_DOWN][PITCH];
 };
 
 // Stores what a warp has laid there: rows from `row` on, of which the first element, in C, lies `late`
 // elements behind a boundary of 16 bytes; all but the ends of a row goes out 16 bytes at once.
 template <class In, class T, int PITCH>
-__device__ void store_rows(const Matrices<T> &p, const Place &place, uint64_t row, uint64_t column,
+__device__ void store_rows(const Matrices<T> &p, const TileCoord &place, uint64_t row, uint64_t column,
                            const T (&rows)[4 * In::LANES_DOWN][PITCH]) {
-    constexpr int LENGTH = Vector<T>::LENGTH, PIECES = In::WARP_COLUMNS / LENGTH + 1;
+    constexpr int LENGTH = Vec16<T>::LENGTH, PIECES = In::WARP_COLUMNS / LENGTH + 1;
     const uint64_t begin = max(column, place.own_column), end = min(column + In::WARP_COLUMNS, p.n);
 #pragma unroll 1
     for (unsigned i = threadIdx.x % 32; i < 4 * In::LANES_DOWN * PIECES; i += 32) {
@@ -276,7 +276,7 @@ __device__ void store_rows(const Matrices<T> &p, const Place &place, uint64_t ro
         const int64_t at = int64_t(column) + piece * LENGTH - late;
         T *to = p.c + int64_t(row + down) * int64_t(p.n) + at;
         if (at >= int64_t(begin) && at + LENGTH <= int64_t(end)) {
-            *reinterpret_cast<Vector<T> *>(to) = *reinterpret_cast<const Vector<T> *>(from);
+            *reinterpret_cast<Vec16<T> *>(to) = *reinterpret_cast<const Vec16<T> *>(from);
             continue;
         }
 #pragma unroll
@@ -288,7 +288,7 @@ __device__ void store_rows(const Matrices<T> &p, const Place &place, uint64_t ro
 
 // A thread's results, by way of shared memory, which all have done with.
 template <class In, int THREADS, class T, int R, int S>
-__device__ void store_own_rows(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+__device__ void store_own_rows(const Matrices<T> &p, const TileCoord &place, unsigned y, unsigned x,
                                Rows<In, T, THREADS> &room, const T (&sums)[R][S]) {
     auto &rows = room.of_warps[threadIdx.x / 32];
     const unsigned lane = threadIdx.x % 32, down = lane / In::LANES_ACROSS * 4;
@@ -300,7 +300,7 @@ __device__ void store_own_rows(const Matrices<T> &p, const Place &place, unsigne
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
             const uint64_t first = reinterpret_cast<uint64_t>(p.c + (row + down + r) * p.n + column);
-            const unsigned late = unsigned(first / sizeof(T) % Vector<T>::LENGTH);
+            const unsigned late = unsigned(first / sizeof(T) % Vec16<T>::LENGTH);
 #pragma unroll
             for (int s = 0; s < S; ++s)
                 rows[down + r][late + across + s / 4 * In::RUN_ACROSS + s % 4] = sums[group + r][s];
@@ -313,15 +313,15 @@ __device__ void store_own_rows(const Matrices<T> &p, const Place &place, unsigne
 
 // A thread's results.
 template <class In, class T, int R, int S>
-__device__ void store_own_results(const Matrices<T> &p, const Place &place, unsigned y, unsigned x,
+__device__ void store_own_results(const Matrices<T> &p, const TileCoord &place, unsigned y, unsigned x,
                                   const T (&sums)[R][S]) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH) {
-            Vector<T> v;
+            Vec16<T> v;
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];

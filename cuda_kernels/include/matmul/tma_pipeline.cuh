@@ -16,12 +16,12 @@ inline __device__ void group_barrier(unsigned group) {
 // STAGES places for tiles of BYTES bytes, and two barriers for each: `full` ends when the tiles are there,
 // `empty` when all warps that read them have let go of them, those of the CLUSTER blocks that get the same
 // tiles included. Each thread walks through the ring by itself.
-template <int STAGES, int BYTES, int CLUSTER = 1> struct Ring {
+template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline {
     static constexpr unsigned END = STAGES * (BYTES + 16); // bytes of shared memory
     uint32_t at;
     unsigned stage = 0, parity = 0;
 
-    __device__ explicit Ring(uint32_t at) : at(at) {
+    __device__ explicit TmaPipeline(uint32_t at) : at(at) {
         if (threadIdx.x == 0) {
             for (unsigned i = 0; i < STAGES; ++i) {
                 ptx::mbarrier_init(at + STAGES * BYTES + 16 * i, 1);
@@ -66,12 +66,12 @@ template <int STAGES, int BYTES, int CLUSTER = 1> struct Ring {
 
 // Where a tile of C begins. Tiles are numbered down a band of BAND rows of tiles, column by column, and then
 // through the next band, so that those which are made at the same time share rows of A and columns of B.
-struct Place {
+struct TileCoord {
     uint32_t row, column;
 };
 
 template <int ROWS, int COLUMNS, int BAND = 8>
-__device__ Place place_of(const gr_matmul_params &p, unsigned number) {
+__device__ TileCoord tile_coord(const gr_matmul_params &p, unsigned number) {
     const unsigned across = unsigned(p.n_tiles), down = unsigned((p.m + ROWS - 1) / ROWS);
     const unsigned band = number / (BAND * across), in = number - band * BAND * across;
     const unsigned high = min(unsigned(BAND), down - BAND * band);
@@ -79,11 +79,11 @@ __device__ Place place_of(const gr_matmul_params &p, unsigned number) {
 }
 
 // The pair of matrices of a block, and where their maps have them.
-struct Pair {
+struct MatrixPair {
     uint64_t number;
     uint32_t a, b;
 
-    __device__ explicit Pair(const gr_matmul_params &p)
+    __device__ explicit MatrixPair(const gr_matmul_params &p)
         : number(uint64_t(blockIdx.z) * gridDim.y + blockIdx.y),
           a(uint32_t(stack_offset(p, p.a_stack, number))), b(uint32_t(stack_offset(p, p.b_stack, number))) {
     }
@@ -94,11 +94,11 @@ struct Pair {
 // their units take no others of 4 bytes. A tile has 32 rows of B in boxes of 32 columns, 128 bytes a row,
 // whose 16-byte pieces were exchanged on the way. Each thread has two neighbouring columns, and every fourth
 // row; which columns, is such that no two of a warp's threads meet in a bank.
-struct Columns {
+struct BFragments {
     unsigned first;               // of the two, in the block's tile
     uint32_t even_rows, odd_rows; // bytes from the tile to its elements
 
-    __device__ Columns() {
+    __device__ BFragments() {
         const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, i = lane / 4;
         const unsigned piece = warp % 2 * 2 + i / 4 + i / 2 % 2 * 4, row = lane % 4;
         first = warp / 2 * 32 + piece * 4 + i % 2 * 2;
@@ -118,7 +118,7 @@ struct Columns {
 
     // The sums of 2 LENGTH rows of C: those of a row come in pairs of this thread's columns.
     template <int LENGTH>
-    __device__ void store(const gr_matmul_params &p, uint64_t pair, Place place,
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place,
                           const float (&sums)[LENGTH]) const {
         const uint64_t column = place.column + first;
         float *c = reinterpret_cast<float *>(p.c) + pair * p.m * p.n + column;

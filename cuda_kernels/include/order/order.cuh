@@ -48,7 +48,7 @@ template <class Key> struct Keys {
 template <class Key, class Work>
 __device__ void each_element(const Key *line, uint64_t begin, uint64_t end, Work work) {
     constexpr unsigned N = 16 / sizeof(Key), loads = N > 4 ? 16 / N : 4;
-    using Loaded = Vector<Key, N>;
+    using Loaded = Vec<Key, N>;
     const unsigned threads = blockDim.x;
     const unsigned past = reinterpret_cast<uint64_t>(line + begin) % 16 / sizeof(Key);
     if (past != 0 && begin < end) {

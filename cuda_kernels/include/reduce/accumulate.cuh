@@ -1,9 +1,8 @@
 // How the flat kernels take chunks in. Each functor here is one of ops/functors.cuh or ops/ordering.cuh, with
 //   Acc                               what a thread keeps while it walks along
-//   open()                            the Acc of no elements
-//   absorb<N>(acc, x, first, apart)   takes N chunks in; element e of x[k] has position first + k * apart + e
-//   absorb<N>(acc, x, y)              the same for pairs of vectors
-//   close(acc)                        its State
+//   init()                            the Acc of no elements
+//   accumulate<N>(acc, x, first, apart)   takes N chunks in; element e of x[k] has position first + k * apart
+//   + e accumulate<N>(acc, x, y)              the same for pairs of vectors to_state(acc) its State
 #pragma once
 
 #include "grid/block_state.cuh"
@@ -12,12 +11,12 @@
 
 // ---- sums: what they have in common is SumOf<In>, with a State that `plus` adds ----
 
-template <class S> struct Adds : KeepsState<S> {
+template <class S> struct Adds : StateAccumulator<S> {
     using State = S;
     static __device__ State identity() {
         return Neutral<State>::make();
     }
-    static __device__ State open() {
+    static __device__ State init() {
         return identity();
     }
     static __device__ State combine(State a, State b) {
@@ -45,8 +44,8 @@ template <class In, class S> struct AddsTurns : Adds<S> {
     static __device__ S load(In x, uint64_t) {
         return plus(Neutral<S>::make(), widen(x));
     }
-    template <unsigned N> static __device__ void absorb(S &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N> static __device__ void accumulate(S &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length;
         acc =
             plus(acc, tree_sum<N * length>([=](unsigned i) { return widen(x[i / length].at(i % length)); }));
     }
@@ -83,11 +82,12 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
         S sum;
         Wide<In> lost;
     };
-    static __device__ Acc open() {
+    static __device__ Acc init() {
         return {Neutral<S>::make(), Zero<Wide<In>>::make()};
     }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length, count = N * length;
+    template <unsigned N>
+    static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length, count = N * length;
         Wide<In> terms[count], lost = acc.lost;
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
@@ -106,7 +106,7 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
         acc.sum = plus(acc.sum, terms[0]);
         acc.lost = lost;
     }
-    static __device__ S close(const Acc &acc) {
+    static __device__ S to_state(const Acc &acc) {
         return settle(acc.sum, acc.lost);
     }
 };
@@ -122,7 +122,7 @@ template <class In> __device__ uint32_t plain_word(In, uint32_t word) {
 inline __device__ uint32_t plain_word(gr_bool, uint32_t word) {
     return nonzero_bytes(word) >> 7;
 }
-template <class In> __device__ Chunk<In> plain(Chunk<In> x) {
+template <class In> __device__ Vec16<In> plain(Vec16<In> x) {
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i)
         x.set_word(i, plain_word(In(), x.word(i)));
@@ -155,7 +155,8 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
     static __device__ State load(In x, uint64_t) {
         return widen(x);
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         if constexpr (sizeof(In) <= 2) {
             uint32_t sum = 0; // fits: of at most 128 bytes
 #pragma unroll
@@ -166,7 +167,7 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
 #pragma unroll
             for (unsigned k = 0; k < N; ++k)
 #pragma unroll
-                for (unsigned e = 0; e < Chunk<In>::length; ++e)
+                for (unsigned e = 0; e < Vec16<In>::length; ++e)
                     acc = plus(acc, widen(x[k].at(e)));
         }
     }
@@ -224,8 +225,9 @@ template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
     static __device__ State load(In x, In y) {
         return plus(Neutral<State>::make(), times(widen(x), widen(y)));
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, const Chunk<In> *y) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, const Vec16<In> *y) {
+        constexpr unsigned length = Vec16<In>::length;
         if constexpr (SumOf<In>::integers && sizeof(In) <= 4) {
             uint32_t sum = 0;
             if constexpr (sizeof(In) == 1) {
@@ -308,32 +310,32 @@ GR_BETTER_BYTES(uint8_t, uint16_t)
 #undef GR_BETTER_BYTES
 #endif
 
-template <bool Largest, class In> __device__ Chunk<In> better(Chunk<In> a, Chunk<In> b) {
+template <bool Largest, class In> __device__ Vec16<In> better(Vec16<In> a, Vec16<In> b) {
     if constexpr (by_word<In>) {
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i)
             a.set_word(i, better_word<Largest>(In(), a.word(i), b.word(i)));
         return a;
     } else {
-        ChunkOf<In> best;
+        Vec16Elements<In> best;
 #pragma unroll
-        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+        for (unsigned e = 0; e < Vec16<In>::length; ++e)
             best.element[e] = better<Largest>(a.at(e), b.at(e));
         return best.chunk;
     }
 }
 
-template <unsigned N, bool Largest, class In> __device__ Chunk<In> best_chunk(const Chunk<In> *x) {
-    Chunk<In> best = plain(x[0]);
+template <unsigned N, bool Largest, class In> __device__ Vec16<In> best_chunk(const Vec16<In> *x) {
+    Vec16<In> best = plain(x[0]);
 #pragma unroll
     for (unsigned k = 1; k < N; ++k)
         best = better<Largest>(best, plain(x[k]));
     return best;
 }
 
-template <bool Largest, class In> __device__ Wide<In> best_element(const Chunk<In> &x) {
-    Chunk<In> first = x; // the best is folded into its first word, as far as words can be compared
-    unsigned left = Chunk<In>::length;
+template <bool Largest, class In> __device__ Wide<In> best_element(const Vec16<In> &x) {
+    Vec16<In> first = x; // the best is folded into its first word, as far as words can be compared
+    unsigned left = Vec16<In>::length;
     if constexpr (by_word<In>) {
 #pragma unroll
         for (unsigned i = 1; i < 4; ++i)
@@ -348,14 +350,15 @@ template <bool Largest, class In> __device__ Wide<In> best_element(const Chunk<I
 }
 
 template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
-    using Acc = Chunk<In>;
-    static __device__ Acc open() {
-        return chunk_of(Narrow<In>::from(worst<Largest>(In())));
+    using Acc = Vec16<In>;
+    static __device__ Acc init() {
+        return broadcast_vec16(Narrow<In>::from(worst<Largest>(In())));
     }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         acc = better<Largest>(acc, best_chunk<N, Largest>(x));
     }
-    static __device__ Wide<In> close(const Acc &acc) {
+    static __device__ Wide<In> to_state(const Acc &acc) {
         return best_element<Largest>(acc);
     }
 };
@@ -408,22 +411,22 @@ template <class In, bool Largest> struct ByKey {};
 
 // Looks for the place only when a turn holds something better, which is seldom after the first few.
 template <class In, bool Largest>
-struct FlatArgExtreme : ArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>>, ByKey<In, Largest> {
+struct FlatArgExtreme : ArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;
-    static __device__ State open() {
+    static __device__ State init() {
         return ArgExtreme<In, Largest>::identity();
     }
     template <unsigned N>
-    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         const Wide<In> best = best_element<Largest>(best_chunk<N, Largest>(x));
         if (acc.position >= 0 && !wins<Largest>(best, acc.value))
             return;
         uint32_t at = 0;
 #pragma unroll
-        for (unsigned i = N * Chunk<In>::length; i-- > 0;)
-            if (!wins<Largest>(best, widen(x[i / Chunk<In>::length].at(i % Chunk<In>::length))))
+        for (unsigned i = N * Vec16<In>::length; i-- > 0;)
+            if (!wins<Largest>(best, widen(x[i / Vec16<In>::length].at(i % Vec16<In>::length))))
                 at = i;
-        acc = {best, int64_t(first + at / Chunk<In>::length * apart + at % Chunk<In>::length)};
+        acc = {best, int64_t(first + at / Vec16<In>::length * apart + at % Vec16<In>::length)};
     }
 };
 template <class In> struct FlatArgMin : FlatArgExtreme<In, false> {};
@@ -435,13 +438,13 @@ template <class In> struct FlatArgMax : FlatArgExtreme<In, true> {};
 template <template <class> class F, class In> struct FlatTest : ByElement<F<In>, In> {
     using State = typename F<In>::State;
     template <unsigned N>
-    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         if constexpr (sizeof(In) == 1) {
 #pragma unroll
             for (unsigned i = 0; i < 4 * N; ++i)
                 acc = F<In>::combine(acc, F<In>::of_bytes(nonzero_bytes(x[i / 4].word(i % 4))));
         } else {
-            ByElement<F<In>, In>::template absorb<N>(acc, x, first, apart);
+            ByElement<F<In>, In>::template accumulate<N>(acc, x, first, apart);
         }
     }
 };
@@ -452,25 +455,26 @@ template <class In> struct FlatCountNonzero : FlatTest<CountNonzero, In> {};
 // F's combine works bit by bit, so that it takes words of any elements.
 template <template <class> class F, class In> struct FlatBits : F<In> {
     using State = typename F<In>::State;
-    using Acc = Chunk<In>;
+    using Acc = Vec16<In>;
     using OfWords = F<uint32_t>;
-    static __device__ Acc open() {
+    static __device__ Acc init() {
         Acc acc;
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i)
             acc.set_word(i, uint32_t(OfWords::identity()));
         return acc;
     }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
 #pragma unroll
         for (unsigned i = 0; i < 4 * N; ++i)
             acc.set_word(i % 4,
                          uint32_t(OfWords::combine(acc.word(i % 4), plain_word(In(), x[i / 4].word(i % 4)))));
     }
-    static __device__ State close(const Acc &acc) {
+    static __device__ State to_state(const Acc &acc) {
         State s = F<In>::identity();
 #pragma unroll
-        for (unsigned e = 0; e < Chunk<In>::length; ++e)
+        for (unsigned e = 0; e < Vec16<In>::length; ++e)
             s = F<In>::combine(s, widen(acc.at(e)));
         return s;
     }

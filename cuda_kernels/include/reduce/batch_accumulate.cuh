@@ -8,21 +8,23 @@
 // `contest`: that it keeps the place of the best one, for which see reduce/general/small_integers.cuh. For
 // several results of a thread, of which it has the same number of elements each, there may be
 //   in_flight                    how many of each a thread of general_columns has on the way, if there are
-//   Kept, open()                 what a thread keeps of one
+//   Kept, init()                 what a thread keeps of one
 //   take<N>(kept, rows, x, there)   the same in it, after `rows` others
-//   close(kept, rows)            its State
-template <class F, class In> struct Together { static constexpr bool there = false, contest = false; };
+//   to_state(kept, rows)            its State
+template <class F, class In> struct BatchAccumulator {
+    static constexpr bool there = false, contest = false;
+};
 
 // What general_columns and general_spread keep of each result.
-template <class F, class In, class = void> struct Keeps {
+template <class F, class In, class = void> struct BatchState {
     static constexpr bool there = false;
     using Kept = typename F::State;
-    static __device__ Kept open() {
+    static __device__ Kept init() {
         return F::identity();
     }
-    static __device__ Kept close(const Kept &kept, uint64_t) {
+    static __device__ Kept to_state(const Kept &kept, uint64_t) {
         return kept;
     }
 };
 template <class F, class In>
-struct Keeps<F, In, decltype(void(&Together<F, In>::close))> : Together<F, In> {};
+struct BatchState<F, In, decltype(void(&BatchAccumulator<F, In>::to_state))> : BatchAccumulator<F, In> {};

@@ -168,7 +168,7 @@ template <class User, bool Even> struct FromInputs {
     static constexpr bool second = true;
     static constexpr unsigned at_once = 1, in_flight = 4; // an expression may be long
     static constexpr bool whole_together = false;
-    using All = Together<void, void>;
+    using All = BatchAccumulator<void, void>;
     using Loaded = typename User::Loaded; // mapped already, unless that takes the element's number
     using State = typename Custom<User>::State;
     static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {

@@ -12,7 +12,7 @@
 #define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
     GR_TAKES_AXIS(op, F, dtype, In)                                                                          \
     GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
-                   reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
+                   reduce_rows<F<In>, Accumulator<F<In>, Flat##F<In>, In>, In>)                              \
     GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype, reduce_columns<F<In>, In>)
 #define GR_TAKES_TWO(op, F, dtype, In)                                                                       \
     GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \

@@ -4,13 +4,13 @@
 #include "scan/scan.cuh"
 
 // Looks at a node once.
-template <class State> __device__ bool node_there(uint64_t node, State &x) {
+template <class State> __device__ bool node_poll(uint64_t node, State &x) {
     Words<State> words;
     bool there = true;
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2) {
         uint64_t low, high;
-        load_words(node + 8 * i, low, high);
+        load_flagged(node + 8 * i, low, high);
         there = there && low >> 32 != 0 && high >> 32 != 0;
         words.word[i] = uint32_t(low);
         if (i + 1 < Words<State>::count)
@@ -21,7 +21,7 @@ template <class State> __device__ bool node_there(uint64_t node, State &x) {
 }
 
 // A look at a node without a branch, so that several are on their way at once.
-template <class State> struct NodeLook {
+template <class State> struct NodePoll {
     static constexpr unsigned count = Words<State>::count;
     uint64_t words[(count + 1) / 2 * 2];
 
@@ -60,5 +60,5 @@ template <class State> struct NodeLook {
 template <class State> __device__ void node_clear(uint64_t node) {
 #pragma unroll
     for (unsigned i = 0; i < Words<State>::count; i += 2)
-        clear_words(node + 8 * i);
+        clear_flagged(node + 8 * i);
 }

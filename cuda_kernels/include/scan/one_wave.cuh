@@ -9,18 +9,18 @@
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Elements are loaded as In. A warp's share of a piece are GR_ONE_WAVE_VECTORS rows of vectors, one a lane.
-template <class F, class In> struct Brief {
+template <class F, class In> struct OneWaveScan {
     using State = typename F::State;
     using Out = typename F::Out;
     static constexpr unsigned vectors = GR_ONE_WAVE_VECTORS, length = 16 / sizeof(Out),
-                              most_warps = GR_ONE_WAVE_MAX_THREADS / 32,
+                              max_warps = GR_ONE_WAVE_MAX_THREADS / 32,
                               looks = (sizeof(State) < 16 ? GR_ONE_WAVE_LINE_BLOCKS
                                                           : GR_ONE_WAVE_PAIR_LINE_BLOCKS) /
                                       32,
                               node = node_bytes<State>;
 
     const gr_one_wave_scan_params &p;
-    State *totals, *ahead; // of warps; what is before the block
+    State *totals, *exclusive; // of warps; what is before the block
     const unsigned lane, warp, warps;
     unsigned block; // of the line
     const In *in;
@@ -28,8 +28,8 @@ template <class F, class In> struct Brief {
     uint64_t slots;
     uint32_t count; // of elements in the block's piece
 
-    __device__ Brief(const gr_one_wave_scan_params &params, State *states)
-        : p(params), totals(states), ahead(states + most_warps), lane(threadIdx.x % 32),
+    __device__ OneWaveScan(const gr_one_wave_scan_params &params, State *states)
+        : p(params), totals(states), exclusive(states + max_warps), lane(threadIdx.x % 32),
           warp(threadIdx.x / 32), warps(blockDim.x / 32) {
         const unsigned line = blockIdx.x / p.blocks;
         block = blockIdx.x - line * p.blocks;
@@ -52,13 +52,13 @@ template <class F, class In> struct Brief {
         else
             return F::load(Out(widen(x)));
     }
-    __device__ void load(Vector<In, length> (&x)[vectors]) const {
-        const bool aligned = reinterpret_cast<uint64_t>(in) % sizeof(Vector<In, length>) == 0;
+    __device__ void load(Vec<In, length> (&x)[vectors]) const {
+        const bool aligned = reinterpret_cast<uint64_t>(in) % sizeof(Vec<In, length>) == 0;
 #pragma unroll
         for (unsigned v = 0; v < vectors; ++v) {
             const unsigned i = at(v);
             if (aligned && i + length <= count) {
-                x[v] = *reinterpret_cast<const Vector<In, length> *>(in + i);
+                x[v] = *reinterpret_cast<const Vec<In, length> *>(in + i);
             } else {
 #pragma unroll
                 for (unsigned k = 0; k < length; ++k)
@@ -76,7 +76,7 @@ template <class F, class In> struct Brief {
 #pragma unroll
             for (unsigned k = 0; k < looks; ++k)
                 if (k < has)
-                    all = node_there(slot(block, first + k), x[k]) && all;
+                    all = node_poll(slot(block, first + k), x[k]) && all;
         } while (!all);
         __syncwarp();
 #pragma unroll
@@ -98,7 +98,7 @@ template <class F, class In> struct Brief {
     }
 
     __device__ void run() const {
-        Vector<In, length> x[vectors];
+        Vec<In, length> x[vectors];
         load(x);
         State sums[vectors], before[vectors];
 #pragma unroll
@@ -129,34 +129,34 @@ template <class F, class In> struct Brief {
         __syncthreads();
         State of_warps = lane < warps ? totals[lane] : F::identity();
 #pragma unroll
-        for (unsigned step = 1; step < most_warps; step *= 2) {
+        for (unsigned step = 1; step < max_warps; step *= 2) {
             const State other = shuffle_up(of_warps, step);
             if (lane >= step)
                 of_warps = F::combine(other, of_warps);
         }
         const State whole = shuffle_from(of_warps, warps - 1);
         for (unsigned to = block + 1 + threadIdx.x; to < p.blocks; to += blockDim.x)
-            node_put(slot(to, block), whole);
+            node_publish(slot(to, block), whole);
         State carry = shuffle_from(of_warps, warp > 0 ? warp - 1 : 0);
         bool has = warp > 0;
         if (block > 0) {
             if (warp == 0) {
                 const State sum = look_back();
                 if (lane == 0)
-                    *ahead = sum;
+                    *exclusive = sum;
             }
             __syncthreads();
-            carry = has ? F::combine(*ahead, carry) : *ahead;
+            carry = has ? F::combine(*exclusive, carry) : *exclusive;
             has = true;
         }
-        const bool aligned = reinterpret_cast<uint64_t>(out) % sizeof(Vector<Out, length>) == 0;
+        const bool aligned = reinterpret_cast<uint64_t>(out) % sizeof(Vec<Out, length>) == 0;
 #pragma unroll
         for (unsigned v = 0; v < vectors; ++v) {
             const bool inner = v > 0 || lane > 0;
             State sum = carry;
             if (inner)
                 sum = has ? F::combine(carry, before[v]) : before[v];
-            Vector<Out, length> result;
+            Vec<Out, length> result;
 #pragma unroll
             for (unsigned k = 0; k < length; ++k) {
                 const State one = load_state(x[v].at[k]);
@@ -165,7 +165,7 @@ template <class F, class In> struct Brief {
             }
             const unsigned i = at(v);
             if (aligned && i + length <= count) {
-                *reinterpret_cast<Vector<Out, length> *>(out + i) = result;
+                *reinterpret_cast<Vec<Out, length> *>(out + i) = result;
             } else {
 #pragma unroll
                 for (unsigned k = 0; k < length; ++k)
@@ -179,10 +179,10 @@ template <class F, class In> struct Brief {
 };
 
 template <class F, class In = typename F::Out>
-__device__ void scan_briefly(const gr_one_wave_scan_params &p) {
-    using Work = Brief<F, In>;
+__device__ void scan_one_wave(const gr_one_wave_scan_params &p) {
+    using Work = OneWaveScan<F, In>;
     using State = typename F::State;
-    __shared__ alignas(16) unsigned char states[(Work::most_warps + 1) * sizeof(State)];
+    __shared__ alignas(16) unsigned char states[(Work::max_warps + 1) * sizeof(State)];
     pdl_launch_dependents();
     pdl_wait();
     const Work work(p, reinterpret_cast<State *>(states));
@@ -192,7 +192,7 @@ __device__ void scan_briefly(const gr_one_wave_scan_params &p) {
 #define GR_BRIEF_ENTRY(op, dtype, ...)                                                                       \
     extern "C" __global__ void __launch_bounds__(GR_ONE_WAVE_MAX_THREADS)                                    \
         brief_##op##_##dtype(const gr_one_wave_scan_params p) {                                              \
-        scan_briefly<__VA_ARGS__>(p);                                                                        \
+        scan_one_wave<__VA_ARGS__>(p);                                                                       \
     }
 
 #endif

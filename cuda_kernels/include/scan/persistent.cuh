@@ -33,7 +33,7 @@ struct LineTile {
 };
 
 // Elements are loaded as In, into the place in the ring that their results take.
-template <class F, class In> struct Lines {
+template <class F, class In> struct PersistentScan {
     using State = typename F::State;
     using Out = typename F::Out;
     static constexpr bool pair = sizeof(State) == 16;
@@ -62,8 +62,8 @@ template <class F, class In> struct Lines {
     unsigned char *ring;
     const unsigned lane, warp, thread; // thread: of those that sum, or of those that finish
 
-    __device__ Lines(const gr_persistent_scan_params &params, Shared &of_block, State *states,
-                     unsigned char *bytes)
+    __device__ PersistentScan(const gr_persistent_scan_params &params, Shared &of_block, State *states,
+                              unsigned char *bytes)
         : p(params), shared(of_block), prefixes(states), totals(states + stages),
           parts(reinterpret_cast<State *>(bytes + stages * GR_PERSISTENT_TILE_BYTES)), ring(bytes),
           lane(threadIdx.x % 32), warp(threadIdx.x / 32), thread(threadIdx.x % threads) {
@@ -197,7 +197,7 @@ template <class F, class In> struct Lines {
                     ends = end;
                 }
             }
-            NodeLook<State> looked;
+            NodePoll<State> looked;
             looked.look(at, looks);
             if (looks && looked.take(prefixes[s])) {
                 if (p.zeroes_nodes)
@@ -226,7 +226,7 @@ template <class F, class In> struct Lines {
         State sum = F::identity(), before = F::identity();
         unsigned lanes = 0, ready = 0; // lanes all of whose sums are there, up to the first that lacks one
         for (unsigned out = 0;;) {
-            NodeLook<State> looked[mine], of_chunk;
+            NodePoll<State> looked[mine], of_chunk;
 #pragma unroll
             for (unsigned k = 0; k < mine; ++k)
                 looked[k].look(sums + (t + k) * node, !there[k]);
@@ -264,7 +264,7 @@ template <class F, class In> struct Lines {
             if (!carried)
                 continue;
             if (lanes == 32 && lane == 31 && first.t + GR_PERSISTENT_CHUNK < p.line_tiles)
-                node_put(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
+                node_publish(chunks + node, first.t > 0 ? F::combine(carry, sum) : sum);
             bool has = first.t > 0 || lane > 0;
             State next = before;
             if (first.t > 0)
@@ -274,7 +274,7 @@ template <class F, class In> struct Lines {
                 for (unsigned k = 0; k < mine; ++k) {
                     if (k >= out && k <= ready && t + k <= last) {
                         if (has)
-                            node_put(sums + (p.line_tiles + t + k) * node, next);
+                            node_publish(sums + (p.line_tiles + t + k) * node, next);
                         out = k + 1;
                     }
                     next = has ? F::combine(next, x[k]) : x[k];
@@ -306,8 +306,8 @@ template <class F, class In> struct Lines {
         ptx::barrier_sync<barrier, threads>();
     }
     // What a thread has of a tile, of elements or results.
-    template <class T> __device__ Vector<T, length> *share(unsigned stage) const {
-        return reinterpret_cast<Vector<T, length> *>(held(stage)) + thread * GR_PERSISTENT_VECTORS;
+    template <class T> __device__ Vec<T, length> *share(unsigned stage) const {
+        return reinterpret_cast<Vec<T, length> *>(held(stage)) + thread * GR_PERSISTENT_VECTORS;
     }
     static __device__ State load_state(In x) {
         if constexpr (std::is_same<In, Out>::value)
@@ -330,11 +330,11 @@ template <class F, class In> struct Lines {
                     reinterpret_cast<In *>(held(s))[i] = i < count ? in[i] : In();
                 wait_for_others<1>();
             }
-            const Vector<In, length> *from = share<In>(s);
+            const Vec<In, length> *from = share<In>(s);
             State sum;
 #pragma unroll
             for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
-                const Vector<In, length> x = from[v];
+                const Vec<In, length> x = from[v];
 #pragma unroll
                 for (unsigned k = 0; k < length; ++k)
                     sum = v == 0 && k == 0 ? load_state(x.at[k]) : F::combine(sum, load_state(x.at[k]));
@@ -359,7 +359,7 @@ template <class F, class In> struct Lines {
                 sum = F::combine(carry, sum);
             }
             if (thread == threads - 1 && of.t + 1 < p.line_tiles)
-                node_put(nodes_of(of.line) + of.t * node, sum);
+                node_publish(nodes_of(of.line) + of.t * node, sum);
             parts[s * threads + thread] = mine;
             ptx::mbarrier_arrive(shared_address(&shared.summed[s]));
         }
@@ -382,9 +382,9 @@ template <class F, class In> struct Lines {
                 sum = has ? F::combine(prefixes[s], sum) : prefixes[s];
                 has = true;
             }
-            const Vector<In, length> *from = share<In>(s);
-            Vector<Out, length> *place = share<Out>(s);
-            Vector<In, length> x[GR_PERSISTENT_VECTORS];
+            const Vec<In, length> *from = share<In>(s);
+            Vec<Out, length> *place = share<Out>(s);
+            Vec<In, length> x[GR_PERSISTENT_VECTORS];
             if constexpr (sizeof(In) != sizeof(Out)) { // others' elements lie where the results go
 #pragma unroll
                 for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v)
@@ -395,7 +395,7 @@ template <class F, class In> struct Lines {
             for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v) {
                 if constexpr (sizeof(In) == sizeof(Out))
                     x[v] = from[v];
-                Vector<Out, length> result;
+                Vec<Out, length> result;
 #pragma unroll
                 for (unsigned k = 0; k < length; ++k) {
                     const State one = load_state(x[v].at[k]);
@@ -420,8 +420,8 @@ template <class F, class In> struct Lines {
 };
 
 template <class F, class In = typename F::Out>
-__device__ void scan_long_lines(const gr_persistent_scan_params &p) {
-    using Work = Lines<F, In>;
+__device__ void scan_persistent(const gr_persistent_scan_params &p) {
+    using Work = PersistentScan<F, In>;
     using State = typename F::State;
     pdl_launch_dependents();
     pdl_wait();
@@ -444,12 +444,13 @@ __device__ void scan_long_lines(const gr_persistent_scan_params &p) {
         work.move();
 }
 
-template <class F, class In = typename F::Out> constexpr unsigned long_line_blocks = Lines<F, In>::blocks;
+template <class F, class In = typename F::Out>
+constexpr unsigned long_line_blocks = PersistentScan<F, In>::blocks;
 
 #define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
     extern "C" __global__ void __launch_bounds__(GR_PERSISTENT_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>) \
         line_##op##_##dtype(const gr_persistent_scan_params p) {                                             \
-        scan_long_lines<__VA_ARGS__>(p);                                                                     \
+        scan_persistent<__VA_ARGS__>(p);                                                                     \
     }
 
 #endif

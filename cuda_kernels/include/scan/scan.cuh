@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "common/vec.cuh"
-#include "grid/chained_tiles.cuh"
+#include "grid/lookback_tiles.cuh"
 #include "ops/functors.cuh"
 #include "scan/params.h"
 
@@ -53,32 +53,33 @@ struct ScanTile {
 
 template <class State>
 constexpr unsigned scan_columns = sizeof(State) < 16 ? GR_SCAN_MAX_COLUMNS : GR_SCAN_MAX_COLUMNS / 2;
-template <class F> using ScanChain = ChainedTiles<F, GR_SCAN_THREADS, scan_columns<typename F::State>>;
+template <class F> using ScanLookback = LookbackTiles<F, GR_SCAN_THREADS, scan_columns<typename F::State>>;
 
-template <class F> struct Scan : ScanChain<F> {
+template <class F> struct Scan : ScanLookback<F> {
     using State = typename F::State;
     using Out = typename F::Out;
-    using ScanChain<F>::ahead;
-    using ScanChain<F>::columns;
-    using ScanChain<F>::column;
-    using ScanChain<F>::group;
-    static constexpr unsigned threads = GR_SCAN_THREADS,
-                              most = sizeof(Out) < 16 ? GR_SCAN_ROWS_PER_THREAD : GR_SCAN_ROWS_PER_THREAD / 2;
-    static constexpr unsigned room = threads * most;
-    static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Out);
+    using ScanLookback<F>::exclusive;
+    using ScanLookback<F>::columns;
+    using ScanLookback<F>::column;
+    using ScanLookback<F>::group;
+    static constexpr unsigned threads = GR_SCAN_THREADS, max_each = sizeof(Out) < 16
+                                                                        ? GR_SCAN_ROWS_PER_THREAD
+                                                                        : GR_SCAN_ROWS_PER_THREAD / 2;
+    static constexpr unsigned capacity = threads * max_each;
+    static constexpr unsigned held_bytes = (capacity + capacity / 32) * sizeof(Out);
     static constexpr unsigned sum_count = NODE_LEVELS * scan_columns<State>;
-    static constexpr unsigned vector = 16 / sizeof(Out), vectors = most / vector;
+    static constexpr unsigned vector = 16 / sizeof(Out), vectors = max_each / vector;
 
     const gr_scan_params &p;
     Out *held;   // elements, then results
     State *sums; // of nodes
     unsigned first;
-    Vector<Out, vector> ahead_of_time[vectors]; // elements of the next tile
-    bool ready = false;                         // that they are there
+    Vec<Out, vector> ahead_of_time[vectors]; // elements of the next tile
+    bool ready = false;                      // that they are there
 
     __device__ Scan(const gr_scan_params &params, unsigned char *elements, unsigned char *states)
-        : ScanChain<F>(states, params.columns_shift, params.groups_shift), p(params),
-          held(reinterpret_cast<Out *>(elements)), sums(ahead + scan_columns<State>),
+        : ScanLookback<F>(states, params.columns_shift, params.groups_shift), p(params),
+          held(reinterpret_cast<Out *>(elements)), sums(exclusive + scan_columns<State>),
           first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
     }
 
@@ -124,12 +125,12 @@ template <class F> struct Scan : ScanChain<F> {
             return Out(widen(x));
     }
     __device__ bool is_whole(const ScanTile &tile, const void *in) const {
-        return p.flags & GR_SCAN_LINEAR_IN && tile.rows * p.width == room &&
+        return p.flags & GR_SCAN_LINEAR_IN && tile.rows * p.width == capacity &&
                reinterpret_cast<uint64_t>(in) % 16 == 0;
     }
-    template <class In, unsigned N> __device__ void hold(const Vector<In, N> (&loaded)[most / N]) {
+    template <class In, unsigned N> __device__ void hold(const Vec<In, N> (&loaded)[max_each / N]) {
 #pragma unroll
-        for (unsigned j = 0; j < most / N; ++j)
+        for (unsigned j = 0; j < max_each / N; ++j)
 #pragma unroll
             for (unsigned k = 0; k < N; ++k)
                 held[padded((threadIdx.x + j * threads) * N + k)] = grow<In>(loaded[j].at[k]);
@@ -138,10 +139,10 @@ template <class F> struct Scan : ScanChain<F> {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in;
         constexpr unsigned N = sizeof(In) < 16 ? 16 / sizeof(In) : 1;
         if (is_whole(tile, in)) {
-            Vector<In, N> loaded[most / N];
+            Vec<In, N> loaded[max_each / N];
 #pragma unroll
-            for (unsigned j = 0; j < most / N; ++j)
-                loaded[j] = reinterpret_cast<const Vector<In, N> *>(in)[threadIdx.x + j * threads];
+            for (unsigned j = 0; j < max_each / N; ++j)
+                loaded[j] = reinterpret_cast<const Vec<In, N> *>(in)[threadIdx.x + j * threads];
             hold<In, N>(loaded);
         } else if (p.flags & GR_SCAN_LINEAR_IN) {
 #pragma unroll 4
@@ -160,8 +161,7 @@ template <class F> struct Scan : ScanChain<F> {
         if (ready)
 #pragma unroll
             for (unsigned j = 0; j < vectors; ++j)
-                ahead_of_time[j] =
-                    reinterpret_cast<const Vector<Out, vector> *>(in)[threadIdx.x + j * threads];
+                ahead_of_time[j] = reinterpret_cast<const Vec<Out, vector> *>(in)[threadIdx.x + j * threads];
     }
     __device__ void load(const ScanTile &tile) {
         if (ready)
@@ -197,14 +197,14 @@ template <class F> struct Scan : ScanChain<F> {
             each_place(tile, [&](unsigned i, unsigned line, unsigned row, unsigned across) {
                 out[line * line_step + row * p.inner + across] = held[i];
             });
-        } else if (count == room && reinterpret_cast<uint64_t>(out) % 16 == 0) {
+        } else if (count == capacity && reinterpret_cast<uint64_t>(out) % 16 == 0) {
 #pragma unroll
             for (unsigned j = 0; j < vectors; ++j) {
-                Vector<Out, vector> stored;
+                Vec<Out, vector> stored;
 #pragma unroll
                 for (unsigned k = 0; k < vector; ++k)
                     stored.at[k] = held[padded((threadIdx.x + j * threads) * vector + k)];
-                reinterpret_cast<Vector<Out, vector> *>(out)[threadIdx.x + j * threads] = stored;
+                reinterpret_cast<Vec<Out, vector> *>(out)[threadIdx.x + j * threads] = stored;
             }
         } else {
             for (unsigned i = threadIdx.x; i < count; i += threads)
@@ -231,7 +231,7 @@ template <class F> struct Scan : ScanChain<F> {
         const unsigned mine = column < tile.width ? min(of_slot, tile.rows - min(tile.rows, first)) : 0;
         State s = F::identity();
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
+        for (unsigned k = 0; k < max_each; ++k)
             if (k < mine) {
                 const State x = F::load(held[padded(base + k * width)]);
                 s = k == 0 ? x : F::combine(s, x);
@@ -244,12 +244,12 @@ template <class F> struct Scan : ScanChain<F> {
         if (p.nodes != 0) {
             this->look_back({tile.nodes, p.chain_tiles}, tile.t, tile.width, s, sums);
             if (tile.t > 0 && column < tile.width)
-                sum = has ? F::combine(ahead[column], sum) : ahead[column];
+                sum = has ? F::combine(exclusive[column], sum) : exclusive[column];
             has = has || tile.t > 0;
         }
         unsigned again = p.line_rows;
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
+        for (unsigned k = 0; k < max_each; ++k)
             if (k < mine) {
                 if (k == again) {
                     has = false;
@@ -268,7 +268,7 @@ template <class F> struct Scan : ScanChain<F> {
     }
 };
 
-template <class F> __device__ void scan_lines(const gr_scan_params &p) {
+template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
     using Work = Scan<F>;
     __shared__ alignas(16) unsigned char elements[Work::held_bytes];
     __shared__ alignas(
@@ -285,5 +285,5 @@ template <class F> __device__ void scan_lines(const gr_scan_params &p) {
 #define GR_SCAN_ENTRY(op, dtype, F, blocks)                                                                  \
     extern "C" __global__ void __launch_bounds__(GR_SCAN_THREADS, blocks)                                    \
         scan_##op##_##dtype(const gr_scan_params p) {                                                        \
-        scan_lines<F>(p);                                                                                    \
+        scan_tiles<F>(p);                                                                                    \
     }

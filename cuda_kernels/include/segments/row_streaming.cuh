@@ -6,7 +6,7 @@
 
 #include "common/pdl.cuh"
 #include "common/vec16.cuh"
-#include "grid/chained_tiles.cuh"
+#include "grid/lookback_tiles.cuh"
 #include "segments/values.cuh"
 
 enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
@@ -40,7 +40,7 @@ template <class Record> union StreamSlot {
     __device__ void put(uint64_t slot) const {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2)
-            store_words(slot + 8 * i, 1ull << 32 | word[i], 1ull << 32 | word[i + 1]);
+            store_flagged(slot + 8 * i, 1ull << 32 | word[i], 1ull << 32 | word[i + 1]);
     }
     // Looks once, at all words side by side; says whether they are there.
     __device__ bool look(uint64_t slot) {
@@ -48,7 +48,7 @@ template <class Record> union StreamSlot {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2) {
             uint64_t low, high;
-            load_words(slot + 8 * i, low, high);
+            load_flagged(slot + 8 * i, low, high);
             marks &= low & high;
             word[i] = uint32_t(low);
             word[i + 1] = uint32_t(high);
@@ -58,7 +58,7 @@ template <class Record> union StreamSlot {
     static __device__ void clear(uint64_t slot) {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2)
-            clear_words(slot + 8 * i);
+            clear_flagged(slot + 8 * i);
     }
 };
 
@@ -188,7 +188,7 @@ template <class F> struct Streams {
 
     // Elements on their way, which lie in lanes as `vectors` chunks of 16 bytes do.
     struct Batch {
-        Chunk<uint32_t> chunks[GR_STREAM_VECTORS];
+        Vec16<uint32_t> chunks[GR_STREAM_VECTORS];
     };
     template <class In>
     static constexpr unsigned vectors = sizeof(In) < GR_STREAM_VECTORS ? sizeof(In) : GR_STREAM_VECTORS;
@@ -197,7 +197,7 @@ template <class F> struct Streams {
         constexpr unsigned length = 16 / sizeof(In);
 #pragma unroll
         for (unsigned k = 0; k < vectors<In>; ++k) {
-            Chunk<In> chunk;
+            Vec16<In> chunk;
 #pragma unroll
             for (unsigned i = 0; i < 4; ++i)
                 chunk.words[i] = batch.chunks[k].words[i];
@@ -265,12 +265,12 @@ template <class F> struct Streams {
 
     __device__ void fetch(const Range &range, int b, int batch, unsigned item, Batch &next) const {
         const bool there = b >= range.least && b + batch <= range.most;
-        const Chunk<uint32_t> *from = reinterpret_cast<const Chunk<uint32_t> *>(range.in + int64_t(b) * item);
+        const Vec16<uint32_t> *from = reinterpret_cast<const Vec16<uint32_t> *>(range.in + int64_t(b) * item);
 #pragma unroll
         for (unsigned k = 0; k < GR_STREAM_VECTORS; ++k) {
             next.chunks[k] = {0, 0, 0, 0}; // or registers would keep what was there
             if (there && k < item)
-                next.chunks[k] = load_chunk(from + k * 32 + lane);
+                next.chunks[k] = load_vec16(from + k * 32 + lane);
         }
     }
 
@@ -298,7 +298,7 @@ template <class F> struct Streams {
                 from += batch * int(sizeof(In));
 #pragma unroll
             for (unsigned k = 0; k < vectors<In>; ++k)
-                next.chunks[k] = load_chunk(reinterpret_cast<const Chunk<uint32_t> *>(from + k * 512));
+                next.chunks[k] = load_vec16(reinterpret_cast<const Vec16<uint32_t> *>(from + k * 512));
             each<In>(now,
                      [&](Held value, unsigned i) { open = F::combine(open, F::load(value, first + i)); });
             first += batch;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/pdl.cuh"
-#include "grid/chained_tiles.cuh"
+#include "grid/lookback_tiles.cuh"
 #include "segments/params.h"
 #include "segments/values.cuh"
 
@@ -42,23 +42,23 @@ struct SegmentPiece {
 };
 
 template <class F>
-using SegmentChain = ChainedTiles<Segmented<F>, GR_SEGMENT_THREADS, GR_SEGMENT_MAX_COLUMNS>;
+using SegmentLookback = LookbackTiles<Segmented<F>, GR_SEGMENT_THREADS, GR_SEGMENT_MAX_COLUMNS>;
 
-template <class F> struct Segments : SegmentChain<F> {
+template <class F> struct Segments : SegmentLookback<F> {
     using Held = typename F::Held;
     using Sum = typename F::State;
     using State = typename Segmented<F>::State;
-    using SegmentChain<F>::ahead;
-    using SegmentChain<F>::columns;
-    using SegmentChain<F>::column;
-    using SegmentChain<F>::group;
-    using SegmentChain<F>::groups;
-    static constexpr unsigned threads = GR_SEGMENT_THREADS, most = sizeof(Held) < 16
-                                                                       ? GR_SEGMENT_ITEMS_PER_THREAD
-                                                                       : GR_SEGMENT_ITEMS_PER_THREAD / 2;
-    static constexpr unsigned room = threads * most;
-    static constexpr unsigned held_bytes = (room + room / 32) * sizeof(Held);
-    static constexpr unsigned all_states = SegmentChain<F>::state_count + GR_SEGMENT_MAX_COLUMNS;
+    using SegmentLookback<F>::exclusive;
+    using SegmentLookback<F>::columns;
+    using SegmentLookback<F>::column;
+    using SegmentLookback<F>::group;
+    using SegmentLookback<F>::groups;
+    static constexpr unsigned threads = GR_SEGMENT_THREADS, max_each = sizeof(Held) < 16
+                                                                           ? GR_SEGMENT_ITEMS_PER_THREAD
+                                                                           : GR_SEGMENT_ITEMS_PER_THREAD / 2;
+    static constexpr unsigned capacity = threads * max_each;
+    static constexpr unsigned held_bytes = (capacity + capacity / 32) * sizeof(Held);
+    static constexpr unsigned all_states = SegmentLookback<F>::state_count + GR_SEGMENT_MAX_COLUMNS;
     static_assert(held_bytes >= NODE_LEVELS * GR_SEGMENT_MAX_COLUMNS * sizeof(State),
                   "sums of nodes take the place of elements");
 
@@ -70,9 +70,9 @@ template <class F> struct Segments : SegmentChain<F> {
     const int64_t *offsets;
 
     __device__ Segments(const gr_segment_params &params, unsigned char *elements, unsigned char *states)
-        : SegmentChain<F>(states, params.columns_shift, params.groups_shift), p(params), values{{params}},
+        : SegmentLookback<F>(states, params.columns_shift, params.groups_shift), p(params), values{{params}},
           held(reinterpret_cast<Held *>(elements)), held_end(elements + held_bytes),
-          carried(ahead + GR_SEGMENT_MAX_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
+          carried(exclusive + GR_SEGMENT_MAX_COLUMNS), offsets(reinterpret_cast<const int64_t *>(p.offsets)) {
     }
 
     __device__ SegmentTile take(uint64_t round) const {
@@ -87,7 +87,7 @@ template <class F> struct Segments : SegmentChain<F> {
         const uint64_t chain = number - tile.t * p.chains, line = chain / p.stripes;
         const uint64_t across = (chain - line * p.stripes) * p.width;
         tile.nodes =
-            p.nodes + GR_SEGMENT_NODES_OFFSET + chain * p.chain_nodes * columns * SegmentChain<F>::node;
+            p.nodes + GR_SEGMENT_NODES_OFFSET + chain * p.chain_nodes * columns * SegmentLookback<F>::node;
         tile.in = int64_t(line) * p.line_stride + int64_t(across) * p.inner_stride;
         tile.out = int64_t(line * p.segments * p.inner + across);
         tile.width = min(uint64_t(p.width), p.inner - across);
@@ -129,7 +129,7 @@ template <class F> struct Segments : SegmentChain<F> {
         if (p.flags & GR_SEGMENT_LINEAR) {
             in += piece.row * int64_t(p.width);
 #pragma unroll 4
-            for (unsigned k = 0; k < most; ++k) {
+            for (unsigned k = 0; k < max_each; ++k) {
                 const unsigned i = threadIdx.x + k * threads;
                 if (i < piece.rows * p.width)
                     held[padded(i)] = values.value_of(in[i]);
@@ -166,25 +166,25 @@ template <class F> struct Segments : SegmentChain<F> {
     template <class In>
     __device__ void elements_as(const SegmentTile &tile, const SegmentPiece &piece, Held *x) const {
         const In *in = reinterpret_cast<const In *>(p.in) + tile.in + piece.row;
-        In loaded[most];
+        In loaded[max_each];
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
+        for (unsigned k = 0; k < max_each; ++k)
             loaded[k] = in[min(threadIdx.x + k * threads, piece.rows - 1)];
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
+        for (unsigned k = 0; k < max_each; ++k)
             x[k] = values.value_of(loaded[k]);
     }
     // Adds a piece in which no segment ends, with elements side by side, to what the thread has.
     __device__ void add(const SegmentTile &tile, const SegmentPiece &piece, State &part) const {
         if (piece.rows == 0)
             return;
-        Held x[most];
+        Held x[max_each];
         values.of_elements([&](auto in) {
             if constexpr (!streamed<F, decltype(in)>)
                 elements_as<decltype(in)>(tile, piece, x);
         });
 #pragma unroll
-        for (unsigned k = 0; k < most; ++k)
+        for (unsigned k = 0; k < max_each; ++k)
             if (const unsigned row = threadIdx.x + k * threads; row < piece.rows) {
                 const Sum one = F::load(x[k], piece.row + row);
                 part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
@@ -294,7 +294,7 @@ template <class F> struct Segments : SegmentChain<F> {
                                 reinterpret_cast<State *>(held));
                 ended = late;
                 if (ended.is)
-                    ended.part = Segmented<F>::combine(ahead[column], ended.part);
+                    ended.part = Segmented<F>::combine(exclusive[column], ended.part);
             }
             if (ended.is)
                 put(tile, ended.segment, ended.part.sum, ended.count);

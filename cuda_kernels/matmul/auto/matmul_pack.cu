@@ -12,17 +12,17 @@ enum { TILE = GR_MATMUL_PACK_TILE, THREADS = GR_MATMUL_THREADS, WARPS = THREADS 
 template <class T>
 __device__ void pack_rows(const gr_matmul_pack_params &p, const T *from, T *to, uint64_t first_row,
                           uint64_t first) {
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint64_t column = first + lane * LENGTH;
     const bool aligned = rows_aligned(to, int64_t(p.to_pitch));
     for (unsigned y = warp; y < TILE && first_row + y < p.rows; y += WARPS) {
         const T *row = from + int64_t(first_row + y) * p.row + column;
-        Vector<T> v;
+        Vec16<T> v;
 #pragma unroll
         for (int i = 0; i < LENGTH; ++i)
             v.element[i] = column + i < p.columns ? row[i] : T();
-        store_vector(to + (first_row + y) * p.to_pitch, column, p.columns, aligned, v);
+        store_vec16(to + (first_row + y) * p.to_pitch, column, p.columns, aligned, v);
     }
 }
 
@@ -54,7 +54,7 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
     const unsigned across = unsigned(p.column_tiles);
     const uint64_t row = uint64_t(blockIdx.x / across) * TILE, tile = blockIdx.x % across;
     if (p.column == 1)
-        pack_rows(p, from, to, row, tile * 32 * Vector<T>::LENGTH);
+        pack_rows(p, from, to, row, tile * 32 * Vec16<T>::LENGTH);
     else
         pack_tile(p, from, to, row, tile * TILE);
 }

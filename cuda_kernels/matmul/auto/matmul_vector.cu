@@ -24,7 +24,7 @@ template <class P> __device__ P load_once(const P *from) {
 
 template <class T> struct Line {
     typedef typename Wide<T>::type W;
-    static constexpr int LENGTH = Vector<T>::LENGTH;
+    static constexpr int LENGTH = Vec16<T>::LENGTH;
     const T *matrix, *vector;
     T *out;
     W *sums; // of the parts: a row of results each
@@ -41,7 +41,7 @@ template <class T> struct Line {
 template <class T>
 __device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane, unsigned lanes) {
     typedef typename Wide<T>::type W;
-    constexpr int LENGTH = Vector<T>::LENGTH;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
     W sum = W(0);
     uint64_t i = p.first;
     const bool aligned =
@@ -50,12 +50,12 @@ __device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, uns
         W sums[LENGTH] = {};
         const uint64_t turn = uint64_t(lanes) * LENGTH;
         for (; p.end - i >= UNROLL * turn; i += UNROLL * turn) {
-            Vector<T> of_row[UNROLL], of_vector[UNROLL];
+            Vec16<T> of_row[UNROLL], of_vector[UNROLL];
 #pragma unroll
             for (int u = 0; u < UNROLL; ++u) {
                 const uint64_t at = i + u * turn + lane * LENGTH;
-                of_row[u] = *reinterpret_cast<const Vector<T> *>(row + at);
-                of_vector[u] = *reinterpret_cast<const Vector<T> *>(p.vector + at);
+                of_row[u] = *reinterpret_cast<const Vec16<T> *>(row + at);
+                of_vector[u] = *reinterpret_cast<const Vec16<T> *>(p.vector + at);
             }
 #pragma unroll
             for (int u = 0; u < UNROLL; ++u)
@@ -154,7 +154,7 @@ template <class T> __device__ void rows(const gr_matmul_gemv_params &p, uint64_t
 // 32 lanes times up to 16 bytes of columns; the warps share the products.
 template <class T> __device__ void columns(const gr_matmul_gemv_params &p, uint64_t pair) {
     typedef typename Wide<T>::type W;
-    constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vector<T>::LENGTH, ACROSS = 32 * LENGTH;
+    constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vec16<T>::LENGTH, ACROSS = 32 * LENGTH;
     static_assert(ACROSS <= THREADS, "a thread hands over one column");
     struct alignas(LENGTH * sizeof(T)) Piece {
         T element[LENGTH];

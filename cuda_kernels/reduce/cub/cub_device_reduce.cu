@@ -51,8 +51,8 @@ template <class T, bool Largest> struct Winner {
     }
 };
 
-// What the host reads of argmin and argmax; it is reduce/ladder/arg_value.cuh's Place.
-template <class T, bool Largest> struct Place {
+// What the host reads of argmin and argmax; it is reduce/ladder/arg_value.cuh's ArgValue.
+template <class T, bool Largest> struct ArgValue {
     int64_t position;
     Ordered<T, Largest> value;
 };
@@ -85,7 +85,7 @@ template <class In, class Acc> struct Max : Extreme<In, true> {};
 
 template <class In, class Acc> struct ArgMin {
     static cudaError_t run(const Call &call, int64_t n) {
-        auto *place = static_cast<Place<In, false> *>(call.out);
+        auto *place = static_cast<ArgValue<In, false> *>(call.out);
         return cub::DeviceReduce::ArgMin(call.memory, *call.bytes,
                                          static_cast<const Ordered<In, false> *>(call.in), &place->value,
                                          &place->position, n, call.stream);
@@ -93,7 +93,7 @@ template <class In, class Acc> struct ArgMin {
 };
 template <class In, class Acc> struct ArgMax {
     static cudaError_t run(const Call &call, int64_t n) {
-        auto *place = static_cast<Place<In, true> *>(call.out);
+        auto *place = static_cast<ArgValue<In, true> *>(call.out);
         return cub::DeviceReduce::ArgMax(call.memory, *call.bytes,
                                          static_cast<const Ordered<In, true> *>(call.in), &place->value,
                                          &place->position, n, call.stream);

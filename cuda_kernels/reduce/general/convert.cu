@@ -171,17 +171,17 @@ extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert_vectors(co
     with_dtype(p.from, [&](auto as) {
         using T = typename decltype(as)::Type;
         kind = KIND<T>;
-        const Vector<T, EACH> loaded = reinterpret_cast<const Vector<T, EACH> *>(p.at.in)[at];
+        const Vec<T, EACH> loaded = reinterpret_cast<const Vec<T, EACH> *>(p.at.in)[at];
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
             wide[i] = widened(loaded.at[i]);
     });
     with_dtype(p.to, [&](auto as) {
         using T = typename decltype(as)::Type;
-        Vector<T, EACH> made;
+        Vec<T, EACH> made;
 #pragma unroll
         for (unsigned i = 0; i < EACH; ++i)
             made.at[i] = Narrow<T>::of(wide[i], kind);
-        reinterpret_cast<Vector<T, EACH> *>(p.at.out)[at] = made;
+        reinterpret_cast<Vec<T, EACH> *>(p.at.out)[at] = made;
     });
 }

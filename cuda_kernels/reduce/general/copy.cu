@@ -11,7 +11,7 @@ template <> struct Item<1> { using T = uint8_t; };
 template <> struct Item<2> { using T = uint16_t; };
 template <> struct Item<4> { using T = uint32_t; };
 template <> struct Item<8> { using T = uint64_t; };
-template <> struct Item<16> { using T = Vector<uint64_t, 2>; };
+template <> struct Item<16> { using T = Vec<uint64_t, 2>; };
 
 template <unsigned BYTES> __device__ typename Item<BYTES>::T &item_at(uint64_t address) {
     return *reinterpret_cast<typename Item<BYTES>::T *>(address);
@@ -20,7 +20,7 @@ template <unsigned BYTES> __device__ typename Item<BYTES>::T &item_at(uint64_t a
 // ---- runs ----
 
 constexpr unsigned WORDS = GR_COPY_VECTOR / 4;
-using Words = Vector<uint32_t, WORDS>;
+using Words = Vec<uint32_t, WORDS>;
 
 __device__ Words &words_at(uint64_t address) {
     return *reinterpret_cast<Words *>(address);
@@ -225,7 +225,7 @@ template <unsigned BYTES, unsigned DOWN, unsigned ACROSS, unsigned EDGE, unsigne
 __device__ void turn_vectors(const gr_transpose_params &p) {
     constexpr unsigned SIZE = EDGE * BYTES / 4, COLUMNS = DOWN / EDGE, ROWS = ACROSS / EDGE;
     static_assert(COLUMNS * ROWS == GR_TRANSPOSE_VECTOR_THREADS, "a square each");
-    using Row = Vector<uint32_t, SIZE>;
+    using Row = Vec<uint32_t, SIZE>;
     __shared__ Row tile[DOWN][ROWS];
     const Place place = place_of_block(p, ACROSS, DOWN);
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -14,24 +14,24 @@
 #endif
 
 // What lies before the first line of 128 bytes, in chunks from there on, and behind the last one.
-struct Parts {
+struct AlignedSplit {
     uint64_t head, chunks, tail;
 };
 
-template <class In> __device__ Parts parts_of(const gr_flat_params &p) {
+template <class In> __device__ AlignedSplit aligned_split(const gr_flat_params &p) {
     const uint64_t skew = (128 - p.in % 128) % 128 / sizeof(In);
     const uint64_t head = skew < p.count ? skew : p.count;
-    const uint64_t chunks = (p.count - head) / Chunk<In>::length;
-    return {head, chunks, head + chunks * Chunk<In>::length};
+    const uint64_t chunks = (p.count - head) / Vec16<In>::length;
+    return {head, chunks, head + chunks * Vec16<In>::length};
 }
 
 // The few elements that no chunk holds, a thread of the first block for each. They are loaded before the
 // chunks and used after them, so that nothing waits for them alone.
-template <class F, class In, bool Pair> struct Ends {
+template <class F, class In, bool Pair> struct PeeledEnds {
     bool has_head, has_tail;
-    Raw<In> head, tail, second_head, second_tail;
+    DeferredLoad<In> head, tail, second_head, second_tail;
 
-    __device__ Ends(const gr_flat_params &p, const Parts &parts)
+    __device__ PeeledEnds(const gr_flat_params &p, const AlignedSplit &parts)
         : has_head(blockIdx.x == 0 && threadIdx.x < parts.head),
           has_tail(blockIdx.x == 0 && parts.tail + threadIdx.x < p.count) {
         if (has_head) {
@@ -45,13 +45,14 @@ template <class F, class In, bool Pair> struct Ends {
                 second_tail.load(reinterpret_cast<const In *>(p.second) + parts.tail + threadIdx.x);
         }
     }
-    static __device__ typename F::State state(const Raw<In> &x, const Raw<In> &y, uint64_t position) {
+    static __device__ typename F::State state(const DeferredLoad<In> &x, const DeferredLoad<In> &y,
+                                              uint64_t position) {
         if constexpr (Pair)
             return F::load(x.element(), y.element());
         else
             return F::load(x.element(), position);
     }
-    __device__ typename F::State combined(const gr_flat_params &p, const Parts &parts,
+    __device__ typename F::State combined(const gr_flat_params &p, const AlignedSplit &parts,
                                           typename F::State s) const {
         if (has_head)
             s = F::combine(state(head, second_head, p.first + threadIdx.x), s);
@@ -79,19 +80,19 @@ template <class F> __device__ void finish(const gr_flat_params &p, typename F::S
 }
 
 // From the States of all threads of the grid to the result.
-template <class F> __device__ void hand_over(const gr_flat_params &p, typename F::State s) {
+template <class F> __device__ void grid_reduce(const gr_flat_params &p, typename F::State s) {
     using State = typename F::State;
     s = block_reduce_state<F>(s);
     if (gridDim.x > 1) {
         if (blockIdx.x != 0) {
             if (threadIdx.x == 0)
-                slot_put(p.slots, blockIdx.x, s);
+                slot_publish(p.slots, blockIdx.x, s);
             return;
         }
         if (threadIdx.x != 0)
             s = F::identity();
         for (unsigned block = threadIdx.x ? threadIdx.x : blockDim.x; block < gridDim.x; block += blockDim.x)
-            s = F::combine(s, slot_take<State>(p.slots, block));
+            s = F::combine(s, slot_wait<State>(p.slots, block));
         // Also makes the warps whole again after the loop: shuffles of split ones cost 0.6 us on an H200.
         __syncthreads();
         s = block_reduce_state<F>(s);
@@ -114,7 +115,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
         pdl_launch_dependents();
         pdl_wait();
     }
-    Raw<In> x, y;
+    DeferredLoad<In> x, y;
     if (has) {
         x.load(at);
         if constexpr (Pair)
@@ -122,17 +123,17 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
     }
     if (p.serialized)
         pdl_launch_dependents();
-    return has ? Ends<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
+    return has ? PeeledEnds<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
 // A block's chunks of one turn lie side by side, as a tile. Where each block has a whole one the last tiles
 // come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
 // beginning would take its place.
 template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
-    constexpr unsigned turns = GR_FLAT_LOADS_IN_FLIGHT, length = Chunk<In>::length;
+    constexpr unsigned turns = GR_FLAT_LOADS_IN_FLIGHT, length = Vec16<In>::length;
     const unsigned threads = blockDim.x;
-    const Parts parts = parts_of<In>(p);
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(p.in + parts.head * sizeof(In));
+    const AlignedSplit parts = aligned_split<In>(p);
+    const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(p.in + parts.head * sizeof(In));
     const Source<In> other(p.second + parts.head * sizeof(In));
     const uint64_t tile = threads * turns, round = gridDim.x * tile; // of chunks; threads are a power of two
     const uint64_t whole = parts.chunks & -tile, begin = blockIdx.x * tile;
@@ -153,21 +154,21 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         pdl_wait();
     }
 
-    const Ends<F, In, Pair> ends(p, parts);
-    typename F::Acc acc = F::open();
-    Chunk<In> x[turns], y[Pair ? turns : 1];
+    const PeeledEnds<F, In, Pair> ends(p, parts);
+    typename F::Acc acc = F::init();
+    Vec16<In> x[turns], y[Pair ? turns : 1];
     for (; first < whole; first += step) {
         const uint64_t at = first + threadIdx.x;
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
-            x[k] = load_chunk(chunk + at + k * threads);
+            x[k] = load_vec16(chunk + at + k * threads);
             if constexpr (Pair)
-                y[k] = other.chunk_at(at + k * threads);
+                y[k] = other.vec16_at(at + k * threads);
         }
         if constexpr (Pair)
-            F::template absorb<turns>(acc, x, y);
+            F::template accumulate<turns>(acc, x, y);
         else
-            F::template absorb<turns>(acc, x, position + at * length, threads * length);
+            F::template accumulate<turns>(acc, x, position + at * length, threads * length);
     }
     // The last tile may have fewer chunks: it goes to the block that has the fewest whole ones.
     if (whole < parts.chunks && blockIdx.x == gridDim.x - 1) {
@@ -177,9 +178,9 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             const uint64_t from = min(at + k * threads, parts.chunks - 1);
-            x[k] = load_chunk(chunk + from);
+            x[k] = load_vec16(chunk + from);
             if constexpr (Pair)
-                y[k] = other.chunk_at(from);
+                y[k] = other.vec16_at(from);
         }
         // Each is taken in whether it counts or not, so that the work on one need not wait for that on
         // another.
@@ -187,16 +188,16 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         for (unsigned k = 0; k < turns; ++k) {
             typename F::Acc more = acc;
             if constexpr (Pair)
-                F::template absorb<1>(more, x + k, y + k);
+                F::template accumulate<1>(more, x + k, y + k);
             else
-                F::template absorb<1>(more, x + k, position + (at + k * threads) * length, 0);
+                F::template accumulate<1>(more, x + k, position + (at + k * threads) * length, 0);
             if (at + k * threads < parts.chunks)
                 acc = more;
         }
     }
     if (p.serialized || !(p.flags & GR_FLAT_TRIGGER_EARLY))
         pdl_launch_dependents();
-    return ends.combined(p, parts, F::close(acc));
+    return ends.combined(p, parts, F::to_state(acc));
 }
 
 template <class F, class In, bool Pair> __device__ void flat(const gr_flat_params &p) {
@@ -208,5 +209,5 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
             finish<F>(p, s);
         return;
     }
-    hand_over<F>(p, many<F, In, Pair>(p));
+    grid_reduce<F>(p, many<F, In, Pair>(p));
 }

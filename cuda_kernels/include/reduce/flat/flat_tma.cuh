@@ -9,7 +9,7 @@
 // They are taken from the end of the array: a kernel that has just written it left its end in the L2 cache,
 // where pieces from the beginning would take its place. Behind one of PyTorch's a float32 sum of 1 GiB takes
 // 234.8 us in that order on an H200, 239.6 in the other.
-struct Ring {
+struct BulkPipeline {
     uint32_t bytes_at, full_at; // addresses in shared memory
     uint64_t source;            // the first piece of all blocks
     uint64_t pieces;            // of this block
@@ -39,18 +39,18 @@ struct Ring {
 };
 
 template <class F, class In> __device__ void ring(const gr_flat_params &p) {
-    constexpr unsigned turns = GR_RING_STAGE_BYTES / 16 / GR_RING_THREADS, length = Chunk<In>::length;
+    constexpr unsigned turns = GR_RING_STAGE_BYTES / 16 / GR_RING_THREADS, length = Vec16<In>::length;
     constexpr uint64_t piece_chunks = GR_RING_STAGE_BYTES / 16;
     extern __shared__ __align__(128) unsigned char bytes[];
     __shared__ alignas(8) uint64_t full[GR_RING_STAGES];
-    const Parts parts = parts_of<In>(p);
+    const AlignedSplit parts = aligned_split<In>(p);
     const uint64_t pieces = parts.chunks / piece_chunks;
-    const Ring ring = {shared_address(bytes),
-                       shared_address(full),
-                       p.in + parts.head * sizeof(In),
-                       pieces > blockIdx.x ? (pieces - blockIdx.x - 1) / gridDim.x + 1 : 0,
-                       in_order<F> ? blockIdx.x : pieces - 1 - blockIdx.x,
-                       in_order<F> ? gridDim.x : -uint64_t(gridDim.x)};
+    const BulkPipeline ring = {shared_address(bytes),
+                               shared_address(full),
+                               p.in + parts.head * sizeof(In),
+                               pieces > blockIdx.x ? (pieces - blockIdx.x - 1) / gridDim.x + 1 : 0,
+                               in_order<F> ? blockIdx.x : pieces - 1 - blockIdx.x,
+                               in_order<F> ? gridDim.x : -uint64_t(gridDim.x)};
     const uint64_t position = p.first + parts.head;
 
     if (threadIdx.x == 0)
@@ -61,18 +61,18 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
             ring.fetch(piece);
     __syncthreads(); // nobody waits on a barrier that is not set up
 
-    const Ends<F, In, false> ends(p, parts);
-    typename F::Acc acc = F::open();
-    Chunk<In> x[turns];
+    const PeeledEnds<F, In, false> ends(p, parts);
+    typename F::Acc acc = F::init();
+    Vec16<In> x[turns];
     for (uint64_t piece = 0; piece < ring.pieces; ++piece) {
         ring.wait(piece);
-        const Chunk<In> *chunk =
-            reinterpret_cast<const Chunk<In> *>(bytes + piece % GR_RING_STAGES * GR_RING_STAGE_BYTES);
+        const Vec16<In> *chunk =
+            reinterpret_cast<const Vec16<In> *>(bytes + piece % GR_RING_STAGES * GR_RING_STAGE_BYTES);
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
             x[k] = chunk[k * GR_RING_THREADS + threadIdx.x];
         const uint64_t at = ring.number(piece) * piece_chunks + threadIdx.x;
-        F::template absorb<turns>(acc, x, position + at * length, GR_RING_THREADS * length);
+        F::template accumulate<turns>(acc, x, position + at * length, GR_RING_THREADS * length);
         __syncthreads(); // all have read this place of the ring
         if (threadIdx.x == 0 && piece + GR_RING_STAGES < ring.pieces)
             ring.fetch(piece + GR_RING_STAGES);
@@ -80,13 +80,13 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
     pdl_launch_dependents();
 
     // Chunks behind the last whole piece.
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(ring.source);
+    const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(ring.source);
     for (uint64_t at = pieces * piece_chunks + uint64_t(blockIdx.x) * GR_RING_THREADS + threadIdx.x;
          at < parts.chunks; at += uint64_t(gridDim.x) * GR_RING_THREADS) {
-        x[0] = load_chunk(chunk + at);
-        F::template absorb<1>(acc, x, position + at * length, 0);
+        x[0] = load_vec16(chunk + at);
+        F::template accumulate<1>(acc, x, position + at * length, 0);
     }
-    hand_over<F>(p, ends.combined(p, parts, F::close(acc)));
+    grid_reduce<F>(p, ends.combined(p, parts, F::to_state(acc)));
 }
 
 #endif

@@ -11,12 +11,13 @@
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
-        (sizeof(In) > 8 || (sizeof(typename F::State) > 8 && !(Together<F, In>::contest && sizeof(In) > 2))
+        (sizeof(In) > 8 ||
+                 (sizeof(typename F::State) > 8 && !(BatchAccumulator<F, In>::contest && sizeof(In) > 2))
              ? 2
              : 4) *
         (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
-    using All = Together<F, In>;
+    using All = BatchAccumulator<F, In>;
     // Those of small elements that are compared together were slower by two thirds.
     static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
     struct Loaded {
@@ -33,7 +34,7 @@ template <class F, class In> struct FromElement {
 template <class F, class In> struct FromMasked {
     static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
-    using All = Together<void, void>; // the first on the way may not be taken
+    using All = BatchAccumulator<void, void>; // the first on the way may not be taken
     struct Loaded {
         In x;
         uint8_t taken;
@@ -57,7 +58,7 @@ template <class F, class In> struct FromPair {
     static constexpr bool second = true;
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
     static constexpr bool whole_together = false;
-    using All = Together<void, void>;
+    using All = BatchAccumulator<void, void>;
     struct Loaded {
         In x, y;
     };
@@ -95,7 +96,7 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
                                                              : in_flight < 4  ? in_flight
                                                                               : 4;
     const uint64_t length = walk_length(p.along), step = p.iterator.step;
-    const Turns turns(p, thread);
+    const ThreadShare turns(p, thread);
     const uint64_t all = turns.first < length ? steps_in(p.iterator, length - turns.first - 1) + 1 : 0;
     const bool evenly = p.iterator.step_remainder == 0 || p.iterator.extent == ~uint64_t(0);
     State s[states];

@@ -7,7 +7,7 @@
 
 // A row of a slot as it is loaded, and how many of them are in flight.
 template <class F, class In, bool Words = sizeof(In) <= 2 || Brief<F, In>::there> struct Columns {
-    using type = Vector<In, column_width<In>>;
+    using type = Vec<In, column_width<In>>;
     static constexpr unsigned in_flight = 4;
 };
 template <class F, class In> struct Columns<F, In, true> {
@@ -68,18 +68,18 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     Walk<false> walk(p, k);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
-    typename Keeps<F, In>::Kept kept[width];
+    typename BatchState<F, In>::Kept kept[width];
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
-        kept[e] = Keeps<F, In>::open();
+        kept[e] = BatchState<F, In>::init();
     uint64_t row[width] = {};
     if (p.flags & GR_UNALIGNED_ROWS)
         slot.rows_of(p, slot.head + slot.at * width, row);
     const bool evenly = p.iterator.extent == ~uint64_t(0);
     const uint64_t all = k < slot.rows ? steps_in(p.iterator, slot.rows - k - 1) + 1 : 0;
     uint64_t left = all;
-    if constexpr (Keeps<F, In>::there) {
-        constexpr unsigned rows = Keeps<F, In>::in_flight;
+    if constexpr (BatchState<F, In>::there) {
+        constexpr unsigned rows = BatchState<F, In>::in_flight;
         bool every[rows];
 #pragma unroll
         for (unsigned j = 0; j < rows; ++j)
@@ -121,7 +121,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     }
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
-        s[e] = Keeps<F, In>::close(kept[e], all);
+        s[e] = BatchState<F, In>::to_state(kept[e], all);
 }
 
 // The elements before and behind the whole vectors of a ragged batch, by the thread in whose columns they
@@ -153,7 +153,7 @@ __device__ void add_edges(const gr_general_params &p, const Slot<In> &slot,
 template <class F, unsigned N>
 __device__ void put_vector(const gr_general_params &p, uint64_t index, const typename F::State (&s)[N]) {
     using Out = typename F::Out;
-    using Results = Vector<Out, N>;
+    using Results = Vec<Out, N>;
     if (!(p.flags & GR_FINAL) || p.out % alignof(Results) != 0) {
 #pragma unroll
         for (unsigned e = 0; e < N; ++e)

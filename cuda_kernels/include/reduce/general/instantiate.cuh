@@ -15,8 +15,8 @@
 // What takes chunks in: a functor of reduce/accumulate.cuh where that has the State of F, so that
 // `general_last` and the other kernels can go on with it.
 template <class F, class Flat, class In>
-using Absorber = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value, Flat,
-                                           ByElement<F, In>>::type;
+using Accumulator = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value,
+                                              Flat, ByElement<F, In>>::type;
 
 // Its elements are kept until their sum turns out to be finite, which takes registers.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
@@ -49,7 +49,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
     GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
-                   reduce_rows<F<In>, Absorber<F<In>, Flat##F<In>, In>, In>)                                 \
+                   reduce_rows<F<In>, Accumulator<F<In>, Flat##F<In>, In>, In>)                              \
     GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype,                           \
                    reduce_columns<F<In>, In>)                                                                \
     GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \

@@ -8,8 +8,8 @@
 template <class F, class In> __device__ void map_elements(const gr_general_params &p) {
     using Out = typename F::Out;
     constexpr unsigned larger = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out), width = 16 / larger;
-    using Elements = Vector<In, width>;
-    using Results = Vector<Out, width>;
+    using Elements = Vec<In, width>;
+    using Results = Vec<Out, width>;
     const unsigned skew =
         unsigned((sizeof(Elements) - p.in % sizeof(Elements)) % sizeof(Elements) / sizeof(In));
     const uint64_t head = skew < p.results ? skew : p.results;

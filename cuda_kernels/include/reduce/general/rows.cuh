@@ -13,31 +13,31 @@ template <class A> constexpr bool in_rows<A, decltype(void(A::in_rows))> = A::in
 template <class F, class A, class In>
 __device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
                             typename A::Acc &acc, typename F::State &s) {
-    constexpr unsigned width = Chunk<In>::length, in_flight = 4;
+    constexpr unsigned width = Vec16<In>::length, in_flight = 4;
     const unsigned skew = unsigned((16 - uint64_t(in) % 16) % 16 / sizeof(In));
     const unsigned head = skew < length ? skew : length;
     const unsigned chunks = (length - head) / width, single = length - chunks * width;
-    const Chunk<In> *chunk = reinterpret_cast<const Chunk<In> *>(in + head) + lane;
+    const Vec16<In> *chunk = reinterpret_cast<const Vec16<In> *>(in + head) + lane;
     const uint64_t first = position + head;
     unsigned i = lane;
     if constexpr (in_rows<A>)
         for (; i + (2 * in_flight - 1) * lanes < chunks;
              i += 2 * in_flight * lanes, chunk += 2 * in_flight * lanes) {
-            Chunk<In> loaded[2 * in_flight];
+            Vec16<In> loaded[2 * in_flight];
 #pragma unroll
             for (unsigned k = 0; k < 2 * in_flight; ++k)
                 loaded[k] = chunk[k * lanes];
-            A::template absorb_in_row<in_flight>(acc, loaded);
-            A::template absorb_in_row<in_flight>(acc, loaded + in_flight);
+            A::template accumulate_in_row<in_flight>(acc, loaded);
+            A::template accumulate_in_row<in_flight>(acc, loaded + in_flight);
         }
     for (; i + (in_flight - 1) * lanes < chunks; i += in_flight * lanes, chunk += in_flight * lanes) {
-        Chunk<In> loaded[in_flight];
+        Vec16<In> loaded[in_flight];
 #pragma unroll
         for (unsigned k = 0; k < in_flight; ++k)
             loaded[k] = chunk[k * lanes];
-        A::template absorb<in_flight>(acc, loaded, first + uint64_t(i) * width, uint64_t(lanes) * width);
+        A::template accumulate<in_flight>(acc, loaded, first + uint64_t(i) * width, uint64_t(lanes) * width);
     }
-    Chunk<In> loaded[in_flight - 1];
+    Vec16<In> loaded[in_flight - 1];
 #pragma unroll
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
@@ -45,7 +45,7 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
 #pragma unroll
     for (unsigned k = 0; k < in_flight - 1; ++k)
         if (i + k * lanes < chunks)
-            A::template absorb<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
+            A::template accumulate<1>(acc, loaded + k, first + uint64_t(i + k * lanes) * width, 0);
     for (i = lane; i < single; i += lanes) {
         const unsigned at = i < head ? i : i + chunks * width;
         s = F::combine(s, F::load(in[at], position + at));
@@ -104,7 +104,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
     const unsigned at = threadIdx.x % p.threads_along, groups = p.threads_along / r.lanes;
     const uint64_t result =
         uint64_t(blockIdx.x) * (GR_GENERAL_THREADS / p.threads_along) + threadIdx.x / p.threads_along;
-    typename A::Acc acc = A::open();
+    typename A::Acc acc = A::init();
     State s = F::identity();
     if (result < p.results) {
         const uint64_t base = p.in + offsets(p.keep, result).in;
@@ -122,7 +122,7 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
         }
     }
     pdl_as_comments::pdl_launch_dependents();
-    const State whole = combine_neighbours<F>(F::combine(A::close(acc), s), p.threads_along);
+    const State whole = combine_neighbours<F>(F::combine(A::to_state(acc), s), p.threads_along);
     if (at == 0 && result < p.results)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
 }

@@ -92,7 +92,7 @@ using Compared = typename std::conditional<
 //   T                   what an element is compared as
 //   of(x), wins(a, b)   that of an element, and whether `a` is better than `b`
 //   win(s, best, place) `s` after the best of later elements
-template <class F, class In, bool Largest> struct Contest {
+template <class F, class In, bool Largest> struct ArgBatch {
     static constexpr bool there = true, contest = true;
     using T = Compared<In>;
     using State = typename F::State;
@@ -119,5 +119,5 @@ template <class F, class In, bool Largest> struct Contest {
         return win(s, best, first + at * apart);
     }
 };
-template <class In> struct Together<ArgMax<In>, In> : Contest<ArgMax<In>, In, true> {};
-template <class In> struct Together<ArgMin<In>, In> : Contest<ArgMin<In>, In, false> {};
+template <class In> struct BatchAccumulator<ArgMax<In>, In> : ArgBatch<ArgMax<In>, In, true> {};
+template <class In> struct BatchAccumulator<ArgMin<In>, In> : ArgBatch<ArgMin<In>, In, false> {};

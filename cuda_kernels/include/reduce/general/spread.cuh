@@ -67,7 +67,7 @@ template <class In, unsigned AtOnce> __device__ uint32_t word_of(const Spread<In
 // `position` its position, behind `rows` others.
 template <class F, class In, unsigned AtOnce, unsigned Width = column_width<In>>
 __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned live, uint64_t position,
-                            uint64_t k, typename Keeps<F, In>::Kept (&s)[Width], uint64_t &rows) {
+                            uint64_t k, typename BatchState<F, In>::Kept (&s)[Width], uint64_t &rows) {
     // Sixteen loads, of up to 64 bytes together.
     constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
     constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
@@ -125,18 +125,18 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
     pdl_begin(p);
     if (active) {
         const uint64_t length = p.along.extent[0];
-        const Turns turns(p, row + uint64_t(c.down) * blockIdx.y);
-        typename Keeps<F, In>::Kept kept[width];
+        const ThreadShare turns(p, row + uint64_t(c.down) * blockIdx.y);
+        typename BatchState<F, In>::Kept kept[width];
         uint64_t rows = 0;
 #pragma unroll
         for (unsigned e = 0; e < width; ++e)
-            kept[e] = Keeps<F, In>::open();
+            kept[e] = BatchState<F, In>::init();
         for (uint64_t outer = turns.outer; outer * length < p.count; outer += p.groups)
             spread_rows<F, In, AtOnce>(p, start + offsets<1>(p.along, outer).in, live, outer * length,
                                        turns.first, kept, rows);
 #pragma unroll
         for (unsigned e = 0; e < width; ++e)
-            s[e] = Keeps<F, In>::close(kept[e], rows);
+            s[e] = BatchState<F, In>::to_state(kept[e], rows);
     }
     pdl_as_comments::pdl_launch_dependents();
     combine_down<F>(shared, s, c, row, group);

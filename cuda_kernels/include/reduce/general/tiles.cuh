@@ -5,12 +5,12 @@
 #include "reduce/general/general.cuh"
 
 // Copies `n` elements from `address` on, to the place in the tile that has their alignment.
-template <class In> __device__ const In *load_tile(Chunk<In> *tile, uint64_t address, unsigned n) {
-    constexpr unsigned width = Chunk<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
+template <class In> __device__ const In *load_tile(Vec16<In> *tile, uint64_t address, unsigned n) {
+    constexpr unsigned width = Vec16<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
     const unsigned skew = address % 16 / sizeof(In), end = skew + n;
-    const Chunk<In> *from = reinterpret_cast<const Chunk<In> *>(address - address % 16);
+    const Vec16<In> *from = reinterpret_cast<const Vec16<In> *>(address - address % 16);
     const unsigned first = skew > 0, last = end / width; // chunks that are whole
-    Chunk<In> loaded[each];
+    Vec16<In> loaded[each];
 #pragma unroll
     for (unsigned k = 0; k < each; ++k)
         if (first + threadIdx.x + k * GR_GENERAL_THREADS < last)
@@ -33,7 +33,7 @@ template <class In> __device__ const In *load_tile(Chunk<In> *tile, uint64_t add
 template <class F, class In>
 __device__ typename F::State best_of_tile(const In *in, unsigned stride, unsigned mine, unsigned k,
                                           unsigned first, unsigned apart) {
-    using Best = Together<F, In>;
+    using Best = BatchAccumulator<F, In>;
     if (mine == 0)
         return F::identity();
     typename Best::T best = Best::of(in[k * stride]);
@@ -50,7 +50,7 @@ __device__ typename F::State best_of_tile(const In *in, unsigned stride, unsigne
 
 template <class F, class In> __device__ void reduce_tiles(const gr_general_params &p) {
     using State = typename F::State;
-    __shared__ Chunk<In> tile[GR_TILE_BYTES / 16 + 1];
+    __shared__ Vec16<In> tile[GR_TILE_BYTES / 16 + 1];
     const gr_tiles &t = p.tiles;
     const uint64_t first = uint64_t(blockIdx.x) * t.each;
     const unsigned regions = t.regions - first < t.each ? unsigned(t.regions - first) : t.each;
@@ -70,7 +70,7 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
             const unsigned base = region * t.region + (result - region * t.width) + lane * t.width;
             // Neighbouring threads start in different places where they would meet in one bank.
             unsigned k = region >> t.rotate_shift & t.rotate_mask;
-            if constexpr (Together<F, In>::contest) {
+            if constexpr (BatchAccumulator<F, In>::contest) {
                 x = best_of_tile<F>(in + base, stride, mine, k, lane, t.lanes);
             } else {
                 for (unsigned left = mine; left > 0; --left) {

@@ -33,7 +33,7 @@ template <class In, unsigned Words> struct alignas(4 * Words) Packed {
     }
 };
 
-template <class In, unsigned N> __device__ In element_of(const Vector<In, N> &x, unsigned e) {
+template <class In, unsigned N> __device__ In element_of(const Vec<In, N> &x, unsigned e) {
     return x.at[e];
 }
 template <class In, unsigned N> __device__ In element_of(const Packed<In, N> &x, unsigned e) {
@@ -47,20 +47,20 @@ template <class In, unsigned N> __device__ uint32_t word_of(const Packed<In, N> 
 // Takes the rows that are there, the first of them always, into what is kept of a slot that had `rows`
 // others. The position of element e of loaded[j] is row[e] + first + j * apart.
 template <class F, class In, class Loaded, unsigned N, unsigned Width>
-__device__ void add_turn(typename Keeps<F, In>::Kept (&s)[Width], uint64_t rows, const Loaded (&loaded)[N],
-                         const bool (&there)[N], const uint64_t (&row)[Width], uint64_t first,
-                         uint64_t apart) {
+__device__ void add_turn(typename BatchState<F, In>::Kept (&s)[Width], uint64_t rows,
+                         const Loaded (&loaded)[N], const bool (&there)[N], const uint64_t (&row)[Width],
+                         uint64_t first, uint64_t apart) {
     using Of = Brief<F, In>;
-    if constexpr (Keeps<F, In>::there) {
+    if constexpr (BatchState<F, In>::there) {
 #pragma unroll
         for (unsigned e = 0; e < Width; ++e)
-            Keeps<F, In>::template take<N>(
+            BatchState<F, In>::template take<N>(
                 s[e], uint32_t(rows), [&](unsigned j) { return element_of(loaded[j], e); },
                 [&](unsigned j) { return there[j]; });
-    } else if constexpr (Together<F, In>::there) {
+    } else if constexpr (BatchAccumulator<F, In>::there) {
 #pragma unroll
         for (unsigned e = 0; e < Width; ++e)
-            s[e] = Together<F, In>::template add<N>(
+            s[e] = BatchAccumulator<F, In>::template add<N>(
                 s[e], [&](unsigned j) { return element_of(loaded[j], e); },
                 [&](unsigned j) { return there[j]; }, first + row[e], apart);
     } else if constexpr (Of::packs) {

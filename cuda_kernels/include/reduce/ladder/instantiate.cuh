@@ -51,14 +51,14 @@
 #define GR_IN_ADDITION(tree, addition, library) addition
 #define GR_IN_LIBRARY(tree, addition, library) library
 
-// A partial result: what the sum of elements is kept in, the elements' own type, a truth value, or a Place,
-// which needs kernels of its own for later passes.
+// A partial result: what the sum of elements is kept in, the elements' own type, a truth value, or a
+// ArgValue, which needs kernels of its own for later passes.
 #define GR_MAKE_SUM(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, Acc)
 #define GR_MAKE_SAME(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, In)
 #define GR_MAKE_B8(op, Op, dtype, In, Acc) GR_KERNELS(op, Op, dtype, In, int32_t)
 #define GR_MAKE_INDEX(op, Op, dtype, In, Acc)                                                                \
-    GR_KERNELS(op, Op, dtype, In, Place<In>)                                                                 \
-    GR_KERNELS(op, Op, dtype##_places, Place<In>, Place<In>)
+    GR_KERNELS(op, Op, dtype, In, ArgValue<In>)                                                              \
+    GR_KERNELS(op, Op, dtype##_places, ArgValue<In>, ArgValue<In>)
 
 // Kernels where the set has the operator (YES) and the operator takes dtypes of this kind; else nothing.
 #define GR_WHEN(in_set, ...) GR_WHEN_(in_set, __VA_ARGS__)

@@ -3,55 +3,56 @@
 
 #include <cstdint>
 
-template <class In> struct alignas(16) Vector {
+template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     In at[length];
 };
 
 // An array as whole vectors on 16-byte boundaries, and the few elements before and behind them.
-template <class In> struct Parts {
+template <class In> struct AlignedSplit {
     uint64_t head, count, tail;
-    const Vector<In> *vectors;
+    const Vec16<In> *vectors;
 
-    __device__ Parts(const In *in, uint64_t n) {
+    __device__ AlignedSplit(const In *in, uint64_t n) {
         const uint64_t to_boundary = -reinterpret_cast<uintptr_t>(in) % 16 / sizeof(In);
         head = to_boundary < n ? to_boundary : n;
-        vectors = reinterpret_cast<const Vector<In> *>(in + head);
-        count = (n - head) / Vector<In>::length;
-        tail = head + count * Vector<In>::length;
+        vectors = reinterpret_cast<const Vec16<In> *>(in + head);
+        count = (n - head) / Vec16<In>::length;
+        tail = head + count * Vec16<In>::length;
     }
 };
 
-template <class Op, class In, class Acc> __device__ Acc absorb(Acc x, const Vector<In> &v) {
+template <class Op, class In, class Acc> __device__ Acc accumulate(Acc x, const Vec16<In> &v) {
 #pragma unroll
-    for (unsigned k = 0; k < Vector<In>::length; ++k)
+    for (unsigned k = 0; k < Vec16<In>::length; ++k)
         x = Op::combine(x, v.at[k]);
     return x;
 }
 
 // Takes every step-th vector from the first one on into x.
 template <class Op, unsigned Loads, class In, class Acc>
-__device__ Acc absorb_all(Acc x, const Parts<In> &parts, uint64_t first, uint64_t step) {
+__device__ Acc accumulate_all(Acc x, const AlignedSplit<In> &parts, uint64_t first, uint64_t step) {
     uint64_t i = first;
     for (; i + (Loads - 1) * step < parts.count; i += Loads * step) {
-        Vector<In> v[Loads];
+        Vec16<In> v[Loads];
 #pragma unroll
         for (unsigned k = 0; k < Loads; ++k)
             v[k] = parts.vectors[i + k * step];
 #pragma unroll
         for (unsigned k = 0; k < Loads; ++k)
-            x = absorb<Op>(x, v[k]);
+            x = accumulate<Op>(x, v[k]);
     }
     for (; i < parts.count; i += step) {
-        const Vector<In> v = parts.vectors[i]; // not by reference, which loads it element by element
-        x = absorb<Op>(x, v);
+        const Vec16<In> v = parts.vectors[i]; // not by reference, which loads it element by element
+        x = accumulate<Op>(x, v);
     }
     return x;
 }
 
 // Takes what lies before and behind the vectors into x; `first` counts the threads of the grid.
 template <class Op, class In, class Acc>
-__device__ Acc absorb_ends(Acc x, const Parts<In> &parts, const In *in, uint64_t n, uint64_t first) {
+__device__ Acc accumulate_ends(Acc x, const AlignedSplit<In> &parts, const In *in, uint64_t n,
+                               uint64_t first) {
     if (first < parts.head)
         x = Op::combine(x, in[first]);
     if (parts.tail + first < n)

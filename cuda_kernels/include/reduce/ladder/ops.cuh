@@ -35,7 +35,7 @@ template <> struct Limits<float> {
     static __device__ float largest() {
         return __int_as_float(0x7f800000);
     }
-    static __device__ float least() {
+    static __device__ float lowest() {
         return -largest();
     }
 };
@@ -43,7 +43,7 @@ template <> struct Limits<double> {
     static __device__ double largest() {
         return __longlong_as_double(0x7ff0000000000000);
     }
-    static __device__ double least() {
+    static __device__ double lowest() {
         return -largest();
     }
 };
@@ -51,7 +51,7 @@ template <> struct Limits<int32_t> {
     static __device__ int32_t largest() {
         return INT32_MAX;
     }
-    static __device__ int32_t least() {
+    static __device__ int32_t lowest() {
         return INT32_MIN;
     }
 };
@@ -59,7 +59,7 @@ template <> struct Limits<int64_t> {
     static __device__ int64_t largest() {
         return INT64_MAX;
     }
-    static __device__ int64_t least() {
+    static __device__ int64_t lowest() {
         return INT64_MIN;
     }
 };
@@ -77,7 +77,7 @@ template <class Acc> struct Min {
 
 template <class Acc> struct Max {
     static __device__ Acc identity() {
-        return Limits<Acc>::least();
+        return Limits<Acc>::lowest();
     }
     static __device__ Acc combine(Acc a, Acc b) {
         return b > a || b != b ? b : a;

@@ -89,15 +89,16 @@ template <class In> struct LogSumExp {
 };
 
 // Each turn makes a State about its own largest element.
-template <class In> struct FlatLogSumExp : LogSumExp<In>, KeepsState<typename LogSumExp<In>::State> {
+template <class In> struct FlatLogSumExp : LogSumExp<In>, StateAccumulator<typename LogSumExp<In>::State> {
     using F = LogSumExp<In>;
     using State = typename F::State;
     using T = typename F::T;
-    static __device__ State open() {
+    static __device__ State init() {
         return F::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length;
         T most = T(widen(x[0].at(0)));
 #pragma unroll
         for (unsigned i = 1; i < N * length; ++i) {

@@ -73,13 +73,14 @@ template <class In> struct Moments {
 };
 
 // The chunks of one turn make a State about the mean of the first elements of each.
-template <class In> struct FlatMoments : Moments<In>, KeepsState<PowerSums> {
+template <class In> struct FlatMoments : Moments<In>, StateAccumulator<PowerSums> {
     using State = PowerSums;
-    static __device__ State open() {
+    static __device__ State init() {
         return Moments<In>::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length, count = N * length;
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length, count = N * length;
         double values[count];
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)

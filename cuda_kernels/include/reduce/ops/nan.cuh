@@ -43,17 +43,18 @@ template <class In> __device__ Counted<typename NanSum<In>::State> counted(In x,
 
 // The sum of N chunks by a tree.
 template <unsigned N, class In>
-__device__ Counted<typename NanSum<In>::State> sum_without_nans(const Chunk<In> *x) {
-    constexpr unsigned length = Chunk<In>::length;
+__device__ Counted<typename NanSum<In>::State> sum_without_nans(const Vec16<In> *x) {
+    constexpr unsigned length = Vec16<In>::length;
     return tree_sum<N * length>([=](unsigned i) { return counted<In>(x[i / length].at(i % length)); });
 }
 
-template <class In> struct FlatNanSum : NanSum<In>, KeepsState<typename NanSum<In>::State> {
+template <class In> struct FlatNanSum : NanSum<In>, StateAccumulator<typename NanSum<In>::State> {
     using State = typename NanSum<In>::State;
-    static __device__ State open() {
+    static __device__ State init() {
         return NanSum<In>::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         acc = plus(acc, sum_without_nans<N>(x).sum);
     }
 };
@@ -101,12 +102,13 @@ template <class In> struct NanMean {
     }
 };
 
-template <class In> struct FlatNanMean : NanMean<In>, KeepsState<typename NanMean<In>::State> {
+template <class In> struct FlatNanMean : NanMean<In>, StateAccumulator<typename NanMean<In>::State> {
     using State = typename NanMean<In>::State;
-    static __device__ State open() {
+    static __device__ State init() {
         return NanMean<In>::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         const auto more = sum_without_nans<N>(x);
         acc = NanMean<In>::of(plus(acc.sum, more.sum), acc.count() + more.count);
     }
@@ -124,7 +126,7 @@ template <class In> struct FlatNanMean : NanMean<In>, KeepsState<typename NanMea
 };
 
 // Those of columns are counted a few at a time.
-template <class In> struct Together<NanMean<In>, In> {
+template <class In> struct BatchAccumulator<NanMean<In>, In> {
     using State = typename NanMean<In>::State;
     static constexpr bool there = true, contest = false;
     template <unsigned N, class Each, class There>
@@ -240,17 +242,19 @@ __device__ auto tree_best(const Best &best, const Terms &term, unsigned first = 
                     tree_best<Count / 2>(best, term, first + Count / 2));
 }
 
-template <class In, bool Largest> struct FlatNanExtreme : NanExtreme<In, Largest>, KeepsState<Wide<In>> {
+template <class In, bool Largest>
+struct FlatNanExtreme : NanExtreme<In, Largest>, StateAccumulator<Wide<In>> {
     using F = NanExtreme<In, Largest>;
     using State = Wide<In>;
-    static __device__ State open() {
+    static __device__ State init() {
         return F::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length;
         using Pairs = PairOfNumbers<In, Largest>;
         if constexpr (Pairs::there) {
-            Chunk<In> best;
+            Vec16<In> best;
             best.set_word(0, tree_best<4 * N>([](uint32_t a, uint32_t b) { return Pairs::best(a, b); },
                                               [=](unsigned i) { return x[i / 4].word(i % 4); }));
             acc = F::combine(acc, F::combine(widen(best.at(0)), widen(best.at(1))));
@@ -325,14 +329,14 @@ template <class T> __device__ bool same(Pair<T> a, Pair<T> b) {
 
 // As FlatArgExtreme: looks for the place only when a turn holds something better.
 template <class In, bool Largest>
-struct FlatNanArgExtreme : NanArgExtreme<In, Largest>, KeepsState<Place<Wide<In>>>, ByKey<In, Largest> {
+struct FlatNanArgExtreme : NanArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;
-    static __device__ State open() {
+    static __device__ State init() {
         return NanArgExtreme<In, Largest>::identity();
     }
     template <unsigned N>
-    static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t first, uint64_t apart) {
-        constexpr unsigned length = Chunk<In>::length;
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
+        constexpr unsigned length = Vec16<In>::length;
         Wide<In> best = widen(x[0].at(0));
 #pragma unroll
         for (unsigned i = 1; i < N * length; ++i) {

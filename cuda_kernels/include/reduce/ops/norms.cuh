@@ -165,20 +165,21 @@ template <> struct RootNorm<double> {
     }
 };
 
-template <class In> struct FlatRootNorm : RootNorm<In>, KeepsState<typename RootNorm<In>::State> {
+template <class In> struct FlatRootNorm : RootNorm<In>, StateAccumulator<typename RootNorm<In>::State> {
     using State = typename RootNorm<In>::State;
-    static __device__ State open() {
+    static __device__ State init() {
         return RootNorm<In>::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
+        constexpr unsigned length = Vec16<In>::length;
         acc = RootNorm<In>::template with<N * length, length>(
             acc, [=](unsigned i) { return double(widen(x[i / length].at(i % length))); });
     }
 };
 
 // Those of columns, too, are looked at a few at a time.
-template <> struct Together<RootNorm<double>, double> {
+template <> struct BatchAccumulator<RootNorm<double>, double> {
     static constexpr bool there = true, contest = false;
     template <unsigned N, class Each, class There>
     static __device__ RootNorm<double>::State add(RootNorm<double>::State s, const Each &x,
@@ -329,7 +330,7 @@ template <class In> struct AnyNorm {
 template <class In> struct FromPower {
     static constexpr bool second = true;
     static constexpr unsigned in_flight = 4;
-    using All = Together<void, void>;
+    using All = BatchAccumulator<void, void>;
     struct Loaded {
         In x;
         uint8_t taken;

@@ -248,14 +248,14 @@ template <class F, class In> struct VarTogether {
         uint32_t left_out;
         T sum, squares;
     };
-    static __device__ Kept open() {
+    static __device__ Kept init() {
         return {0, 0, 0, 0};
     }
     static __device__ uint32_t marks_of(const Kept &kept) {
         return (kept.left_out & ~is_shrunk ? GR_VAR_HAS_NAN : 0) |
                (kept.left_out & is_shrunk ? GR_VAR_SHRUNK : 0);
     }
-    static __device__ State close(const Kept &kept, uint64_t rows) {
+    static __device__ State to_state(const Kept &kept, uint64_t rows) {
         return {double(rows - (kept.left_out & ~is_shrunk)), kept.shift, marks_of(kept), kept.sum,
                 kept.squares};
     }
@@ -302,7 +302,7 @@ template <class F, class In> struct VarTogether {
         kept.sum += apart;
         kept.squares = fma(apart, apart, kept.squares);
     }
-    // Together, unless a square or a sum overflows; whether that is so.
+    // BatchAccumulator, unless a square or a sum overflows; whether that is so.
     template <unsigned N, class Each, class There>
     static __device__ bool take_all(Kept &kept, const Each &x, const There &there) {
         Value sum = 0, squares = 0;
@@ -357,11 +357,11 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     using Value = typename F::Value;
     using T = typename F::T;
     using Acc = Shifted<Value, double>;
-    static __device__ Acc open() {
+    static __device__ Acc init() {
         return {0, 0, 0, 0, 0};
     }
-    template <unsigned N> static __device__ Acc scaled_turn(const Chunk<In> *x, double factor) {
-        constexpr unsigned length = Chunk<In>::length;
+    template <unsigned N> static __device__ Acc scaled_turn(const Vec16<In> *x, double factor) {
+        constexpr unsigned length = Vec16<In>::length;
         Value shift = 0;
         double count = 0, sum = 0, squares = 0;
 #pragma unroll
@@ -380,7 +380,7 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         }
         return {count, shift, count < N * length ? GR_VAR_HAS_NAN : 0, sum, squares};
     }
-    template <unsigned N> static __device__ Acc any_turn(const Chunk<In> *x) {
+    template <unsigned N> static __device__ Acc any_turn(const Vec16<In> *x) {
         Acc turn = scaled_turn<N>(x, 1.0);
         if constexpr (can_overflow<In>) {
             if (!is_medium(turn.squares)) {
@@ -392,8 +392,8 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
     }
     // About a point; whether what comes of that does not overflow.
     template <unsigned N>
-    static __device__ bool about(const Chunk<In> *x, Value shift, Value &sums, Value &all) {
-        constexpr unsigned length = Chunk<In>::length;
+    static __device__ bool about(const Vec16<In> *x, Value shift, Value &sums, Value &all) {
+        constexpr unsigned length = Vec16<In>::length;
         Value sum[N], squares[N];
 #pragma unroll
         for (unsigned k = 0; k < N; ++k) {
@@ -409,22 +409,23 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         all = tree_sum<N>([&](unsigned k) { return squares[k]; });
         return !is_floating<In> || (can_overflow<In> ? is_medium(all) : isfinite(all));
     }
-    template <unsigned N> static __device__ Value middle(const Chunk<In> *x) {
+    template <unsigned N> static __device__ Value middle(const Vec16<In> *x) {
         return tree_sum<N>([&](unsigned k) { return Value(widen(x[k].at(0))); }) * (Value(1) / N);
     }
-    template <unsigned N> static __device__ void absorb(Acc &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         const Value shift = middle<N>(x);
         Value sums, all;
         const bool finite = about<N>(x, shift, sums, all);
-        acc = merge<In>(acc, finite ? Acc{N * Chunk<In>::length, shift, 0, sums, all} : any_turn<N>(x));
+        acc = merge<In>(acc, finite ? Acc{N * Vec16<In>::length, shift, 0, sums, all} : any_turn<N>(x));
     }
     // In general_rows, with eight chunks on the way: about the point that is there, without a merge, unless
     // that is far from the mean. 8,192 rows of as many float64 take 125.3 us on an H200, 131.1 otherwise,
     // float16 36.8 and 39.4; numbers of four bytes 65.4 in both ways, 69.1 with four chunks.
     static constexpr bool in_rows = true;
-    template <unsigned N> static __device__ void absorb_in_row(Acc &acc, const Chunk<In> *x) {
+    template <unsigned N> static __device__ void accumulate_in_row(Acc &acc, const Vec16<In> *x) {
         if constexpr (sizeof(In) != 4) {
-            constexpr unsigned count = N * Chunk<In>::length;
+            constexpr unsigned count = N * Vec16<In>::length;
             const Value shift = __double2hiint(acc.count) == 0 ? middle<N>(x) : acc.shift; // it is 0
             Value sums, all;
             if (about<N>(x, shift, sums, all) && acc.marks < GR_VAR_SHRUNK) {
@@ -438,9 +439,9 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
                 }
             }
         }
-        absorb<N>(acc, x, 0, 0);
+        accumulate<N>(acc, x, 0, 0);
     }
-    static __device__ State close(const Acc &acc) {
+    static __device__ State to_state(const Acc &acc) {
         return {acc.count, acc.shift, acc.marks, T(acc.sum), T(acc.squares)};
     }
 };
@@ -478,13 +479,14 @@ template <class In> struct VarOfIntegers {
     }
 };
 
-template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, KeepsState<IntegerSums> {
+template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, StateAccumulator<IntegerSums> {
     using F = VarOfIntegers<In>;
     using State = IntegerSums;
-    static __device__ State open() {
+    static __device__ State init() {
         return F::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         if constexpr (sizeof(In) == 1) {
             uint32_t sum = 0, squares = 0; // fit: of at most 64 bytes
 #pragma unroll
@@ -493,15 +495,15 @@ template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, KeepsState<Int
                 sum = word_sum(In(), word, sum);
                 squares = word_dot(In(), word, word, squares);
             }
-            acc = F::combine(acc, {N * Chunk<In>::length, int32_t(sum), squares});
+            acc = F::combine(acc, {N * Vec16<In>::length, int32_t(sum), squares});
         } else {
 #pragma unroll
-            for (unsigned i = 0; i < N * Chunk<In>::length; ++i) {
-                const State one = F::load(x[i / Chunk<In>::length].at(i % Chunk<In>::length), 0);
+            for (unsigned i = 0; i < N * Vec16<In>::length; ++i) {
+                const State one = F::load(x[i / Vec16<In>::length].at(i % Vec16<In>::length), 0);
                 acc.sum += one.sum;
                 acc.squares += one.squares;
             }
-            acc.count += N * Chunk<In>::length;
+            acc.count += N * Vec16<In>::length;
         }
     }
 };
@@ -624,15 +626,16 @@ template <class In> struct VarOfComplex {
     }
 };
 
-template <class In> struct FlatVarOfComplex : VarOfComplex<In>, KeepsState<ShiftedPairs> {
+template <class In> struct FlatVarOfComplex : VarOfComplex<In>, StateAccumulator<ShiftedPairs> {
     using F = VarOfComplex<In>;
     using State = ShiftedPairs;
-    static __device__ State open() {
+    static __device__ State init() {
         return F::identity();
     }
-    template <unsigned N> static __device__ void absorb(State &acc, const Chunk<In> *x, uint64_t, uint64_t) {
+    template <unsigned N>
+    static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         using Value = Wide<In>;
-        constexpr unsigned length = Chunk<In>::length, count = N * length;
+        constexpr unsigned length = Vec16<In>::length, count = N * length;
         Value first = tree_sum<N>([&](unsigned k) { return widen(x[k].at(0)); });
         first = {first.re / N, first.im / N};
         Value apart[count];
@@ -668,5 +671,5 @@ template <class In> struct FlatVar<In, 1> : FlatVarOfIntegers<In> {};
 template <class In> struct FlatVar<In, 2> : FlatVarOfComplex<In> {};
 
 template <class In>
-struct Together<Var<In>, In>
-    : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>, Together<void, void>>::type {};
+struct BatchAccumulator<Var<In>, In> : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>,
+                                                        BatchAccumulator<void, void>>::type {};

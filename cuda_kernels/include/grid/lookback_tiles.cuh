@@ -19,24 +19,24 @@ template <class T> __device__ T shuffle_up(T x, unsigned offset) {
 }
 
 // The nodes of a chain, and how many tiles it has.
-struct Chain {
+struct LookbackTree {
     uint64_t nodes, tiles;
 };
 
 // A thread of a block of `threads`: 2^columns_shift side by side take columns, 2^groups_shift times that
 // share a slot of rows. F has a State and an associative combine.
-template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles {
+template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles {
     using State = typename F::State;
-    static constexpr unsigned state_count = threads + most_columns;
+    static constexpr unsigned state_count = threads + max_columns;
     static constexpr unsigned node = node_bytes<State>;
 
-    State *totals; // of the warps' columns
-    State *ahead;  // what is before the tile in each column
+    State *totals;    // of the warps' columns
+    State *exclusive; // what is before the tile in each column
     unsigned columns, groups, column, group;
 
-    __device__ ChainedTiles(unsigned char *states, unsigned columns_shift, unsigned groups_shift)
-        : totals(reinterpret_cast<State *>(states)), ahead(totals + threads), columns(1u << columns_shift),
-          groups(1u << groups_shift), column(threadIdx.x & (columns - 1)),
+    __device__ LookbackTiles(unsigned char *states, unsigned columns_shift, unsigned groups_shift)
+        : totals(reinterpret_cast<State *>(states)), exclusive(totals + threads),
+          columns(1u << columns_shift), groups(1u << groups_shift), column(threadIdx.x & (columns - 1)),
           group(threadIdx.x >> columns_shift & (groups - 1)) {
     }
 
@@ -69,18 +69,18 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
         return mine;
     }
 
-    __device__ uint64_t node_at(const Chain &chain, unsigned level, uint64_t i, unsigned of) const {
+    __device__ uint64_t node_at(const LookbackTree &chain, unsigned level, uint64_t i, unsigned of) const {
         return chain.nodes + ((level_begin(chain.tiles, level) + i) * columns + of) * node;
     }
 
     // What the nodes of one level are that stand before tile `t` in a column, which there are some of; by a
     // warp, in its first lane.
-    __device__ State fold(const Chain &chain, uint64_t t, unsigned level, unsigned of) const {
+    __device__ State fold(const LookbackTree &chain, uint64_t t, unsigned level, unsigned of) const {
         const uint64_t at = t >> NODE_SHIFT * level;
         const unsigned lane = threadIdx.x % 32, count = at % 32;
         State x;
         if (lane < count)
-            x = node_get<State>(node_at(chain, level, at - count + lane, of));
+            x = node_wait<State>(node_at(chain, level, at - count + lane, of));
 #pragma unroll
         for (unsigned step = 1; step < 32; step *= 2) {
             const State behind = shuffle_down(x, step);
@@ -91,13 +91,13 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
     }
 
     // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
-    // `ahead` what is before it in each of `width` columns. `sums` is shared memory for NODE_LEVELS States a
-    // column, which nobody uses. Begins and ends with a barrier.
-    __device__ void look_back(const Chain &chain, uint64_t t, unsigned width, State whole,
+    // `exclusive` what is before it in each of `width` columns. `sums` is shared memory for NODE_LEVELS
+    // States a column, which nobody uses. Begins and ends with a barrier.
+    __device__ void look_back(const LookbackTree &chain, uint64_t t, unsigned width, State whole,
                               State *sums) const {
         if (group == groups - 1 && column < width) {
-            node_put(node_at(chain, 0, t, column), whole);
-            ahead[column] = whole;
+            node_publish(node_at(chain, 0, t, column), whole);
+            exclusive[column] = whole;
         }
         __syncthreads();
         unsigned levels = 0;
@@ -111,12 +111,12 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
             if (threadIdx.x % 32 == 0) {
                 sums[level * columns + of] = sum;
                 if (level == 0 && t % 32 == 31)
-                    node_put(node_at(chain, 1, t / 32, of), F::combine(sum, ahead[of]));
+                    node_publish(node_at(chain, 1, t / 32, of), F::combine(sum, exclusive[of]));
             }
         }
         __syncthreads();
         if (threadIdx.x < width && t > 0) {
-            State own = ahead[column], sum = own;
+            State own = exclusive[column], sum = own;
             bool last = true,
                  has = false; // the last tile of a node of the level above; something is before it
             for (unsigned level = 0; level < levels; ++level) {
@@ -126,14 +126,14 @@ template <class F, unsigned threads, unsigned most_columns> struct ChainedTiles 
                 if (last) {
                     own = F::combine(one, own);
                     if (level > 0)
-                        node_put(node_at(chain, level + 1, t >> NODE_SHIFT * (level + 1), column), own);
+                        node_publish(node_at(chain, level + 1, t >> NODE_SHIFT * (level + 1), column), own);
                 }
                 if (digit > 0) {
                     sum = has ? F::combine(one, sum) : one;
                     has = true;
                 }
             }
-            ahead[column] = sum;
+            exclusive[column] = sum;
         }
         __syncthreads();
     }
