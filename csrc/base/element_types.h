@@ -1,4 +1,5 @@
-/* The element types of dtypes.def as the host stores them. Kernels have their own in common/element_types.cuh. */
+/* The element types of dtypes.def as the host stores them. Kernels have their own in
+ * common/element_types.cuh. */
 #ifndef GR_BASE_ELEMENT_TYPES_H
 #define GR_BASE_ELEMENT_TYPES_H
 

@@ -1,4 +1,4 @@
-// c0: naive, a thread a result.
+// c0: naive, one thread per result.
 //
 // In NCHW neighbouring threads take neighbouring pixels of a row. In NHWC a warp takes eight pixels and four
 // filters: were it one pixel's filters, each load from w would meet as many lines of the cache. What limits

@@ -1,4 +1,4 @@
-// c1: columns in memory, then a product of matrices.
+// c1: columns in memory, then a matrix multiplication.
 //
 // What c0 still cost: two loads for each multiply-add, of elements that other threads load, too.
 // The change: what the taps of each result see is written down as a line of a matrix (im2col). Then the

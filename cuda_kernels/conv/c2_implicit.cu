@@ -78,7 +78,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 
     float sums[4][4] = {};
     for (unsigned step = 0, now = 0; step < k; step += DEEP, now ^= 1) {
-        __syncthreads(); // nobody reads the tiles of the last step any more; the taps of this one are there
+        __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are there
         const Tap *taps = tiles.taps[now];
         // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
         for (unsigned begin = threadIdx.x; begin < PIXELS * DEEP / 4; begin += AT_ONCE * blockDim.x) {

@@ -3,11 +3,11 @@
 // What c2 still cost: a thread loads eight elements from shared memory for sixteen multiply-adds, and waits
 // for what it gathers. The change: a thread makes 16 by 8 results or 8 by 8, out of a ring to which the tiles
 // of later steps copy themselves, as in m9; the copies begin between the products of this step. Rows are
-// pixels, columns filters of a group, which, unless they are few, a launch before has turned so that they lie
-// side by side, and k counts the taps as w lies. Where the elements of a step's taps
-// lie is looked up by 16 threads a step before, and where those of a pixel lie once. Beside the ladder, as it
-// is made for channels by the dozen, of which the default is to use it. What limits it: each element comes
-// once for each tap. Where it shows: multiply-adds an instruction.
+// pixels, columns filters of a group, which, unless they are few, a launch before has turned so that they are
+// contiguous, and k counts the taps in the order of w. Where the elements of a step's taps lie is looked up
+// by 16 threads one step ahead, and the addresses of a pixel once. Next to the ladder, as it is made for
+// channels by the dozen, of which the default is to use it. What limits it: each element comes once for each
+// tap. Where it shows: multiply-adds an instruction.
 #include "conv/tiles.cuh"
 #include "matmul/k_steps.cuh"
 
@@ -85,8 +85,8 @@ template <class S, bool NHWC> struct Gather {
         for (int h = 0; h < HALVES; ++h) {
             const bool there = unsigned(pixel.down) + unsigned(taps[h].down) < unsigned(p.height.size) &&
                                unsigned(pixel.along) + unsigned(taps[h].along) < unsigned(p.width.size);
-            ptx::cp_async<4>(&tile[k_a + h * SECTOR][row], x + (there ? pixel.elements + taps[h].elements : 0),
-                          there ? 4 : 0);
+            ptx::cp_async<4>(&tile[k_a + h * SECTOR][row],
+                             x + (there ? pixel.elements + taps[h].elements : 0), there ? 4 : 0);
         }
     }
     __device__ void copy_filters(float (&tile)[DEEP][S::FILTERS + 4], unsigned step, int turn) const {
@@ -108,7 +108,7 @@ template <class S, bool NHWC> struct Gather {
     }
 };
 
-// Four filters of a pixel, or four pixels of a filter, as they lie.
+// Four filters of a pixel, or four pixels of a filter, in the order of the layout.
 template <bool NHWC>
 __device__ void store_four(const gr_conv_params &p, float *out, unsigned pixel, unsigned filter,
                            unsigned filters, const float (&four)[4]) {
@@ -172,12 +172,12 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
     float sums[S::DOWN][S::ACROSS] = {};
     for (unsigned step = 0; step < steps; ++step, ++begun) {
         ptx::cp_async_wait_group<S::STAGES - 2>();
-        __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
+        __syncthreads(); // the copies of all are there, and the stage of the step before is no longer read
         copies.look_up(taps[begun % 2]);
         prepare(begun + 1);
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {
-            // Behind the last step zeros are copied, for nobody, rather than a branch.
+            // Behind the last step zeros are copied that are never read, which avoids a branch.
             constexpr int APART = DEEP / Gather<S, NHWC>::TURNS_B;
             if (i % 2 == 0)
                 copies.copy_pixels(ring.a[next], pixels, i / 2);

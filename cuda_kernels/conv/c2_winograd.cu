@@ -4,12 +4,12 @@
 // of 2 x 2 results, which see 4 x 4 elements of x, sixteen products of other numbers are enough, four for
 // each: B'dB of the elements, GgG' of the filter's nine taps, and A'mA of what their products added up to (S.
 // Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and S. Gray, arXiv 1509.09308). For each
-// of the sixteen places that is a product of matrices, of tiles by channels and channels by filters, which
-// the best kernel for products makes. Beside the ladder, and never the default: what a result is put together
-// from comes from all of 4 x 4 elements, so that an infinity or a NaN spreads over its tile, and the error is
-// bounded by the largest products of a tile, not by those of the result. What limits it: memory; four times
-// the elements of x are written and read, and four times the results. Where it shows: multiply-adds, and
-// bytes of global sectors.
+// of the sixteen places that is a matrix multiplication, of tiles by channels and channels by filters, which
+// the best kernel for products makes. Next to the ladder, and never the default: what a result is put
+// together from comes from all of 4 x 4 elements, so that an infinity or a NaN spreads over its tile, and the
+// error is bounded by the largest products of a tile, not by those of the result. What limits it: memory;
+// four times the elements of x are written and read, and four times the results. Where it shows:
+// multiply-adds, and bytes of global sectors.
 #include "conv/conv.cuh"
 
 enum { THREADS = 256, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };

@@ -20,7 +20,7 @@ enum {
 }; // of a thread, of a block
 enum { BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = WARPS * WARP_COLUMNS };
 
-// What a block sees of x, and its filters: as many channels as there is room for.
+// The part of x and the filters that a block holds: as many channels as fit.
 struct Seen {
     const gr_conv_params &p;
     unsigned rows, columns, quads;
@@ -62,7 +62,7 @@ struct Seen {
             }
     }
 
-    // A warp for each row. Neighbouring lanes take what lies side by side: quads of a pixel, or pixels.
+    // A warp for each row. Neighbouring lanes take what is contiguous: quads of a pixel, or pixels.
     template <bool CHANNELS_LAST> __device__ void begin_rows(unsigned channel) const {
         const unsigned lane = threadIdx.x % 32, later_quad = 32 % quads, later_column = 32 / quads;
         for (unsigned row = threadIdx.x / 32; row < rows; row += WARPS) {
@@ -111,7 +111,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     float sums[DOWN][FILTERS] = {};
     for (unsigned channel = 0; channel < p.channels; channel += 4 * seen.quads) {
         if (channel > 0)
-            __syncthreads(); // nobody reads what comes before any more
+            __syncthreads(); // what comes before is no longer read
         seen.begin_rows<CHANNELS_LAST>(channel);
         seen.begin_filters<CHANNELS_LAST>(channel);
         ptx::cp_async_commit_group();

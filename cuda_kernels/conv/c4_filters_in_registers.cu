@@ -5,10 +5,10 @@
 // The change: a thread keeps one filter, all 108 weights, in registers, and goes down four columns: each
 // element of x that it loads serves nine taps, for three rows of results whose sums are under way. The rows
 // of x are all asked for at once, of the copy engine in NHWC, and each has a barrier of its own: the first is
-// taken while the others are on their way, and results are stored as they get done. Neighbouring lanes have
+// taken while the others are in flight, and results are stored as they get done. Neighbouring lanes have
 // neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
 // gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
-// multiply-adds. This is for 12 channels and 3 x 3 taps, as so many weights fit; c3 makes all others.
+// multiply-adds. This is for 12 channels and 3 x 3 taps, whose weights fit; c3 makes all others.
 #include "common/shared_array.cuh"
 #include "conv/bulk_rows.cuh"
 #include "conv/tiles.cuh"
@@ -38,8 +38,8 @@ inline __device__ void arrive_with_copies(const uint64_t *barrier) {
 }
 
 // The products of one element of x with all taps of one channel for which it has a result: it is in column i
-// of those that the thread sees, and the row of tap FIRST of the first sums, up to that of tap LAST of the
-// last.
+// of the columns that the thread sees, and the row of tap FIRST of the first sums, up to that of tap LAST of
+// the last.
 template <int FIRST, int LAST>
 __device__ void add_taps(float x, const float (&weights)[WEIGHTS], int i, int channel,
                          float (&sums)[3][ACROSS]) {
@@ -101,8 +101,8 @@ struct Picture {
                 const int i = threadIdx.x + turn * THREADS;
                 if (i < ALL)
                     ptx::cp_async<4 * LENGTH>(&shared.rows[row][i / PIECES * PITCH + i % PIECES * LENGTH],
-                                           row_there && there[turn] ? from[turn] : x,
-                                           row_there && there[turn] ? 4 * LENGTH : 0);
+                                              row_there && there[turn] ? from[turn] : x,
+                                              row_there && there[turn] ? 4 * LENGTH : 0);
                 from[turn] += p.of_x.row;
             }
             arrive_with_copies(&shared.row_is_there[row]);

@@ -2,11 +2,11 @@
 //
 // What c4 still cost: an instruction for 32 multiply-adds.
 // The change: wgmma multiplies 64 pixels with 24 or 64 filters, eight products deep, in one instruction of
-// four warps, out of shared memory. float32 is rounded to TF32 on its way there, which has 10 bits of
+// four warps, out of shared memory. float32 is rounded to TF32 as it is stored there, which has 10 bits of
 // fraction: 2.9e-4 of the result's norm, where float32 loses 2e-7; the sums are float32. What the pixels'
 // layout there is good for says conv/tensor_cores.cuh: a tap is an offset, so that nothing is ever put in
 // order. Of 12 channels and 3 x 3 taps conv/conv3x3_c12_k24.cuh knows all that the other looks up; and in
-// NHWC mma.sync takes such rows as they lie (conv/row_tensor_cores.cuh). What limits it now: memory, which
+// NHWC mma.sync takes such rows directly (conv/row_tensor_cores.cuh). What limits it now: memory, which
 // has to move x once and the result once; and loading, multiplying and storing, which hardly overlap. Where
 // it shows: tensor-core operations; multiply-adds, none.
 #include "conv/conv3x3_c12_k24.cuh"
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     conv3x3_c12_k24<float, false, ROWS, AT_ONCE>(p);
 }
 
-// In NHWC what a row of taps sees lies side by side.
+// In NHWC what a row of taps sees is contiguous.
 typedef RowTensorCoreConv<ROWS, 128> Warps;
 static_assert(sizeof(Warps::Shared) == GR_CONV_C12_TF32_NHWC_SHARED, "bytes of shared memory");
 

@@ -2,7 +2,7 @@
 //
 // What c5 and c7 still cost where there are few channels: a piece of 16 bytes has four channels or eight, so
 // that of three most of it is zeros, for each tap anew.
-// The change: rows of x lie in shared memory as in NHWC, and a row of taps sees what lies side by side there:
+// The change: rows of x lie in shared memory as in NHWC, and a row of taps sees what is contiguous there:
 // 3 channels of 7 taps are 21 numbers, three pieces of a half. Pieces begin anywhere, as mma.sync takes its
 // operands from registers; so a step takes any two pieces, of one row of taps or of two. What a piece has
 // beyond its row of taps is cleared. Blocks keep their filters, in the order in which the fragments take
@@ -90,7 +90,7 @@ template <class T, int FILTERS> struct Few {
                      : T(0.f);
     }
     // As fragments: of sixteen filters a lane has four words together, of two products' two pieces each. The
-    // filters are dealt out so that of the results a lane has four neighbours.
+    // filters are distributed so that the results of a lane are four neighbours.
     __device__ uint32_t word_of_filters(unsigned i) const {
         const unsigned second = i % 2, product = i / 2 % 2, to = i / 4 % 32, sixteen = i / 128;
         const unsigned step = sixteen / (FILTERS / 16), column = to / 4;
@@ -136,7 +136,7 @@ template <class T, int FILTERS> struct Few {
             asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(reinterpret_cast<const uint16_t &>(value))
                          : "memory");
     }
-    // Warps take turns; of a row neighbouring lanes take what lies side by side.
+    // Warps take turns; of a row neighbouring lanes take what is contiguous.
     __device__ void bring_rows(const T *x, int top, int left) const {
         enum { AT_ONCE = 32 / sizeof(T), TURN = 32 * AT_ONCE };
         const bool channels_last = few.channels_last;
@@ -170,7 +170,7 @@ template <class T, int FILTERS> struct Few {
         }
     }
 
-    // The bits of this lane's word of a piece that has so many elements.
+    // The bits of this lane's word that are elements of a piece of this length.
     __device__ uint32_t mask(unsigned length) const {
         const unsigned at = lane % 4 * WORD;
         return at + WORD <= length ? 0xffffffff : at < length ? 0xffff : 0;
@@ -259,7 +259,7 @@ template <class T, int FILTERS> struct Few {
                                int(p.width.out) - int(column), sums[i]);
             }
         }
-        __syncthreads(); // nobody reads the rows any more
+        __syncthreads(); // the rows are no longer read
     }
 };
 

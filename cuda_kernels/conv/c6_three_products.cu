@@ -7,7 +7,7 @@
 // the big part of the pixels with both. The tensor cores cut their sums, which would add up: so they add only
 // for seven steps, and the threads add these sums, to nearest. Infinity comes out as NaN where the other
 // number has no small part. What limits it now: shared memory, out of which the tensor cores take each pixel
-// twice for each tap. Where it shows: three tensor-core operations in place of one; the error, 2.6e-7 of the
+// twice for each tap. Where it shows: three tensor-core operations instead of one; the error, 2.6e-7 of the
 // result's norm, where plain float32 has 1.9e-7.
 #include "conv/conv3x3_c12_k24.cuh"
 

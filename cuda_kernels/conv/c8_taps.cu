@@ -1,7 +1,7 @@
 // c8: an implicit product on tensor cores, whose tiles the copy engine gathers.
 //
 // What c5 and c7 still cost: with many channels a block's pixels and filters came in several turns, in which
-// nothing was multiplied, and each element passed through registers on its way to shared memory.
+// nothing was multiplied, and each element passed through registers before shared memory.
 // The change: a tensor map of pictures, rows, columns and channels has the engine bring a box of x, 64
 // channels (32 of float32, which it rounds to TF32) of each pixel in a row of 128 bytes, zeros where it
 // reaches beyond the picture. Taps that lie a stride apart, or next to each other, see the same box: then a
@@ -257,7 +257,7 @@ template <class T, bool PLANES> __device__ unsigned pixel_of(unsigned which) {
     return threadIdx.x / 32 % 4 * 16 + which * 8 + threadIdx.x % 32 / 4;
 }
 
-// The places of a thread's two pixels of a tile, and four of its sums on their way there.
+// The places of a thread's two pixels of a tile, and four of its sums that go there.
 template <class T, bool PLANES> struct Places {
     int64_t at[2];
 
@@ -461,7 +461,7 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
                                           reinterpret_cast<float4 *>(bytes), sums);
 }
 
-// Of so many pixels and filters; a multiprocessor is to have room for so many blocks.
+// A kernel for these numbers of pixels and filters; `blocks` must fit on a multiprocessor.
 #define GR_ENTRY(name, T, pixels, filters, planes, blocks)                                                   \
     extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                            \
         name(const __grid_constant__ gr_conv_tma_params maps) {                                              \

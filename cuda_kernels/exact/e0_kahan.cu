@@ -3,7 +3,7 @@
 // What plain sums cost: every addition rounds, and the errors grow with the number of elements; sums of other
 // grids have other bits.
 // The change: a thread carries along what its last addition lost, and takes it off the next element (W.
-// Kahan, 1965). Four additions in place of one, and the error of a thread no longer grows with its elements.
+// Kahan, 1965). Four additions instead of one, and the error of a thread no longer grows with its elements.
 // What limits now: an element that is larger than the sum loses the sum's bits unseen, and what is lost where
 // threads and blocks are put together is lost as before. The counters show a tree of plain additions.
 #include "exact/rungs.cuh"

@@ -2,10 +2,10 @@
 //
 // What e0 cost: only a small element's bits are kept, and only within a thread.
 // The change: an addition gives its sum and, whatever is larger, exactly what it lost (D. Knuth's two-sum,
-// six additions). A pair of both goes through threads, block and grid; errors are summed beside the sums (A.
-// Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48 bits, so that a
-// sum under cancellation is as wrong as a plain one of twice the precision, and its bits still depend on the
-// order.
+// six additions). A pair of both goes through threads, block and grid; errors are summed in addition to the
+// sums (A. Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48 bits, so
+// that a sum under cancellation is as wrong as a plain one of twice the precision, and its bits still depend
+// on the order.
 #include "exact/rungs.cuh"
 
 struct Pair {

@@ -5,7 +5,7 @@
 // Only what the second loses, too, goes to the digits (S. Collange, D. Defour, S. Graillat and R. Iakymchuk,
 // 2015). Two doubles hold some 100 bits: of like elements nothing is ever left over. What limits now: the
 // data. Elements of all sizes leave something over nearly every time, which is then as slow as before, and
-// lanes that have nothing wait for those that have. The counters show lanes that diverge.
+// lanes that have nothing wait for the others. The counters show lanes that diverge.
 #include "exact/rungs.cuh"
 
 // Leaves the sum in a and what was lost in b.

@@ -3,10 +3,10 @@
 // What m9 still cost: a product with few tiles of 128 by 128 left most multiprocessors idle.
 // The change: tiles down to 32 by 64, each in an entry of its own, and a cluster of blocks for each tile. Its
 // blocks take a part of k each, lay their sums into shared memory, and each adds up its part of the tile over
-// all blocks, in their order, so that the result does not depend on who comes first. Where that is not
-// enough, k is cut in slices before, each of which gets a C of its own. What limits it now: a small tile
-// loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared memory;
-// barriers of clusters.
+// all blocks, in their order, so that the result does not depend on the order in which blocks end. Where that
+// is not enough, k is cut in slices before, each of which gets a C of its own. What limits it now: a small
+// tile loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared
+// memory; barriers of clusters.
 #include "common/cluster.cuh"
 #include "matmul/complex.cuh"
 #include "matmul/k_steps.cuh"
@@ -25,7 +25,7 @@ template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct S
     };
     enum { THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
     typedef Lane<COLUMNS, DOWN, ACROSS> In;
-    static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a tile has room for a warp's");
+    static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a warp's tile fits in the block's");
 };
 
 // Each block adds up its part of the tile over the sums of all blocks, in their order.
@@ -76,7 +76,7 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
         store_own_results<typename S::In>(p, place, y, x, sums);
         return;
     }
-    __syncthreads(); // the ring makes room for the sums
+    __syncthreads(); // the stages are reused for the sums
     store_to_tile<typename S::In, S::COLUMNS>(&shared.sums[y][x], sums);
     cluster_arrive();
     cluster_wait();
@@ -98,7 +98,7 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
                          slice * parts + blockIdx.x % parts, slices * parts, parts);
 }
 
-// Of sides that lie by rows, and of any others. A multiprocessor is to have room for so many blocks.
+// For matrices stored by rows, and for any others. `blocks` must fit on a multiprocessor.
 #define GR_ENTRY(T, shape, blocks, name, anyhow)                                                             \
     extern "C" __global__ void __launch_bounds__(shape::THREADS, blocks)                                     \
         name(const __grid_constant__ gr_matmul_params p) {                                                   \

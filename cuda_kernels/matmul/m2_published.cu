@@ -1,6 +1,6 @@
 // m2_published: tiles in shared memory the way many texts print them. Truncating: for study only.
 //
-// The loop takes k / TILE steps, which is right for the sizes that are printed beside it, multiples of the
+// The loop takes k / TILE steps, which is right for the sizes that are printed next to it, multiples of the
 // tile; of others it loses the last products of every sum. Compare m2, whose last step is as short as it has
 // to be, with zeros for the rest. Printed launches divide m and n likewise, and lose the last rows and
 // columns; here the planner rounds up. Where it shows: nowhere but in the result, which random numbers and a

@@ -2,9 +2,9 @@
 //
 // What m1 still cost: every element came from memory, or its caches, once for each thread that wanted it.
 // The change: the block goes along k in steps. In each it brings a tile of A and a tile of B to shared
-// memory, an element a thread, and takes all products of the two from there: an element is loaded once for 32
-// uses. What limits it now: the multiply-add still needs two loads, now from shared memory, whose units are
-// the limit. Where it shows: global loads fall to a 32nd; shared wavefronts take their place; a barrier
+// memory, one element per thread, and takes all products of the two from there: an element is loaded once for
+// 32 uses. What limits it now: the multiply-add still needs two loads, now from shared memory, whose units
+// are the limit. Where it shows: global loads fall to a 32nd; shared wavefronts take their place; a barrier
 // before and after each step.
 #include "matmul/matmul.cuh"
 

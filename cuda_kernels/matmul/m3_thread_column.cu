@@ -2,7 +2,7 @@
 //
 // What m2 still cost: two loads from shared memory for each multiply-add.
 // The change: a thread makes eight results below one another. An element of B that it has loaded serves all
-// eight, so eight multiply-adds take nine loads in place of sixteen; the elements of A are the same for a
+// eight, so eight multiply-adds take nine loads instead of sixteen; the elements of A are the same for a
 // whole warp. What limits it now: still more than one load from shared memory a multiply-add. Where it shows:
 // shared loads a multiply-add; warp instructions fall by a third.
 #include "matmul/matmul.cuh"

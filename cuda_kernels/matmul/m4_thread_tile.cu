@@ -3,7 +3,7 @@
 // What m3 still cost: an element of A from shared memory for every multiply-add.
 // The change: a thread makes eight by eight results. For each step along k it loads eight elements of A and
 // eight of B into registers, and takes all 64 products of them. Its columns lie 16 apart, so that those of
-// neighbouring threads lie side by side. What limits it now: the loads bring one element each, from memory
+// neighbouring threads are contiguous. What limits it now: the loads bring one element each, from memory
 // and of B from shared memory, and those of A meet in banks, as its rows lie a power of two apart. Where it
 // shows: a quarter of a shared load a multiply-add; registers, and so fewer warps a multiprocessor.
 #include "matmul/matmul.cuh"

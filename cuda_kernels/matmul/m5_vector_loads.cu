@@ -2,7 +2,7 @@
 //
 // What m4 still cost: a load instruction an element.
 // The change: every load brings 16 bytes, from memory and from shared memory. For that the tile of A lies
-// transposed in shared memory, so that the eight elements that a thread wants of a column lie side by side.
+// transposed in shared memory, so that the eight elements that a thread wants of a column are contiguous.
 // What limits it now: the threads of a warp take two rows of the block's tile, 16 across: few of them share
 // what they load. Where it shows: load instructions fall to a quarter; so do wavefronts of shared memory.
 #include "matmul/block.cuh"

@@ -5,7 +5,7 @@
 // and its lanes lie in it eight down and four across, each with two groups of four rows and two of four
 // columns. What a warp loads from shared memory serves it four or eight times, and lanes that want the same
 // get it at once; the step along k is twice as deep. What limits it now: all warps wait at the barriers for
-// the tiles, and nobody computes meanwhile. Where it shows: shared wavefronts a multiply-add.
+// the tiles, and no warp computes meanwhile. Where it shows: shared wavefronts a multiply-add.
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 

@@ -4,9 +4,9 @@
 // The change: two pairs of tiles in shared memory. While a block computes on one pair, the loads of the next
 // step are under way to registers; they go to the other pair, and one barrier a step is enough. A loop
 // without branches takes the whole steps, so that loads come early; eight lanes lie across the warp's tile,
-// so that what they store lies side by side. What limits it now: the tiles pass through registers, and the
+// so that what they store is contiguous. What limits it now: the tiles pass through registers, and the
 // order of the multiply-adds asks for the same banks of the register file at once. Where it shows: barriers a
-// step, one in place of two; time.
+// step, one instead of two; time.
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 
@@ -37,7 +37,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
         add_products(down, across, sums);
     };
-    const auto hand_over = [&] { // nobody reads these any more: all have passed the last barrier
+    const auto hand_over = [&] { // these are no longer read: all have passed the last barrier
         of_a.store(tile_a[now ^ 1]);
         of_b.store(tile_b[now ^ 1]);
     };

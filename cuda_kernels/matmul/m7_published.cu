@@ -1,10 +1,10 @@
 // m7_published: double buffering with its one barrier in the wrong place. Racy: for study only.
 //
-// Two pairs of tiles need one barrier a step, and so many print it where a single pair has its first: between
-// the stores and the multiply-adds. But what is stored there is the pair of the next step, to where a warp
-// that lags still reads that of the last one. Compare m7, whose barrier ends the step. Where it shows: the
-// race check of the simulator reports it. A small product may come out right; on an H200 29 of 30 of 256 by
-// 256 were wrong, and most of 64 by 64 right.
+// Two pairs of tiles need one barrier a step, and it is often printed where a single pair has its first:
+// between the stores and the multiply-adds. But what is stored there is the pair of the next step, to where a
+// warp that lags still reads the pair of the last step. Compare m7, whose barrier ends the step. Where it
+// shows: the race check of the simulator reports it. A small product may come out right; on an H200 29 of 30
+// of 256 by 256 were wrong, and most of 64 by 64 right.
 #include "matmul/matmul.cuh"
 
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };

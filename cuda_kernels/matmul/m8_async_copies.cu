@@ -41,8 +41,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     unsigned now = 0, next = STAGES - 1;
     for (uint64_t step = 0; step < p.k; step += DEEP) {
         ptx::cp_async_wait_group<STAGES - 2>();
-        __syncthreads(); // all threads' copies are there, and nobody reads the stage of the last step any
-                         // more
+        __syncthreads(); // all threads' copies are there, and the stage of the last step is no longer read
         begin(step + (STAGES - 1) * DEEP, next);
 #pragma unroll
         for (int i = 0; i < DEEP; ++i) {

@@ -2,7 +2,7 @@
 //
 // What m8 still cost: the register file gives two operands of a multiply-add a cycle, one of an even register
 // and one of an odd, and the multiply-adds waited for the third; and all copies of a step were begun at once,
-// while nobody computed.
+// while no warp computed.
 // The change: the products go forth along a row and back along the next, so that each shares an operand with
 // the one before it, also at the turns, and reads that one no more. The copies are begun between them, in a
 // loop without branches, for which tiles at the edges lie over their neighbours. A thread makes 16 by 8
@@ -52,7 +52,7 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
     store_own_rows(p, place, y, x, shared.rows, sums);
 }
 
-// Of sides that lie by rows, and of any others.
+// For matrices stored by rows, and for any others.
 #define GR_ENTRY(name, anyhow)                                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                            \
         name(const __grid_constant__ gr_matmul_params p) {                                                   \

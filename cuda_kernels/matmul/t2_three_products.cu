@@ -4,11 +4,11 @@
 // The change: each number is the sum of a big part, which the tensor cores cut off by themselves, and of a
 // small one, the rest. A B = A' B' + A' b + a B', where what is missing is a product of two small parts. The
 // parts of B are made in registers; those of A by three warps that else had nothing to do, and that write the
-// small parts beside the tile. The tensor cores cut their sums, which would add up: so they add only for 32
+// small parts behind the tile. The tensor cores cut their sums, which would add up: so they add only for 32
 // steps along k, the small products first, and the threads add these sums, to nearest. Infinity comes out as
 // NaN where the other number has no small part: infinity times zero is none.
 // What limits it now: the tensor cores, by which float32 runs at a third of TF32's speed, and shared memory,
-// nine tenths of whose cycles they take. Where it shows: three tensor-core operations in place of one; the
+// nine tenths of whose cycles they take. Where it shows: three tensor-core operations instead of one; the
 // error, 2.4e-7 of the result's norm, where plain float32 has 5.7e-7.
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"

@@ -2,7 +2,7 @@
 //
 // What t1 and t2 still cost: float32 has twice the bytes, and its B had to pass through registers; a block
 // that stores its results multiplies nothing, and neighbours ask for the same tiles.
-// The change: of 2-byte elements wgmma takes both operands from shared memory, rows of B as they lie. Two
+// The change: of 2-byte elements wgmma takes both operands from shared memory, rows of B unchanged. Two
 // blocks of a cluster make tiles one above the other, and each asks for half of their tile of B, which the
 // engine delivers to both. There are as many blocks as multiprocessors; each makes tile after tile, and its
 // copies for the next are under way while it stores: stmatrix puts the results into shared memory in the

@@ -16,7 +16,8 @@ inline __device__ void barrier_of_readers() {
     ptx::barrier_sync<1, 256>();
 }
 
-// A block's tile, that of a warp, and the warps' groups, each of which takes the same tile and a share of k.
+// The tile of a block, the tile of a warp, and the groups of warps, each of which takes the same tile and a
+// share of k.
 template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_, int STAGES> struct Shape {
     typedef Of_ Of;
     enum { ROWS = ROWS_, COLUMNS = COLUMNS_, WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_ };

@@ -1,4 +1,4 @@
-// atomic: block sums combined by one atomic operation a block, beside the ladder.
+// atomic: block sums combined by one atomic operation a block, next to the ladder.
 //
 // One pass instead of two: no partial results, no second launch. The host puts the identity into the result
 // first. The price: blocks finish in any order, so that a floating-point sum or product may differ in its

@@ -1,10 +1,10 @@
-// cub_block: v8 with a library's block reduction, beside the ladder.
+// cub_block: v8 with a library's block reduction, next to the ladder.
 //
 // The loop over the array is v8's. What the block does with its threads' results, v7's shuffles and its slot
 // a warp, is left to cub::BlockReduce, of NVIDIA's CUB: headers only, compiled into this kernel. It takes the
 // block size as a template parameter.
 // What limits it: the memory, as in v8.
-// Where it shows: next to nowhere, which is the point; compare the instructions a block beside v8's.
+// Where it shows: next to nowhere, which is the point; compare the instructions a block with v8's.
 //
 // It also finds places, for argmin and argmax: partial results are then an element and where it lies.
 #include <cstdint>

@@ -1,6 +1,6 @@
-// grid_stride: the tree of v2 behind a grid-stride loop, beside the ladder.
+// grid_stride: the tree of v2 behind a grid-stride loop, next to the ladder.
 //
-// The one idea of v6 alone, with nothing unrolled: it shows how far "several elements a thread" carries
+// The one idea of v6 alone, with nothing unrolled: it shows how far "several elements per thread" carries
 // without the steps between. Compare v2 (the same tree for every 256 elements) and v6.
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // v0: interleaved addressing with a modulo test, the tree everybody draws first.
 //
-// The idea: one element a thread in shared memory; in each round the threads whose index is a multiple of
+// The idea: one element per thread in shared memory; in each round the threads whose index is a multiple of
 // twice the stride add their neighbour one stride away, and the stride doubles.
 // What limits it: the working threads lie scattered, so every warp runs every round with ever fewer of its 32
 // lanes at work (divergence), and `%` by a run-time value is some twenty instructions.

@@ -7,7 +7,7 @@
 // itself.
 // What limits it now: the memory. 2^25 floats take 33.8 us on an H200, v9 35.1; 2^28 239.6, v9 245.3. For
 // small arrays it is the ticket still.
-// Where it shows: fewer warps, each with more requests on their way; long-scoreboard stalls a load; a
+// Where it shows: fewer warps, each with more requests in flight; long-scoreboard stalls a load; a
 // misaligned array has as few sectors as an aligned one.
 #include <cstdint>
 

@@ -1,13 +1,13 @@
 // v12: bulk copies into a ring in shared memory.
 //
-// What v10 still cost: registers hold what is on its way, and every thread computes addresses and issues
+// What v10 still cost: registers hold what is in flight, and every thread computes addresses and issues
 // loads.
 // The change: the array is cut into pieces. One thread asks the copy engine for a piece; the engine writes
-// it to shared memory and tells a barrier there, on which the block waits. GR_LADDER_STAGES pieces are on
-// their way at any time, in a ring. (The blocks combine their results as in v10 again.)
-// What limits it now: the memory alone. 2^28 floats take 239.3 us on an H200, with blocks of 512 threads
-// 238.0; v10 239.6 and 238.9. Small arrays pay for the ring: one element takes 2.6 us, in v10 2.2.
-// Where it shows: global-load requests, next to none; shared-load wavefronts, one for 128 bytes; barriers.
+// it to shared memory and tells a barrier there, on which the block waits. GR_LADDER_STAGES pieces are in
+// flight at any time, in a ring. (The blocks combine their results as in v10 again.) What limits it now: the
+// memory alone. 2^28 floats take 239.3 us on an H200, with blocks of 512 threads 238.0; v10 239.6 and 238.9.
+// Small arrays pay for the ring: one element takes 2.6 us, in v10 2.2. Where it shows: global-load requests,
+// next to none; shared-load wavefronts, one for 128 bytes; barriers.
 #include <cstdint>
 
 #include "common/ptx.cuh"
@@ -15,7 +15,7 @@
 #include "reduce/ladder/many_loads.cuh"
 #include "reduce/ladder/params.h"
 
-// 2^28 floats, 256 threads a block: 237.7 us with 3 stages of 4 vectors, 239.3 with 6 of 2, 240.4 with
+// 2^28 floats, 256 threads per block: 237.7 us with 3 stages of 4 vectors, 239.3 with 6 of 2, 240.4 with
 // 12 of 1 (rung_constants_h200.json).
 constexpr unsigned STAGES = GR_LADDER_STAGES, VECTORS = GR_LADDER_STAGE_VECTORS;
 
@@ -45,7 +45,7 @@ __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsi
     ptx::fence_mbarrier_init(); // so that the copy engine sees them
     for (unsigned stage = 0; stage < STAGES; ++stage)
         fetch(blockIdx.x + uint64_t(stage) * gridDim.x, stage);
-    __syncthreads(); // nobody waits on a barrier that is not made
+    __syncthreads(); // no thread waits at a barrier that is not initialized
 
     Acc x = Op::identity();
     unsigned stage = 0, parity = 0;

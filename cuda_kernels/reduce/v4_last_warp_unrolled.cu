@@ -10,7 +10,7 @@
 
 #include "common/shared_array.cuh"
 
-// Lanes past `stride` compute on slots that nobody reads any more: cheaper than a branch.
+// Lanes past `stride` compute on slots that are no longer read: cheaper than a branch.
 template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {
     x = Op::combine(x, slots[t + stride]);
     __syncwarp(); // all have read before anyone writes

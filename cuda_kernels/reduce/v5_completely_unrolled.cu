@@ -4,7 +4,7 @@
 // shift and a branch.
 // The change: the block size is a template parameter. Every `if constexpr` below is settled at compile time;
 // what is left is a straight line of adds and barriers. The host picks the entry with the right size.
-// What limits it now: still one tree of barriers for every two elements a thread.
+// What limits it now: still one tree of barriers for every two elements per thread.
 // Where it shows: warp instructions an element.
 #include <cstdint>
 

@@ -1,6 +1,6 @@
-// v6: several elements a thread.
+// v6: several elements per thread.
 //
-// What v5 still cost: a block, with its launch, its tree and its barriers, for every two elements a thread.
+// What v5 still cost: a block, with its launch, its tree and its barriers, for every two elements per thread.
 // The change: a fixed number of blocks walks the whole array. A thread adds up every element it meets in a
 // register, two a turn, and only then the block runs its one tree; its cost no longer grows with n.
 // The grid is an argument of the plan, never taken from the device, so that the same n gives the same bits.

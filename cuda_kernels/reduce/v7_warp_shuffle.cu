@@ -4,7 +4,7 @@
 // The change: the lanes of a warp hand registers to one another with __shfl_down_sync. Each warp needs one
 // slot of shared memory for its result, the first warp reduces those, and the block meets at two barriers in
 // all. The block may have any whole number of warps, a power of two or not.
-// What limits it now: each load brings 4 bytes a lane, so many load instructions are needed to keep the
+// What limits it now: each load brings 4 bytes per lane, which needs many load instructions to keep the
 // memory busy.
 // Where it shows: shared-memory wavefronts (one a warp) and barriers; time hardly moves, memory was the
 // limit.

@@ -1,6 +1,6 @@
 // v8: 16-byte vector loads.
 //
-// What v7 still cost: a load instruction for every 4 bytes a lane.
+// What v7 still cost: a load instruction for every 4 bytes per lane.
 // The change: each load brings 16 bytes (four float, two double), and the grid is as large as the device can
 // hold at once, so that no block waits for another to finish.
 // What limits it now: the memory itself, and few loads in flight a thread.

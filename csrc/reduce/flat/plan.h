@@ -6,7 +6,7 @@
 #include "executor/executor.h"
 #include "reduce/flat/params.h"
 
-enum { GR_FLAT_LARGE_SLOT_BYTES = 96 }; /* grid/large_states.cuh asserts the same size */
+enum { GR_FLAT_LARGE_SLOT_BYTES = 96 }; /* as grid/large_states.cuh defines it */
 
 /* A row of shapes.def. Any shape is correct for any number of elements. */
 typedef struct gr_flat_shape {

@@ -11,7 +11,7 @@
 
 enum {
     GR_MAX_NDIM = 64,
-    GR_LARGE_STATE_BYTES = 48, /* grid/large_states.cuh asserts the same size */
+    GR_LARGE_STATE_BYTES = 48, /* as grid/large_states.cuh defines it */
 };
 
 /* An input as NumPy describes it; strides in bytes. `second_stride` belongs to the `where` mask or to the

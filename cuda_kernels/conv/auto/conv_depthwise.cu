@@ -1,9 +1,9 @@
-// Convolutions whose groups have one channel each, as depthwise ones have: no product of matrices is in them,
-// and memory limits them. A thread makes EACH results that share taps, so that a tap is loaded once for them:
-// in NHWC of neighbouring columns, and of four filters where their elements lie side by side; in NCHW of
-// neighbouring rows, its neighbours having the neighbouring columns. What several threads see is found in L1.
-// Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread keeps the taps in registers,
-// and loads what its results see once.
+// Convolutions whose groups have one channel each, as depthwise ones have: they contain no matrix
+// multiplication, and memory limits them. A thread makes EACH results that share taps, so that a tap is
+// loaded once for them: in NHWC of neighbouring columns, and of four filters where their elements are
+// contiguous; in NCHW of neighbouring rows, its neighbours having the neighbouring columns. What several
+// threads see is found in L1. Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread
+// keeps the taps in registers, and loads what its results see once.
 #include "conv/conv.cuh"
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };

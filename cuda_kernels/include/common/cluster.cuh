@@ -1,4 +1,5 @@
-// Blocks of a cluster, which can read and write one another's shared memory (compute capability 9.0).
+// Thread block clusters (compute capability 9.0): the blocks of a cluster can read and write one another's
+// shared memory (distributed shared memory), and have a barrier of their own.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ inline __device__ unsigned cluster_size() {
     return x;
 }
 
-// All threads of the cluster meet; what they wrote before, all of them see.
+// All threads of the cluster wait for each other, and see each other's writes before.
 inline __device__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

@@ -1,4 +1,5 @@
-// Complex numbers for the expressions of a custom reduction; they lie in memory as NumPy's do.
+// Complex numbers with the arithmetic that expressions of a custom reduction and products need. Their layout
+// in memory is NumPy's: the real part, then the imaginary part.
 #pragma once
 
 template <class T> struct alignas(2 * sizeof(T)) complex {

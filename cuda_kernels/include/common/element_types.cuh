@@ -1,4 +1,4 @@
-// Element types as the kernels see them. dtypes.def names them; the host sees the same bytes
+// The element types of dtypes.def as kernels see them. The host stores the same bytes
 // (csrc/base/element_types.h).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The block's dynamic shared memory, seen as an array of T.
+// The dynamic shared memory of a block as an array of T. Its size is an argument of the launch.
 #pragma once
 
 // `extern __shared__` arrays of different types may not share a name, so one raw array serves all templates.

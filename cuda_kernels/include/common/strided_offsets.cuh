@@ -1,4 +1,5 @@
-// Where the elements of a layout lie.
+// Offsets of elements in arrays of any strides. Numbers of elements are split into one index per dimension by
+// divisions that the host prepared (fast division by multiplication and shift).
 #pragma once
 
 #include "reduce/general/params.h"
@@ -7,18 +8,19 @@ inline __device__ uint64_t quotient(uint64_t n, const gr_fast_divmod &by) {
     return __umul64hi(n, by.magic) >> by.shift;
 }
 
-// The same by any number, of which `by` was made.
+// The same for any divisor d, for which the host made `by`.
 inline __device__ uint64_t quotient(uint64_t n, uint64_t d, const gr_fast_divmod &by) {
     return d > 1 ? quotient(n, by) : n;
 }
 
-// Calls add(d, digit) for each dimension from First on that is there: where element number `index` lies along
+// Calls add(d, digit) for each dimension from First on: `digit` is the index of element number `index` along
 // it.
 template <unsigned First, class Dims, class Add>
 __device__ void each_digit(const Dims &dims, uint64_t index, const Add &add) {
 #pragma unroll
     for (unsigned d = First; d < GR_MAX_DIMS; ++d) {
-        if (d + 1 == GR_MAX_DIMS || dims.extent[d + 1] == 1) { // the rest is 1 too, as the host sorts them
+        if (d + 1 == GR_MAX_DIMS ||
+            dims.extent[d + 1] == 1) { // all further extents are 1, as the host sorts them
             add(d, index);
             return;
         }
@@ -42,25 +44,26 @@ template <unsigned First = 0> __device__ Offsets offsets(const gr_dims &dims, ui
     return sum;
 }
 
-// The place of a result, in elements.
+// The offset of a result, in elements.
 inline __device__ int64_t place_of(const gr_output_layout &place, uint64_t index) {
     int64_t sum = 0;
     each_digit<0>(place, index, [&](unsigned d, uint64_t at) { sum += int64_t(at) * place.stride[d]; });
     return sum;
 }
 
-// Elements along the first two dimensions, which a Walk goes through; the others are gone through outside it.
+// The number of elements along the first two dimensions, through which a Walk steps; the loop over the others
+// is outside of it.
 inline __device__ uint64_t walk_length(const gr_dims &along) {
     return along.extent[0] * along.extent[1];
 }
 
-// How many steps of a walk fit into so many elements.
+// The number of steps of a walk in this number of elements.
 inline __device__ uint64_t steps_in(const gr_strided_iterator &walk, uint64_t elements) {
     return walk.step > 1 ? quotient(elements, walk.by) : elements;
 }
 
-// What thread number `thread` of those that share a result takes of the elements along the first two
-// dimensions, and of the others.
+// The elements that thread number `thread` of a result's threads takes, along the first two dimensions and
+// along the others.
 struct ThreadShare {
     uint64_t first, outer;
 
@@ -70,7 +73,7 @@ struct ThreadShare {
             first = thread - outer * p.iterator.step;
         }
         if (outer >= p.groups || first >= p.iterator.step)
-            outer = p.count; // there are no such
+            outer = p.count; // no elements
     }
 };
 
@@ -90,7 +93,7 @@ template <bool Second> struct Walk {
                 at.second += int64_t(turns) * p.iterator.second_wrap_increment;
         }
     }
-    // The same where all lie evenly.
+    // The same where all elements have one stride.
     __device__ void next_evenly(const gr_strided_iterator &walk) {
         at.in += walk.increment;
         if (Second)

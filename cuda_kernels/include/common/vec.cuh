@@ -1,4 +1,4 @@
-// Neighbouring elements that are loaded or stored together.
+// N neighbouring elements that one instruction loads or stores, as far as their bytes fit into 16.
 #pragma once
 
 constexpr unsigned alignment_of(unsigned bytes) {

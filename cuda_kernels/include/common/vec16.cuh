@@ -1,16 +1,17 @@
-// Sixteen bytes of elements, the most that one load brings.
+// Sixteen bytes of elements, the largest load of a thread (LDG.128), kept as 32-bit words; and an element
+// whose conversion is deferred, so that several loads are in flight.
 #pragma once
 
 #include <cstdint>
 
-// An unsigned integer of that many bytes.
+// The unsigned integer of this number of bytes.
 template <unsigned Bytes> struct Bits;
 template <> struct Bits<1> { using type = uint8_t; };
 template <> struct Bits<2> { using type = uint16_t; };
 template <> struct Bits<4> { using type = uint32_t; };
 template <> struct Bits<8> { using type = uint64_t; };
 
-// Kept as words: an array of small elements would become a register for each of them.
+// Kept as words: an array of small elements would take a register for each element.
 template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     uint32_t words[4];
@@ -48,7 +49,7 @@ template <class In> struct alignas(16) Vec16 {
     }
 };
 
-// To make one of its elements.
+// For making a Vec16 of elements.
 template <class In> union Vec16Elements {
     In element[16 / sizeof(In)];
     Vec16<In> chunk;
@@ -56,7 +57,7 @@ template <class In> union Vec16Elements {
     }
 };
 
-// A chunk of one element over and over.
+// A Vec16 with the same element at all places.
 template <class In> __device__ Vec16<In> broadcast_vec16(In x) {
     Vec16Elements<In> all;
 #pragma unroll
@@ -65,7 +66,7 @@ template <class In> __device__ Vec16<In> broadcast_vec16(In x) {
     return all.chunk;
 }
 
-// Loads a chunk that nobody will want again.
+// Loads 16 bytes that are not needed again, without a place in L1 (ld.global.L1::no_allocate).
 template <class In> __device__ Vec16<In> load_vec16(const Vec16<In> *from) {
     Vec16<In> x;
     asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -74,7 +75,7 @@ template <class In> __device__ Vec16<In> load_vec16(const Vec16<In> *from) {
     return x;
 }
 
-// An element on its way. Only element() looks at it, so that what runs in between need not wait for it.
+// An element in flight. Only element() uses it, so instructions in between do not wait for it.
 template <class In> struct DeferredLoad {
     static constexpr unsigned count = sizeof(In) > 4 ? sizeof(In) / 4 : 1;
     uint32_t words[count];
@@ -98,7 +99,7 @@ template <class In> struct DeferredLoad {
     }
 };
 
-// The other vector of a pair, which may lie otherwise to the 16-byte boundaries than the first.
+// The second vector of a pair, whose alignment may be different.
 template <class In> struct Source {
     uint64_t at;
 

@@ -1,4 +1,4 @@
-// What the rungs of the convolutions have in common.
+// Common parts of the convolutions: offsets of pixels and taps, and stores of several elements at once.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,13 @@
-// Conv3x3C12K24 channels and 3 x 3 taps, of stride 1, on tensor cores: all sizes but those of the pictures
-// are known, so that nothing is left to look up. Pieces and planes are those of conv/tensor_cores.cuh. A
-// block makes ROWS rows of 128 columns, of 24 filters: all threads bring what it sees, then each group of
-// four warps goes down 64 columns, and stores a row while the products of the next ones run.
+// Convolution of 3 x 3 taps, 12 channels and stride 1 on tensor cores, for tiles of 24 filters. All sizes
+// except those of the pictures are known at compile time, so no tables are needed. Pieces and planes are
+// those of tensor_cores.cuh. A block computes ROWS rows of 128 columns, of 24 filters: all threads load the
+// pixels, then each group of four warps goes down 64 columns, and stores a row while the products of the next
+// rows run.
 #pragma once
 
 #include "conv/tensor_cores.cuh"
 
-// PARTS: 1, or 2 where each number lies there as two. Of NCHW pairs of columns are loaded at once.
+// PARTS: 1, or 2 for numbers that are split in hi and lo. Of NCHW pairs of columns are loaded at once.
 template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     enum { CHANNELS = 12, FILTERS = 24, TAPS = 9, COLUMNS = 128, THREADS = 256 };
     enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + (NHWC ? 2 : 4) };
@@ -126,7 +127,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                   uint4{0, 0, 0, 0});
     }
 
-    // NHWC: rows as they lie, four channels at once. All loads come first.
+    // NHWC: rows unchanged, four channels at once. All loads come first.
     __device__ void bring_rows() const {
         enum { LONG = SEEN_COLUMNS * 3, ALL = SEEN_ROWS * LONG, TURNS = (ALL + THREADS - 1) / THREADS };
         const int width = int(p.width.size) * 3;

@@ -1,8 +1,8 @@
-// NCHW turned to NHWC: x and filters in one launch, for the rungs whose tiles the copy engine brings.
+// Transposes NCHW to NHWC, x and the filters in one launch, for the rungs whose tiles TMA brings.
 //
 // A block takes some channels of some pixels through shared memory, 16 bytes at once on either side where the
-// pixels of a channel allow it. Where there are few of them, as the taps of a filter are, a block has all of
-// them, and its channels lie one behind the other: then they come as one run.
+// pixels of a channel allow it. Where a channel has few pixels, such as the taps of a filter, a block has all
+// of them; then its channels are contiguous and come as one run.
 #pragma once
 
 #include "common/shared_array.cuh"

@@ -1,6 +1,6 @@
-// TF32 out of rows of pixels as they lie, for 3 x 3 taps and 12 channels in NHWC: the 36 numbers of a row
-// that a result sees lie side by side, so that mma.sync takes them by ldmatrix, nine pieces of 16 bytes a
-// row. A warp has 16 columns and goes down the rows, its filters in registers.
+// TF32 convolution of 3 x 3 taps and 12 channels in NHWC directly from rows of pixels: the 36 numbers of a
+// row that a result depends on are contiguous, so ldmatrix loads them for mma.sync, nine pieces of 16 bytes
+// for each row. A warp has 16 columns and goes down the rows, with its filters in registers.
 #pragma once
 
 #include "common/shared_array.cuh"

@@ -1,11 +1,12 @@
-// What the rungs on tensor cores share: how pixels and filters lie in shared memory, so that wgmma takes them
-// from there for any tap.
+// Common parts of the direct convolutions on tensor cores: a layout of pixels and filters in shared memory
+// from which wgmma can read the operands of any tap.
 //
 // A piece is 16 bytes: four channels of float32, eight of a half. A plane has one piece of every pixel that
-// the block sees, pixel by pixel; eight neighbours are what the tensor cores take as eight rows, wherever
-// they begin, so that a tap is an offset. With strides along a row, neighbouring results see pixels that many
-// apart: those of the same remainder lie in a plane of their own. A product takes two pieces of each pixel,
-// of the same tap or not: its step. Filters lie in the order of the steps, piece by piece.
+// the block needs, pixel by pixel (channels interleaved by a piece, as in NC/xHWx): eight neighbours are
+// eight rows of a wgmma operand, wherever they begin, so a tap is an offset. With strides along a row,
+// neighbouring results need pixels a stride apart: pixels of the same remainder have a plane of their own. A
+// product takes two pieces of each pixel, of the same tap or of two: its step. Filters are in the order of
+// the steps, piece by piece.
 #pragma once
 
 #include "common/mma.cuh"
@@ -34,8 +35,8 @@ inline __device__ uint32_t tf32_lo(uint32_t x) {
     return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
 }
 
-// PARTS: 1, or 2 where each number lies there as two, the second behind the first by as many bytes as the
-// first ones take. FILTERS: of a block. GROUPS of four warps, each of which makes TILES times 64 pixels.
+// PARTS: 1, or 2 for numbers that are split in hi and lo; all lo parts follow all hi parts. FILTERS: of a
+// block. GROUPS of four warps, each of which makes TILES times 64 pixels.
 template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorCoreConv {
     static constexpr int LENGTH = 16 / sizeof(T), WARPS = 4 * GROUPS,
                          LOADING = WARPS / 4;             // warps for filters
@@ -123,7 +124,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
         ptx::st_shared(at, v);
     }
 
-    // Those of the channels from `channel` on. Neighbouring threads take what lies side by side.
+    // The pixels of the channels from `channel` on. Neighbouring threads take contiguous elements.
     template <int TOGETHER> __device__ void bring_pixels(unsigned channel) const {
         enum { THREADS = 32 * (WARPS - LOADING), AT_ONCE = (TOGETHER ? 8 : 16 / LENGTH) / PARTS };
         const unsigned columns = unsigned(tiled.columns), all = unsigned(tiled.rows) * columns * pieces;
@@ -229,7 +230,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     // All that the products of the channels from `channel` on take; `pieces` times LENGTH of them.
     __device__ void bring(unsigned channel) const {
         if (channel > 0)
-            __syncthreads(); // nobody multiplies what was there before any more
+            __syncthreads(); // the products of the previous channels are done
         if (together == 16)
             bring_pieces<16>(channel);
         else if (sizeof(T) < 4 && together == 8)

@@ -1,5 +1,5 @@
-// What the rungs share in which a block makes a tile of the results: of some pixels, and of some filters of a
-// group.
+// Common parts of the rungs in which a block computes a tile of the results: some pixels, and some filters of
+// a group.
 #pragma once
 
 #include "conv/conv.cuh"

@@ -1,5 +1,5 @@
-// Where a thread adds before anything is carried: bins of its own in shared memory, by the upper bits of the
-// exponent. What is in a bin is exact until it has been added to `fold` times (see params.h).
+// A thread's accumulators of an exact sum before carries are propagated: bins in shared memory, indexed by
+// the upper bits of the exponent. A bin is exact until it has been added to `fold` times (see params.h).
 #pragma once
 
 #include <cstdint>
@@ -218,8 +218,8 @@ inline __device__ unsigned high_bits(double x) {
 // begins at 3 * 2^94 units, so that it is larger than any value, for which three additions give the rounding
 // and what it left out (T. J. Dekker): 1,024 values leave it between 2^95 and 2^96, and 1,024 errors of up to
 // 2^42 units add up without another rounding. The last bin has its values by 2^-64, or a double would not
-// hold their sum. Products of float32 have 19 of the bins, from FIRST on: that of the least and of 0, those
-// up to the greatest, and one for infinities and NaNs.
+// hold their sum. Products of float32 have 19 of the bins, from FIRST on: the bin of the least and of 0,
+// those up to the greatest, and one for infinities and NaNs.
 template <unsigned Words, unsigned Below, unsigned First, unsigned Count, unsigned Threads, unsigned Loads>
 struct PairBins {
     static constexpr gr_exact_size size = {Words, Below};
@@ -291,7 +291,7 @@ struct PairBins {
     }
 };
 
-// 2^28 of them on an H200: 509 us with 24 loads on their way, 531 with 16, 508 with 28; where ptxas puts them
+// 2^28 of them on an H200: 509 us with 24 loads in flight, 531 with 16, 508 with 28; where ptxas puts them
 // at the end of the loop 593 and 585. Products of float32 take 491 with 4, 511 with 8.
 template <unsigned Words = GR_EXACT_WIDE_WORDS, unsigned Below = GR_EXACT_WIDE_BELOW>
 using WideBins = PairBins<Words, Below, 0, GR_EXACT_WIDE_BINS, GR_EXACT_WIDE_THREADS, 24>;

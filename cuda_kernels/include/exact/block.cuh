@@ -1,4 +1,4 @@
-// The state of a block, in its shared memory, and what adds to it.
+// The state of an exact sum that a block keeps in shared memory, and the functions that add to it.
 #pragma once
 
 #include "common/shared_array.cuh"

@@ -1,4 +1,4 @@
-// Exact sums of few elements, or of columns side by side: a thread makes whole results by itself.
+// Exact sums of few elements, or of neighbouring columns: a thread computes whole results by itself.
 #pragma once
 
 #include "exact/sum.cuh"

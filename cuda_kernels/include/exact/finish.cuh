@@ -1,4 +1,4 @@
-// Rounding what a state holds, by a warp: its lanes carry side by side.
+// Rounds the state of an exact sum, by a warp: its lanes propagate carries in parallel.
 #pragma once
 
 #include "exact/bins.cuh"
@@ -59,7 +59,7 @@ template <unsigned Count> struct WarpDigits {
             upto = digit[i] != 0 ? first + i + 1 : upto;
         return warp_max(upto);
     }
-    // Whether any of the first so many is not 0.
+    // Whether any of the first `most` digits is not 0.
     __device__ bool any(int most) const {
         bool found = false;
 #pragma unroll

@@ -1,9 +1,10 @@
-// Handing the state of a block over: the integers of all blocks are added, in any order.
+// Adds the states of all blocks of a result, which are integers, in any order.
 #pragma once
 
 #include "exact/block.cuh"
 
-// Adds the block's state to that of the result. True in the block that comes last, which has all of it then.
+// Adds the block's state to the result's state. Returns true in the last block, which then sees the whole
+// sum.
 template <unsigned Words> __device__ bool is_last_to_join(int64_t *whole) {
     __shared__ bool last;
     int64_t *state = block_state();

@@ -1,4 +1,4 @@
-// Bins that products are added to: those of float64.
+// Bins that products are added to: those of float64, for exact dot products.
 #pragma once
 
 #include "exact/bins.cuh"
@@ -25,7 +25,7 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
 
     __device__ void add_product(double x, double y) {
         constexpr unsigned least =
-            64; // biased; the last bit of what the rounding left out is that of a double
+            64; // biased; the last bit of the rounding error is the last bit of a double
         double product = __dmul_rn(x, y), rest = __fma_rn(x, y, -product);
         const unsigned exponent = high_bits(product) >> 20 & 2047;
         if (exponent - least >= 2047 - least) {

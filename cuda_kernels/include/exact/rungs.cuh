@@ -1,4 +1,4 @@
-// What the rungs of the ladder of exact sums have in common: whole arrays of float32, and blocks along y.
+// Common parts of the rungs of the ladder of exact sums: whole arrays of float32, and blocks along y.
 #pragma once
 
 #include "exact/bins.cuh"

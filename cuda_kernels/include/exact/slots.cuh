@@ -1,5 +1,5 @@
-// Sums in units of a power of two, which blocks hand to the last one of their result through slots of the
-// device's memory: one trip there, where adding to a state and a count of blocks takes three.
+// Fixed-point sums, in units of a power of two, which blocks publish to the last block of their result
+// through slots in global memory: one round trip, where a sum in memory and a count of blocks take three.
 #pragma once
 
 #include "exact/block.cuh"

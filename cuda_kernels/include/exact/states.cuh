@@ -1,4 +1,4 @@
-// States of exact sums of few elements, or of columns side by side: a thread makes whole ones by itself.
+// States of exact sums of few elements, or of neighbouring columns: a thread computes whole states by itself.
 #pragma once
 
 #include "exact/each.cuh"

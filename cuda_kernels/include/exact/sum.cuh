@@ -1,4 +1,4 @@
-// An exact sum of a block's elements, of the blocks that share a result, and its one rounding.
+// An exact sum: of the elements of a block, of the blocks that share a result, and its single rounding.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -62,7 +62,7 @@ template <class Bins> struct Folder {
     unsigned added, most;
     unsigned since = 0; // it was settled
 
-    // Makes room for so many elements.
+    // Folds the bins unless this number of elements can be added before.
     __device__ void expect(unsigned more) {
         if constexpr (Bins::soon > 0)
             if (since + more > Bins::soon) {
@@ -92,9 +92,10 @@ __device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
     }
 }
 
-// Elements side by side: 16 bytes a load, and the few before and behind them by the first block. `other` is
-// where the second elements of pairs lie, alike to the boundaries of 16 bytes. A thread has as many loads on
-// their way as its bins leave registers for: each chunk that it adds makes room for the next.
+// Elements side by side: 16 bytes per load, and the few before and behind them by the first block. `other` is
+// where the second elements of pairs lie, alike to the boundaries of 16 bytes. The number of loads in flight
+// per thread is limited by the registers that its bins leave: each vector that it adds is followed by the
+// load of another.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
     constexpr unsigned width = Vec16<In>::length, turns = Bins::loads / (Pair ? 2 : 1);

@@ -1,6 +1,6 @@
-// Exact sums of few elements side by side: a thread adds in registers, around the exponents that its block
-// meets first. What lies far from them goes to bins of the thread or, as float64, bit by bit to the state of
-// the block.
+// Exact sums of few contiguous elements by fixed-point accumulators in registers, in a window of exponents
+// around those that a block finds first. Elements outside of the window (outliers) go to bins of the thread
+// or, as float64, bit by bit to the state of the block.
 #pragma once
 
 #include <type_traits>
@@ -211,7 +211,7 @@ template <class In, bool Pair> struct Loaded {
     }
 };
 
-// The elements of a result, and which of them a block takes: chunks that lie side by side, as neighbours are
+// The elements of a result, and which of them a block takes: chunks that are contiguous, as neighbours are
 // more often alike.
 template <class In, bool Pair> struct Part {
     using V = typename Loaded<In, Pair>::V;
@@ -407,7 +407,7 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
     return sum;
 }
 
-// Adds the digits of the block's state to that of the result.
+// Adds the digits of the block's state to the result's state.
 template <unsigned Words> __device__ void add_digits(int64_t *whole) {
     for (unsigned i = threadIdx.x; i < Words - 2; i += blockDim.x)
         if (block_state()[i] != 0)

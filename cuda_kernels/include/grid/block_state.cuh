@@ -1,4 +1,6 @@
-// Handing States on: between the lanes of a warp, the warps of a block, and the blocks of a grid.
+// Partial results (States) between the lanes of a warp, the warps of a block and the blocks of a grid:
+// shuffles, the reduction of a block, and slots in global memory through which a block publishes its State
+// with a flag.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +39,7 @@ template <class T> __device__ T shuffle_from(T x, unsigned lane) {
     return words.state;
 }
 
-// Reduces the States of a warp's first `lanes` lanes, which are all that count, into the first. A functor may
+// Reduces the States of a warp's first `lanes` lanes, the only ones that count, into lane 0. A functor may
 // have a reduce_warp of its own, for States of all lanes.
 template <class F, class = void> struct WarpReduce {
     static __device__ typename F::State of(typename F::State x, unsigned lanes) {
@@ -69,7 +71,8 @@ template <class F> __device__ typename F::State block_reduce_state(typename F::S
     return x;
 }
 
-// Puts a State into global memory, two words with their marks at a time: of words i and i + 1 at at(i).
+// Publishes a State in global memory, two words with their flags at a time: words i and i + 1 at address
+// at(i).
 template <class State, class At> __device__ void publish_words(State x, const At &at) {
     Words<State> words;
     words.state = x;
@@ -81,10 +84,11 @@ template <class State, class At> __device__ void publish_words(State x, const At
     }
 }
 
-// Slots of global memory through which blocks hand States to another: four bytes in the lower half of each
-// word of eight, and a 1 in the upper half that says they are there. Words of eight bytes arrive whole, so
-// that no fence is needed; the reader sets them back to zero for the next launch. Two words of one State lie
-// side by side, and behind them those of the next block's, so that one load of a warp has few lines to fetch.
+// Slots in global memory through which blocks pass States to another block: each word of eight bytes has four
+// bytes of the State in its lower half and a flag, 1, in its upper half. Words of eight bytes are written and
+// read whole, so no fence is needed; the reader sets them back to zero for the next launch. Two words of one
+// State are contiguous, followed by the words of the next block, so that one load of a warp touches few
+// lines.
 inline __device__ uint64_t slot_at(uint64_t slots, unsigned block, unsigned word) {
     return slots + 16 * (word / 2 * uint64_t(GR_FLAT_MAX_BLOCKS) + block);
 }
@@ -93,7 +97,7 @@ template <class State> __device__ void slot_publish(uint64_t slots, unsigned blo
     publish_words(x, [&](unsigned i) { return slot_at(slots, block, i); });
 }
 
-// Asks for all words of a State at once.
+// Waits for a slot, and clears it. Loads all words of the State at once.
 template <class State> __device__ State slot_wait(uint64_t slots, unsigned block) {
     constexpr unsigned pairs = (Words<State>::count + 1) / 2;
     Words<State> words;

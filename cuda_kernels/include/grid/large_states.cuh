@@ -1,5 +1,5 @@
-// Included before all others, makes room for States of up to 48 bytes, which the operators of more_ops.def
-// may have: gr_op_state_bytes in reduce/ops.h says the same to the planners.
+// Included before all other headers, this allows States of up to 48 bytes, which operators of more_ops.def
+// have. gr_op_state_bytes in reduce/ops.h tells the planners the same.
 #pragma once
 
 #include "reduce/flat/params.h"

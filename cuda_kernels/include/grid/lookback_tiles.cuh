@@ -1,10 +1,11 @@
-// Tiles of rows and columns whose States of columns are scanned: among the threads of a block, which share a
-// column in groups, and along a chain of tiles.
+// Decoupled look-back (D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+// look-back", 2016) for tiles of rows and columns: a block scans the States of the columns of its tile,
+// publishes their totals, and computes the exclusive prefix of the tile from those of the tiles before it.
 #pragma once
 
 #include "grid/lookback_tree.cuh"
 
-// One word is left out every 32 elements, so that threads which go along lines meet in few banks.
+// One word of padding every 32 elements, so that threads that go along lines have few bank conflicts.
 inline __device__ unsigned padded(unsigned i) {
     return i + i / 32;
 }
@@ -18,20 +19,20 @@ template <class T> __device__ T shuffle_up(T x, unsigned offset) {
     return words.state;
 }
 
-// The nodes of a chain, and how many tiles it has.
+// The address of the nodes of a line of tiles, and the number of its tiles.
 struct LookbackTree {
     uint64_t nodes, tiles;
 };
 
-// A thread of a block of `threads`: 2^columns_shift side by side take columns, 2^groups_shift times that
-// share a slot of rows. F has a State and an associative combine.
+// A thread in a block of `threads`: 2^columns_shift neighbouring threads have one column each, and
+// 2^groups_shift such groups share a slot of rows. F has a State and an associative combine.
 template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles {
     using State = typename F::State;
     static constexpr unsigned state_count = threads + max_columns;
     static constexpr unsigned node = node_bytes<State>;
 
-    State *totals;    // of the warps' columns
-    State *exclusive; // what is before the tile in each column
+    State *totals;    // totals of the columns of each warp
+    State *exclusive; // exclusive prefix of the tile, for each column
     unsigned columns, groups, column, group;
 
     __device__ LookbackTiles(unsigned char *states, unsigned columns_shift, unsigned groups_shift)
@@ -40,8 +41,8 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
           group(threadIdx.x >> columns_shift & (groups - 1)) {
     }
 
-    // What stands in the slot before the elements of this thread, if its group has any before it; in `s` what
-    // stands up to their end. Has a barrier.
+    // Returns the exclusive prefix of this thread's elements in their slot, valid unless its group is the
+    // first; `s` becomes the inclusive one. Has a barrier.
     __device__ State before(State &s) const {
         const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, size = groups * columns;
         for (unsigned step = columns; step < 32 && step < size; step *= 2) {
@@ -56,7 +57,7 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
         __syncthreads();
         if (size <= 32)
             return mine;
-        // The warps that have the earlier groups of these columns.
+        // The warps with the earlier groups of these columns.
         const unsigned step = columns > 32 ? columns / 32 : 1;
         const unsigned from = (warp & ~(size / 32 - 1)) | (warp & (step - 1));
         if (from == warp)
@@ -73,8 +74,8 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
         return chain.nodes + ((level_begin(chain.tiles, level) + i) * columns + of) * node;
     }
 
-    // What the nodes of one level are that stand before tile `t` in a column, which there are some of; by a
-    // warp, in its first lane.
+    // The combined nodes of one level before tile `t` in a column, of which there is at least one; computed
+    // by a warp, valid in lane 0.
     __device__ State fold(const LookbackTree &chain, uint64_t t, unsigned level, unsigned of) const {
         const uint64_t at = t >> NODE_SHIFT * level;
         const unsigned lane = threadIdx.x % 32, count = at % 32;
@@ -90,9 +91,9 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
         return x;
     }
 
-    // Publishes what tile `t` of a chain holds, `whole` in the threads of the last group, and leaves in
-    // `exclusive` what is before it in each of `width` columns. `sums` is shared memory for NODE_LEVELS
-    // States a column, which nobody uses. Begins and ends with a barrier.
+    // Look-back: publishes the total of tile `t`, which the threads of the last group have in `whole`, and
+    // computes in `exclusive` the exclusive prefix of the tile for each of `width` columns. `sums` is shared
+    // memory for NODE_LEVELS States per column, otherwise unused. Begins and ends with a barrier.
     __device__ void look_back(const LookbackTree &chain, uint64_t t, unsigned width, State whole,
                               State *sums) const {
         if (group == groups - 1 && column < width) {

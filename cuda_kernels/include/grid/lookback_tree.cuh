@@ -1,9 +1,9 @@
-// What stands before a tile, from what the tiles before it have published: a tree of nodes, 32 of which make
-// one of the level above. Tile t publishes what it holds at level 0 at once, and if it is the last of a node
-// of a higher level, that, too. What is before it are then, of each level, as many nodes as the digit of t to
-// the base 32 says: the deepest wait is for as many tiles one behind the other as t has digits, and what is
-// combined with what depends on t alone. A node is a State in words of eight bytes, four of it and a mark
-// that they are there, so that no fence is needed. Tiles are begun in the order of their tickets: a tile
+// A deterministic look-back tree: the exclusive prefix of a tile from what the tiles before it have
+// published. 32 nodes of a level make one of the level above. Tile t publishes its total at level 0 at once,
+// and the node of each higher level whose last tile it is. Its prefix consists, at each level, of the number
+// of nodes that the digit of t to base 32 says: the longest chain of waits has as many tiles as t has digits,
+// and the order in which totals are combined depends on t alone. A node is a State in words of eight bytes,
+// four of the State and a flag, so no fence is needed. Tiles begin in the order of their tickets, so a tile
 // waits only for tiles that have begun.
 #pragma once
 
@@ -31,7 +31,7 @@ template <class State> __device__ State node_wait(uint64_t node) {
     return words.state;
 }
 
-enum { NODE_SHIFT = 5, NODE_LEVELS = 8 }; // digits of a tile's number: a warp reads the nodes of one
+enum { NODE_SHIFT = 5, NODE_LEVELS = 8 }; // base 32: a warp reads the nodes of one digit of a tile's number
 
 // Where the nodes of a level begin, in nodes of a chain; gr_lookback_nodes counts them all.
 inline __device__ uint64_t level_begin(uint64_t tiles, unsigned level) {

@@ -1,5 +1,6 @@
-// Two neighbouring words of eight bytes in global memory that other blocks read or write meanwhile: each
-// arrives whole, so that marks in it need no fence.
+// A value and its flag in one word, as CUB's ScanTileState has them: two neighbouring words of eight bytes in
+// global memory, each read and written whole (ld.relaxed.gpu, st.relaxed.gpu), so a reader that sees the flag
+// sees the value, and no fence is needed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How elements of any dtype are multiplied and added up: small integers wrap as they do in NumPy, halves are
-// added up in float32 and rounded once.
+// In which type elements of any dtype are multiplied and added up: small integers wrap as they do in NumPy,
+// halves are added up in float32 and rounded once.
 #pragma once
 
 #include "common/complex.cuh"

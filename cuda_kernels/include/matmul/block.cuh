@@ -1,5 +1,5 @@
-// What m5 and those after it have in common: the tiles' way from memory to shared memory, through registers,
-// a thread's fragments from there, and its results.
+// Common parts of m5 and the rungs after it: how tiles come from global to shared memory through registers, a
+// thread's fragments of them, and its results.
 #pragma once
 
 #include "matmul/matmul.cuh"

@@ -1,4 +1,4 @@
-// Complex numbers as elements of matrices: four multiply-adds each.
+// Complex numbers as elements of matrices: four real multiply-adds for each complex one.
 #pragma once
 
 #include "common/element_types.cuh"

@@ -1,6 +1,6 @@
-// How tiles come to shared memory from m8 on: by copies that go on while the thread that began them computes
-// (compute capability 8.0). A tile has a row for each of its DEEP elements along k, of WIDE elements along m
-// or n.
+// Copies of tiles to shared memory by cp.async, which go on while the threads that began them compute
+// (compute capability 8.0), from m8 on. A tile has a row for each of its DEEP elements along k, of WIDE
+// elements along m or n.
 #pragma once
 
 #include "common/ptx.cuh"
@@ -25,7 +25,7 @@ template <int WIDTH, int THREADS> struct CopyTurns {
     }
 };
 
-// One thread's part of the copies of tiles of one matrix. ALONG_K: its elements lie side by side along k, as
+// One thread's part of the copies of tiles of one matrix. ALONG_K: its elements are contiguous along k, as
 // those of A do; they are copied one by one, which transposes them. Else 16 bytes at once, if the rows allow
 // that.
 template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies {

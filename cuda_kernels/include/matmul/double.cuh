@@ -1,8 +1,7 @@
-// mma.sync of float64: where a lane finds the elements of its fragments in tiles that the copy engine
-// brought, how they are multiplied, and where the results go. A tile has rows of 128 bytes, whose 16-byte
-// pieces were exchanged: the rows of A, in boxes side by side, and 16 rows of B in boxes of 2048 bytes. Which
-// rows of A and columns of B belong to which lane is such that lanes that are served at once do not meet in a
-// bank.
+// mma.sync of float64: which elements of tiles that TMA brought belong to a lane's fragments, their products,
+// and where the results are stored. A tile has rows of 128 bytes with swizzled 16-byte pieces (swizzle 128):
+// the rows of A, in boxes next to each other, and 16 rows of B in boxes of 2048 bytes. Rows of A and columns
+// of B are assigned to lanes so that lanes that are served at once have no bank conflicts.
 #pragma once
 
 #include "matmul/tma_pipeline.cuh"

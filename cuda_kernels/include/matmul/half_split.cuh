@@ -1,6 +1,6 @@
-// Kernels that part float32 into two float16, before t4. So that both have room in the range of float16, all
-// of a row or of a column is first multiplied by a power of two, which brings its greatest finite magnitude
-// to 2^14 or above.
+// Kernels that split float32 into two float16, hi and lo, before t4. So that both are in the range of
+// float16, all elements of a row or of a column are first multiplied by a power of two that brings their
+// greatest finite magnitude to 2^14 or above.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The entries of a rung of the matrix products: GR_RUNG names it, `matmul` is its kernel for one pair of
-// matrices, THREADS are those of a block, and BLOCKS of them with elements of 4 bytes are to find room on a
-// multiprocessor.
+// The entries of a rung of the matrix multiplications: GR_RUNG is its name, `matmul` its kernel for one pair
+// of matrices, THREADS the threads of a block, and BLOCKS the blocks per multiprocessor that registers must
+// allow, with elements of 4 bytes.
 #include "matmul/matmul.cuh"
 
 template <class T> __device__ void matmul_of(const gr_matmul_params &p) {

@@ -1,5 +1,5 @@
-// The steps along k of m9 and m10: the tiles of later steps come to a ring in shared memory, and their copies
-// begin between the products of this one, in a loop without branches.
+// The main loop over k of m9 and m10: tiles of later steps come to a pipeline in shared memory by cp.async,
+// and the copies begin between the products of the present step, in a loop without branches.
 #pragma once
 
 #include "matmul/cp_async_pipeline.cuh"
@@ -105,7 +105,7 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
     }
 };
 
-// The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows lie side by side,
+// The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows are contiguous,
 // rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
 // between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
@@ -152,7 +152,7 @@ struct Steps {
     __device__ void run(const OfA &of_a, const OfB &of_b, const Span &span, F multiply) {
         const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
         unsigned begun = 0, next = 0, now = 0;
-        // Behind the last step that one comes again, for nobody, rather than a branch.
+        // After the last step the same tile is copied again and never read, which avoids a branch.
         const auto advance = [&] {
             const int further = begun == 0 || begun >= span.steps ? 0 : begun == 1 ? span.deep : DEEP;
             from_a += of_a.k_bytes(further);
@@ -174,7 +174,8 @@ struct Steps {
         }
         for (unsigned step = 0; step < span.steps; ++step) {
             ptx::cp_async_wait_group<STAGES - 2>();
-            __syncthreads(); // the copies of all are there, and nobody reads the stage of the step before
+            __syncthreads(); // the copies of all are there, and the stage of the step before is no longer
+                             // read
             const int deep = begun < span.steps ? DEEP : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {

@@ -1,12 +1,12 @@
-// What every rung of the matrix products has in common: fused multiply-add of each dtype, and the entries,
-// one a dtype, which find the pair of matrices that this block works on.
+// Common parts of the matrix multiplications: pointers and strides of a pair of matrices in a batch, and the
+// multiply-add of each element type.
 #pragma once
 
 #include <cstdint>
 
 #include "matmul/params.h"
 
-// Kernels are built with -fmad=false, so that a * b + c stays two roundings; a product of matrices asks for
+// Kernels are built with -fmad=false, so that a * b + c stays two roundings; a matrix multiplication asks for
 // one.
 inline __device__ float multiply_add(float a, float b, float c) {
     return fmaf(a, b, c);
@@ -24,7 +24,7 @@ inline __device__ int64_t multiply_add(int64_t a, int64_t b, int64_t c) {
     return int64_t(uint64_t(a) * uint64_t(b) + uint64_t(c));
 }
 
-// A pair of matrices and the place of their product, whose rows lie side by side.
+// A pair of matrices and the place of their product, whose rows are contiguous.
 template <class T> struct Matrices {
     const T *a, *b;
     T *c;

@@ -1,4 +1,5 @@
-// mma.sync: a warp multiplies fragments that lie in its registers; and how they and their tiles get there.
+// Fragments and tiles of the rungs that multiply by mma.sync: how tiles come to shared memory, fragments to
+// registers and sums to C.
 #pragma once
 
 #include "common/mma.cuh"

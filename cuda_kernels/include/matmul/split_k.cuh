@@ -1,14 +1,14 @@
-// The sum of the slices of a product: of parts of k, each of which has a C of its own.
+// The second kernel of a split-K matrix multiplication: adds up the products of the slices of k.
 #pragma once
 
 #include "matmul/matmul.cuh"
 #include "matmul/tma.cuh"
 
-// Adds up the slices: 32 elements a block, of which each warp takes every eighth slice, and the first one
+// Adds up the slices: 32 elements per block, of which each warp takes every eighth slice, and the first one
 // what they found, in their order.
 template <class T> __device__ void add_slices(const gr_matmul_add_slices_params &p) {
     enum { WARPS = GR_MATMUL_THREADS / 32 };
-    static_assert(GR_MATMUL_ADD_SLICES_TILE == 32, "an element a lane");
+    static_assert(GR_MATMUL_ADD_SLICES_TILE == 32, "one element per lane");
     __shared__ T of_warps[WARPS][GR_MATMUL_ADD_SLICES_TILE];
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint64_t at = uint64_t(blockIdx.x) * GR_MATMUL_ADD_SLICES_TILE + lane;

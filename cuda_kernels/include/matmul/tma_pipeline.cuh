@@ -1,5 +1,6 @@
-// What the rungs that the copy engine feeds have in common: the ring of stages between the warp that asks for
-// tiles and the warps that multiply them, the order of the tiles of C, and the fragments of B.
+// Common parts of the rungs whose tiles TMA brings: the pipeline of stages between the warp that asks for
+// tiles (the producer) and the warps that multiply them (the consumers), the order of the tiles of C, and
+// fragments of B.
 #pragma once
 
 #include "matmul/matmul.cuh"
@@ -91,8 +92,8 @@ struct MatrixPair {
 
 // How a group of four warps holds 64 columns of B, as the tensor cores take 64 rows: they compute columns of
 // C from rows of A that lie in shared memory, C^T = B^T A^T, since rows of B do not lie along k there, and
-// their units take no others of 4 bytes. A tile has 32 rows of B in boxes of 32 columns, 128 bytes a row,
-// whose 16-byte pieces were exchanged on the way. Each thread has two neighbouring columns, and every fourth
+// their units take no others of 4 bytes. A tile has 32 rows of B in boxes of 32 columns, 128 bytes per row,
+// whose 16-byte pieces are swizzled (swizzle 128). Each thread has two neighbouring columns, and every fourth
 // row; which columns, is such that no two of a warp's threads meet in a bank.
 struct BFragments {
     unsigned first;               // of the two, in the block's tile

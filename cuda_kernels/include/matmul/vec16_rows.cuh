@@ -1,4 +1,4 @@
-// 16 bytes of a row of a matrix at once, from m5 on.
+// 16 bytes of a row of a matrix as one load or store, from m5 on.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// wgmma: four warps multiply tiles that lie in shared memory, into sums in their registers.
+// wgmma (warpgroup matrix multiply-accumulate, compute capability 9.0): four warps multiply tiles in shared
+// memory into sums in their registers, asynchronously.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,7 @@ GR_MULTIPLY_TF32(32, "64", "{%32, %33, %34, %35}", "%36", "%37")
 GR_MULTIPLY_TF32(64, "128", "{%64, %65, %66, %67}", "%68", "%69")
 GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
 
-// sums += a b, a: 64 rows of 16, b: 16 rows of twice as many as there are sums, both in shared memory; or =.
+// sums += a b, a: 64 rows of 16, b: 16 rows of two columns per sum, both in shared memory; or =.
 #define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                    \
     inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh = false) {    \
         asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \

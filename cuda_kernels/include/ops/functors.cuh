@@ -1,10 +1,10 @@
-// What the general kernels compute: for each row of ops.def a template over the element type with
-//   State                   what threads and blocks hand on to one another
+// The operators of ops.def as functors: for each row a template over the element type, with
+//   State                   a partial result, which threads and blocks pass on
 //   identity()              the State of no elements
 //   load(x, position)       the State of one element; `position` counts along the reduction
-//   combine(a, b)           associative; commutative too, so that any tree will do
-//   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take the launch's
-//   flags start(Out)              the State of an `initial` value
+//   combine(a, b)           associative and commutative, so that any tree is right
+//   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take flags, too
+//   start(Out)              the State of an `initial` value
 #pragma once
 
 #include <type_traits>
@@ -33,7 +33,7 @@ struct Compensated {
 
 template <class T> struct Pair { T re, im; };
 
-// Conversions of an element to what it is computed in.
+// Conversions of an element to the type that computes.
 inline __device__ int64_t widen(gr_bool x) {
     return x.value != 0;
 }
@@ -67,7 +67,7 @@ inline __device__ Pair<double> widen(gr_c128 x) {
 
 template <class In> using Wide = decltype(widen(In()));
 
-// What a plain sum of In is kept in: Compensated in place of float where the elements are float themselves.
+// What a plain sum of In is kept in: Compensated instead of float where the elements are float themselves.
 template <class In> struct SumState { using type = Wide<In>; };
 template <> struct SumState<float> { using type = Compensated; };
 template <> struct SumState<gr_c64> { using type = Pair<Compensated>; };
@@ -148,7 +148,7 @@ template <class T> __device__ T settle(T x) {
     return x;
 }
 
-// From plain numbers to what lies in the output.
+// From plain numbers to the elements of the output.
 template <class Out> struct Narrow {
     template <class T> static __device__ Out from(T x) {
         return Out(x);
@@ -278,8 +278,8 @@ template <class In> struct Prod {
     }
 };
 
-// The mean of integers is the double mean of doubles; that of floats keeps their type, but their sum may be
-// beyond it.
+// The mean of integers is the double mean of doubles; the mean of floats keeps their type, but their sum may
+// be beyond it.
 template <class T> struct MeanState { using type = T; };
 template <> struct MeanState<Compensated> { using type = double; };
 template <> struct MeanState<Pair<Compensated>> { using type = Pair<double>; };

@@ -1,11 +1,13 @@
-// Functors that compare, test or count; see ops/functors.cuh for their parts.
+// Functors that compare, test or count elements: minima, maxima, their positions, any, all, count_nonzero.
+// Their members are those of functors.cuh.
 #pragma once
 
 #include <type_traits>
 
 #include "ops/functors.cuh"
 
-// NumPy's order: a NaN comes before everything, so that it wins; complex numbers go by real part first.
+// NumPy's order: a NaN precedes everything, so that it propagates; complex numbers are ordered by their real
+// parts first.
 inline __device__ bool is_nan(float x) {
     return x != x;
 }
@@ -35,7 +37,7 @@ template <bool Largest, class T> __device__ bool wins(T a, T b) {
     return Largest ? less(b, a) : less(a, b);
 }
 
-// What every element of T wins over or equals.
+// The value that every element of T wins over or equals.
 template <bool Largest> __device__ float worst(float) {
     return Largest ? -INFINITY : INFINITY;
 }
@@ -101,7 +103,7 @@ template <class In, bool Largest> struct ArgExtreme {
     static __device__ State load(In x, uint64_t position) {
         return {widen(x), int64_t(position)};
     }
-    // `x` lies behind those of `s`.
+    // `x` follows the elements of `s`.
     static __device__ State append(State s, In x, uint64_t position) {
         const Wide<In> value = widen(x);
         return s.position < 0 || wins<Largest>(value, s.value) ? State{value, int64_t(position)} : s;

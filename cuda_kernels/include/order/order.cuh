@@ -1,4 +1,5 @@
-// Order statistics: which elements have given ranks, found digit by digit of their keys.
+// Order statistics (elements of given ranks) by radix selection: digit by digit of the elements' keys, a
+// histogram tells which digit the element of a rank has.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,10 @@
-// How the flat kernels take chunks in. Each functor here is one of ops/functors.cuh or ops/ordering.cuh, with
-//   Acc                               what a thread keeps while it walks along
-//   init()                            the Acc of no elements
-//   accumulate<N>(acc, x, first, apart)   takes N chunks in; element e of x[k] has position first + k * apart
-//   + e accumulate<N>(acc, x, y)              the same for pairs of vectors to_state(acc) its State
+// Thread accumulators of the flat kernels: how a thread takes in vectors of 16 bytes. Each functor here is
+// one of functors.cuh or ordering.cuh, with
+//   Acc                                  a thread's accumulator
+//   init()                               the Acc of no elements
+//   accumulate<N>(acc, x, first, apart)  takes in N vectors; element e of x[k] is at first + k * apart + e
+//   accumulate<N>(acc, x, y)             the same for pairs of vectors
+//   to_state(acc)                        its State
 #pragma once
 
 #include "grid/block_state.cuh"
@@ -25,7 +27,7 @@ template <class S> struct Adds : StateAccumulator<S> {
 };
 
 // The sum of Count terms, a power of two, as a balanced tree: its rounding errors grow with the logarithm of
-// Count. Branch by branch, so that few terms are wanted at once.
+// Count. Branch by branch, so that few terms are live at once.
 template <unsigned Count, class Terms> __device__ auto tree_sum(const Terms &term, unsigned first = 0) {
     if constexpr (Count == 1)
         return term(first);
@@ -37,8 +39,8 @@ inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
     return {a.re + double(b.re), a.im + double(b.im)};
 }
 
-// The chunks of one turn are added up by a tree, in float for elements of up to that size; all turns, threads
-// and blocks in S.
+// The vectors of one turn are added up by a tree, in float for elements of up to that size; all turns,
+// threads and blocks in S.
 template <class In, class S> struct AddsTurns : Adds<S> {
     static constexpr bool integers = false;
     static __device__ S load(In x, uint64_t) {
@@ -75,7 +77,7 @@ inline __device__ bool all_finite(Pair<float> x) {
     return isfinite(x.re) && isfinite(x.im);
 }
 
-// As above, and what the roundings in the trees lose is kept. Where sums beyond a float still count (Beyond),
+// The same with compensation for the roundings in the trees. Where sums beyond a float still count (Beyond),
 // a turn with one is added up again, one by one.
 template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
     struct Acc {
@@ -374,7 +376,7 @@ inline __device__ uint64_t warp_most(uint64_t x) {
     return uint64_t(high) << 32 | warp_most(x >> 32 == high ? uint32_t(x) : 0u);
 }
 
-// Unsigned numbers in the order of `wins`: the better, the larger. `Bytes` are those of the element.
+// Unsigned keys in the order of `wins`: a better element has a larger key. `Bytes` are those of the element.
 template <bool Largest, unsigned Bytes> __device__ uint32_t order_key(float x) {
     const uint32_t bits = __float_as_uint(x + 0.0f); // -0 equals 0
     const uint32_t key = bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -409,7 +411,7 @@ template <bool Largest> struct ByKey<gr_c128, Largest> {};
 template <class In, bool Largest> struct ByKey {};
 #endif
 
-// Looks for the place only when a turn holds something better, which is seldom after the first few.
+// Searches for the position only if a turn has a better element, which is rare after the first turns.
 template <class In, bool Largest>
 struct FlatArgExtreme : ArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;

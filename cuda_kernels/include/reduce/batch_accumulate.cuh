@@ -1,5 +1,5 @@
-// How the general kernels take in elements that a thread has on the way of one result, where that takes fewer
-// instructions together than one after the other.
+// Batch accumulators of the general kernels: several elements of one result that a thread has loaded are
+// taken in together, where that needs fewer instructions than one after the other.
 #pragma once
 
 //   add<N>(s, x, there, first, apart)   the State `s` with those x(j) of j < N for which there(j), as the

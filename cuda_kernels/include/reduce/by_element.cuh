@@ -1,4 +1,4 @@
-// How a functor without a way of its own takes chunks in; see reduce/accumulate.cuh.
+// The thread accumulator of a functor that has none of its own: element after element. See accumulate.cuh.
 #pragma once
 
 #include "common/vec16.cuh"

@@ -1,5 +1,5 @@
-// A reduction that a user wrote, as a functor of the general kernels. gpureduce.ReductionKernel writes a
-// struct User around the expressions, and this file, which is compiled at run time only, makes kernels of it.
+// A ReductionKernel of a user as a functor of the general kernels. gpureduce.ReductionKernel writes a struct
+// User around the expressions; this file, which NVRTC compiles at run time, makes kernels of it.
 #pragma once
 
 // As in ops/functors.cuh, which needs standard headers that NVRTC does not have.
@@ -29,7 +29,7 @@ template <class F> struct Finish {
 #define NAN __int_as_float(0x7fffffff)
 #endif
 
-// Elements as they lie in memory; common/element_types.cuh needs headers that only the CUDA toolkit has.
+// Elements as in memory; common/element_types.cuh needs headers that only the CUDA toolkit has.
 struct gr_bool {
     uint8_t value;
 };
@@ -42,7 +42,8 @@ struct gr_bf16 {
 using gr_c64 = complex<float>;
 using gr_c128 = complex<double>;
 
-// An element and the Value that expressions see: that of a half is float, rounded once when it is stored.
+// An element and the Value that expressions see: the Value of a half is float, rounded once when it is
+// stored.
 template <class In> struct Element {
     using Stored = In;
     using Value = In;
@@ -110,7 +111,7 @@ template <class E> __device__ typename E::Value read_scalar(const gr_custom_inpu
     return E::load(stored);
 }
 
-// Room for a Value whose size is a multiple of four bytes; without an identity it may be empty.
+// Storage for a Value whose size is a multiple of four bytes; without an identity it may be empty.
 template <class User, bool = User::has_identity>
 struct alignas(alignof(typename User::Value) < 4 ? 4 : alignof(typename User::Value)) CustomState {
     typename User::Value value;
@@ -218,7 +219,7 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
         flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
     }
 
-// For those that lie side by side otherwise:
+// For elements that are contiguous along other axes:
 #define GR_CUSTOM_TYPES Custom<User>, User::First::Stored
 #define GR_CUSTOM_ROWS(name)                                                                                 \
     GR_CUSTOM_ENTRY((rows_occupancy<GR_CUSTOM_TYPES>), name##_rows,                                          \

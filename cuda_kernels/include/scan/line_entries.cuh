@@ -1,4 +1,4 @@
-// The kernels for long lines and for brief ones, of each dtype that they take.
+// The kernels of the persistent scan and of the one-wave scan, for each dtype that they take.
 #pragma once
 
 #include "scan/one_wave.cuh"

@@ -1,9 +1,10 @@
-// Nodes of scans that a thread looks at once, or clears; those of grid/lookback_tree.cuh otherwise.
+// Nodes of the look-back tree that a thread polls once or clears, for scans that wait for several nodes at a
+// time. lookback_tree.cuh has the waits for one node.
 #pragma once
 
 #include "scan/scan.cuh"
 
-// Looks at a node once.
+// Polls a node once.
 template <class State> __device__ bool node_poll(uint64_t node, State &x) {
     Words<State> words;
     bool there = true;
@@ -20,12 +21,12 @@ template <class State> __device__ bool node_poll(uint64_t node, State &x) {
     return there;
 }
 
-// A look at a node without a branch, so that several are on their way at once.
+// A poll of a node without a branch, so that several are in flight at once.
 template <class State> struct NodePoll {
     static constexpr unsigned count = Words<State>::count;
     uint64_t words[(count + 1) / 2 * 2];
 
-    // Sees nothing where it is not wanted.
+    // Sees nothing unless `wanted`.
     __device__ void look(uint64_t node, bool wanted) {
 #pragma unroll
         for (unsigned i = 0; i < count; i += 2)
@@ -40,7 +41,7 @@ template <class State> struct NodePoll {
                          : "l"(node + 8 * i), "r"(uint32_t(wanted))
                          : "memory");
     }
-    // Sets x if the node was there.
+    // Sets x if the node was published.
     __device__ bool take(State &x) const {
         Words<State> seen;
         bool there = true;

@@ -1,6 +1,6 @@
-// Running sums and products of lines of which a few blocks have a piece each, all at once. Every block
-// publishes what its piece holds to each of those behind it, a node for every two of them, and clears what
-// it has read: so each waits once, for all before it, and memory that was zero is zero again.
+// Scans of lines that a few blocks share, all of which run at once (one wave). Each block publishes the total
+// of its piece to each block behind it, in one node for each pair of blocks, and clears the nodes that it has
+// read. So a block waits once, for all blocks before it, and memory that was zero is zero again.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -20,7 +20,7 @@ template <class F, class In> struct OneWaveScan {
                               node = node_bytes<State>;
 
     const gr_one_wave_scan_params &p;
-    State *totals, *exclusive; // of warps; what is before the block
+    State *totals, *exclusive; // totals of warps; exclusive prefix of the block
     const unsigned lane, warp, warps;
     unsigned block; // of the line
     const In *in;
@@ -39,7 +39,7 @@ template <class F, class In> struct OneWaveScan {
         slots = p.slots + uint64_t(line) * (p.blocks * (p.blocks - 1) / 2 * node);
         count = uint32_t(min(piece, p.length - first));
     }
-    // What block `from` has for block `to`.
+    // The node through which block `from` publishes to block `to`.
     __device__ uint64_t slot(unsigned to, unsigned from) const {
         return slots + (to * (to - 1) / 2 + from) * node;
     }
@@ -66,7 +66,7 @@ template <class F, class In> struct OneWaveScan {
             }
         }
     }
-    // What is before this block, by its first warp; valid in lane 0.
+    // The exclusive prefix of this block, by its first warp; valid in lane 0.
     __device__ State look_back() const {
         const unsigned first = lane * looks, has = block > first ? min(block - first, looks) : 0;
         State x[looks];

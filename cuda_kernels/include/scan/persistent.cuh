@@ -1,13 +1,13 @@
-// Running sums and products of long lines of elements side by side: blocks whose warps have parts of their
-// own. One thread brings tiles into a ring in shared memory and results out of it, in bulk copies. Some warps
-// sum a tile as soon as it is there, and publish the sum; others make its results in place when it is known
-// what stands before it. That is found out 128 tiles at a time: a warp of the block that has the first tile
-// of such a chunk adds up the sums as they come in, in an order that depends on no timing, and publishes what
-// is before each. Where each tile reads the sums before it by itself, as in grid/lookback_tree.cuh, all ask
-// the same few lines of the L2 cache for them, which costs 35 ns a tile on an H200: 417 us for 2^26 float32,
-// of which a copy takes 128. With a warp for each chunk they take 139. A tile stays in the ring for some 14
-// us, most of it until the sums before it have come; so a place that is empty until the next tile has left
-// costs an eighth: 157.
+// Scans of long contiguous lines by persistent, warp-specialized blocks. One thread brings tiles into a
+// pipeline in shared memory and stores results from it, by bulk copies (TMA). Some warps add up a tile as
+// soon as it has arrived and publish the sum; others compute the results in place when the tile's prefix is
+// known. Prefixes are computed for 128 tiles at a time: a warp of the block with the first tile of such a
+// chunk adds up the sums as they are published, in an order that does not depend on timing, and publishes the
+// prefix of each tile. If each tile reads the sums before it by itself, as in lookback_tree.cuh, all tiles
+// ask for the same few lines of the L2 cache, which costs 35 ns per tile on an H200: 417 us for 2^26 float32,
+// of which a copy takes 128. With a warp for each chunk the scan takes 139. A tile stays in the pipeline for
+// some 14 us, most of the time waiting for its prefix; with a stage that is empty until the next tile has
+// left, the scan takes 157.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -25,14 +25,18 @@ inline __device__ bool barrier_passed(uint32_t barrier, uint64_t turn) {
     return ptx::mbarrier_test_wait_parity(barrier, uint32_t(turn) & 1);
 }
 
-enum { GR_LINE_NONE = 0, GR_LINE_IN = 1, GR_LINE_OUT = 2 }; // which way a tile goes in bulk
+enum {
+    GR_LINE_NONE = 0,
+    GR_LINE_IN = 1,
+    GR_LINE_OUT = 2
+}; // the directions in which a tile is copied in bulk
 
 struct LineTile {
     uint64_t line, t; // t: its place in the line, or none
     uint32_t bulk;
 };
 
-// Elements are loaded as In, into the place in the ring that their results take.
+// Elements are loaded as In, into the stage of the pipeline that their results take.
 template <class F, class In> struct PersistentScan {
     using State = typename F::State;
     using Out = typename F::Out;
@@ -47,11 +51,11 @@ template <class F, class In> struct PersistentScan {
 
     // What the warps of a block share.
     struct Shared {
-        uint64_t known[stages];  // which tile it is
-        uint64_t full[stages];   // its elements are there
-        uint64_t summed[stages]; // so is what stands in it before each thread's elements
-        uint64_t before[stages]; // so is what stands before it
-        uint64_t done[stages];   // so are its results
+        uint64_t known[stages];  // mbarrier: the tile of the stage is known
+        uint64_t full[stages];   // mbarrier: its elements have arrived
+        uint64_t summed[stages]; // mbarrier: the prefix of each thread in the tile is known
+        uint64_t before[stages]; // mbarrier: the exclusive prefix of the tile is known
+        uint64_t done[stages];   // mbarrier: its results are in shared memory
         uint64_t pushed[2], popped[2];
         LineTile tiles[stages], chunks[2];
     };
@@ -60,7 +64,7 @@ template <class F, class In> struct PersistentScan {
     Shared &shared;
     State *prefixes, *totals, *parts; // of stages; of warps, twice; of stages and threads
     unsigned char *ring;
-    const unsigned lane, warp, thread; // thread: of those that sum, or of those that finish
+    const unsigned lane, warp, thread; // thread: its number among the threads that sum, or that finish
 
     __device__ PersistentScan(const gr_persistent_scan_params &params, Shared &of_block, State *states,
                               unsigned char *bytes)
@@ -116,7 +120,7 @@ template <class F, class In> struct PersistentScan {
                       (reinterpret_cast<uint64_t>(out_of(of)) % 16 == 0 ? GR_LINE_OUT : 0);
         return of;
     }
-    // Takes a tile that nobody has into a place of the ring; says whether there was one.
+    // Takes the tile of this ticket into a stage; returns whether there is such a tile.
     __device__ bool load(uint64_t j, uint64_t number, unsigned &pushes) const {
         const unsigned s = j % stages;
         const LineTile of = tile_of(number);
@@ -130,7 +134,7 @@ template <class F, class In> struct PersistentScan {
             ptx::mbarrier_arrive(full);
         }
         if (of.t == none || of.t % GR_PERSISTENT_CHUNK == 0) {
-            // A block that begins a third chunk waits until it has done with the first, whose tiles have all
+            // A block that begins a third chunk waits until its first chunk is done, whose tiles have all
             // begun.
             const unsigned q = pushes % 2;
             if (pushes >= 2)
@@ -149,8 +153,9 @@ template <class F, class In> struct PersistentScan {
             *tickets = 0;
         return number;
     }
-    // A place of the ring is filled again as soon as it has been read, and the ticket for that is taken when
-    // the results are there: while it takes its time they leave, and no tile that others wait for lies idle.
+    // A stage is filled again as soon as its results have been read, and the ticket for that is taken when
+    // the results are ready: the ticket's latency overlaps with the store, and no tile that others wait for
+    // is idle.
     __device__ void move() const {
         unsigned pushes = 0;
         uint64_t j = 0;
@@ -175,9 +180,9 @@ template <class F, class In> struct PersistentScan {
         ptx::cp_async_bulk_wait_group<0>();
     }
 
-    // ---- the warps that find out what is before tiles ----
+    // ---- the warps that compute prefixes of tiles ----
 
-    // A lane looks for each place of the ring, all of them at once.
+    // A lane polls for each stage, all of them at once.
     __device__ void look_back() const {
         const unsigned s = lane;
         uint64_t turn = 0, at = 0;
@@ -209,12 +214,12 @@ template <class F, class In> struct PersistentScan {
         } while (!__all_sync(0xffffffffu, ends));
     }
 
-    // As the sums of a chunk's tiles come in, what is before each of them goes out.
+    // Publishes the prefix of each tile of a chunk as the sums of the tiles are published.
     __device__ void scan_chunk(const LineTile &first) const {
         constexpr unsigned mine = GR_PERSISTENT_CHUNK / 32;
         const uint64_t sums = nodes_of(first.line), t = first.t + lane * mine;
         const uint64_t chunks = sums + (2 * p.line_tiles + first.t / GR_PERSISTENT_CHUNK) * node;
-        const uint64_t last = p.line_tiles - 1; // whose sum nobody needs
+        const uint64_t last = p.line_tiles - 1; // whose sum is not needed
         const unsigned have = t >= last ? 0 : unsigned(min(last - t, uint64_t(mine)));
         State x[mine], carry = F::identity();
         bool there[mine], carried = first.t == 0;
@@ -315,7 +320,7 @@ template <class F, class In> struct PersistentScan {
         else
             return F::load(Out(widen(x)));
     }
-    // Sums tiles, and publishes the sums.
+    // Adds up tiles, and publishes the sums.
     __device__ void sum() const {
         for (uint64_t j = 0;; ++j) {
             const unsigned s = j % stages;
@@ -364,7 +369,7 @@ template <class F, class In> struct PersistentScan {
             ptx::mbarrier_arrive(shared_address(&shared.summed[s]));
         }
     }
-    // Makes the results of tiles.
+    // Computes the results of tiles.
     __device__ void finish() const {
         for (uint64_t j = 0;; ++j) {
             const unsigned s = j % stages;
@@ -385,7 +390,8 @@ template <class F, class In> struct PersistentScan {
             const Vec<In, length> *from = share<In>(s);
             Vec<Out, length> *place = share<Out>(s);
             Vec<In, length> x[GR_PERSISTENT_VECTORS];
-            if constexpr (sizeof(In) != sizeof(Out)) { // others' elements lie where the results go
+            if constexpr (sizeof(In) !=
+                          sizeof(Out)) { // elements of other threads are at the results' addresses
 #pragma unroll
                 for (unsigned v = 0; v < GR_PERSISTENT_VECTORS; ++v)
                     x[v] = from[v];

@@ -1,4 +1,5 @@
-// Running sums and products, in one pass: each block takes tiles in the order of their tickets.
+// Inclusive scans (running sums and products) in one pass by decoupled look-back: each block takes tiles in
+// the order of their tickets.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +9,7 @@
 #include "ops/functors.cuh"
 #include "scan/params.h"
 
-// What a running sum or product is kept in: double where elements are float.
+// The type of a running sum or product: double if elements are float.
 template <class T> struct RunningState { using type = Wide<T>; };
 template <> struct RunningState<float> { using type = double; };
 template <> struct RunningState<gr_c64> { using type = Pair<double>; };
@@ -42,13 +43,13 @@ template <class T> struct RunningProd : Running<T> {
     }
 };
 
-// A tile, as thread 0 tells all.
+// A tile, which thread 0 broadcasts through shared memory.
 struct ScanTile {
     bool none;
-    uint64_t t;           // its place in the chain
+    uint64_t t;           // its index in the line of tiles
     uint64_t nodes;       // of the chain
-    int64_t in, out;      // where it begins, in elements
-    uint32_t rows, width; // how many it has
+    int64_t in, out;      // its offsets in the input and the output, in elements
+    uint32_t rows, width; // rows and columns of the tile
 };
 
 template <class State>
@@ -83,7 +84,7 @@ template <class F> struct Scan : ScanLookback<F> {
           first((threadIdx.x >> (p.columns_shift + p.groups_shift)) * p.slot + group * p.each) {
     }
 
-    // The number of a tile that nobody has taken: by a ticket where tiles wait for those before.
+    // The number of a tile that no block has taken: by a ticket where tiles wait for those before.
     __device__ uint64_t ticket(uint64_t round) const {
         return p.nodes != 0 ? atomicAdd(reinterpret_cast<unsigned long long *>(p.nodes), 1ull)
                             : blockIdx.x + round * gridDim.x;
@@ -154,7 +155,7 @@ template <class F> struct Scan : ScanLookback<F> {
             });
         }
     }
-    // Asks for the elements of a tile that comes next, so that they are on their way meanwhile.
+    // Asks for the elements of a tile that comes next, so that they are in flight meanwhile.
     __device__ void fetch(const ScanTile &tile) {
         const Out *in = reinterpret_cast<const Out *>(p.in) + tile.in;
         ready = !tile.none && p.kind == GR_SCAN_AS_RESULT && is_whole(tile, in);
@@ -220,7 +221,7 @@ template <class F> struct Scan : ScanLookback<F> {
             out[i / tile.width * (p.length + 1) * p.inner + i % tile.width] = F::finish(F::identity());
     }
 
-    // Works on a tile, and finds the one that is next.
+    // Scans a tile, and finds the next one.
     __device__ void run(const ScanTile &tile, ScanTile &next, uint64_t round) {
         const bool finds = threadIdx.x == threads - 1;
         const uint64_t number = finds ? ticket(round + 1) : 0; // which takes a while

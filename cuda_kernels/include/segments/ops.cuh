@@ -1,5 +1,5 @@
-// What segments are reduced by: on values that hold elements of many dtypes, double, int64_t or pairs of
-// double, so that a kernel is for one operator and one of these.
+// The operators of segmented reductions, on values that hold elements of many dtypes (double, int64_t or
+// pairs of double), so that a kernel is compiled for one operator and one type of value.
 #pragma once
 
 #include "ops/ordering.cuh"

@@ -1,7 +1,7 @@
-// Segments of elements that lie side by side: a warp streams a range of rows, batch after batch, and looks
-// closer only at a batch in which a segment ends. Segments that reach from one range into another are put
-// together by the blocks, and what reaches beyond a block by the one in which it ends, which reads what those
-// before it left in slots.
+// Segmented reduction of contiguous elements: a warp streams a range of rows, batch after batch, and examines
+// only batches in which a segment ends. A block combines the segments that reach from one range into the
+// next; a segment that reaches beyond a block is completed by the block in which it ends, which reads the
+// partial results of the blocks before it from slots.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -11,8 +11,8 @@
 
 enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
 
-// What a range or a block hands on: the State of the elements behind its last end; of its first segment, if
-// that is pending, what it has before the end.
+// The partial result of a range or a block: the State of the elements behind its last end and, of its first
+// segment, if that is pending, the State of the elements before the end.
 template <class State> struct StreamPart {
     State open;
     uint32_t flags, padding; // which has a name, or it would be copied byte by byte
@@ -27,8 +27,7 @@ template <class State> struct StreamRecord {
     StreamPending<State> first;
 };
 
-// A record in a slot, four bytes in each word of eight, with a mark that they are there, as in
-// grid/block_state.cuh.
+// A record in a slot, four bytes in each word of eight, with a flag, as in grid/block_state.cuh.
 template <class Record> union StreamSlot {
     static constexpr unsigned count = sizeof(Record) / 4;
     static_assert(count % 2 == 0 && 8 * count <= GR_STREAM_SLOT_BYTES, "see GR_STREAM_SLOT_BYTES");
@@ -42,7 +41,7 @@ template <class Record> union StreamSlot {
         for (unsigned i = 0; i < count; i += 2)
             store_flagged(slot + 8 * i, 1ull << 32 | word[i], 1ull << 32 | word[i + 1]);
     }
-    // Looks once, at all words side by side; says whether they are there.
+    // Polls all words once; returns whether they are published.
     __device__ bool look(uint64_t slot) {
         uint64_t marks = 1ull << 32;
 #pragma unroll
@@ -186,7 +185,7 @@ template <class F> struct Streams {
         return low;
     }
 
-    // Elements on their way, which lie in lanes as `vectors` chunks of 16 bytes do.
+    // Elements in flight, in lanes as `vectors` loads of 16 bytes leave them.
     struct Batch {
         Vec16<uint32_t> chunks[GR_STREAM_VECTORS];
     };
@@ -369,7 +368,7 @@ template <class F> struct Streams {
                         put(range.out + j, all, end - begun);
                 }
                 flags |= GR_STREAM_ENDS | (pending ? GR_STREAM_PENDING : 0);
-                // The others share the lanes, but for those that would keep all waiting: all lanes take each
+                // The others share the lanes, except for long ones: all lanes take each
                 // of these, which costs as much as some 16 elements of a lane, and more the more there are.
                 if (const int others = count - apart; others > 0) {
                     const int shift = __clz(others - 1) - 27, each = 1 << shift; // lanes
@@ -465,7 +464,7 @@ template <class F> struct Streams {
         return {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
     }
 
-    // Puts segments together of which several warps have parts, by the first warp. What is pending of all,
+    // Combines the segments of which several warps have parts, by the first warp. What is pending of all,
     // and stays so, goes to `beyond`, and so does what is open behind the last end.
     __device__ void settle(const Record *records, Record *beyond) const {
         Record own = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
@@ -562,7 +561,7 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     Work work(p, bytes, ranges);
     const uint64_t range = blockIdx.x * uint64_t(Work::warps) + work.warp;
     const auto number = work.number_of(range);
-    pdl_as_comments::pdl_launch_dependents(); // it gets room as blocks of this one end
+    pdl_as_comments::pdl_launch_dependents(); // its blocks start as blocks of this one end
     if (range < p.ranges)
         work.ask(number);
     pdl_as_comments::pdl_wait();

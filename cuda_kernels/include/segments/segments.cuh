@@ -1,7 +1,7 @@
-// Segments of rows, each reduced by itself, in one pass: rows and the ends of segments, merged, are cut into
-// tiles of as many of both, and a tile into as many for each thread, so that neither long nor empty segments
-// make more work for anyone (Merrill and Garland's merge path). What belongs to a segment that ends in a
-// later thread or tile is carried there by a scan whose order is fixed.
+// Segmented reduction in one pass, by merge path (S. Odeh et al., 2012; D. Merrill and M. Garland, 2016):
+// rows and the ends of segments, merged, are cut into tiles of equal length, and a tile into equal parts for
+// its threads, so neither long nor empty segments make more work for a thread. The part of a segment that
+// ends in a later thread or tile is carried there by a scan whose order is fixed.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -11,7 +11,7 @@
 
 enum { GR_PART_ENDS = 1, GR_PART_HOLDS = 2 }; // a segment ends in it; elements are behind the last end
 
-// What a stretch of rows and ends hands on: the State of the elements behind its last end.
+// The partial result of a range of rows and ends: the State of the elements behind its last end.
 template <class F> struct Segmented {
     struct State {
         typename F::State sum;
@@ -26,7 +26,7 @@ template <class F> struct Segmented {
     }
 };
 
-// A tile, of pieces that its block takes one after the other, as thread 0 tells all.
+// A tile, of pieces that its block takes one after the other; thread 0 broadcasts it through shared memory.
 struct SegmentTile {
     bool none;
     uint64_t t;      // its place in the chain
@@ -241,14 +241,14 @@ template <class F> struct Segments : SegmentLookback<F> {
         return part;
     }
 
-    // Puts what the threads have at the end of what the tile has so far.
+    // Appends the threads' open segments to the open segment of the tile so far.
     __device__ void hand_over(State part) {
         this->before(part);
         if (group == groups - 1)
             carried[column] = Segmented<F>::combine(carried[column], part);
     }
 
-    // A piece in which segments end, or whose elements do not lie side by side. Gives the first segment that
+    // A piece in which segments end, or whose elements are not contiguous. Gives the first segment that
     // ends in the thread's share; in `late`, if the tiles before have a part in it.
     __device__ First merge(const SegmentTile &tile, const SegmentPiece &piece, First &late) {
         First first;

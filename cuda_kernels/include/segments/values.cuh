@@ -1,5 +1,5 @@
-// From elements in memory to values that segments are reduced on, and from these to results: of any dtype,
-// which is chosen at run time.
+// Conversion of elements in memory to the values that segments are reduced on, and of values to results. The
+// dtype is chosen at run time.
 #pragma once
 
 #include "segments/ops.cuh"

@@ -1,6 +1,6 @@
 // Matrix products of the dtypes that have no rung: small integers, which wrap as they do in NumPy, halves,
 // which are added up in float32 and rounded once, bools and complex numbers. As m4, with 64 by 64 results a
-// block and four by four a thread, elements are widened on their way to shared memory.
+// block and four by four a thread, elements are widened as they are stored to shared memory.
 #include "matmul/accumulators.cuh"
 
 enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, DEEP = 8, EACH = 4 };

@@ -1,5 +1,5 @@
 // Products of a matrix and a vector, which memory limits: every element of the matrix is read once, 16 bytes
-// a load. Where the products of a result lie side by side (`rows`), a group of threads takes a row; where the
+// per load. Where the products of a result are contiguous (`rows`), a group of threads takes a row; where the
 // results do (`columns`), each thread takes 16 bytes of columns, and eight warps share the products. Few
 // results are spread over more blocks by parts of their products: the block that ends last adds up the parts,
 // in their order.
@@ -11,7 +11,7 @@ enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
 // orders them.
 enum { DEEP = 8 };
 
-// 16 bytes, or 8, that nobody wants again.
+// 16 bytes, or 8, that are not needed again.
 template <class P> __device__ P load_once(const P *from) {
     static_assert(sizeof(P) == 16 || sizeof(P) == 8, "a vector");
     P piece;

@@ -1,5 +1,5 @@
-// Elements of given ranks, by their keys' digits from the first on: how many elements have each digit says
-// which one that of a rank is, and its rank among those that have it.
+// Elements of given ranks, by their keys' digits from the first on: the histogram of a digit tells which
+// digit the element of a rank has, and its rank among the elements with that digit.
 #include "order/order.cuh"
 
 extern __shared__ __align__(16) unsigned char order_shared[];

@@ -63,7 +63,7 @@ struct Spread {
         }
     }
 
-    // How many elements have a digit of the groups before that of the lane's number.
+    // The number of elements whose digit is in the groups before the lane's group.
     __device__ unsigned before_group() const {
         const unsigned lane = threadIdx.x % 32, own = lane < groups ? sums[lane] : 0;
         return sum_up_to(own) - own;

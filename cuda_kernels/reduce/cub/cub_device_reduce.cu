@@ -1,4 +1,4 @@
-// cub: cub::DeviceReduce, the reduction of NVIDIA's CUB, beside the ladder.
+// cub: cub::DeviceReduce, the reduction of NVIDIA's CUB, next to the ladder.
 //
 // What a program gets that calls the library and writes no kernel. CUB launches its own: one for up to a tile
 // of elements, else two; a thread takes 16 elements of 4 bytes a tile, by loads of four. Its host code is
@@ -16,7 +16,7 @@
 #include "common/element_types.cuh"
 #include "reduce/ops.def"
 
-// An element in NumPy's order: a NaN wins over everything, and two of them are equal.
+// An element in NumPy's order: NaN precedes everything, and two of them are equal.
 template <class T, bool Largest> struct Ordered {
     T value;
     __device__ bool is_nan() const {

@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert(const gr_c
     });
 }
 
-// The same of elements side by side, as many as are whole vectors.
+// The same of contiguous elements, in whole vectors.
 extern "C" __global__ void __launch_bounds__(GR_COPY_THREADS) convert_vectors(const gr_convert_params p) {
     const uint64_t at = uint64_t(blockIdx.x) * GR_COPY_THREADS + threadIdx.x;
     if (at >= p.at.count / EACH)

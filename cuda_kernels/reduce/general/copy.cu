@@ -219,8 +219,8 @@ __device__ void turn_square(uint32_t (&square)[EDGE][SIZE]) {
             square[i][w] = turned[i][w];
 }
 
-// DOWN elements of a tile lie side by side in what is read, ACROSS in the copy; a vector has EDGE of them,
-// and LANES threads of a warp lie side by side in what is read.
+// DOWN elements of a tile are contiguous in what is read, ACROSS in the copy; a vector has EDGE of them,
+// and LANES threads of a warp are contiguous in what is read.
 template <unsigned BYTES, unsigned DOWN, unsigned ACROSS, unsigned EDGE, unsigned LANES>
 __device__ void turn_vectors(const gr_transpose_params &p) {
     constexpr unsigned SIZE = EDGE * BYTES / 4, COLUMNS = DOWN / EDGE, ROWS = ACROSS / EDGE;

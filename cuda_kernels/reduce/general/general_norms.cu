@@ -7,7 +7,7 @@
 #define GR_GENERAL_OP(dtype, In, kind)
 #include "reduce/general/instantiate.cuh"
 
-// Its State fits the registers of as many blocks as that of a plain sum.
+// Its State fits the registers of as many blocks as the State of a plain sum.
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 

@@ -19,7 +19,7 @@ struct Spread {
         return copysign(rest < 0 ? 0.0 : rest, count);
     }
 };
-inline __device__ double divide(const Spread &s, uint64_t) { // nobody asks for means of these
+inline __device__ double divide(const Spread &s, uint64_t) { // means of these do not exist
     return s;
 }
 

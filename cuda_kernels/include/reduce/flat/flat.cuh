@@ -1,8 +1,8 @@
 // The kernels for contiguous elements and one result, in a single launch.
 //   flat   each thread has GR_FLAT_LOADS_IN_FLIGHT loads of 16 bytes in flight
-//   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block on their way to shared memory
-// Each block leaves its State in a slot; the first block waits for all of them and combines them in the order
-// of the blocks. The result depends on the number of elements, the address modulo 128 and nothing else.
+//   ring   sm_90 on: the copy engine keeps GR_RING_STAGES pieces of each block in flight to shared memory
+// Each block publishes its State in a slot; block 0 waits for all of them and combines them in the order of
+// the blocks. The result depends on the number of elements, on the address modulo 128 and on nothing else.
 #pragma once
 
 #include "common/pdl.cuh"
@@ -13,7 +13,8 @@
 #define GR_HOPPER 1
 #endif
 
-// What lies before the first line of 128 bytes, in chunks from there on, and behind the last one.
+// The elements before the first line of 128 bytes (head), the vectors of 16 bytes from there on, and the
+// elements behind the last one (tail).
 struct AlignedSplit {
     uint64_t head, chunks, tail;
 };
@@ -25,8 +26,8 @@ template <class In> __device__ AlignedSplit aligned_split(const gr_flat_params &
     return {head, chunks, head + chunks * Vec16<In>::length};
 }
 
-// The few elements that no chunk holds, a thread of the first block for each. They are loaded before the
-// chunks and used after them, so that nothing waits for them alone.
+// The peeled elements at both ends, a thread of the first block for each. They are loaded before the vectors
+// and used after them, so that no thread waits for them alone.
 template <class F, class In, bool Pair> struct PeeledEnds {
     bool has_head, has_tail;
     DeferredLoad<In> head, tail, second_head, second_tail;
@@ -62,7 +63,7 @@ template <class F, class In, bool Pair> struct PeeledEnds {
     }
 };
 
-// From the State of all elements to the result, by one thread.
+// Computes the result from the State of all elements, by one thread.
 template <class F> __device__ void finish(const gr_flat_params &p, typename F::State s) {
     using State = typename F::State;
     using Out = typename F::Out;
@@ -79,7 +80,7 @@ template <class F> __device__ void finish(const gr_flat_params &p, typename F::S
     *reinterpret_cast<Out *>(p.out) = Finish<F>::of(s, p.divisor, p.flags);
 }
 
-// From the States of all threads of the grid to the result.
+// Grid reduction: from the States of all threads to the result.
 template <class F> __device__ void grid_reduce(const gr_flat_params &p, typename F::State s) {
     using State = typename F::State;
     s = block_reduce_state<F>(s);
@@ -101,11 +102,11 @@ template <class F> __device__ void grid_reduce(const gr_flat_params &p, typename
         finish<F>(p, s);
 }
 
-// Whether F's States have positions, so that it takes chunks only in the order of these.
+// Whether F's States have positions, so that vectors must be taken in order.
 template <class F, class = void> constexpr bool in_order = false;
 template <class F> constexpr bool in_order<F, decltype(void(&F::State::position))> = true;
 
-// As many elements as threads of a single block, or fewer: one for each, wherever they lie.
+// At most as many elements as a single block has threads: one for each, at any alignment.
 template <class F, class In, bool Pair> __device__ typename F::State few(const gr_flat_params &p) {
     const bool has = threadIdx.x < uint32_t(p.count);
     const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
@@ -126,7 +127,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
     return has ? PeeledEnds<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
-// A block's chunks of one turn lie side by side, as a tile. Where each block has a whole one the last tiles
+// A block's chunks of one turn are contiguous, as a tile. Where each block has a whole one the last tiles
 // come first: a kernel that has just written the array left its end in the L2 cache, where tiles from the
 // beginning would take its place.
 template <class F, class In, bool Pair> __device__ typename F::State many(const gr_flat_params &p) {
@@ -182,8 +183,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
             if constexpr (Pair)
                 y[k] = other.vec16_at(from);
         }
-        // Each is taken in whether it counts or not, so that the work on one need not wait for that on
-        // another.
+        // Each vector is accumulated whether it counts or not, so that no accumulation waits for another.
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k) {
             typename F::Acc more = acc;

@@ -1,19 +1,20 @@
-// The kernel `ring` of reduce/flat/flat.cuh.
+// The kernel `ring` of flat.cuh: bulk copies (TMA) into a pipeline of stages in shared memory, each with an
+// mbarrier that tells when its bytes have arrived.
 #pragma once
 
 #include "reduce/flat/flat.cuh"
 
 #ifdef GR_HOPPER
 
-// The pieces of one block on their way from global to shared memory, a barrier for each place in the ring.
+// The pieces of one block in flight from global to shared memory, with an mbarrier for each stage.
 // They are taken from the end of the array: a kernel that has just written it left its end in the L2 cache,
-// where pieces from the beginning would take its place. Behind one of PyTorch's a float32 sum of 1 GiB takes
-// 234.8 us in that order on an H200, 239.6 in the other.
+// where pieces from the beginning would take its place. After a kernel of PyTorch a float32 sum of 1 GiB
+// takes 234.8 us in that order on an H200, 239.6 in the other.
 struct BulkPipeline {
     uint32_t bytes_at, full_at; // addresses in shared memory
     uint64_t source;            // the first piece of all blocks
     uint64_t pieces;            // of this block
-    uint64_t begin, step;       // its first piece, and how far it is to its next one, of those of all blocks
+    uint64_t begin, step;       // its first piece and the distance to its next one, in pieces of all blocks
 
     __device__ void open() const {
         for (unsigned stage = 0; stage < GR_RING_STAGES; ++stage)
@@ -59,7 +60,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
     if (threadIdx.x == 0)
         for (uint64_t piece = 0; piece < GR_RING_STAGES && piece < ring.pieces; ++piece)
             ring.fetch(piece);
-    __syncthreads(); // nobody waits on a barrier that is not set up
+    __syncthreads(); // no thread waits at a barrier that is not initialized
 
     const PeeledEnds<F, In, false> ends(p, parts);
     typename F::Acc acc = F::init();
@@ -73,7 +74,7 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
             x[k] = chunk[k * GR_RING_THREADS + threadIdx.x];
         const uint64_t at = ring.number(piece) * piece_chunks + threadIdx.x;
         F::template accumulate<turns>(acc, x, position + at * length, GR_RING_THREADS * length);
-        __syncthreads(); // all have read this place of the ring
+        __syncthreads(); // all have read this stage
         if (threadIdx.x == 0 && piece + GR_RING_STAGES < ring.pieces)
             ring.fetch(piece + GR_RING_STAGES);
     }

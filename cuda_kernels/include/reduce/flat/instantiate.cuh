@@ -1,5 +1,5 @@
-// The flat kernels of one operator, flat_<op>_<dtype> and ring_<op>_<dtype>, for each dtype it takes. The
-// file that includes this defines GR_FLAT_OP(dtype, In, kind) with one of the macros below.
+// The flat kernels of one operator, flat_<op>_<dtype> and ring_<op>_<dtype>, for each dtype that it takes.
+// The file that includes this one defines GR_FLAT_OP(dtype, In, kind) with one of the macros below.
 #include "reduce/accumulate.cuh"
 #include "reduce/flat/flat_tma.cuh"
 

@@ -1,13 +1,13 @@
-// general_axis and general_whole: any layout, and, but for `whole`, a `where` mask; pairs of elements, too.
-// Threads of a block share out results and elements, in `axis`, or take whole results; the other kernels are
-// for elements side by side.
+// general_axis and general_whole: the kernels for any layout, for pairs of elements and, except for `whole`,
+// for a `where` mask. The threads of a block share results and elements (`axis`), or each takes whole
+// results. The other general kernels are for contiguous elements.
 #pragma once
 
 #include "reduce/general/general.cuh"
 
-// How general_axis gets at elements: what a thread has of one while it is on its way, and the State with
-// that. A thread has `in_flight` of a result on the way; one that takes whole results `at_once` of each.
-// Nothing is computed from one before all of them are asked for. `second`: whether it reads there.
+// How general_axis loads elements: what a thread holds of an element in flight, and the State with that
+// element. A thread has `in_flight` elements of a result in flight; one that takes whole results `at_once` of
+// each. All loads are issued before the first computation. `second`: whether it reads a second input.
 template <class F, class In> struct FromElement {
     static constexpr bool second = false;
     static constexpr unsigned at_once =
@@ -18,7 +18,7 @@ template <class F, class In> struct FromElement {
         (sizeof(In) > 2 ? 1 : 2);
     static constexpr unsigned in_flight = sizeof(In) > 8 || sizeof(typename F::State) > 16 ? 4 : 8;
     using All = BatchAccumulator<F, In>;
-    // Those of small elements that are compared together were slower by two thirds.
+    // For small elements that are compared in batches this was slower by two thirds.
     static constexpr bool whole_together = All::there && !(All::contest && sizeof(In) <= 2);
     struct Loaded {
         In x;
@@ -47,7 +47,7 @@ template <class F, class In> struct FromMasked {
         return loaded.taken ? Append<F, In>::to(s, loaded.x, k) : s;
     }
 };
-// What takes its place under a mask.
+// The element loader that replaces it under a mask.
 template <class From> struct UnderMask { static constexpr bool there = false; };
 template <class F, class In> struct UnderMask<FromElement<F, In>> {
     static constexpr bool there = true;
@@ -70,7 +70,7 @@ template <class F, class In> struct FromPair {
     }
 };
 
-// Takes the first `turn` of N elements in, `step` positions apart, in several States in turn.
+// Accumulates the first `turn` of N elements, `step` positions apart, in several States in turn.
 template <class From, class State, unsigned States, unsigned N>
 __device__ void take_in(State (&s)[States], const typename From::Loaded (&loaded)[N], unsigned turn,
                         uint64_t position, uint64_t step) {
@@ -147,8 +147,8 @@ __device__ typename F::State share(const gr_general_params &p, uint64_t result, 
     return s[0];
 }
 
-// Results enough for all threads: each takes several whole ones, GR_GENERAL_THREADS apart, and a few elements
-// of each at a time, or it would wait for one load after the other.
+// With enough results for all threads each thread takes several whole results, GR_GENERAL_THREADS apart, and
+// a few elements of each at a time, so that several loads are in flight.
 template <class F, class From> __device__ void reduce_whole(const gr_general_params &p) {
     using State = typename F::State;
     constexpr unsigned at_once = From::at_once;
@@ -206,7 +206,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
-// Blocks that a multiprocessor must have registers for.
+// Blocks per multiprocessor that registers must allow (__launch_bounds__).
 template <class F, class State = typename F::State>
 constexpr unsigned axis_occupancy = sizeof(State) > 16  ? 2
                                     : sizeof(State) > 8 ? 3

@@ -1,11 +1,11 @@
-// general_columns: neighbouring results, the elements of each lying a row apart. A thread holds the States of
-// a vector of columns, a slot, and has several rows of it in flight.
+// general_columns: neighbouring results, the elements of each a row apart. A thread holds the States of a
+// vector of columns (a slot) and has several rows of it in flight, so loads are coalesced along the results.
 #pragma once
 
 #include "common/vec.cuh"
 #include "reduce/general/words.cuh"
 
-// A row of a slot as it is loaded, and how many of them are in flight.
+// A row of a slot as loaded, and the number of rows in flight.
 template <class F, class In, bool Words = sizeof(In) <= 2 || Brief<F, In>::there> struct Columns {
     using type = Vec<In, column_width<In>>;
     static constexpr unsigned in_flight = 4;
@@ -137,7 +137,7 @@ __device__ void add_edges(const gr_general_params &p, const Slot<In> &slot,
         const uint64_t turns = quotient(slot.vectors, period, p.columns.by_period);
         if (slot.at != (side ? slot.vectors - turns * period : period - 1))
             continue;
-        // What lies before the first vector is counted one period further on, where no number is negative.
+        // Elements before the first vector are counted one period further on, so that no number is negative.
         const uint64_t turn = side ? 0 : period * width, rows = side ? 0 : p.columns.replicas;
         const uint64_t first = slot.head + (side ? slot.vectors * width : turn - width);
         uint64_t row[width];
@@ -167,7 +167,8 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
     *reinterpret_cast<Results *>(reinterpret_cast<Out *>(p.out) + index) = results;
 }
 
-// Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
+// Blocks per multiprocessor that registers must allow (__launch_bounds__): loads of fewer threads do not
+// saturate memory.
 template <class F, class In, class State = typename F::State>
 constexpr unsigned columns_occupancy = sizeof(State) * column_width<In> > 64                        ? 2
                                        : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3

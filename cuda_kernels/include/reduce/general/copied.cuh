@@ -1,4 +1,4 @@
-// Where elements that are copied lie, and where they go.
+// Addresses of the elements that a copy reads and writes.
 #pragma once
 
 #include "common/strided_offsets.cuh"
@@ -7,8 +7,8 @@
 
 #include "reduce/convert/params.h"
 
-// Adds to addresses of what is read and written how far elements lie from the first one along the dimensions
-// from `First` on, of which each has a number.
+// Adds to the addresses of source and destination the offsets of elements along the dimensions from `First`
+// on, for each of N element numbers.
 template <unsigned First, unsigned N>
 __device__ void go_along(const gr_copy_params &p, uint64_t (&number)[N], uint64_t (&from)[N],
                          uint64_t (&to)[N]) {
@@ -25,8 +25,8 @@ __device__ void go_along(const gr_copy_params &p, uint64_t (&number)[N], uint64_
             }
 }
 
-// Addresses of elements STEP apart, from number `first` on: the first one's by divisions, the others by what
-// they are ahead of it, in 32 bits.
+// Addresses of elements STEP apart, from number `first` on: the first one's by divisions, the others by their
+// distance from it, in 32 bits.
 template <unsigned STEP, unsigned N>
 __device__ void addresses(const gr_copy_params &p, uint64_t first, uint64_t (&from)[N], uint64_t (&to)[N]) {
     uint32_t digit[GR_CONVERT_DIMS];

@@ -1,4 +1,5 @@
-// What the general kernels, those behind variant="auto" for any layout, have in common.
+// Common parts of the general kernels, which variant="auto" runs for arrays of any layout: how a State
+// becomes a result, and how results are stored, once or several times.
 #pragma once
 
 #include "common/strided_offsets.cuh"
@@ -9,7 +10,7 @@
 #include "reduce/batch_accumulate.cuh"
 #include "reduce/general/pdl.cuh"
 
-// The State after one more element that lies behind all those of `s`.
+// The State after one more element, which follows all elements of `s`.
 template <class F, class In, class = void> struct Append {
     static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
         return F::combine(s, F::load(x, position));
@@ -21,7 +22,7 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
     }
 };
 
-// The result that a State of all its elements stands for.
+// The result of a State of all elements.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
     if (p.flags & GR_HAS_INITIAL)
         s = F::combine(F::start(*reinterpret_cast<const typename F::Out *>(p.initial)), s);
@@ -76,7 +77,7 @@ __device__ void put_all(const gr_general_params &p, unsigned live, typename F::S
     }
 }
 
-// The same of one.
+// The same for one State.
 template <class F> __device__ void put_one(const gr_general_params &p, uint64_t index, typename F::State s) {
     typename F::State all[1] = {s};
     put_all<F>(p, 1, all, [&](unsigned) { return index; });

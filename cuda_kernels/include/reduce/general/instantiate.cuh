@@ -1,5 +1,5 @@
-// The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype it takes. The file that
-// includes this defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+// The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype that it takes. The file
+// that includes this one defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
 #include <type_traits>
 
 #include "reduce/accumulate.cuh"
@@ -12,13 +12,13 @@
 #include "reduce/general/spread.cuh"
 #include "reduce/general/tiles.cuh"
 
-// What takes chunks in: a functor of reduce/accumulate.cuh where that has the State of F, so that
-// `general_last` and the other kernels can go on with it.
+// The thread accumulator: a functor of reduce/accumulate.cuh if its State is the State of F, so that
+// `general_last` and the other kernels can continue with it.
 template <class F, class Flat, class In>
 using Accumulator = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value,
                                               Flat, ByElement<F, In>>::type;
 
-// Its elements are kept until their sum turns out to be finite, which takes registers.
+// Elements are kept in registers until their sum is known to be finite.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 
 #define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
@@ -28,7 +28,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
         __VA_ARGS__(p);                                                                                      \
     }
 
-// Of elements of eight bytes and more general_axis has enough on the way.
+// For elements of eight bytes and more general_axis has enough bytes in flight.
 #define GR_SPREAD(op, F, dtype, In)                                                                          \
     GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
 #define GR_SPREAD_b8 GR_SPREAD

@@ -1,5 +1,5 @@
-// general_last: results from the States that another general kernel wrote, p.count rows of them. Under
-// GR_SCATTERED_OUTPUT several results may be made from one row of States, along an axis that repeats its
+// general_last: results from the States that another general kernel wrote, p.count rows of States. Under
+// GR_SCATTERED_OUTPUT several results may come from one row of States, along an axis that repeats its
 // elements.
 #pragma once
 
@@ -42,6 +42,6 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
         if (row == 0 && result < p.results)
             put_one<F>(p, result, x);
         if (along > 1)
-            __syncthreads(); // the next results take the same room
+            __syncthreads(); // the next results use the same memory
     }
 }

@@ -1,5 +1,6 @@
-// general_map: an axis of length one, so that each element becomes a result. As much is written as read, or
-// more; a thread writes 16 bytes at once where the results lie so, and has several loads in flight.
+// general_map: a reduction along axes of length one, so that each element becomes a result. The kernel writes
+// as many bytes as it reads, or more; a thread stores 16 bytes at once where the results allow it, and has
+// several loads in flight.
 #pragma once
 
 #include "common/vec.cuh"

@@ -1,14 +1,14 @@
-// general_rows: each result is made from runs of neighbouring elements, of any length and alignment. A group
-// of threads takes a run, 16 bytes a load; several groups share a result that has many runs or long ones.
+// general_rows: each result comes from runs of contiguous elements, of any length and alignment. A group of
+// threads takes a run, 16 bytes per load; several groups share a result that has many runs or long ones.
 #pragma once
 
 #include "reduce/general/general.cuh"
 
-// Whether A takes chunks in for this kernel, which then has twice as many on the way.
+// Whether A accumulates vectors for this kernel, which then has twice as many in flight.
 template <class A, class = void> constexpr bool in_rows = false;
 template <class A> constexpr bool in_rows<A, decltype(void(A::in_rows))> = A::in_rows;
 
-// A group's share of a segment; A takes chunks in (see reduce/accumulate.cuh). Elements before the first
+// A group's share of a segment, accumulated by A (see reduce/accumulate.cuh). Elements before the first
 // 16-byte boundary and behind the last one are taken one by one.
 template <class F, class A, class In>
 __device__ void add_segment(const In *in, unsigned length, uint64_t position, unsigned lane, unsigned lanes,
@@ -54,11 +54,11 @@ __device__ void add_segment(const In *in, unsigned length, uint64_t position, un
 
 template <class F, class = void> constexpr bool adds_up_warps = false;
 template <class F> constexpr bool adds_up_warps<F, decltype(void(&F::add_up_warp))> = true;
-// Whether a functor has a shorter way for the States of neighbouring lanes.
+// Whether a functor has its own reduction of the States of neighbouring lanes.
 template <class F, class = void> constexpr bool has_lanes = false;
 template <class F> constexpr bool has_lanes<F, decltype(void(&F::of_lanes))> = true;
 
-// The States of `along` neighbouring threads, a power of two, into that of the first.
+// The States of `along` neighbouring threads, a power of two, into the State of the first.
 template <class F> __device__ typename F::State combine_neighbours(typename F::State x, unsigned along) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS / 32 * GR_STATE_BYTES];
@@ -93,7 +93,8 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
     return x;
 }
 
-// Blocks that a multiprocessor must have registers for: loads of fewer threads do not fill its memory pipe.
+// Blocks per multiprocessor that registers must allow (__launch_bounds__): loads of fewer threads do not
+// saturate memory.
 template <class F, class In>
 constexpr unsigned rows_occupancy = 4 - (sizeof(typename F::State) > 8) -
                                     (sizeof(In) == 1 || sizeof(typename F::State) > 16);

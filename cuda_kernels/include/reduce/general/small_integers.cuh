@@ -1,5 +1,5 @@
-// What columns of small integers are combined in a few at a time, and how the best of a few elements is
-// found; see reduce/general/words.cuh and reduce/general/general.cuh.
+// Batch accumulators of small integers, whose columns are added several to a 32-bit word, and of argmin and
+// argmax, which compare a few elements before their State. See words.cuh and general.cuh.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 #include "ops/ordering.cuh"
 #include "reduce/general/words.cuh"
 
-// For integers of up to 16 bits; sums of as many as are in flight fit 32.
+// For integers of up to 16 bits; sums of all elements in flight fit 32 bits.
 template <class In>
 constexpr bool is_brief = sizeof(In) <= 2 &&
                           (std::is_integral<In>::value || std::is_same<In, gr_bool>::value);
@@ -25,7 +25,8 @@ template <class In> struct BriefSum : BriefInteger<In> {
     }
 };
 
-// Sums of bytes, which words of four are split for into two of two shorts, from 0 on: 16 rows fit.
+// Sums of bytes: words of four are split into two words of two shorts each, offset so that they start at 0;
+// 16 rows fit.
 template <class In> struct PackedSum {
     static constexpr bool there = true, packs = true;
     static constexpr uint32_t from = std::is_signed<Wide<In>>::value ? 0x80808080u : 0; // counts as 0
@@ -50,7 +51,7 @@ template <class In> struct PackedSum {
         }
     }
 };
-// Numbers of truths, four in a word.
+// Counts of true elements, four in a word.
 template <> struct PackedSum<gr_bool> {
     static constexpr bool there = true, packs = true;
     template <class State, unsigned Width, class Loaded, unsigned N>
@@ -88,9 +89,9 @@ using Compared = typename std::conditional<
     !std::is_integral<Wide<In>>::value || (sizeof(In) > 4), Wide<In>,
     typename std::conditional<std::is_signed<Wide<In>>::value, int32_t, uint32_t>::type>::type;
 
-// The best of a few elements is found with places of 32 bits before it meets the State.
+// The best of a few elements is found with positions of 32 bits before it is combined with the State.
 //   T                   what an element is compared as
-//   of(x), wins(a, b)   that of an element, and whether `a` is better than `b`
+//   of(x), wins(a, b)   the T of an element, and whether `a` is better than `b`
 //   win(s, best, place) `s` after the best of later elements
 template <class F, class In, bool Largest> struct ArgBatch {
     static constexpr bool there = true, contest = true;

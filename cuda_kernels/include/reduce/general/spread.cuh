@@ -1,18 +1,18 @@
-// general_spread: neighbouring results, the elements of each lying a row apart, where rows begin anywhere, as
-// in crops. Neighbouring threads load neighbouring elements, or words of four bytes of several elements,
-// where all rows lie alike to their boundaries, and a thread holds several that lie c.across of them apart: a
-// slot.
+// general_spread: neighbouring results, the elements of each a row apart, where rows begin at any address, as
+// in a view of a part of an array. Neighbouring threads load neighbouring elements or, where all rows have
+// the same alignment, words of four bytes of several elements. A thread holds several of these loads,
+// c.across apart: a slot.
 #pragma once
 
 #include "reduce/general/words.cuh"
 
-// Where the first element of all lies, and behind the last one.
+// The address of the first element of all, and the address behind the last one.
 struct Bounds {
     uint64_t low, high;
 };
 
 // The elements of a slot's row: AtOnce together, `apart` bytes from one such to the next. Of a word at an
-// edge elements are loaded that are not live, as far as they lie between others.
+// edge elements are loaded that are not live, if they are between others.
 template <class In, unsigned AtOnce> struct Spread {
     static constexpr unsigned width = column_width<In>, words = width / AtOnce;
     Packed<In, words> all;

@@ -1,5 +1,5 @@
-// general_tiles: many results of few elements, all of them one after the other. A block copies a tile of
-// whole regions to shared memory, 16 bytes a load, and picks the elements of each result there.
+// general_tiles: many results of few elements, all contiguous. A block copies a tile of whole regions to
+// shared memory, 16 bytes per load, and reads the elements of each result from there.
 #pragma once
 
 #include "reduce/general/general.cuh"

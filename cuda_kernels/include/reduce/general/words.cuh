@@ -1,5 +1,5 @@
-// What general_columns and general_spread have in common: the elements of a few columns, and how they are
-// taken into the States of those.
+// Common parts of general_columns and general_spread: the elements of a few columns, and how they are taken
+// into the States of these columns.
 #pragma once
 
 #include "common/vec.cuh"
@@ -8,10 +8,10 @@
 template <class In>
 constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof(In) : GR_MAX_COLUMNS;
 
-// What the elements that a thread has in flight of one column are combined in before their State is, where
-// that takes fewer instructions than to combine one State after the other:
+// The type in which a thread combines the elements of one column that it has in flight before it combines
+// them with their State, where that takes fewer instructions than to combine one State after the other:
 //   T                  a type of 32 bits
-//   of(x), both(a, b)  that of an element, and of two
+//   of(x), both(a, b)  the T of an element, and of two
 // or, where it packs, several columns in a word:
 //   take(s, loaded, there)   takes the rows that are there into States
 template <class F, class In> struct Brief { static constexpr bool there = false, packs = false; };
@@ -91,7 +91,7 @@ __device__ void add_turn(typename BatchState<F, In>::Kept (&s)[Width], uint64_t 
     }
 }
 
-// Which slot, row and batch of its block a thread has.
+// The slot, row and batch of a thread in its block.
 struct Share {
     unsigned across, row, group;
 

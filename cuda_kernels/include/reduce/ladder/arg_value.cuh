@@ -1,10 +1,10 @@
-// What argmin and argmax hand on from block to block: an element and where it lies.
+// The partial result of argmin and argmax: an element and its position.
 #pragma once
 
 #include "reduce/ladder/ops.cuh"
 
-// 16 bytes for every dtype, the position first: the host reads that of the last one. Padding has a name, or
-// it would be copied byte by byte.
+// 16 bytes for every dtype, the position first: the host reads the position of the last one. Padding has a
+// name, or it would be copied byte by byte.
 template <class T, unsigned = sizeof(T)> struct ArgValue {
     int64_t position;
     T value;
@@ -15,7 +15,7 @@ template <class T> struct ArgValue<T, 4> {
     uint32_t padding;
 };
 
-// The partial result of one element, given its position. A ArgValue is a partial result already.
+// The partial result of one element, given its position. An ArgValue is a partial result already.
 template <class Acc> struct Partial {
     template <class In> static __device__ Acc of(In x, uint64_t) {
         return x;
@@ -30,8 +30,8 @@ template <class T> struct Partial<ArgValue<T>> {
     }
 };
 
-// A NaN wins, as in NumPy, and of equal values the one that comes first, in whatever order the parts meet.
-// The operators on truth values are those without branches.
+// NaN propagates, as in NumPy, and of equal values the one that comes first, in whatever order the parts
+// meet. The operators on truth values are those without branches.
 template <class Acc, bool Largest> struct Extreme;
 template <class T, bool Largest> struct Extreme<ArgValue<T>, Largest> {
     // What every element wins over: what no value is beyond, behind all positions.

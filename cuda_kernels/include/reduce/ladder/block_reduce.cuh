@@ -1,4 +1,4 @@
-// The block reduction that v7 teaches, for the kernels after it.
+// The block reduction by warp shuffles that v7 teaches, for the kernels after it.
 #pragma once
 
 // The result is valid in lane 0. All 32 lanes must take part.

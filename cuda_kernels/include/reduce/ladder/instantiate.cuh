@@ -4,7 +4,7 @@
 //   GR_RUNG            its name
 //   GR_RUNG_OPS        its set of operators, a column of ops.def, unless that is TREE
 //   GR_TEMPLATE_BLOCK  when its block size is a template parameter; its entries then end in _b<block>
-//   GR_SINGLE_PASS     when it takes room for block sums and a ticket, too, and leaves one result
+//   GR_SINGLE_PASS     when it also takes memory for block sums and a ticket, and leaves one result
 #include <cstdint>
 
 #include "reduce/ladder/ops.cuh"

@@ -1,4 +1,5 @@
-// The hand-over that v9 teaches, for the kernels after it.
+// The grid reduction in one launch that v9 teaches, for the kernels after it: the block that draws the last
+// ticket combines the results of all blocks.
 #pragma once
 
 #include "reduce/ladder/block_reduce.cuh"

@@ -1,5 +1,5 @@
-// Operators of the rungs: an identity, and an associative combine of a partial result with an element or with
-// another partial result. One class template for every row of ops.def that a rung covers.
+// The operators of the rungs: an identity, and an associative combine of a partial result with an element or
+// with another partial result. There is one class template for each row of ops.def that a rung covers.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ template <> struct Limits<int64_t> {
     }
 };
 
-// A NaN wins, as in NumPy: it is the one value that differs from itself. (min.NaN, one instruction for this,
-// needs compute capability 8.0.)
+// NaN propagates, as in NumPy: it is the one value that differs from itself. (min.NaN, one instruction for
+// this, needs compute capability 8.0.)
 template <class Acc> struct Min {
     static __device__ Acc identity() {
         return Limits<Acc>::largest();

@@ -1,4 +1,4 @@
-// The completely unrolled tree that v5 teaches, for the rungs after it.
+// The completely unrolled tree in shared memory that v5 teaches, for the rungs after it.
 #pragma once
 
 template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {

@@ -1,7 +1,7 @@
-// The logarithm of a sum of exponentials, in one pass: a State has the largest element and what the
-// exponentials of the others, less that, add up to. The 1 of the largest itself is left out, so that results
-// near it keep what the others add. Exponentials are of 0 and less, so that a polynomial will do, without
-// cases.
+// The logarithm of a sum of exponentials, in one pass. A State has the largest element, and the sum of the
+// exponentials of the other elements minus the largest. The 1 of the largest element itself is left out, so
+// that results near it keep the contribution of the others. All arguments of exponentials are at most 0, so a
+// polynomial without special cases is enough.
 #pragma once
 
 #include "reduce/accumulate.cuh"

@@ -1,5 +1,5 @@
-// Functors that leave NaNs out: their parts as in ops/functors.cuh, those of the flat kernels as in
-// reduce/accumulate.cuh. A complex number is a NaN where either part is.
+// Operators that leave NaNs out (nansum, nanmax, ...): functors as in functors.cuh, and thread accumulators
+// as in accumulate.cuh. A complex number is a NaN if either part is.
 #pragma once
 
 #include "reduce/accumulate.cuh"

@@ -1,9 +1,9 @@
-// Norms of real numbers: the sum of magnitudes, and the root of the sum of squares. Any norm of any elements,
-// for general_axis: a sum of powers.
+// Norms of real numbers: the sum of magnitudes, and the root of the sum of squares; and for general_axis any
+// norm of any elements, by a sum of powers.
 //
-// Squares of floats neither over- nor underflow in double. Sums of those of doubles are kept in one of three
-// scales, as J. L. Blue has it in "A portable Fortran program to find the Euclidean norm of a vector" (1978);
-// but in one at a time, of which the sum of a few squares tells.
+// Squares of floats neither overflow nor underflow in double. Sums of the squares of doubles are kept in one
+// of three scales, after J. L. Blue, "A portable Fortran program to find the Euclidean norm of a vector"
+// (1978); but in one scale at a time, which the sum of a few squares selects.
 #pragma once
 
 #include "reduce/accumulate.cuh"
@@ -86,15 +86,15 @@ inline __device__ double power_of_two(int exponent) {
     return __hiloint2double((1023 + exponent) << 20, 0);
 }
 // Sums of squares of a few numbers are medium ones between two powers of two. Where such a sum is larger or
-// smaller, all of the numbers are shrunk or grown by a power of two before they are squared: what is lost of
-// those that are much smaller than others does not count.
+// smaller, all of the numbers are shrunk or grown by a power of two before they are squared: the loss in
+// numbers that are much smaller than others does not count.
 enum { GR_SMALLEST_MEDIUM = -900, GR_LARGEST_MEDIUM = 970, GR_SCALE = 538 };
 enum : int32_t { GR_SMALL, GR_MEDIUM, GR_LARGE };
 
 template <> struct RootNorm<double> {
     struct State { // in words of four bytes: there is none that nothing is in
         uint32_t low, high;
-        int32_t scale; // that of a sum of 0 is GR_MEDIUM
+        int32_t scale; // GR_MEDIUM for a sum of 0
         __device__ double sum() const {
             return __hiloint2double(int(high), int(low));
         }
@@ -137,7 +137,7 @@ template <> struct RootNorm<double> {
         const State high = a.scale > b.scale ? a : b, low = a.scale > b.scale ? b : a;
         if (high.sum() == 0)
             return low;
-        // By one scale; small ones do not count beside large ones even so.
+        // By one scale; small ones do not count next to large ones.
         const double shrink = power_of_two(-GR_SCALE);
         return in_scale(high.sum() + low.sum() * shrink * shrink, high.scale);
     }
@@ -190,8 +190,8 @@ template <> struct BatchAccumulator<RootNorm<double>, double> {
 
 // ---- any order ----
 
-// The sum of terms is `value` times two to the power of `exponent`, so that no power over- or underflows; in
-// place of sums there may be the largest or the smallest magnitude.
+// The sum of terms is `value` times two to the power of `exponent`, so that no power over- or underflows;
+// instead of sums there may be the largest or the smallest magnitude.
 //
 // Exponents of powers of a large order p have no bits left for fractions. There `value` is the largest
 // magnitude (the smallest where p < 0), `exponent` the sum of the p-th powers of the quotients by it, and

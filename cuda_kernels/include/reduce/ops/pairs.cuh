@@ -1,5 +1,5 @@
-// Functors of two vectors besides Dot, for general_axis: means with weights, and products with the first
-// conjugated.
+// Operators on two vectors besides Dot, for general_axis: weighted means, and products with the first vector
+// conjugated (vecdot).
 #pragma once
 
 #include "reduce/accumulate.cuh"

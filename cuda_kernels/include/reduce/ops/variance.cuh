@@ -1,19 +1,19 @@
 // Variances in one pass, for the general kernels and the flat ones; see docs/moments.md.
 //
-// A State has the number of elements, a point near their mean, and the sum and the squares of what lies
-// between it and the elements. Two are merged as by Chan, Golub and LeVeque, "Algorithms for computing the
-// sample variance" (1983), but about that one of both points which is nearer to the mean: no point is ever
-// rounded, what it misses is in the sum, and there is no division. Integers of up to two bytes are summed up
-// as they are, and exactly.
+// A State has the number of elements, a point near their mean, and the sum and the sum of squares of the
+// differences between the elements and the point. Two States are merged after Chan, Golub and LeVeque,
+// "Algorithms for computing the sample variance" (1983), but about the point that is nearer to the mean: no
+// point is ever rounded, the sum has the rest, and there is no division. Integers of up to two bytes are
+// summed directly and exactly.
 //
-// The sum of squares about the point of a State is at most a few times that about the mean, in whatever order
-// the elements come: where a thread keeps to a point, it takes the mean in its place, if that is far from the
-// point, whenever the number of its elements has doubled. See docs/moments.md for the bound.
+// The sum of squares about the point of a State is at most a few times the sum about the mean, whatever the
+// order of the elements: whenever the number of its elements has doubled, a thread moves its point to the
+// mean if the point is far from it. See docs/moments.md for the bound.
 //
-// Squares of doubles may exceed a double. A State of doubles whose sum of squares is not below
-// GR_VAR_LARGEST is shrunk: its point and sum are scaled by GR_VAR_SHRINK, its squares by the square of that.
+// Squares of doubles may exceed a double. A State of doubles whose sum of squares is not below GR_VAR_LARGEST
+// is shrunk: its point and sum are scaled by GR_VAR_SHRINK, its squares by the square of GR_VAR_SHRINK.
 //
-// NaNs are left out, and noted: which result that makes is for `finish`.
+// NaNs are left out and counted: `finish` decides which result they make.
 #pragma once
 
 #include <type_traits>
@@ -34,7 +34,7 @@ template <> constexpr bool can_overflow<gr_c128> = true;
 inline __device__ bool is_medium(double squares) {
     return fabs(squares) < GR_VAR_LARGEST;
 }
-// A variance, or a sum of squares, of shrunk elements as that of the elements.
+// A variance, or a sum of squares, of shrunk elements, converted to the elements' own.
 inline __device__ double grown(double squares, bool is_shrunk) {
     const double factor = is_shrunk ? 1 / GR_VAR_SHRINK : 1.0;
     return squares * factor * factor;
@@ -201,8 +201,8 @@ template <class In> struct VarOfNumbers {
         return x;
     }
     // The same in half as many instructions, and after as long a wait: all States are moved to one point and
-    // added up. That point is the mean of four lanes'; where it turns out to be far from the mean, as that of
-    // a far element, or something is not finite, they are merged.
+    // added up. That point is the mean of four lanes'; where it turns out to be far from the mean, as the
+    // mean with a far element, or something is not finite, they are merged.
     static __device__ State add_up_warp(State x) {
         constexpr unsigned all = 0xffffffffu, some = 0x01010101, few = 0xf;
         const unsigned lanes = filled(x);
@@ -242,7 +242,7 @@ template <class F, class In> struct VarTogether {
     using State = typename F::State;
     using Value = typename F::Value;
     using T = typename F::T;
-    static constexpr uint32_t is_shrunk = 1u << 31; // beside the number of NaNs
+    static constexpr uint32_t is_shrunk = 1u << 31; // next to the number of NaNs
     struct Kept {
         Value shift;
         uint32_t left_out;
