@@ -5,14 +5,15 @@
 #include "conv/conv.cuh"
 #include "matmul/tma.cuh"
 
-// Asks for bytes, 16 at least, at addresses that are multiples of 16; `barrier` tells when they are there.
+// Begins a bulk copy of at least 16 bytes, at addresses that are multiples of 16, which completes on
+// `barrier`.
 inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, const uint64_t *barrier) {
     ptx::mbarrier_arrive_expect_tx(shared_address(barrier), bytes);
     ptx::cp_async_bulk(shared_address(to), from, bytes, shared_address(barrier));
 }
 
 // Asks for all rows: COLUMNS pixels of CHANNELS channels, which is all that x has, from row `top` and column
-// `left` on, both of which may be outside. For all threads of the block, of which each waits for the others.
+// `left` on, both of which may be outside. For all threads of the block; has a barrier.
 template <int COLUMNS, int CHANNELS, int ROWS, int PITCH>
 __device__ void begin_rows_of_pixels(const gr_conv_params &p, const float *x, int top, int left,
                                      float (&rows)[ROWS][PITCH], const uint64_t (&is_there)[ROWS]) {

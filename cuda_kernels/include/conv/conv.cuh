@@ -6,8 +6,8 @@
 #include "conv/params.h"
 #include "matmul/accumulators.cuh"
 
-// Stores neighbours at once, 4, 8 or 16 bytes. As instructions: where another branch stores them one by one,
-// the compiler makes that of both.
+// Stores neighbours at once, 4, 8 or 16 bytes. As PTX: if another branch stores them one by one, the compiler
+// merges both branches into single stores.
 template <class S> __device__ void store_at_once(void *to, const S &neighbours) {
     const uint32_t *v = reinterpret_cast<const uint32_t *>(&neighbours);
     if constexpr (sizeof(S) == 16)
@@ -20,7 +20,7 @@ template <class S> __device__ void store_at_once(void *to, const S &neighbours) 
         asm volatile("st.global.b32 [%0], %1;" ::"l"(to), "r"(v[0]) : "memory");
 }
 
-// Elements from the first one to that of these numbers.
+// The distance from the first element to the element with these indices, in elements.
 inline __device__ int64_t conv_offset(const gr_conv_strides &strides, uint64_t outer, uint64_t down,
                                       uint64_t along, uint64_t channel) {
     return int64_t(outer) * strides.outer + int64_t(down) * strides.row + int64_t(along) * strides.column +

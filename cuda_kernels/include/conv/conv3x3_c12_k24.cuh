@@ -66,7 +66,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         return step < TAPS ? half : 2;
     }
 
-    // ---- what a block sees
+    // ---- the pixels of a block
 
     static __device__ void store(uint32_t at, uint2 v) {
         asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(v.x), "r"(v.y) : "memory");
@@ -120,7 +120,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         }
         if (threadIdx.x < 64 && STEPS * 2 > TAPS * PIECES)
             store(shared + ZEROS + threadIdx.x * 16, uint4{0, 0, 0, 0});
-        // What lies between planes: nothing is multiplied by it, but it is there.
+        // The gap between planes, which is read but never used.
         enum { GAP = (PLANE - SEEN_ROWS * ROW) / 16 };
         if (threadIdx.x < PARTS * PIECES * GAP)
             store(shared + threadIdx.x / GAP * PLANE + SEEN_ROWS * ROW + threadIdx.x % GAP * 16,
@@ -191,7 +191,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         __syncthreads();
     }
 
-    // ---- what a group of warps makes
+    // ---- the results of a group of warps
 
     static __device__ uint64_t descriptor(uint32_t at, uint32_t apart) {
         return uint64_t(at >> 4 & 0x3fff) | uint64_t(apart >> 4 & 0x3fff) << 16 | uint64_t(8) << 32;

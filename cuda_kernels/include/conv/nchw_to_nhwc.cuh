@@ -11,8 +11,7 @@
 
 enum { TURN_THREADS = GR_CONV_TRANSPOSE_THREADS, PIXELS = GR_CONV_TRANSPOSE_PIXELS };
 
-// Where a pixel of a channel of a tile lies, in words. Neither the runs that come nor those that go meet in a
-// bank.
+// The offset of a pixel of a channel in a tile, in words, without bank conflicts for loads and for stores.
 template <class T> __device__ unsigned word_at(unsigned channel, unsigned word) {
     enum { PITCH = PIXELS * sizeof(T) / 4 + 1 };
     return channel * PITCH + word + (sizeof(T) == 2 ? channel / 32 * 4 : 0);

@@ -26,7 +26,7 @@ struct Divider {
     }
 };
 
-// What the tensor cores leave of x, and the rest, rounded where they cut it.
+// The 3xTF32 split: hi is x as the tensor cores truncate it, lo the rest, rounded at the same bit.
 inline __device__ uint32_t tf32_hi(uint32_t x) {
     return x & 0xffffe000;
 }
@@ -161,7 +161,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
         return reinterpret_cast<Entry *>(shared_array<unsigned char>() + (table - pixels));
     }
 
-    // How far the pixels of a chunk are behind the first plane's first.
+    // The offset of the pixels of a chunk from the first pixel of the first plane.
     __device__ uint32_t place_of(unsigned tap, unsigned piece) const {
         const unsigned across = unsigned(p.width.kernel), j = tap % across * unsigned(p.width.dilation);
         const unsigned row = tap / across * unsigned(p.height.dilation);
@@ -241,7 +241,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
         __syncthreads();
     }
 
-    // ---- what a group of warps makes
+    // ---- the results of a group of warps
 
     // The first pixel of its tile number `i` in the block.
     __device__ void tile_of(int i, unsigned &row, unsigned &column) const {
@@ -265,7 +265,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
         return uint64_t(filters + step * STEP >> 4) | uint64_t(PARTS * FILTERS) << 16 | uint64_t(8) << 32;
     }
 
-    // The sums of a tile, as the tensor cores deal them out: a thread has pairs of filters of two pixels.
+    // The sums of a tile, in the distribution of wgmma: a thread has pairs of filters of two pixels.
     __device__ void store_tile(int i, const float *sums) const {
         unsigned row, column;
         tile_of(i, row, column);

@@ -20,7 +20,7 @@ inline __device__ double as_double(gr_bf16 x) {
     return __bfloat162float(x);
 }
 
-inline __device__ double power_of_two(int exponent) { // a normal one
+inline __device__ double power_of_two(int exponent) { // a normal number
     return __longlong_as_double(static_cast<long long>(1023 + exponent) << 52);
 }
 
@@ -28,9 +28,9 @@ inline __device__ bool is_minus_zero(double x) {
     return __double_as_longlong(x) == INT64_MIN;
 }
 
-// The flags of a bin that was added to; 0 of one that has had nothing but -0. Those of infinity and NaN make
-// the result, so that it does not matter which integers become of them. Of a pair the first part tells: what
-// infinity leaves in the other is NaN.
+// The flags of a bin that was added to; 0 if only -0 was added. The flags of infinity and NaN determine the
+// result, so the integers of such a bin do not matter. The first part of a pair decides: infinity leaves NaN
+// in the second.
 inline __device__ uint32_t flags_of(double x) {
     const uint64_t bits = static_cast<uint64_t>(__double_as_longlong(x));
     if ((bits >> 52 & 2047) != 2047)
@@ -52,7 +52,7 @@ inline __device__ bool is_used(double x) {
 inline __device__ bool is_used(double2 pair) {
     return !is_minus_zero(pair.y);
 }
-// Of a pair the first part tells of infinities and NaNs.
+// The first part of a pair tells whether there are infinities and NaNs.
 inline __device__ uint32_t flags_of(double2 pair) {
     return isfinite(pair.x) ? is_used(pair) ? GR_EXACT_NOT_MINUS_ZERO : 0 : flags_of(pair.x);
 }
@@ -92,7 +92,7 @@ template <class In> struct NarrowBins {
     }
     __device__ void settle() {
     }
-    // What is in a bin of another thread, in units of the last bit of its least exponent.
+    // The sum in a bin of another thread, in units of the last bit of its least exponent.
     __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
         return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
     }
@@ -262,7 +262,7 @@ struct PairBins {
         double2 &place = column[bin_of(x) * blockDim.x];
         place = sum(place, x);
     }
-    // One after the other, but that loads and most of the additions need not wait for each other.
+    // One after the other, except that loads and most of the additions do not wait for each other.
     __device__ void add_two(double x, double y) {
         const unsigned of_x = bin_of(x) * blockDim.x, of_y = bin_of(y) * blockDim.x;
         const double2 before = column[of_x], other = column[of_y];

@@ -18,7 +18,7 @@ inline __device__ void add_word(int64_t *word, int64_t value) {
 inline __device__ void join_flags(int64_t *word, uint32_t flags) {
     atomicOr(reinterpret_cast<unsigned long long *>(word), static_cast<unsigned long long>(flags));
 }
-// The same of shared memory, where 64 bits at once would be tried until no other thread comes in between.
+// The same in shared memory, where an atomic addition of 64 bits is a loop of compare-and-swap.
 inline __device__ void add_digit(int64_t *word, int64_t value) {
     uint32_t *half = reinterpret_cast<uint32_t *>(word);
     const uint32_t low = static_cast<uint32_t>(value);
@@ -43,7 +43,7 @@ inline __device__ void add_pieces(int64_t *state, int64_t value, unsigned positi
         add_piece(state, value, position, i);
 }
 
-// The greatest of a warp, all the bits that any lane has, and the sum; in all lanes.
+// The maximum of a warp, the bits of any lane (or), and the sum; valid in all lanes.
 inline __device__ uint32_t warp_max(uint32_t x) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_max_sync(0xffffffffu, x);
@@ -75,7 +75,7 @@ inline __device__ uint32_t warp_add(uint32_t x) {
 #endif
 }
 
-// An integer for the sum of more elements than 64 bits hold.
+// An integer for sums that exceed 64 bits.
 using Whole = __int128;
 
 // The sum of numbers of up to Bits bits and a sign, in all lanes of a warp: of pieces of 27 bits, of which a

@@ -3,7 +3,7 @@
 
 #include "exact/sum.cuh"
 
-// Moves what is in the bins of a thread into a state of its own.
+// Adds the bins of a thread to its own state, and clears them.
 template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
     mine.settle();
 #pragma unroll 1
@@ -25,7 +25,7 @@ template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
     }
 }
 
-// Folds when the bins of a thread could be full. Returns how many additions have been made to them since.
+// Folds the bins of a thread if they could be full. Returns the number of additions to them since.
 template <class Bins>
 __device__ unsigned fold_in_time(Bins &mine, int64_t *state, unsigned added, unsigned most) {
     if (added == most) {
@@ -38,7 +38,7 @@ __device__ unsigned fold_in_time(Bins &mine, int64_t *state, unsigned added, uns
     return added;
 }
 
-// Rounds the result that a thread's state holds.
+// Rounds the state of a thread to its result.
 template <class In, class Bins>
 __device__ void finish_alone(const gr_exact_params &p, uint64_t result, int64_t *state) {
     const uint64_t counted = static_cast<uint64_t>(state[Bins::size.words - 2]);

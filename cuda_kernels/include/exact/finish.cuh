@@ -4,14 +4,14 @@
 #include "exact/bins.cuh"
 #include "exact/block.cuh"
 
-// What the result is rounded to.
+// The format that the result is rounded to.
 template <class In> struct Format;
 template <> struct Format<float> { static constexpr gr_exact_format format = {24, 8}; };
 template <> struct Format<double> { static constexpr gr_exact_format format = {53, 11}; };
 template <> struct Format<gr_f16> { static constexpr gr_exact_format format = {11, 5}; };
 template <> struct Format<gr_bf16> { static constexpr gr_exact_format format = {8, 8}; };
 
-// The digits of a state, dealt out to the lanes of a warp, neighbours to each.
+// The digits of a state, distributed over the lanes of a warp, neighbouring digits to each lane.
 template <unsigned Count> struct WarpDigits {
     static constexpr unsigned each = (Count + 31) / 32;
     int64_t digit[each];
@@ -51,7 +51,7 @@ template <unsigned Count> struct WarpDigits {
         carry();
         return true;
     }
-    // How many digits there are up to the last that is not 0.
+    // The number of digits up to the last one that is not 0.
     __device__ unsigned count() const {
         unsigned upto = 0;
 #pragma unroll
@@ -124,7 +124,7 @@ template <class In> __device__ void put(const gr_exact_params &p, uint64_t resul
     reinterpret_cast<Out *>(p.out)[result] = static_cast<Out>(bits);
 }
 
-// Hands the block's state over as it is; for the first warp. The upper half of the word of flags counted
+// Writes the block's state unchanged; for the first warp. The upper half of the word of flags counted
 // blocks.
 template <unsigned Words>
 __device__ void put_state(const gr_exact_params &p, uint64_t result, const int64_t *state) {
@@ -133,8 +133,8 @@ __device__ void put_state(const gr_exact_params &p, uint64_t result, const int64
         out[i] = i == Words - 1 ? state[i] & 0xffffffff : state[i];
 }
 
-// Rounds the result that a block's state holds, with its initial element, unless the state is wanted; for the
-// first warp.
+// Rounds the block's state, with the initial element, to the result, or writes the state if that is the
+// result; for the first warp.
 template <class In, unsigned Words>
 __device__ void finish(const gr_exact_params &p, uint64_t result, int64_t *state, unsigned below) {
     if (p.flags & GR_EXACT_STATES)

@@ -16,8 +16,8 @@ template <class In> struct ProductBins : NarrowProducts {
     }
 };
 
-// A product of float64 is a float64 and what its rounding left out, which is one too unless either becomes
-// too small or too large. Such products go to the block's state at once, bit by bit.
+// A product of float64 is a float64 and its rounding error, which is a float64, too, unless either is too
+// small or too large. Such products go to the block's state at once, bit by bit.
 template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXACT_WIDEST_BELOW> {
     using Base = WideBins<GR_EXACT_WIDEST_WORDS, GR_EXACT_WIDEST_BELOW>;
     using Base::Base;

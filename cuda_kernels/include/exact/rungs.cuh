@@ -12,7 +12,7 @@ inline __device__ uint64_t threads_of_grid() {
     return uint64_t(gridDim.y) * blockDim.x;
 }
 
-// Combines what the threads of a block have, as v2 does.
+// Combines the values of the threads of a block, as v2 does.
 template <class T, class Combine> __device__ T combine_block(T x, const Combine &combine) {
     __shared__ T slots[GR_EXACT_THREADS];
     __syncthreads();
@@ -25,7 +25,7 @@ template <class T, class Combine> __device__ T combine_block(T x, const Combine 
     return slots[0];
 }
 
-// Combines all of a grid, as v9 does: true in the thread that then has it in x.
+// Combines the values of the grid, as v9 does: true in the thread that then has the result in x.
 template <class T, class Combine>
 __device__ bool combine_blocks(T &x, const Combine &combine, const gr_exact_rung_params &p) {
     __shared__ bool last;
@@ -64,12 +64,12 @@ inline __device__ void add_number(double x) {
     if (parts.value == 0)
         return;
     const int position = static_cast<int>(parts.position) - 1075 + static_cast<int>(rung_size.below);
-    // What lies below the last bit of a float32 is 0.
+    // Bits below the last bit of a float32 are 0.
     const int64_t value = position < 0 ? parts.value / (int64_t(1) << -position) : parts.value;
     add_pieces(block_state(), value, position < 0 ? 0 : static_cast<unsigned>(position));
 }
 
-// Joins the states of all blocks; the last one rounds the result. A sum starts at 0, never at -0.
+// Adds up the states of all blocks; the last block rounds the result. A sum starts at 0, never at -0.
 inline __device__ void finish_state(const gr_exact_rung_params &p) {
     __syncthreads();
     if (!is_last_to_join<rung_size.words>(reinterpret_cast<int64_t *>(p.state)) || threadIdx.x != 0)

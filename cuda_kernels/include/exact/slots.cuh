@@ -5,7 +5,7 @@
 #include "exact/block.cuh"
 #include "grid/publish.cuh"
 
-// Many units, each 2^exponent.
+// A fixed-point number: a whole number of units, each 2^exponent.
 struct UnitSum {
     Whole units; // less than 2^111
     int exponent;
@@ -19,8 +19,8 @@ enum {
     ALL_FLAGS = APART | (APART - 1),
 };
 
-// A slot has 8 words: four bytes in the lower half of each, and a 1 in the upper half, which says that they
-// are there. Words of 8 bytes arrive whole, so that no fence is needed.
+// A slot has 8 words of 8 bytes: four bytes of the sum in the lower half of each, and a flag, 1, in the upper
+// half. Words of 8 bytes are written and read whole, so no fence is needed.
 struct Slot {
     uint64_t word[4];
 

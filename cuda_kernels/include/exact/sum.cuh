@@ -8,7 +8,7 @@
 #include "exact/join.cuh"
 #include "exact/products.cuh"
 
-// Moves what is in the bins into the block's state: a warp sums a bin over all threads.
+// Adds the bins to the block's state, and clears them: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {
     int64_t *state = block_state();
     constexpr unsigned rows = Bins::most_threads / 32, at_once = Bins::count > 32 ? rows : 4;
@@ -92,10 +92,10 @@ __device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
     }
 }
 
-// Elements side by side: 16 bytes per load, and the few before and behind them by the first block. `other` is
-// where the second elements of pairs lie, alike to the boundaries of 16 bytes. The number of loads in flight
-// per thread is limited by the registers that its bins leave: each vector that it adds is followed by the
-// load of another.
+// Contiguous elements: 16 bytes per load; the first block takes the few elements before and behind the
+// vectors. `other` is the address of the second elements of pairs, of the same alignment. The number of loads
+// in flight per thread is limited by the registers that its bins leave: each vector that it adds is followed
+// by the load of another.
 template <class In, bool Pair, class Bins>
 __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t other, Folder<Bins> &folder) {
     constexpr unsigned width = Vec16<In>::length, turns = Bins::loads / (Pair ? 2 : 1);
@@ -155,8 +155,8 @@ __device__ void add_packed(const gr_exact_params &p, uint64_t address, uint64_t 
     }
 }
 
-// Asks for what the block will load first, while the kernel before this one ends: that one leaves the memory
-// idle from its last load on, until its result is rounded.
+// Prefetches the first loads of the block while the kernel before this one ends, which leaves memory idle
+// from its last load until its result is rounded.
 template <class In, bool Pair, class Bins> __device__ void prefetch_first(const gr_exact_params &p) {
     constexpr unsigned line = 128, ahead = Bins::loads / (Pair ? 2 : 1) * 16;
     const uint64_t begin = uint64_t(blockIdx.y) * blockDim.x * ahead, bytes = p.count * sizeof(In);
@@ -168,7 +168,7 @@ template <class In, bool Pair, class Bins> __device__ void prefetch_first(const 
     }
 }
 
-// Adds element number k of a result, wherever it lies; false where a mask leaves it out.
+// Adds element number k of a result, in any layout; false if a mask leaves it out.
 template <class In, bool Pair, class Bins>
 __device__ bool add_element(const gr_exact_params &p, Offsets base, unsigned component, uint64_t k,
                             Bins &bins) {
@@ -190,7 +190,7 @@ __device__ bool add_element(const gr_exact_params &p, Offsets base, unsigned com
     return true;
 }
 
-// Elements that lie anyhow, by all threads. Returns how many this one has taken.
+// Elements of any layout, by all threads. Returns the number that this thread has taken.
 template <class In, bool Pair, class Bins>
 __device__ uint64_t add_each(const gr_exact_params &p, Offsets base, uint64_t result, Folder<Bins> &folder) {
     const unsigned component = static_cast<unsigned>(result % p.components);

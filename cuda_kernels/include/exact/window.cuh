@@ -55,8 +55,8 @@ template <> struct Near<double> : Exponents<20, 53, 1023, 2034, 36, 4, 0> {
     }
 };
 
-// What a thread adds up in a window: of float32 and narrower elements the sums of few are exact as doubles,
-// and become integers.
+// The accumulator of a thread in a window: of float32 and narrower elements the sums of few are exact as
+// doubles, and become integers.
 template <class In> struct Window : Near<In> {
     static constexpr unsigned most_bits = 62;
     int64_t sum = 0;
@@ -108,8 +108,7 @@ template <> struct Window<double> : Near<double> {
     }
 };
 
-// Where a thread puts what is far from the window: bins as NarrowBins has them, but as many columns as there
-// are threads, opened when there is something.
+// The outlier path: bins as in NarrowBins, a column for each thread, initialized at the first outlier.
 template <class In> struct Apart {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
     static constexpr unsigned count = GR_EXACT_NARROW_BINS, most_threads = GR_EXACT_WINDOW_THREADS;
@@ -127,7 +126,7 @@ template <class In> struct Apart {
             place(bin, threadIdx.x) = -0.0;
         flags = APART;
     }
-    __device__ void add(float x) { // when they are open
+    __device__ void add(float x) { // when they are initialized
         place(__float_as_uint(x) >> 27 & (count - 1), threadIdx.x) += x;
     }
     // The flags of all that threads have put there, in the first warp; the digits go to the block's state.
@@ -189,7 +188,7 @@ template <class In, bool Pair> struct Loaded {
         else
             return x[k].at(e);
     }
-    // Makes the compiler forget what it knows of them: else it keeps in registers what it has made of each.
+    // Hides the values from the compiler, which would otherwise keep what it computed from each in registers.
     __device__ void forget() {
 #pragma unroll
         for (unsigned k = 0; k < turns; ++k)
@@ -270,7 +269,7 @@ template <class In, bool Pair> struct Part {
     }
 };
 
-// Adds up what a thread has loaded.
+// Adds up the elements that a thread has loaded.
 template <class In, bool Pair> struct Group {
     using V = typename Loaded<In, Pair>::V;
     static constexpr unsigned turns = Loaded<In, Pair>::turns, width = Vec16<In>::length;
@@ -334,7 +333,7 @@ template <class In, bool Pair> struct Group {
     }
 };
 
-// The greatest of a block, in all its threads.
+// The maximum of a block, valid in all threads.
 inline __device__ uint32_t block_max(uint32_t x) {
     __shared__ uint32_t greatest[32];
     const unsigned lane = threadIdx.x % 32;
@@ -416,7 +415,7 @@ template <unsigned Words> __device__ void add_digits(int64_t *whole) {
     __syncthreads();
 }
 
-// Takes the digits that other blocks have added there, by a warp, and leaves none.
+// Takes the digits that other blocks have added there, by a warp, and sets them to zero.
 template <unsigned Words> __device__ void take_digits(int64_t *whole) {
     __threadfence();
     for (unsigned i = threadIdx.x % 32; i < Words - 2; i += 32)

@@ -26,7 +26,7 @@ template <class W> inline __device__ W add(W a, W b) {
     return a + b;
 }
 
-template <class T> struct Same { // what is added up as it is
+template <class T> struct Same { // types that are added up unchanged
     typedef T type;
     static __device__ T of(T value) {
         return value;

@@ -5,12 +5,12 @@
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
-// Elements by which rows of a transposed tile are longer than it, so that what goes to rows below one another
-// meets in no bank.
+// Padding of the rows of a transposed tile, in elements, so that stores to rows below one another have no
+// bank conflicts.
 enum { PADDING = 4 };
 
-// What one thread brings of A: COUNT rows below one another of the block's tile of ROWS rows of DEEP
-// elements, a vector each, which it turns round: COUNT elements along m for each element along k.
+// The part of A that one thread loads: a vector of each of COUNT rows below one another, of the block's tile
+// of ROWS rows of DEEP elements. The thread transposes it: COUNT elements along m for each element along k.
 template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     static constexpr int LENGTH = Vec16<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
     static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
@@ -19,8 +19,8 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     };
     Vec16<T> vectors[COUNT];
 
-    // Two lanes side by side, then down the rows: whole sectors of memory, and different banks for what they
-    // store.
+    // Two lanes next to each other, then down the rows: whole sectors of memory, and different banks for
+    // their stores.
     static __device__ unsigned row() {
         return threadIdx.x / 2 % (ROWS / COUNT) * COUNT;
     }
@@ -68,7 +68,7 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     }
 };
 
-// What one thread brings of B: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
+// The part of B that one thread loads: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
 // elements.
 template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
     static constexpr int LENGTH = Vec16<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
@@ -145,7 +145,7 @@ __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t
     for (int r = 0; r < R; ++r) {
         const uint64_t row = first_row + r / 4 * DOWN + r % 4;
         if (row >= p.m)
-            return; // so are those after it
+            return; // so are all later rows
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH) {
             Vec16<T> v;

@@ -6,8 +6,8 @@
 #include "common/ptx.cuh"
 #include "matmul/block.cuh"
 
-// Which pieces of a tile a thread copies: THREADS neighbours take neighbouring ones, WIDTH to a row, so that
-// a thread's place in its first turn and the way from turn to turn, known when this is compiled, add up.
+// The pieces of a tile that a thread copies: THREADS threads take neighbouring pieces, WIDTH per row. The
+// piece of a later turn is the piece of the first turn plus an offset that is known at compile time.
 template <int WIDTH, int THREADS> struct CopyTurns {
     static_assert(WIDTH % THREADS == 0 || THREADS % WIDTH == 0,
                   "a turn ends with a row, or a row with a turn");
@@ -29,15 +29,15 @@ template <int WIDTH, int THREADS> struct CopyTurns {
 // those of A do; they are copied one by one, which transposes them. Else 16 bytes at once, if the rows allow
 // that.
 template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies {
-    typedef T Tile[DEEP]
-                  [WIDE + 16 / sizeof(T)]; // longer than WIDE, so that neighbours along k lie in other banks
+    typedef T Tile[DEEP][WIDE + 16 / sizeof(T)]; // longer than WIDE, so that neighbours along k are in
+                                                 // different banks
     // Elements along k that neighbouring lanes take before they go on to the next row of A.
     static constexpr int SECTOR = 32 / sizeof(T);
     static_assert(DEEP % SECTOR == 0, "a row of A is copied in whole sectors");
     const T *from; // the first element of the block's part of the matrix
     int64_t pitch;
     unsigned wide; // elements of a row of the tile that lie inside the matrix
-    bool aligned; // rows are whole pieces of 16 bytes: of others the last piece would reach beyond the matrix
+    bool aligned; // rows are whole pieces of 16 bytes: otherwise the last piece would reach beyond the matrix
 
     __device__ Copies(const T *matrix, int64_t pitch, uint64_t first, uint64_t end)
         : from(matrix + int64_t(first) * (ALONG_K ? pitch : 1)), pitch(pitch),
@@ -88,9 +88,9 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     }
 };
 
-// Where a lane's results lie among its warp's, eight lanes down and four across. A load of 16 bytes from
-// shared memory takes half the wavefronts where each two neighbours, or each two lanes next but one, want the
-// same: the former is so down the warp's tile, the latter across.
+// The position of a lane in its warp's tile, eight lanes along m and four along n. A load of 16 bytes from
+// shared memory takes half the wavefronts if two neighbouring lanes, or lanes two apart, read the same
+// address: the former holds along m, the latter along n.
 inline __device__ unsigned lane_down() {
     return threadIdx.x / 2 % 8;
 }

@@ -13,7 +13,7 @@ inline __device__ uint64_t matrix_of_block() {
     return uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
 }
 
-// The bits of a magnitude, which are in the order of magnitudes; 0 if it is infinite or none.
+// The bits of a magnitude, whose order is the order of magnitudes; 0 if it is infinite or NaN.
 inline __device__ unsigned magnitude(float x) {
     const unsigned bits = __float_as_uint(x) & 0x7fffffff;
     return bits < 0x7f800000 ? bits : 0;

@@ -4,9 +4,9 @@
 
 #include "matmul/cp_async_pipeline.cuh"
 
-// A block's tile of C. At the edges of a matrix that is larger than one it is moved back over its neighbours,
-// so that it is whole, but for up to three columns that keep it on a boundary of 16 bytes; it stores what
-// lies from `own_row` and `own_column` on.
+// A block's tile of C. At the edges of a matrix that is larger than a tile it is moved back over its
+// neighbours, so that it is whole, except for up to three columns that keep it on a boundary of 16 bytes; it
+// stores the results from `own_row` and `own_column` on.
 struct TileCoord {
     uint64_t row, column, own_row, own_column;
 };
@@ -105,7 +105,7 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
     }
 };
 
-// The ring. ANYHOW: sides lie in any way, and are of any size. Else the elements of rows are contiguous,
+// The pipeline. ANYHOW: matrices of any layout and size. Else the elements of rows are contiguous,
 // rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
 // between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
@@ -192,9 +192,9 @@ struct Steps {
     }
 };
 
-// Where a lane's results lie in a tile of COLUMNS columns, of which it makes DOWN by ACROSS, in runs of four.
-// The lanes lie in their warp's tile so that it is square, or nearly: such a one asks shared memory for the
-// fewest bytes (2048 x 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
+// The positions of a lane's results, DOWN along m by ACROSS along n in runs of four, in a tile of COLUMNS
+// columns. The tile of a warp is square, or nearly, which reads the fewest bytes from shared memory (2048 x
+// 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
 template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
     enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
     enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next
@@ -207,8 +207,8 @@ template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
     }
 };
 
-// Multiplies a thread's results by one, which the compiler does not know, so that they may lie in other
-// registers than those in which they are stored.
+// Multiplies a thread's results by a one that the compiler does not know, so that they may be in other
+// registers than those that are stored.
 template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) {
     const float one = float(blockDim.z);
 #pragma unroll
@@ -253,7 +253,7 @@ __device__ void store_own(const Matrices<T> &p, const TileCoord &place, uint64_t
             to[i] = v.element[i];
 }
 
-// Room for 16 rows of each warp's tile, which begin up to three elements late.
+// Memory for 16 rows of each warp's tile, which begin up to three elements late.
 template <class In, class T, int THREADS> struct Rows {
     enum { PITCH = In::WARP_COLUMNS + 2 * Vec16<T>::LENGTH };
     alignas(16) T of_warps[THREADS / 32][4 * In::LANES_DOWN][PITCH];
@@ -287,7 +287,7 @@ __device__ void store_rows(const Matrices<T> &p, const TileCoord &place, uint64_
     }
 }
 
-// A thread's results, by way of shared memory, which all have done with.
+// Stores a thread's results through shared memory, which no thread uses any more.
 template <class In, int THREADS, class T, int R, int S>
 __device__ void store_own_rows(const Matrices<T> &p, const TileCoord &place, unsigned y, unsigned x,
                                Rows<In, T, THREADS> &room, const T (&sums)[R][S]) {

@@ -40,7 +40,7 @@ template <class T> struct Matrices {
     }
 };
 
-// Which tile of C a block makes: blocks are numbered along the rows of tiles.
+// The tile of C that a block computes: blocks are numbered along the rows of tiles.
 struct Block {
     uint64_t x, y;
 };

@@ -36,7 +36,7 @@ __device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitc
     }
 }
 
-// The fragment of 16 rows of A, and of as many columns as a product takes: 32 bytes of each row.
+// The fragment of 16 rows of A: 32 bytes of each row, the columns that one product takes.
 template <class T, int PITCH>
 __device__ void load_a(const T (*rows)[PITCH], unsigned column, uint32_t (&a)[4]) {
     const unsigned lane = threadIdx.x % 32;
@@ -85,7 +85,7 @@ __device__ void store_two(const Matrices<T> &p, uint64_t row, uint64_t column, b
     }
 }
 
-// The sums of 16 rows and 8 columns, as the tensor cores deal them out.
+// The sums of 16 rows and 8 columns, in the distribution of mma.sync.
 template <class T>
 __device__ void store_sums(const Matrices<T> &p, uint64_t row, uint64_t column, bool aligned,
                            const float (&sums)[4]) {

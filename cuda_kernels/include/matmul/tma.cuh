@@ -7,7 +7,7 @@
 
 namespace ptx {
 
-// Gives up registers, down to COUNT a thread, and takes them, for all threads of four warps.
+// Releases registers down to COUNT per thread, or takes registers up to COUNT, for all threads of four warps.
 template <int COUNT> __device__ void setmaxnreg_dec() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }

@@ -14,9 +14,9 @@ inline __device__ void group_barrier(unsigned group) {
     ptx::barrier_sync<128>(1 + group);
 }
 
-// STAGES places for tiles of BYTES bytes, and two barriers for each: `full` ends when the tiles are there,
-// `empty` when all warps that read them have let go of them, those of the CLUSTER blocks that get the same
-// tiles included. Each thread walks through the ring by itself.
+// STAGES stages for tiles of BYTES bytes, with two mbarriers each: a phase of `full` ends when the tiles have
+// arrived, a phase of `empty` when all warps that read them have released the stage, including the warps of
+// the CLUSTER blocks that get the same tiles. Each thread keeps its own stage and parity.
 template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline {
     static constexpr unsigned END = STAGES * (BYTES + 16); // bytes of shared memory
     uint32_t at;
@@ -47,7 +47,7 @@ template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline {
             parity ^= 1;
         }
     }
-    // Before copies of `bytes` bytes are asked for, to tiles(), which tell full().
+    // Producer acquire: waits for an empty stage and announces `bytes` bytes, which copies to tiles() bring.
     __device__ void wait_until_empty(unsigned bytes) const {
         ptx::mbarrier_wait_parity(full() + 8, parity ^ 1);
         ptx::mbarrier_arrive_expect_tx(full(), bytes);
@@ -55,7 +55,7 @@ template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline {
     __device__ void wait_until_full() const {
         ptx::mbarrier_wait_parity(full(), parity);
     }
-    // This warp reads the stage whose full() it was no more.
+    // Consumer release: this warp no longer reads the stage with this full().
     __device__ void release(uint32_t full) const {
         const unsigned lane = threadIdx.x % 32;
         if (CLUSTER > 1 && lane < CLUSTER)
@@ -90,11 +90,11 @@ struct MatrixPair {
     }
 };
 
-// How a group of four warps holds 64 columns of B, as the tensor cores take 64 rows: they compute columns of
-// C from rows of A that lie in shared memory, C^T = B^T A^T, since rows of B do not lie along k there, and
-// their units take no others of 4 bytes. A tile has 32 rows of B in boxes of 32 columns, 128 bytes per row,
-// whose 16-byte pieces are swizzled (swizzle 128). Each thread has two neighbouring columns, and every fourth
-// row; which columns, is such that no two of a warp's threads meet in a bank.
+// Fragments of 64 columns of B for a group of four warps, as the 64 rows of a wgmma operand: the warps
+// compute C^T = B^T A^T, with rows of A in shared memory, because wgmma takes 4-byte operands only from rows
+// along k, and rows of B are not. A tile has 32 rows of B in boxes of 32 columns, 128 bytes per row, whose
+// 16-byte pieces are swizzled (swizzle 128). Each thread has two neighbouring columns, and every fourth row;
+// columns are assigned so that a warp has no bank conflicts.
 struct BFragments {
     unsigned first;               // of the two, in the block's tile
     uint32_t even_rows, odd_rows; // bytes from the tile to its elements

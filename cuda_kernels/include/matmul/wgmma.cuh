@@ -6,15 +6,15 @@
 
 #include "common/element_types.cuh"
 
-// A tile in shared memory as the tensor cores are told of it: rows of 128 bytes, their 16-byte pieces
-// exchanged as tensor maps of swizzle 128 do it, 1024 bytes from eight rows to the next eight. `apart` are
-// the bytes from one such tile to its right neighbour, where rows are longer than 128 bytes.
+// The matrix descriptor of a tile in shared memory: rows of 128 bytes with swizzle 128, 1024 bytes from eight
+// rows to the next eight. `apart` are the bytes from one such tile to its right neighbour, where rows are
+// longer than 128 bytes.
 inline __device__ uint64_t tile_descriptor(uint32_t at, unsigned apart = 16) {
     return uint64_t(at >> 4 & 0x3fff) | uint64_t(apart >> 4) << 16 | uint64_t(1024 >> 4) << 32 |
            uint64_t(1) << 62;
 }
 
-// Before the first product, and after registers of theirs were written.
+// wgmma.fence: before the first product, and after writes to registers of the operands.
 inline __device__ void begin_products() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -23,12 +23,12 @@ inline __device__ void commit_products() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Until no more than PENDING of the groups of products are under way.
+// Waits until at most PENDING groups of products are incomplete.
 template <int PENDING> __device__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// Until all are done: then their sums may be read.
+// Waits for all products; then their sums may be read.
 template <int LENGTH> __device__ void finish_products(float (&sums)[LENGTH]) {
     wait_for_products<0>();
 #pragma unroll
@@ -79,7 +79,7 @@ GR_MULTIPLY_HALVES(32, "64", "%32", "%33", "%34")
 GR_MULTIPLY_HALVES(64, "128", "%64", "%65", "%66")
 GR_MULTIPLY_HALVES(128, "256", "%128", "%129", "%130")
 
-// Where a 16-byte piece of a row of 128 bytes lies in a tile, as in tile_descriptor.
+// The offset of a 16-byte piece of a row of 128 bytes in a tile with swizzle 128.
 inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {
     return row * 128 + (piece ^ row % 8) * 16;
 }

@@ -8,7 +8,7 @@
 #include "common/vec.cuh"
 #include "order/params.h"
 
-// Lets the next kernel of the stream in, and returns when the one before has ended.
+// Programmatic dependent launch: lets the next kernel of the stream begin, and waits for the kernel before.
 inline __device__ void pdl_begin() {
     pdl_as_comments::pdl_launch_dependents();
     pdl_as_comments::pdl_wait();
@@ -76,7 +76,7 @@ __device__ void each_element(const Key *line, uint64_t begin, uint64_t end, Work
     }
 }
 
-// Sums up to each lane of a warp.
+// Inclusive sums over the lanes of a warp.
 template <class Count> __device__ Count sum_up_to(Count x) {
     const unsigned lane = threadIdx.x % 32;
 #pragma unroll
@@ -113,7 +113,7 @@ template <class Count> __device__ unsigned bin_of(const Count *bins, unsigned bi
     return (from + 1) * each - 1;
 }
 
-// The rank that stands at `i` for a line.
+// The rank number `i` of a line.
 inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, uint64_t i) {
     if (p.flags & GR_ORDER_TOPK)
         return p.k - 1;
@@ -128,8 +128,7 @@ inline __device__ uint64_t given_rank(const gr_order_params &p, uint64_t line, u
         p.ranks)[p.flags & GR_ORDER_RANKS_PER_LINE ? line * p.rank_count + i : i];
 }
 
-// What a block knows of the ranks that it looks for, which ascend. Those whose digits so far are the same are
-// a group.
+// The ranks that a block searches for, in ascending order. Ranks whose digits so far are equal form a group.
 template <class Key> struct Ranks {
     Key prefix[GR_ORDER_MAX_RANKS], group_prefix[GR_ORDER_MAX_RANKS];
     uint64_t rest[GR_ORDER_MAX_RANKS];

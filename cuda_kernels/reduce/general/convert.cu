@@ -1,6 +1,6 @@
-// convert: elements of any layout in another dtype, in C order. What is read becomes wide, 64 bits of an
-// integer or a double, and what is written is made of that: one kernel for all pairs of dtypes, which differ
-// in branches that all threads take alike, once for several elements.
+// convert: elements of any layout in another dtype, in C order. Each element is widened to a 64-bit integer
+// or a double and then narrowed: one kernel for all pairs of dtypes, which differ in branches that are
+// uniform over threads and taken once for several elements.
 #include "common/element_types.cuh"
 #include "common/vec.cuh"
 #include "reduce/general/copied.cuh"

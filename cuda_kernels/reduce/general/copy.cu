@@ -1,8 +1,8 @@
-// copy: elements as they are, in C order. Where those of the copy come from runs of neighbours, a thread
-// makes 16 bytes of it at once, of two such vectors if they lie otherwise there. Where neighbours in the copy
-// lie far from each other, as of a transposed matrix, whoever went along one side would touch a sector of 32
-// bytes on the other for each element: a block takes a tile, which it turns over in shared memory. What is
-// left goes element by element.
+// copy: elements unchanged, in C order. If elements of the copy come from runs of neighbours, a thread writes
+// 16 bytes at once, from two vectors if their alignment differs. If neighbours in the copy are far apart in
+// the source, as in a transposed matrix, reads or writes along one side would touch a sector of 32 bytes for
+// each element: a block takes a tile, which it transposes in shared memory. The rest is copied element by
+// element.
 #include "common/vec.cuh"
 #include "reduce/general/copied.cuh"
 

@@ -1,3 +1,3 @@
-// general_dot: adds up the products of the elements of two vectors, whatever their layout.
+// general_dot: the dot product of two vectors of any layout.
 #define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_PAIR(dot, Dot, dtype, In)
 #include "reduce/general/instantiate.cuh"

@@ -1,3 +1,3 @@
-// general_max: takes the largest of elements of any dtype, whatever their layout.
+// general_max: the maximum of elements of any dtype and layout.
 #define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(max, Max, dtype, In)
 #include "reduce/general/instantiate.cuh"

@@ -1,5 +1,5 @@
-// general_moments: the first four moments of elements of any real dtype, whatever their layout; the planner
-// knows that only these kernels are there.
+// general_moments: the first four moments of elements of any real dtype, of any layout; the planner uses no
+// flat kernels for these.
 #include "reduce/ops/moments.cuh"
 
 #define GR_MOMENTS(dtype, In)                                                                                \

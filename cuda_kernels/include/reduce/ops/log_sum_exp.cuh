@@ -6,7 +6,7 @@
 
 #include "reduce/accumulate.cuh"
 
-// What exponentials are computed in.
+// The type that exponentials are computed in.
 template <class In> struct ExpValue { using type = float; };
 template <> struct ExpValue<double> { using type = double; };
 

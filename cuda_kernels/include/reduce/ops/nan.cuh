@@ -28,7 +28,7 @@ template <class In> struct NanSum {
     }
 };
 
-// A sum, and of how many numbers it is.
+// A sum and the number of its summands.
 template <class T> struct Counted {
     T sum;
     uint32_t count;
@@ -327,7 +327,7 @@ template <class T> __device__ bool same(Pair<T> a, Pair<T> b) {
     return a.re == b.re && a.im == b.im;
 }
 
-// As FlatArgExtreme: looks for the place only when a turn holds something better.
+// As FlatArgExtreme: searches for the position only if a turn has a better element.
 template <class In, bool Largest>
 struct FlatNanArgExtreme : NanArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;

@@ -40,7 +40,8 @@ inline __device__ double grown(double squares, bool is_shrunk) {
     return squares * factor * factor;
 }
 
-// From the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see reduce/params.h.
+// The variance from the sum of squares about the mean. `ddof`: the bits of a double; `flags`: see
+// reduce/params.h.
 template <class Out>
 __device__ Out variance(double squares, double count, bool has_nan, uint64_t ddof, uint32_t flags,
                         bool is_shrunk = false) {
@@ -110,7 +111,7 @@ template <class K, class T> __device__ double centred(const Shifted<K, T> &s) {
     return rest < 0 ? 0.0 : rest;
 }
 
-// What an element is computed in, which is what points are; and what its State is summed up in.
+// The type that an element is computed in, which points have, too, and the type of the sums of its State.
 template <class In> struct VarValue {
     using type = double;
     using sum = double;
@@ -188,7 +189,7 @@ template <class In> struct VarOfNumbers {
     static __device__ State combine(State a, State b) {
         return merge<In>(a, b);
     }
-    // Which lanes of a warp have something to merge.
+    // The lanes of a warp that have something to merge.
     static __device__ unsigned filled(const State &x) {
         return __ballot_sync(0xffffffffu, x.count != 0 || x.marks);
     }
@@ -233,7 +234,7 @@ template <class In> struct VarOfNumbers {
     }
 };
 
-// Elements on the way, a few of one result, about the same point: in Value, unless they hold something that
+// Elements in flight, a few of one result, about the same point: in Value, unless they hold something that
 // is not finite or whose square is not. Of several results side by side a thread keeps no counts: it has
 // taken as many rows of each, and left out what was NaN.
 template <class F, class In> struct VarTogether {
@@ -419,9 +420,9 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         const bool finite = about<N>(x, shift, sums, all);
         acc = merge<In>(acc, finite ? Acc{N * Vec16<In>::length, shift, 0, sums, all} : any_turn<N>(x));
     }
-    // In general_rows, with eight chunks on the way: about the point that is there, without a merge, unless
-    // that is far from the mean. 8,192 rows of as many float64 take 125.3 us on an H200, 131.1 otherwise,
-    // float16 36.8 and 39.4; numbers of four bytes 65.4 in both ways, 69.1 with four chunks.
+    // In general_rows, with eight loads of 16 bytes in flight: about the point that is there, without a
+    // merge, unless that is far from the mean. 8,192 rows of as many float64 take 125.3 us on an H200, 131.1
+    // otherwise, float16 36.8 and 39.4; numbers of four bytes 65.4 in both ways, 69.1 with four chunks.
     static constexpr bool in_rows = true;
     template <unsigned N> static __device__ void accumulate_in_row(Acc &acc, const Vec16<In> *x) {
         if constexpr (sizeof(In) != 4) {
