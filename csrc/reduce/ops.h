@@ -132,7 +132,8 @@ static inline size_t gr_op_numbers(gr_op op) {
 }
 
 /* The dtype of a partial result, which is the element of a rung's next pass. Of an operator whose result is
-   an INDEX, partial results are pairs of a position and an element of this dtype (reduce/ladder/arg_value.cuh). */
+   an INDEX, partial results are pairs of a position and an element of this dtype
+   (reduce/ladder/arg_value.cuh). */
 gr_dtype gr_op_partial(gr_op op, gr_dtype dtype);
 /* Bytes per partial result. */
 size_t gr_op_partial_bytes(gr_op op, gr_dtype dtype);
