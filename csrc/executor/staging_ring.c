@@ -196,7 +196,7 @@ static gr_status check_interrupt(run *self, gr_error *error) {
         return GR_OK;
     self->checked = now;
     if (self->interrupt != NULL && self->interrupt->pending(self->interrupt->arg))
-        return gr_fail(error, GR_ERR_INTERRUPTED, "interrupted while the array was on its way");
+        return gr_fail(error, GR_ERR_INTERRUPTED, "interrupted during the upload of the array");
     const gr_progress *progress = self->progress;
     const uint64_t total = self->reduction->count * self->reduction->item_bytes * self->reduction->inputs;
     const uint64_t done = self->freed * self->chunk_bytes * self->reduction->inputs;
@@ -265,7 +265,8 @@ static gr_status enqueue_program(const run *self, uint64_t chunk, gr_error *erro
                     self->binding->host_out != NULL ? ring->result : self->binding->device_out, addresses);
     if (gr_program_pack(program, GR_BUFFER_ZEROED, ring->zeroed, addresses) > GR_ZEROED_BYTES ||
         gr_program_pack(program, GR_BUFFER_TEMPORARY, ring->plain, addresses) > PLAIN_BYTES)
-        return gr_fail(error, GR_ERR_VALUE, "a part of the plan needs more memory than there is room for");
+        return gr_fail(error, GR_ERR_VALUE,
+                       "the program of a chunk needs more workspace than a staging ring has");
     gr_status status = backend->streams->wait_event(backend, ring->kernels, ring->copied[stage], error);
     if (status == GR_OK)
         status = gr_program_enqueue(self->device, program, addresses, ring->kernels, self->interrupt, error);

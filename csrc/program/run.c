@@ -7,7 +7,7 @@
 gr_status gr_program_instantiate(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                                  gr_stream stream, gr_launch *launches, char *params, gr_error *error) {
     if (program->full)
-        return gr_fail(error, GR_ERR_VALUE, "the plan needs more steps than a program has room for");
+        return gr_fail(error, GR_ERR_VALUE, "the plan exceeds the capacity of a program");
     memcpy(params, program->params, program->param_bytes);
     for (size_t i = 0; i < program->relocation_count; ++i) {
         const gr_relocation *relocation = &program->relocations[i];
