@@ -140,3 +140,14 @@ def test_the_picture_of_the_threads(palette):
         widths = re.findall(rf'width="([\d.]+)" height="11.0" fill="{colour}"', drawn)
         wanted = sum((each.kinds == kind).sum() for each in seen.values())
         assert sum(map(float, widths)) / step == pytest.approx(wanted, rel=0.01) and wanted > 0
+
+
+def test_the_code_that_the_glossary_names_is_there():
+    """Each file exists, and holds the name that the entry gives next to it."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    named = re.findall(r"`((?:csrc|cuda_kernels)/[\w./]+)`(?::\s+`(\w+)`)?", text)
+    assert len(named) > 20
+    for path, name in named:
+        file = ROOT / path
+        assert file.is_file(), path
+        assert not name or re.search(rf"\b{name}\b", file.read_text()), (path, name)

@@ -22,7 +22,8 @@ COPIED = (
     *("gpureduce/bench/results/*.json", "LICENSE"),
     # Sources that guides link to.
     *("cuda_kernels/include/**/*.cuh", "cuda_kernels/reduce/*.cu", "csrc/reduce/rungs.def"),
-    *("csrc/reduce/flat/shapes.def", "csrc/ptxsim/*.def", "csrc/ptxsim/*.h", "csrc/ptxsim/interpreter/hooks.h"),
+    *("csrc/reduce/flat/shapes.def", "csrc/ptxsim/*.def"),
+    *("csrc/ptxsim/*.h", "csrc/ptxsim/interpreter/hooks.h"),
 )
 PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 

@@ -26,7 +26,7 @@ _FINE = 1e-120  # elements of this size are equal where the squares of their dif
 
 
 def moved(sums: np.ndarray, e: Any) -> np.ndarray:
-    """Return the sums about a point `e` before theirs, as cuda_kernels/include/reduce/ops/moments.cuh has it."""
+    """Return the sums about a point `e` before theirs, as in cuda_kernels/include/reduce/ops/moments.cuh."""
     count, shift, first, second, third, fourth = np.moveaxis(sums, -1, 0)
     n = np.abs(count)
     return np.stack(

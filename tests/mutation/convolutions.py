@@ -274,7 +274,14 @@ MUTANTS = (
         "first + i < all",
         OWN,
     ),
-    Mutant("an odd first column is taken for an even one", TWELVE, "Conv3x3C12K24", "NHWC ? 0 : left & 1", "0", OWN),
+    Mutant(
+        "an odd first column is taken for an even one",
+        TWELVE,
+        "Conv3x3C12K24",
+        "NHWC ? 0 : left & 1",
+        "0",
+        OWN,
+    ),
     Mutant(
         "twelve channels' second filters are the first ones",
         TWELVE,

@@ -249,7 +249,7 @@ template <class Key> __device__ void order_move(const gr_order_sort_params &p) {
 #define GR_ORDER_ENTRY(kernel, name, blocks, ...)                                                            \
     extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS, blocks)                                   \
         order_##kernel##_##name(const gr_order_sort_params p) {                                              \
-        pdl_begin();                                                                                       \
+        pdl_begin();                                                                                         \
         __VA_ARGS__(p);                                                                                      \
     }
 #define GR_ORDER_ENTRIES(name, Key)                                                                          \
