@@ -104,7 +104,7 @@ def build_kernels(destination: Path) -> None:
     # What the headers include from elsewhere: some kernels are compiled at run time.
     shared = [
         Path("csrc/base/dtypes.def"),
-        Path("csrc/exact/superaccumulator.h"),
+        *Path("csrc").rglob("superaccumulator.h"),
         *Path("csrc").rglob("params.h"),
     ]
     wanted |= {f"src/include/{path.relative_to('csrc')}": path for path in shared}

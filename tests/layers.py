@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Refuses includes and imports that go up or round in circles: tests/layers.py [--root R] [--objects DIR].
 
-ROOMS, HEADERS and PACKAGE below are the order, from the bottom up. Each folder counts as one node, next to the
-other files and folders of its parent, so that folders form no cycles either. In C and CUDA a node is all files
-of one stem: a header, its .c and its table. A header of the kernels that only one family of kernels uses must
-be in the folder of that family. With --objects (a folder of the build) symbols that one compiled file uses of
-another count like includes, so a declaration in one file and a definition in another are seen, too.
+ROOMS, HEADERS and PACKAGE below are the order, from the bottom up. Each folder counts as one node, next to
+the other files and folders of its parent, so that folders form no cycles. In C and CUDA a node is all files
+of one stem: a header, its .c and its table. A header of the kernels that only one family uses must be in the
+folder of that family. With --objects (a folder of the build) symbols that one compiled file uses of another
+count like includes, so a declaration in one file and a definition in another are seen, too.
 """
 
 import argparse
