@@ -52,6 +52,13 @@ def test_more_elements_than_the_machine_has_memory(call, name):
         call(n)
 
 
+@pytest.mark.parametrize("dtype", [{}, [], "V0", "S3", "M8[s]"])
+def test_elements_of_no_number(dtype):
+    """Those of no bytes were drawn for hours."""
+    with pytest.raises(TypeError, match="dtype: "):
+        gpureduce.profile(2**45, "v1", dtype=dtype)
+
+
 # Counters
 
 

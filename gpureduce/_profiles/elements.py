@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._rules.arguments import host_array, refuse_beyond_memory, refuse_masked
-from gpureduce._rules.dtypes import dtype_of
+from gpureduce._rules.dtypes import dtype_of, require_supported
 
 _PIECE = 1 << 16  # so many are drawn at a time: wider ones of all would not stay in a cache
 
@@ -18,6 +18,7 @@ def elements_of(arr_or_n: Any, dtype: Any) -> np.ndarray:
         if arr_or_n < 0:
             raise ValueError(f"arr_or_n: a number of elements cannot be negative, got {arr_or_n}")
         chosen = dtype_of(np.float32 if dtype is None else dtype)
+        require_supported(chosen, "dtype")
         rng = np.random.default_rng(0)
         refuse_beyond_memory(int(arr_or_n) * chosen.itemsize, "arr_or_n")
         made = np.empty(int(arr_or_n), chosen)
