@@ -2,11 +2,10 @@
 """Counts lines of code, without comments and blank lines: tests/lines.py [FOLDER...]."""
 
 import re
-import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from words import sources
+
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def"}
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 
@@ -23,13 +22,7 @@ def code_lines(text: str) -> int:
 def main() -> None:
     total = 0
     for folder in sys.argv[1:] or ["csrc", "cuda_kernels"]:
-        listed = subprocess.run(
-            ["git", "-C", str(ROOT), "ls-files", "--", folder], capture_output=True, text=True, check=True
-        )
-        paths = [ROOT / name for name in listed.stdout.splitlines()]
-        lines = sum(
-            code_lines(path.read_text()) for path in paths if path.suffix in SUFFIXES and path.is_file()
-        )
+        lines = sum(code_lines(text) for _, text in sources(folder, SUFFIXES))
         total += lines
         print(f"{folder}: {lines} lines of code")
     print(f"all: {total}")

@@ -37,23 +37,24 @@ PATTERNS = {
 }
 
 
-def texts(folder: str) -> list[tuple[str, str]]:
-    """Return the name and the text of each source in a folder, without the marks of comments."""
+def sources(folder: str, suffixes: set[str]) -> list[tuple[str, str]]:
+    """Return name and text of each tracked file in a folder that has one of the suffixes."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "--", folder], capture_output=True, text=True, check=True
     )
     paths = [ROOT / name for name in listed.stdout.splitlines()]
     return [
-        (str(path.relative_to(ROOT)), re.sub(r"\s+[#*/]*\s*", " ", path.read_text(errors="replace")))
+        (str(path.relative_to(ROOT)), path.read_text(errors="replace"))
         for path in paths
-        if path.suffix in SUFFIXES and path.is_file()
+        if path.suffix in suffixes and path.is_file()
     ]
 
 
 def found(folder: str) -> tuple[int, list[tuple[str, str, str]]]:
     """Return the number of words in a folder, and its idioms: file, words around it, what to write."""
     words, places = 0, []
-    for name, text in texts(folder):
+    for name, source in sources(folder, SUFFIXES):
+        text = re.sub(r"\s+[#*/]*\s*", " ", source)  # without the marks of comments
         words += len(text.split())
         for pattern, instead in PATTERNS.items():
             for match in re.finditer(pattern, text):

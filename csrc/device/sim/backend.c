@@ -87,7 +87,7 @@ static gr_status sim_find(gr_backend *base, gr_module *module, const char *entry
     return GR_OK;
 }
 
-unsigned gr_sim_threads(void) {
+static unsigned host_threads(void) {
     const char *text = getenv("GPUREDUCE_SIM_THREADS");
     if (text != NULL && *text != '\0') {
         const long asked = strtol(text, NULL, 10);
@@ -106,7 +106,7 @@ static uint32_t number_in(const char *variable) {
 }
 
 void gr_sim_configure(ptx_launch_config *config) {
-    config->threads = gr_sim_threads();
+    config->threads = host_threads();
     config->block_order = number_in("GPUREDUCE_SIM_BLOCK_ORDER");
     config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS");
 }

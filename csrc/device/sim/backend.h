@@ -14,11 +14,8 @@ typedef struct gr_sim_watch {
 /* Sets the function that is called before the launches of all threads that use this backend. */
 void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch);
 
-/* Host threads per launch: $GPUREDUCE_SIM_THREADS, or the number of CPUs. */
-unsigned gr_sim_threads(void);
-
-/* Sets the fields of a launch that environment variables control: host threads, $GPUREDUCE_SIM_BLOCK_ORDER
-   and $GPUREDUCE_SIM_RESIDENT_BLOCKS. */
+/* Sets the fields of a launch that environment variables control: host threads by $GPUREDUCE_SIM_THREADS
+   (default: the number of CPUs), $GPUREDUCE_SIM_BLOCK_ORDER and $GPUREDUCE_SIM_RESIDENT_BLOCKS. */
 void gr_sim_configure(ptx_launch_config *config);
 
 /* A step limit that only endless loops reach. */

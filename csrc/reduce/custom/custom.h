@@ -7,7 +7,8 @@
 #include "reduce/flat/plan.h"
 #include "reduce/general/plan.h"
 
-_Static_assert((int)GR_MAX_INPUTS <= (int)GR_MAX_PROGRAM_INPUTS, "a program has room for the inputs");
+_Static_assert((int)GR_MAX_INPUTS <= (int)GR_MAX_PROGRAM_INPUTS,
+               "the capacity of a program holds all inputs");
 
 /* The kernels <name>_axis, <name>_last and so on of one module, loaded on a device that outlives it. */
 typedef struct gr_custom gr_custom;
