@@ -422,7 +422,15 @@ CORE = (
         "custom_run",
         "profile",
     ),
-    *("kernel_params", "device_free", "device_write", "device_read", "dlpack_import", "dlpack_export"),
+    *(
+        "parse_ptx",
+        "kernel_params",
+        "device_free",
+        "device_write",
+        "device_read",
+        "dlpack_import",
+        "dlpack_export",
+    ),
     *("devices", "variants", "open_registry", "pointer_device", "call_on", "runs"),
 )
 
@@ -481,7 +489,8 @@ def test_calls_of_the_core(cases):
         "custom_load": ("x", ".version 7.0", _core.SIM, 0),
         "custom_run": ({}, (plain,), False, True, False, False, (0,), (np.zeros(()),)),
         "profile": (plain, "sum", "v2", None, None, _core.SIM, 0, 0, 0),
-        "kernel_params": (".version 7.0", "x"),
+        "parse_ptx": (".version 7.0",),
+        "kernel_params": (_core.parse_ptx(".version 7.0"), "x"),
         "device_free": (_core.SIM, 0, 16),
         "device_write": (_core.SIM, 0, base.pointer - 4096, plain),
         "device_read": (_core.SIM, 0, base.pointer - 4096, plain.copy()),

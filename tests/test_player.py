@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._profiles import program
 from gpureduce._profiles.records import STEPS
 from gpureduce._profiles.trace import STEP, TOUCH, WRITTEN
 
@@ -48,6 +49,13 @@ def found():
 @pytest.fixture(scope="module")
 def trace(found):
     return found._rerun(0, STEPS).kernels[0].trace
+
+
+def test_ptx_is_parsed_once_for_all_runs_of_a_kernel(found):
+    misses = program._parsed.cache_info().misses
+    found._rerun(0, STEPS)
+    gpureduce.simulate(KERNEL, "k", 1, 40, [np.zeros(40, np.float32)])
+    assert program._parsed.cache_info().misses == misses
 
 
 def steps_of(trace, words):

@@ -333,7 +333,17 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
     places = ((values, 0), (out, 8), (slots, 24))
     one = (1, 1, 1)
     _, launches, problem = gpureduce._core.simulate(
-        text, kernel, (3, 1, 1), (block, 1, 1), one, params, places, shared, True, 0, 0
+        gpureduce._core.parse_ptx(text),
+        kernel,
+        (3, 1, 1),
+        (block, 1, 1),
+        one,
+        params,
+        places,
+        shared,
+        True,
+        0,
+        0,
     )
     assert problem is None
     return out, observed.kernel_profiles(launches, "", 0)[0].races

@@ -88,6 +88,7 @@ PyObject *py_user_rung_time(PyObject *module, PyObject *args);
 /* Runs on the simulator with instrumentation. */
 PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *py_simulate(PyObject *module, PyObject *args);
+PyObject *py_parse_ptx(PyObject *module, PyObject *args);
 PyObject *py_kernel_params(PyObject *module, PyObject *args);
 
 /* Device arrays, device memory and streams. */

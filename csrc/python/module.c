@@ -251,12 +251,14 @@ static PyMethodDef methods[] = {
      "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
      " watched)"
      " -> (result, launches, None) or (None, launches, reason why the simulator stopped)"},
+    {"parse_ptx", py_parse_ptx, METH_VARARGS,
+     "parse_ptx(text) -> the parsed module, for simulate and kernel_params"},
     {"simulate", py_simulate, METH_VARARGS,
-     "simulate(ptx, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
+     "simulate(module, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
      "shared_bytes, races, timeline_block, watched[, maximum of steps]) -> as profile; arrays are copied to "
      "the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
-     "kernel_params(ptx, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
+     "kernel_params(module, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"on_low_memory", py_on_low_memory, METH_VARARGS,
      "on_low_memory(release_caches, error_class): functions to call when device memory runs out"},
     {"on_written", py_on_written, METH_O,

@@ -1,5 +1,5 @@
 /* Profiles on the simulator: one rung of the reduction ladder, or a kernel of the user's own PTX with its
-   arguments. Also lists the parameters of a kernel. */
+   arguments. Also parses PTX and lists the parameters of a kernel. */
 #include "python/methods.h"
 
 #include <stdlib.h>
@@ -41,6 +41,36 @@ cleanup:
 
 /* ---- the user's own PTX ---- */
 
+#define PTX_CAPSULE "gpureduce.ptx"
+
+static void free_module(PyObject *capsule) {
+    ptx_module_free(PyCapsule_GetPointer(capsule, PTX_CAPSULE));
+}
+
+/* Returns a capsule of the ptx_module, which is immutable, so that several calls and threads can share it. */
+PyObject *py_parse_ptx(PyObject *module, PyObject *args) {
+    const py_state *state = PyModule_GetState(module);
+    const char *text;
+    Py_ssize_t length;
+    if (!PyArg_ParseTuple(args, "s#", &text, &length))
+        return NULL;
+    ptx_module *parsed = NULL;
+    ptx_error failed;
+    gr_error error = {.status = GR_OK};
+    ptx_status status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = ptx_module_parse(text, (size_t)length, &parsed, &failed);
+    Py_END_ALLOW_THREADS;
+    if (status != PTX_OK) {
+        gr_sim_check(status, &failed, &error);
+        return py_raise(state, &error);
+    }
+    PyObject *capsule = PyCapsule_New(parsed, PTX_CAPSULE, free_module);
+    if (capsule == NULL)
+        ptx_module_free(parsed);
+    return capsule;
+}
+
 /* A host array, its copy in the simulator's memory, and the parameter that gets the copy's address. */
 typedef struct host_array {
     const PyArrayObject *array; /* borrowed, and only compared: another thread may change it meanwhile */
@@ -53,13 +83,12 @@ typedef struct host_array {
 } host_array;
 
 typedef struct simulation {
-    const char *ptx, *kernel_name;
-    Py_ssize_t ptx_bytes;
+    const ptx_module *module;
+    const char *kernel_name;
     ptx_launch_config config;
     char *params; /* a copy of the caller's parameters with the addresses filled in */
     host_array *arrays;
     size_t array_count;
-    ptx_module *module;
     ptx_memory *memory;
 } simulation;
 
@@ -120,13 +149,10 @@ static ptx_status download(simulation *s, ptx_error *failed) {
 
 static gr_status run(simulation *s, gr_profile *profile, gr_error *error) {
     ptx_error failed;
-    ptx_status status = ptx_module_parse(s->ptx, (size_t)s->ptx_bytes, &s->module, &failed);
-    if (status != PTX_OK)
-        return gr_sim_check(status, &failed, error);
     const ptx_kernel *kernel = ptx_module_find(s->module, s->kernel_name);
     if (kernel == NULL)
         return gr_fail(error, GR_ERR_VALUE, "kernel: there is no kernel '%s' in the PTX", s->kernel_name);
-    status = ptx_memory_create(0, &s->memory, &failed);
+    ptx_status status = ptx_memory_create(0, &s->memory, &failed);
     if (status == PTX_OK)
         status = upload(s, &failed);
     if (status != PTX_OK)
@@ -145,7 +171,6 @@ static gr_status run(simulation *s, gr_profile *profile, gr_error *error) {
 
 static void simulation_release(simulation *s) {
     ptx_memory_destroy(s->memory);
-    ptx_module_free(s->module);
     for (size_t i = 0; i < s->array_count; ++i)
         Py_DECREF(s->arrays[i].resize_guard);
     free(s->arrays);
@@ -156,16 +181,19 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     simulation s = {.params = NULL};
     uint32_t *grid = s.config.grid, *block = s.config.block, *cluster = s.config.cluster;
-    PyObject *arrays, *all = NULL;
+    PyObject *parsed, *arrays, *all = NULL;
     const char *params;
     Py_ssize_t param_bytes, shared;
     int races;
     unsigned long long timeline, steps = GR_SIM_STEP_BUDGET;
     unsigned watched;
-    if (!PyArg_ParseTuple(args, "s#s(III)(III)(III)y#O!npKI|K", &s.ptx, &s.ptx_bytes, &s.kernel_name,
-                          &grid[0], &grid[1], &grid[2], &block[0], &block[1], &block[2], &cluster[0],
-                          &cluster[1], &cluster[2], &params, &param_bytes, &PyTuple_Type, &arrays, &shared,
-                          &races, &timeline, &watched, &steps))
+    if (!PyArg_ParseTuple(args, "Os(III)(III)(III)y#O!npKI|K", &parsed, &s.kernel_name, &grid[0], &grid[1],
+                          &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1], &cluster[2],
+                          &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races, &timeline, &watched,
+                          &steps))
+        return NULL;
+    s.module = PyCapsule_GetPointer(parsed, PTX_CAPSULE);
+    if (s.module == NULL)
         return NULL;
     gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;
@@ -209,35 +237,22 @@ static PyObject *param_list(const ptx_kernel *kernel) {
 }
 
 PyObject *py_kernel_params(PyObject *module, PyObject *args) {
-    const py_state *state = PyModule_GetState(module);
-    const char *text, *name;
-    Py_ssize_t length;
-    if (!PyArg_ParseTuple(args, "s#s", &text, &length, &name))
+    (void)module;
+    PyObject *capsule;
+    const char *name;
+    if (!PyArg_ParseTuple(args, "Os", &capsule, &name))
         return NULL;
-    ptx_module *parsed = NULL;
-    ptx_error failed;
-    gr_error error = {.status = GR_OK};
-    PyObject *result = NULL;
-    ptx_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = ptx_module_parse(text, (size_t)length, &parsed, &failed);
-    Py_END_ALLOW_THREADS;
-    if (status != PTX_OK) {
-        gr_sim_check(status, &failed, &error);
-        return py_raise(state, &error);
-    }
+    const ptx_module *parsed = PyCapsule_GetPointer(capsule, PTX_CAPSULE);
+    if (parsed == NULL)
+        return NULL;
     const ptx_kernel *kernel = ptx_module_find(parsed, name);
-    if (kernel != NULL) {
-        result = Py_BuildValue("(Nn)", param_list(kernel), (Py_ssize_t)ptx_kernel_param_bytes(kernel));
-    } else {
-        PyObject *names = PyList_New(0);
-        for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i)
-            py_append(&names, PyUnicode_FromString(ptx_kernel_name(ptx_module_kernel_at(parsed, i))));
-        if (names != NULL)
-            PyErr_Format(PyExc_ValueError, "kernel: there is no kernel '%s' in the PTX; it has %R", name,
-                         names);
-        Py_XDECREF(names);
-    }
-    ptx_module_free(parsed);
-    return result;
+    if (kernel != NULL)
+        return Py_BuildValue("(Nn)", param_list(kernel), (Py_ssize_t)ptx_kernel_param_bytes(kernel));
+    PyObject *names = PyList_New(0);
+    for (size_t i = 0; names != NULL && i < ptx_module_kernel_count(parsed); ++i)
+        py_append(&names, PyUnicode_FromString(ptx_kernel_name(ptx_module_kernel_at(parsed, i))));
+    if (names != NULL)
+        PyErr_Format(PyExc_ValueError, "kernel: there is no kernel '%s' in the PTX; it has %R", name, names);
+    Py_XDECREF(names);
+    return NULL;
 }

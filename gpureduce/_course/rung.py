@@ -88,7 +88,7 @@ class OwnRung(OwnKernel):
         major, minor = device.compute_capability
         of = self._program if device.kind == "sim" else self._for_capability((major, minor))
         kernels = _run(_loaded, self.name, of.ptx, *devices.resolve(device))
-        count_bytes = _core.kernel_params(of.ptx, of.entry)[0][2][2] if self.takes_n else 0
+        count_bytes = _core.kernel_params(of.module, of.entry)[0][2][2] if self.takes_n else 0
         launches = self._launches(len(data), block_size)
         return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
 

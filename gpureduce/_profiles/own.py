@@ -188,7 +188,7 @@ def _parameters(of: Program, dtype: Any) -> tuple[np.dtype, bool]:
     """Return the dtype of a kernel's elements and results, and whether it takes n; or refuse the kernel."""
     types = None if of.types is None else [each for each in of.types if each is not None]
     if of.types is None or types is None or len(types) < len(of.types):
-        sizes = [length for _, _, length in _core.kernel_params(of.ptx, of.entry)[0]]
+        sizes = [length for _, _, length in _core.kernel_params(of.module, of.entry)[0]]
         if sizes not in ([8, 8], [8, 8, 4], [8, 8, 8]):
             raise ValueError(f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}")
         return dtype_of("float32" if dtype is None else dtype), len(sizes) == 3

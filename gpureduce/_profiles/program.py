@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import os
 import re
 from collections.abc import Iterable
@@ -30,6 +31,8 @@ _SPELLED = {
     "--device-int128": "-device-int128",
 }
 
+_parsed = functools.lru_cache(maxsize=8)(_core.parse_ptx)
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 SUFFIXES = (".cu", ".cuh", ".ptx", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".txt")
 _KERNEL = re.compile(
@@ -53,6 +56,11 @@ class Program:
     sources: dict[str, str] = field(default_factory=dict)
     types: tuple[CType | None, ...] | None = None
     compiler: str = ""
+
+    @property
+    def module(self) -> object:
+        """Return the parsed PTX, which the calls on one text share."""
+        return _parsed(self.ptx)
 
     def place(self, number: int) -> tuple[str, int] | None:
         """Return file and line in the sources that a line of the PTX is made of, if they are known."""
@@ -199,7 +207,7 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
     if len(found) == 1:
         return Program(ptx, found[0], names[found[0]])
     try:
-        _core.kernel_params(ptx, kernel or "")  # PTX that does not parse is told first
+        _core.kernel_params(_parsed(ptx), kernel or "")  # PTX that does not parse is told first
     except ValueError as error:
         raise ValueError(demangled(str(error))) from None
     except _core.SimulationError:

@@ -328,7 +328,7 @@ def run(
 ) -> Profile:
     """Run a kernel with a grid, blocks and clusters of these extents."""
     try:
-        params = _core.kernel_params(of.ptx, of.entry)
+        params = _core.kernel_params(of.module, of.entry)
     except _core.SimulationError as error:
         raise _core.SimulationError(_with_line(str(error), of)) from None
     packed, arrays = _pack(args, *params, of.types)
@@ -358,7 +358,7 @@ def _once(
     grid, block, cluster = extents
     most = () if steps is None else (steps,)
     _, launches, problem = _core.simulate(
-        of.ptx, of.entry, grid, block, cluster, packed, arrays, shared, races, drawn, watched, *most
+        of.module, of.entry, grid, block, cluster, packed, arrays, shared, races, drawn, watched, *most
     )
     file = next(iter(of.sources), "") or outer_file(launches)
     kernels = tuple(
