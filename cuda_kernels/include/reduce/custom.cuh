@@ -11,6 +11,7 @@ template <class F> struct Finish {
 };
 
 #include "common/complex.cuh"
+#include "common/entry.cuh"
 #include "reduce/by_element.cuh"
 #include "reduce/custom/params.h"
 #include "reduce/flat/flat.cuh"
@@ -215,9 +216,8 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
 
 // For contiguous elements of one input:
 #define GR_CUSTOM_FLAT(name)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(GR_FLAT_MAX_THREADS) name##_flat(const gr_flat_params p) {  \
-        flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>(p);                   \
-    }
+    GR_ENTRY((GR_FLAT_MAX_THREADS), name##_flat, gr_flat_params,                                             \
+             flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>)
 
 // For elements that are contiguous along other axes:
 #define GR_CUSTOM_TYPES Custom<User>, User::First::Stored

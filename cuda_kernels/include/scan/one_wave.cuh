@@ -3,6 +3,7 @@
 // read. So a block waits once, for all blocks before it, and memory that was zero is zero again.
 #pragma once
 
+#include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "scan/lookback_poll.cuh"
 
@@ -190,9 +191,7 @@ __device__ void scan_one_wave(const gr_one_wave_scan_params &p) {
 }
 
 #define GR_BRIEF_ENTRY(op, dtype, ...)                                                                       \
-    extern "C" __global__ void __launch_bounds__(GR_ONE_WAVE_MAX_THREADS)                                    \
-        brief_##op##_##dtype(const gr_one_wave_scan_params p) {                                              \
-        scan_one_wave<__VA_ARGS__>(p);                                                                       \
-    }
+    GR_ENTRY((GR_ONE_WAVE_MAX_THREADS), brief_##op##_##dtype, gr_one_wave_scan_params,                       \
+             scan_one_wave<__VA_ARGS__>)
 
 #endif

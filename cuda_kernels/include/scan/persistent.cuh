@@ -10,6 +10,7 @@
 // left, the scan takes 157.
 #pragma once
 
+#include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "scan/lookback_poll.cuh"
 
@@ -454,9 +455,7 @@ template <class F, class In = typename F::Out>
 constexpr unsigned long_line_blocks = PersistentScan<F, In>::blocks;
 
 #define GR_LINE_ENTRY(op, dtype, ...)                                                                        \
-    extern "C" __global__ void __launch_bounds__(GR_PERSISTENT_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>) \
-        line_##op##_##dtype(const gr_persistent_scan_params p) {                                             \
-        scan_persistent<__VA_ARGS__>(p);                                                                     \
-    }
+    GR_ENTRY((GR_PERSISTENT_BLOCK_THREADS, long_line_blocks<__VA_ARGS__>), line_##op##_##dtype,              \
+             gr_persistent_scan_params, scan_persistent<__VA_ARGS__>)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "common/entry.cuh"
 #include "common/vec.cuh"
 #include "grid/lookback_tiles.cuh"
 #include "ops/functors.cuh"
@@ -284,7 +285,4 @@ template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
 }
 
 #define GR_SCAN_ENTRY(op, dtype, F, blocks)                                                                  \
-    extern "C" __global__ void __launch_bounds__(GR_SCAN_THREADS, blocks)                                    \
-        scan_##op##_##dtype(const gr_scan_params p) {                                                        \
-        scan_tiles<F>(p);                                                                                    \
-    }
+    GR_ENTRY((GR_SCAN_THREADS, blocks), scan_##op##_##dtype, gr_scan_params, scan_tiles<F>)

@@ -4,6 +4,7 @@
 // partial results of the blocks before it from slots.
 #pragma once
 
+#include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "common/vec16.cuh"
 #include "grid/lookback_tiles.cuh"
@@ -596,10 +597,8 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
 }
 
 #define GR_STREAM_ENTRY(op, kind, ...)                                                                       \
-    extern "C" __global__ void __launch_bounds__(32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS_PER_SM)              \
-        stream_##op##_##kind(const gr_stream_params p) {                                                     \
-        stream_segments<__VA_ARGS__>(p);                                                                     \
-    }
+    GR_ENTRY((32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS_PER_SM), stream_##op##_##kind, gr_stream_params,        \
+             stream_segments<__VA_ARGS__>)
 #define GR_STREAM_ENTRIES(op, F)                                                                             \
     GR_STREAM_ENTRY(op, real, F<double>)                                                                     \
     GR_STREAM_ENTRY(op, whole, F<int64_t>)

@@ -4,6 +4,7 @@
 // ends in a later thread or tile is carried there by a scan whose order is fixed.
 #pragma once
 
+#include "common/entry.cuh"
 #include "common/pdl.cuh"
 #include "grid/lookback_tiles.cuh"
 #include "segments/params.h"
@@ -329,10 +330,8 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
 }
 
 #define GR_SEGMENT_ENTRY(op, kind, ...)                                                                      \
-    extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS, GR_SEGMENT_BLOCKS_PER_SM)               \
-        segment_##op##_##kind(const gr_segment_params p) {                                                   \
-        reduce_segments<__VA_ARGS__>(p);                                                                     \
-    }
+    GR_ENTRY((GR_SEGMENT_THREADS, GR_SEGMENT_BLOCKS_PER_SM), segment_##op##_##kind, gr_segment_params,       \
+             reduce_segments<__VA_ARGS__>)
 #define GR_SEGMENT_ENTRIES(op, F)                                                                            \
     GR_SEGMENT_ENTRY(op, real, F<double>)                                                                    \
     GR_SEGMENT_ENTRY(op, whole, F<int64_t>)                                                                  \

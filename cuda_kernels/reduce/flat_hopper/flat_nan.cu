@@ -1,10 +1,8 @@
 // flat_nansum, flat_nanmean, flat_nanprod, flat_nanmin, flat_nanmax, flat_extremes: contiguous floats to one
 // result, NaNs left out.
+#include "reduce/flat/instantiate.cuh"
 #include "reduce/floats.cuh"
 #include "reduce/ops/nan.cuh"
-
-#define GR_FLAT_OP(dtype, In, kind)
-#include "reduce/flat/instantiate.cuh"
 
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_FLAT_ALL(nansum, FlatNanSum, dtype, In)                                                               \

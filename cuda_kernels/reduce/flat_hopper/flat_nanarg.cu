@@ -1,9 +1,7 @@
 // flat_nanargmin, flat_nanargmax: where the least and the largest of contiguous floats are, NaNs left out.
+#include "reduce/flat/instantiate.cuh"
 #include "reduce/floats.cuh"
 #include "reduce/ops/nan.cuh"
-
-#define GR_FLAT_OP(dtype, In, kind)
-#include "reduce/flat/instantiate.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
     GR_FLAT_ALL(nanargmin, FlatNanArgMin, dtype, In)                                                         \

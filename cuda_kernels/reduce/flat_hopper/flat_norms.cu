@@ -1,13 +1,11 @@
 // flat_sumnorm, flat_rootnorm, flat_logsumexp: contiguous floats to one result.
+#include "reduce/flat/instantiate.cuh"
 #include "reduce/floats.cuh"
 #include "reduce/ops/log_sum_exp.cuh"
 #include "reduce/ops/norms.cuh"
 
-#define GR_FLAT_OP(dtype, In, kind)
-#include "reduce/flat/instantiate.cuh"
-
 #define GR_ROW(dtype, In)                                                                                    \
     GR_FLAT_ALL(sumnorm, FlatSumNorm, dtype, In)                                                             \
     GR_FLAT_ALL(rootnorm, FlatRootNorm, dtype, In)                                                           \
-    GR_ENTRY(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS, flat<FlatLogSumExp<In>, In, false>)
+    GR_FLAT(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS, flat<FlatLogSumExp<In>, In, false>)
 GR_REALS(GR_ROW)

@@ -3,6 +3,7 @@
 // the source, as in a transposed matrix, reads or writes along one side would touch a sector of 32 bytes for
 // each element: a block takes a tile, which it transposes in shared memory. The rest is copied element by
 // element.
+#include "common/entry.cuh"
 #include "common/vec.cuh"
 #include "reduce/general/copied.cuh"
 
@@ -264,22 +265,18 @@ __device__ void turn_vectors(const gr_transpose_params &p) {
     }
 }
 
-#define GR_COPY(entry, threads, params, body)                                                                \
-    extern "C" __global__ void __launch_bounds__(threads) entry(const params p) {                            \
-        body(p);                                                                                             \
-    }
 #define GR_COPY_OF(bytes)                                                                                    \
-    GR_COPY(copy_each_##bytes, GR_COPY_THREADS, gr_copy_params, copy_each<bytes>)                            \
-    GR_COPY(copy_turned_##bytes, GR_COPY_THREADS, gr_transpose_params, turn_elements<bytes>)
+    GR_ENTRY((GR_COPY_THREADS), copy_each_##bytes, gr_copy_params, copy_each<bytes>)                         \
+    GR_ENTRY((GR_COPY_THREADS), copy_turned_##bytes, gr_transpose_params, turn_elements<bytes>)
 GR_COPY_OF(1)
 GR_COPY_OF(2)
 GR_COPY_OF(4)
 GR_COPY_OF(8)
 GR_COPY_OF(16)
-GR_COPY(copy_runs_1, GR_COPY_THREADS, gr_copy_params, copy_runs<1>)
-GR_COPY(copy_runs_2, GR_COPY_THREADS, gr_copy_params, copy_runs<2>)
-GR_COPY(copy_runs_4, GR_COPY_THREADS, gr_copy_params, copy_runs<4>)
-GR_COPY(copy_turned_vectors_1, GR_TRANSPOSE_VECTOR_THREADS, gr_transpose_params,
-        (turn_vectors<1, GR_TRANSPOSE_BYTES_DOWN, GR_TRANSPOSE_BYTES_ACROSS, 8, 16>))
-GR_COPY(copy_turned_vectors_2, GR_TRANSPOSE_VECTOR_THREADS, gr_transpose_params,
-        (turn_vectors<2, GR_TRANSPOSE_PAIRS_DOWN, GR_TRANSPOSE_PAIRS_ACROSS, 8, 8>))
+GR_ENTRY((GR_COPY_THREADS), copy_runs_1, gr_copy_params, copy_runs<1>)
+GR_ENTRY((GR_COPY_THREADS), copy_runs_2, gr_copy_params, copy_runs<2>)
+GR_ENTRY((GR_COPY_THREADS), copy_runs_4, gr_copy_params, copy_runs<4>)
+GR_ENTRY((GR_TRANSPOSE_VECTOR_THREADS), copy_turned_vectors_1, gr_transpose_params,
+         turn_vectors<1, GR_TRANSPOSE_BYTES_DOWN, GR_TRANSPOSE_BYTES_ACROSS, 8, 16>)
+GR_ENTRY((GR_TRANSPOSE_VECTOR_THREADS), copy_turned_vectors_2, gr_transpose_params,
+         turn_vectors<2, GR_TRANSPOSE_PAIRS_DOWN, GR_TRANSPOSE_PAIRS_ACROSS, 8, 8>)

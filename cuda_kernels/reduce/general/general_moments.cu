@@ -3,10 +3,8 @@
 #include "reduce/ops/moments.cuh"
 
 #define GR_MOMENTS(dtype, In)                                                                                \
-    GR_BOUND_ENTRY((rows_occupancy<Moments<In>, In>), general_rows_moments_, dtype,                          \
-                   reduce_rows<Moments<In>, FlatMoments<In>, In>)                                            \
-    GR_ENTRY(general_axis_moments_, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In>>)           \
-    GR_ENTRY(general_last_moments_, dtype, reduce_last<Moments<In>>)
+    GR_ROWS(moments, Moments, dtype, In)                                                                     \
+    GR_TAKES_AXIS(moments, Moments, dtype, In)
 
 #define GR_GENERAL_OP(dtype, In, kind) GR_MOMENTS_##kind(dtype, In)
 #define GR_MOMENTS_BITS GR_MOMENTS

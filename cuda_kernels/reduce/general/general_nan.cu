@@ -1,10 +1,8 @@
 // general_nansum, general_nanmean, general_nanprod, general_nanmin, general_nanmax, general_extremes: floats
 // of any layout, NaNs left out.
 #include "reduce/floats.cuh"
-#include "reduce/ops/nan.cuh"
-
-#define GR_GENERAL_OP(dtype, In, kind)
 #include "reduce/general/instantiate.cuh"
+#include "reduce/ops/nan.cuh"
 
 // Their States fit the registers of as many blocks as those of a plain sum.
 template <> constexpr unsigned columns_occupancy<NanMean<float>, float> = 4;

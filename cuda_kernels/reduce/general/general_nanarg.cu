@@ -1,9 +1,7 @@
 // general_nanargmin, general_nanargmax: where the least and the largest of floats are, NaNs left out.
 #include "reduce/floats.cuh"
-#include "reduce/ops/nan.cuh"
-
-#define GR_GENERAL_OP(dtype, In, kind)
 #include "reduce/general/instantiate.cuh"
+#include "reduce/ops/nan.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
     GR_TAKES_ROWS(nanargmin, NanArgMin, dtype, In)                                                           \

@@ -1,19 +1,15 @@
 // general_sumnorm, general_rootnorm, general_anynorm, general_logsumexp, general_softmax: norms of floats of
 // any layout, and sums of exponentials.
 #include "reduce/floats.cuh"
+#include "reduce/general/instantiate.cuh"
 #include "reduce/ops/log_sum_exp.cuh"
 #include "reduce/ops/norms.cuh"
-
-#define GR_GENERAL_OP(dtype, In, kind)
-#include "reduce/general/instantiate.cuh"
 
 // Its State fits the registers of as many blocks as the State of a plain sum.
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 
-#define GR_ANY(dtype, In)                                                                                    \
-    GR_ENTRY(general_axis_anynorm_, dtype, reduce_axis<AnyNorm<In>, FromPower<In>>)                          \
-    GR_ENTRY(general_last_anynorm_, dtype, reduce_last<AnyNorm<In>>)
+#define GR_ANY(dtype, In) GR_AXIS(anynorm, AnyNorm<In>, dtype, FromPower<In>)
 #define GR_ROW(dtype, In)                                                                                    \
     GR_ANY(dtype, In)                                                                                        \
     GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \

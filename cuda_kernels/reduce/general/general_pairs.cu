@@ -1,9 +1,7 @@
 // general_average, general_vecdot: pairs of vectors of floats, whatever their layout.
 #include "reduce/floats.cuh"
-#include "reduce/ops/pairs.cuh"
-
-#define GR_GENERAL_OP(dtype, In, kind)
 #include "reduce/general/instantiate.cuh"
+#include "reduce/ops/pairs.cuh"
 
 #define GR_AVERAGE(dtype, In) GR_TAKES_TWO(average, Average, dtype, In)
 GR_REALS(GR_AVERAGE)

@@ -1,29 +1,30 @@
 // The flat kernels of one operator, flat_<op>_<dtype> and ring_<op>_<dtype>, for each dtype that it takes.
-// The file that includes this one defines GR_FLAT_OP(dtype, In, kind) with one of the macros below.
+// The file that includes this one defines GR_FLAT_OP(dtype, In, kind) with one of the macros below, or uses
+// them for some dtypes by itself.
+#include "common/entry.cuh"
 #include "reduce/accumulate.cuh"
 #include "reduce/flat/flat_tma.cuh"
 
-#define GR_ENTRY(name, threads, ...)                                                                         \
-    extern "C" __global__ void __launch_bounds__(threads, 1) name(const gr_flat_params p) {                  \
-        __VA_ARGS__(p);                                                                                      \
-    }
+#define GR_FLAT(name, threads, ...) GR_ENTRY((threads, 1), name, gr_flat_params, __VA_ARGS__)
 
 #ifdef GR_HOPPER
-#define GR_RING(op, F, dtype, In) GR_ENTRY(ring_##op##_##dtype, GR_RING_THREADS, ring<F<In>, In>)
+#define GR_RING(op, F, dtype, In) GR_FLAT(ring_##op##_##dtype, GR_RING_THREADS, ring<F<In>, In>)
 #else
 #define GR_RING(op, F, dtype, In)
 #endif
 
 #define GR_FLAT_ALL(op, F, dtype, In)                                                                        \
-    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, false>)                               \
+    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, false>)                                \
     GR_RING(op, F, dtype, In)
 #define GR_FLAT_PAIR(op, F, dtype, In)                                                                       \
-    GR_ENTRY(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, true>)
+    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, true>)
 
 #define GR_FLAT_BITS(op, F, dtype, In, kind) GR_FLAT_BITS_##kind(op, F, dtype, In)
 #define GR_FLAT_BITS_BITS GR_FLAT_ALL
 #define GR_FLAT_BITS_NUMBER(op, F, dtype, In)
 
+#ifdef GR_FLAT_OP
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_FLAT_OP(dtype, In, kind)
 #include "base/dtypes.def"
 #undef GR_DTYPE
+#endif

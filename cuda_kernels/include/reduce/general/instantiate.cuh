@@ -1,7 +1,9 @@
 // The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype that it takes. The file
-// that includes this one defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below.
+// that includes this one defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below, or uses them
+// for some dtypes by itself.
 #include <type_traits>
 
+#include "common/entry.cuh"
 #include "reduce/accumulate.cuh"
 #include "reduce/general/axis.cuh"
 #include "reduce/general/columns.cuh"
@@ -21,16 +23,29 @@ using Accumulator = typename std::conditional<std::is_same<typename F::State, ty
 // Elements are kept in registers until their sum is known to be finite.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 
-#define GR_ENTRY(name, dtype, ...) GR_BOUND_ENTRY(1, name, dtype, __VA_ARGS__)
-#define GR_BOUND_ENTRY(blocks, name, dtype, ...)                                                             \
-    extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
-        name##dtype(const gr_general_params p) {                                                             \
-        __VA_ARGS__(p);                                                                                      \
-    }
+// A kernel of an operator; registers must allow `blocks` blocks per multiprocessor.
+#define GR_GENERAL(kernel, blocks, op, dtype, ...)                                                           \
+    GR_ENTRY((GR_GENERAL_THREADS, blocks), general_##kernel##_##op##_##dtype, gr_general_params, __VA_ARGS__)
+#define GR_ROWS(op, F, dtype, In)                                                                            \
+    GR_GENERAL(rows, (rows_occupancy<F<In>, In>), op, dtype,                                                 \
+               reduce_rows<F<In>, Accumulator<F<In>, Flat##F<In>, In>, In>)
+#define GR_COLUMNS(op, F, dtype, In)                                                                         \
+    GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
+
+// For any layout; the last argument is the type that loads elements.
+#define GR_AXIS(op, F, dtype, ...)                                                                           \
+    GR_GENERAL(axis, 1, op, dtype, reduce_axis<F, __VA_ARGS__>)                                              \
+    GR_GENERAL(last, 1, op, dtype, reduce_last<F>)
+#define GR_TAKES_AXIS(op, F, dtype, In) GR_AXIS(op, F<In>, dtype, FromElement<F<In>, In>)
+#define GR_TAKES_TWO(op, F, dtype, In) GR_AXIS(op, F<In>, dtype, FromPair<F<In>, In>)
+#define GR_TAKES_ROWS(op, F, dtype, In)                                                                      \
+    GR_TAKES_AXIS(op, F, dtype, In)                                                                          \
+    GR_ROWS(op, F, dtype, In)                                                                                \
+    GR_COLUMNS(op, F, dtype, In)
 
 // For elements of eight bytes and more general_axis has enough bytes in flight.
 #define GR_SPREAD(op, F, dtype, In)                                                                          \
-    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_spread_##op##_, dtype, reduce_spread<F<In>, In>)
+    GR_GENERAL(spread, (columns_occupancy<F<In>, In>), op, dtype, reduce_spread<F<In>, In>)
 #define GR_SPREAD_b8 GR_SPREAD
 #define GR_SPREAD_i8 GR_SPREAD
 #define GR_SPREAD_u8 GR_SPREAD
@@ -46,34 +61,34 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_SPREAD_f64(...)
 #define GR_SPREAD_c64(...)
 #define GR_SPREAD_c128(...)
+#define GR_TAKES_SPREAD(op, F, dtype, In) GR_SPREAD_##dtype(op, F, dtype, In)
 
 #define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
-    GR_BOUND_ENTRY((rows_occupancy<F<In>, In>), general_rows_##op##_, dtype,                                 \
-                   reduce_rows<F<In>, Accumulator<F<In>, Flat##F<In>, In>, In>)                              \
-    GR_BOUND_ENTRY((columns_occupancy<F<In>, In>), general_columns_##op##_, dtype,                           \
-                   reduce_columns<F<In>, In>)                                                                \
-    GR_ENTRY(general_tiles_##op##_, dtype, reduce_tiles<F<In>, In>)                                          \
-    GR_ENTRY(general_map_##op##_, dtype, map_elements<F<In>, In>)                                            \
-    GR_SPREAD_##dtype(op, F, dtype, In) GR_BOUND_ENTRY(axis_occupancy<F<In>>, general_axis_##op##_, dtype,   \
-                                                       reduce_axis<F<In>, FromElement<F<In>, In>>)           \
-        GR_BOUND_ENTRY(whole_blocks<F<In>>, general_whole_##op##_, dtype,                                    \
-                       reduce_whole<F<In>, FromElement<F<In>, In>>)                                          \
-            GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
+    GR_ROWS(op, F, dtype, In)                                                                                \
+    GR_COLUMNS(op, F, dtype, In)                                                                             \
+    GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)                                                 \
+    GR_GENERAL(map, 1, op, dtype, map_elements<F<In>, In>)                                                   \
+    GR_TAKES_SPREAD(op, F, dtype, In)                                                                        \
+    GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)           \
+    GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)           \
+    GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
-    GR_ENTRY(general_masked_axis_##op##_, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                  \
-    GR_ENTRY(general_masked_last_##op##_, dtype, reduce_last<F<In>>)
+    GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                         \
+    GR_GENERAL(masked_last, 1, op, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
-    GR_ENTRY(general_axis_##op##_, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                           \
-    GR_ENTRY(general_whole_##op##_, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                         \
-    GR_ENTRY(general_last_##op##_, dtype, reduce_last<F<In>>)
+    GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                                  \
+    GR_GENERAL(whole, 1, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                                \
+    GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
 
 #define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
 #define GR_TAKES_BITS_BITS GR_TAKES_ALL
 #define GR_TAKES_BITS_NUMBER(op, F, dtype, In)
 
+#ifdef GR_GENERAL_OP
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_GENERAL_OP(dtype, In, kind)
 #include "base/dtypes.def"
 #undef GR_DTYPE
+#endif
