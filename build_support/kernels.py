@@ -41,7 +41,7 @@ REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;)$", re.MULTILINE)
 EXACT = ("wgmma.", "setmaxnreg.")
 # What kernels are built as, by folder: a suffix of the file name, and the PTX target. The flat ones and those
 # of exact sums are there twice, with and without the instructions of compute capability 9.0, but those of
-# float_ops.def. The kernels for long lines of scans need these.
+# operators with GR_SHARES_FILE in ops.def. The kernels for long lines of scans need these.
 TWICE = {"": 90, "_75": 75}
 FOLDERS = {
     "reduce/flat": TWICE,

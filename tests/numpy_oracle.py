@@ -36,7 +36,7 @@ BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 ARG = ("argmin", "argmax")
 ROUNDED = ("sum", "prod", "mean", "dot")
 OPS = ("sum", "prod", "min", "max", "mean", "any", "all", *BITWISE, *ARG, "count_nonzero")
-# Those of more_ops.def, which have tests of their own.
+# Variances and moments, which have tests of their own.
 MORE = ("var", "std", "nanvar", "nanstd", "moments")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", *(["bfloat16"] if BFLOAT16 else []), "float32", "float64")

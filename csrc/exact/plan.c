@@ -92,7 +92,7 @@ static const bins *bins_of(gr_op op, const kind *of, gr_dtype dtype) {
 }
 
 bool gr_exact_takes(gr_op op, gr_dtype dtype) {
-    return gr_op_has(op, GR_TRAIT_EXACT) && kinds[dtype].components > 0;
+    return gr_op_has(op, GR_HAS_EXACT) && kinds[dtype].components > 0;
 }
 
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {

@@ -133,7 +133,7 @@ static void stride_results(py_call *self, const size_t *kept, size_t count) {
 /* Whether the operator's flat kernels run on the device (true without a device: only a plan is made). */
 static bool has_flat(const py_call *self) {
     const gr_device *device = self->job.device;
-    return !gr_ops[self->reduction.op].is_shared || device == NULL ||
+    return !gr_op_has(self->reduction.op, GR_SHARES_FILE) || device == NULL ||
            device->backend->info.caps.capability >= GR_HOPPER;
 }
 
@@ -145,17 +145,16 @@ static void fill_layout(py_call *self, const size_t *kept) {
     py_operand_fill_layout(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_c_order = gr_op_is_positional(self->reduction.op);
-    layout->keeps_elements = gr_op_keeps_elements(self->reduction.op, self->reduction.dtype);
-    layout->large_states = gr_ops[self->reduction.op].large_states;
-    layout->state_bytes = gr_op_state_bytes(self->reduction.op, self->reduction.dtype);
+    layout->keeps_elements = gr_op_is_mean(self->reduction.op) && self->reduction.dtype == GR_DTYPE_f32;
+    layout->state_bytes = gr_ops[self->reduction.op].state_bytes;
     layout->pair = gr_op_is_pair(self->reduction.op);
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);
     layout->packed = packed && !layout->pair;
     layout->only_rows = gr_op_numbers(self->reduction.op) > 1;
-    layout->only_axis = layout->only_rows || gr_ops[self->reduction.op].is_shared;
+    layout->only_axis = layout->only_rows || gr_op_has(self->reduction.op, GR_SHARES_FILE);
     layout->single_pass = packed && has_flat(self) && !layout->only_rows;
     layout->rearranged = !self->exact && !layout->only_rows;
-    layout->idempotent = gr_op_idempotent(self->reduction.op);
+    layout->idempotent = gr_op_has(self->reduction.op, GR_IDEMPOTENT);
     for (size_t d = 0, next = 0; d < source->ndim; ++d) {
         const size_t from = kept == NULL || layout->reduced[d] ? d : kept[next++];
         layout->extent[d] = source->extent[from];
@@ -227,8 +226,8 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_call_run(py_call *self) {
     const gr_op op = self->reduction.op;
-    self->job.is_index = gr_ops[op].is_shared && gr_op_is_positional(op);
-    self->job.check_nonfinite = !self->states && gr_op_checks_nonfinite(op);
+    self->job.is_index = gr_op_has(op, GR_SHARES_FILE) && gr_op_is_positional(op);
+    self->job.check_nonfinite = !self->states && gr_op_has(op, GR_ROUNDS);
     self->job.detached = self->progress != NULL; /* the callback may use other devices */
     return py_job_run(&self->job, work, self);
 }

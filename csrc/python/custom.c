@@ -200,7 +200,7 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     self->request.item_bytes = layout.item_bytes;
     layout.result_bytes = self->outs > 1 ? OUT_ALIGNMENT : gr_dtypes[self->out_dtype].item_bytes;
     layout.in_c_order = self->uses_index;
-    layout.large_states = self->request.large_states;
+    layout.state_bytes = self->request.large_states ? GR_LARGE_STATE_BYTES : self->uses_index ? 16 : 0;
     memcpy(layout.reduced, self->reduced, sizeof layout.reduced);
     if (self->by_position)
         describe_positions(&layout);

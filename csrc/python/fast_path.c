@@ -72,16 +72,7 @@ static bool has_result(py_call *call) {
     reduction->dtype = call->job.inputs[PY_SOURCE].dtype;
     if (!gr_op_takes(reduction->op, reduction->dtype))
         return false;
-    switch (reduction->op) {
-    case GR_OP_min:
-    case GR_OP_max:
-    case GR_OP_argmin:
-    case GR_OP_argmax:
-    case GR_OP_mean:
-        return has_elements(call);
-    default:
-        return gr_ops[reduction->op].empty != GR_EMPTY_NOTHING || has_elements(call);
-    }
+    return !gr_op_has(reduction->op, GR_NONEMPTY) || has_elements(call);
 }
 
 /* Parses `exact=`. False: fall back to Python, which computes what exact/ does not support, and uploads long
@@ -129,7 +120,7 @@ static int parse_mask(PyObject *where, py_call *call) {
     if (where == NULL || where == Py_True)
         return 1;
     const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].on_device || gr_op_has(op, GR_TRAIT_SELECTS))
+    if (!call->job.inputs[PY_SOURCE].on_device || gr_op_has(op, GR_SELECTS))
         return 0;
     py_operand *mask = &call->job.inputs[PY_SECOND];
     const int parsed =
@@ -240,7 +231,7 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
     if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
         const bool vectors = gr_op_is_pair(self->op) && !py_is_none(arguments[PY_NAME_axis]);
-        if (gr_ops[self->op].is_shared || gr_op_is_variance(self->op) || vectors)
+        if (gr_op_has(self->op, GR_SHARES_FILE) || gr_op_is_variance(self->op) || vectors)
             /* Python computes it again and emits the warnings */
             Py_SETREF(result, Py_NewRef(Py_NotImplemented));
         else

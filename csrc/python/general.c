@@ -74,8 +74,8 @@ static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
     self->reduction.dtype = source->dtype;
     if (!gr_op_takes(self->reduction.op, self->reduction.dtype))
         return PY_RAISE(PyExc_TypeError, "a: %s takes %s, not %s", gr_ops[self->reduction.op].name,
-                        gr_ops[self->reduction.op].takes == GR_TAKES_BITS ? "bool and integers"
-                                                                          : "floating numbers",
+                        gr_ops[self->reduction.op].takes == GR_DTYPES_BITS ? "bool and integers"
+                                                                           : "floating numbers",
                         gr_dtypes[self->reduction.dtype].numpy_name);
     if (self->exact && !gr_exact_takes(self->reduction.op, self->reduction.dtype))
         return PY_RAISE(PyExc_TypeError, "a: there is no exact %s of %s", gr_ops[self->reduction.op].name,

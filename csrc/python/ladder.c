@@ -131,7 +131,7 @@ static PyObject *coverage(const gr_variant *variant) {
         const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
         const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
         if (variant != NULL ? gr_variant_covers(variant, op, dtype)
-                            : gr_op_takes(op, dtype) && !gr_ops[op].is_shared)
+                            : gr_op_takes(op, dtype) && !gr_op_has(op, GR_SHARES_FILE))
             py_append(&list, Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name));
     }
     return py_as_tuple(list);

@@ -71,12 +71,11 @@ static int parse_other(sharded_call *self, size_t number, py_call *call) {
 static bool has_kernels(const sharded_call *self, gr_op op, gr_dtype dtype, uint64_t elements) {
     if (self->states)
         return gr_exact_takes(op, dtype);
-    const gr_op_row *row = &gr_ops[op];
     const bool whole = gr_dtypes[dtype].kind == GR_KIND_BITS;
     if (gr_op_is_sum(op)) /* in 64 bits, without wrapping */
         return whole && gr_dtypes[dtype].item_bytes <= 4 && elements <= INT32_MAX;
-    return !gr_op_is_mean(op) && !gr_op_is_pair(op) && !row->is_shared &&
-           row->parameter != GR_PARAMETER_GIVEN && gr_op_numbers(op) == 1 && gr_op_takes(op, dtype);
+    return !gr_op_is_mean(op) && !gr_op_is_pair(op) && !gr_op_has_parameter(op) && gr_op_numbers(op) == 1 &&
+           gr_op_takes(op, dtype);
 }
 
 static int parse_shard(sharded_call *self, const op_results *one, size_t number, py_call *call) {

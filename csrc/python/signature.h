@@ -9,7 +9,7 @@
 typedef struct py_signature {
     py_state *state;
     gr_op op;                         /* of a reduction; GR_OP_COUNT for other functions */
-    uint64_t parameter;               /* operator parameter, if the operator's row says GR_PARAMETER_GIVEN */
+    uint64_t parameter;               /* see gr_op_has_parameter */
     bool exact;                       /* the default of `exact=` */
     size_t positional_count;          /* number of positional parameters */
     py_name positional[PY_ARGUMENTS]; /* name of each positional parameter */

@@ -11,40 +11,19 @@ enum { INDEXED_ELEMENT_BYTES = 16 };
 const gr_op_row gr_ops[GR_OP_COUNT] = {
 #define NO false
 #define YES true
-#define GR_OP_ROW(name_, functor, takes_, result_, identity_, tree, addition, library, ...)                  \
+#define GR_OP_ROW(name_, functor, takes_, result_, identity_, tree, addition, library, file_, packed_,       \
+                  state, traits_, ...)                                                                       \
     {.name = #name_,                                                                                         \
-     .kernels = #name_,                                                                                      \
-     .file = #name_,                                                                                         \
-     .takes = GR_TAKES_##takes_,                                                                             \
-     .result = GR_RESULT_##result_,                                                                          \
-     .identity = GR_IDENTITY_##identity_,                                                                    \
-     .in_set = {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
-#define GR_MORE_OP_ROW(name_, kernels_, takes_, result_, empty_, parameter_, ...)                            \
-    {.name = #name_,                                                                                         \
-     .kernels = #kernels_,                                                                                   \
-     .file = #kernels_,                                                                                      \
-     .takes = GR_TAKES_##takes_,                                                                             \
-     .result = GR_RESULT_##result_,                                                                          \
-     .empty = GR_EMPTY_##empty_,                                                                             \
-     .parameter = GR_PARAMETER_##parameter_,                                                                 \
-     .large_states = true},
-#define GR_FLOAT_OP_ROW(name_, file_, takes_, dtypes_, packed_, result_, empty_, ...)                        \
-    {.name = #name_,                                                                                         \
-     .kernels = #name_,                                                                                      \
      .file = #file_,                                                                                         \
-     .is_shared = true,                                                                                      \
-     .takes = GR_TAKES_##takes_,                                                                             \
-     .dtypes = GR_DTYPES_##dtypes_,                                                                          \
+     .takes = GR_DTYPES_##takes_,                                                                            \
      .packed = GR_DTYPES_##packed_,                                                                          \
      .result = GR_RESULT_##result_,                                                                          \
-     .empty = GR_EMPTY_##empty_,                                                                             \
-     .parameter = GR_PARAMETER_GIVEN},
-#include "reduce/float_ops.def"
-#include "reduce/more_ops.def"
+     .identity = GR_IDENTITY_##identity_,                                                                    \
+     .state_bytes = state,                                                                                   \
+     .traits = traits_,                                                                                      \
+     .in_set = {[GR_SET_TREE] = tree, [GR_SET_ADDITION] = addition, [GR_SET_LIBRARY] = library}},
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ROW, ) GR_MORE_OPS(GR_MORE_OP_ROW, ) GR_FLOAT_OPS(GR_FLOAT_OP_ROW, )
-#undef GR_FLOAT_OP_ROW
-#undef GR_MORE_OP_ROW
+    GR_OPS(GR_OP_ROW, )
 #undef GR_OP_ROW
 #undef YES
 #undef NO
@@ -67,18 +46,26 @@ static bool is_complex(gr_dtype dtype) {
 static bool is_in(gr_dtype_set set, gr_dtype dtype) {
     const bool is_float = gr_dtypes[dtype].kind != GR_KIND_BITS;
     switch (set) {
+    case GR_DTYPES_BITS:
+        return !is_float;
     case GR_DTYPES_FLOATS:
         return is_float;
     case GR_DTYPES_REALS:
         return is_float && !is_complex(dtype);
     case GR_DTYPES_COMPLEX:
         return is_complex(dtype);
+    case GR_DTYPES_NOT_COMPLEX:
+        return !is_complex(dtype);
     case GR_DTYPES_NONE:
         return false;
-    case GR_DTYPES_ANY:
+    case GR_DTYPES_ALL:
         break;
     }
     return true;
+}
+
+bool gr_op_takes(gr_op op, gr_dtype dtype) {
+    return is_in(gr_ops[op].takes, dtype);
 }
 
 bool gr_op_packed(gr_op op, gr_dtype dtype) {
@@ -89,71 +76,9 @@ static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }
 
-static const uint32_t traits[GR_OP_COUNT] = {
-    [GR_OP_sum] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
-    [GR_OP_prod] = GR_TRAIT_ROUNDS,
-    [GR_OP_mean] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
-    [GR_OP_dot] = GR_TRAIT_FROM_ZERO | GR_TRAIT_ROUNDS | GR_TRAIT_EXACT,
-    [GR_OP_min] = GR_TRAIT_IDEMPOTENT | GR_TRAIT_SELECTS,
-    [GR_OP_max] = GR_TRAIT_IDEMPOTENT | GR_TRAIT_SELECTS,
-    [GR_OP_any] = GR_TRAIT_IDEMPOTENT,
-    [GR_OP_all] = GR_TRAIT_IDEMPOTENT,
-    [GR_OP_bitwise_and] = GR_TRAIT_IDEMPOTENT,
-    [GR_OP_bitwise_or] = GR_TRAIT_IDEMPOTENT,
-    [GR_OP_var] = GR_TRAIT_VARIANCE,
-    [GR_OP_std] = GR_TRAIT_VARIANCE | GR_TRAIT_ROOT,
-    [GR_OP_nanvar] = GR_TRAIT_VARIANCE | GR_TRAIT_SKIPS_NAN,
-    [GR_OP_nanstd] = GR_TRAIT_VARIANCE | GR_TRAIT_SKIPS_NAN | GR_TRAIT_ROOT,
-    [GR_OP_nanmin] = GR_TRAIT_SELECTS,
-    [GR_OP_nanmax] = GR_TRAIT_SELECTS,
-    [GR_OP_nansum] = GR_TRAIT_FROM_ZERO,
-    [GR_OP_nanmean] = GR_TRAIT_FROM_ZERO,
-    [GR_OP_vecdot] = GR_TRAIT_FROM_ZERO,
-    [GR_OP_logsumexp] = GR_TRAIT_COMPUTE_BOUND,
-};
-
-bool gr_op_has(gr_op op, gr_op_trait trait) {
-    return (traits[op] & (uint32_t)trait) != 0;
-}
-
-bool gr_op_idempotent(gr_op op) {
-    return gr_op_is_positional(op) || gr_op_has(op, GR_TRAIT_IDEMPOTENT);
-}
-
-bool gr_op_checks_nonfinite(gr_op op) {
-    return gr_ops[op].is_shared || gr_op_is_variance(op) || gr_op_has(op, GR_TRAIT_ROUNDS);
-}
-
 uint64_t gr_op_max_exact_count(gr_op op) {
     enum { MEAN_COUNT = 1 << 21 }; /* sums of 32-bit integers stay below 2^53, which a double holds */
     return gr_op_is_sum(op) ? INT32_MAX : gr_op_is_mean(op) ? MEAN_COUNT : 0;
-}
-
-bool gr_op_takes(gr_op op, gr_dtype dtype) {
-    if (!is_in(gr_ops[op].dtypes, dtype))
-        return false;
-    const bool bits = gr_dtypes[dtype].kind == GR_KIND_BITS;
-    switch (gr_ops[op].takes) {
-    case GR_TAKES_BITS:
-        return bits;
-    case GR_TAKES_FLOATS:
-        return !bits;
-    case GR_TAKES_REALS:
-        return real_part(dtype) == dtype;
-    default:
-        return true;
-    }
-}
-
-bool gr_op_keeps_elements(gr_op op, gr_dtype dtype) {
-    return gr_op_is_mean(op) && dtype == GR_DTYPE_f32;
-}
-
-unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype) {
-    if (op == GR_OP_logsumexp)
-        return 16;
-    const bool many = gr_dtypes[dtype].item_bytes == 2; /* partial results of a vector */
-    return many && (op == GR_OP_nanmean || op == GR_OP_sumnorm || op == GR_OP_rootnorm) ? 8 : 0;
 }
 
 gr_dtype gr_op_result(gr_op op, gr_dtype dtype) {

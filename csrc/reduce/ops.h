@@ -1,5 +1,5 @@
-/* The operator table: the rows of ops.def, more_ops.def and float_ops.def as C data, and functions of an
-   operator and a dtype (the dtype of the result, of a partial result, the identity). */
+/* The operator table: the rows of ops.def as C data, and functions of an operator and a dtype (the dtype of
+   the result, of a partial result, the identity). */
 #ifndef GR_REDUCE_OPS_H
 #define GR_REDUCE_OPS_H
 
@@ -7,20 +7,21 @@
 
 typedef enum gr_op {
 #define GR_OP_ENUM(name, ...) GR_OP_##name,
-#include "reduce/float_ops.def"
-#include "reduce/more_ops.def"
 #include "reduce/ops.def"
-    GR_OPS(GR_OP_ENUM, ) GR_MORE_OPS(GR_OP_ENUM, ) GR_FLOAT_OPS(GR_OP_ENUM, ) GR_OP_COUNT
+    GR_OPS(GR_OP_ENUM, ) GR_OP_COUNT
 #undef GR_OP_ENUM
 } gr_op;
 
-typedef enum gr_takes {
-    GR_TAKES_ALL,
-    GR_TAKES_BITS,
-    GR_TAKES_FLOATS,
-    GR_TAKES_REALS,
-    GR_TAKES_PAIR
-} gr_takes;
+/* Sets of dtypes. */
+typedef enum gr_dtype_set {
+    GR_DTYPES_ALL,
+    GR_DTYPES_BITS,
+    GR_DTYPES_FLOATS,
+    GR_DTYPES_REALS,
+    GR_DTYPES_COMPLEX,
+    GR_DTYPES_NOT_COMPLEX,
+    GR_DTYPES_NONE
+} gr_dtype_set;
 typedef enum gr_result {
     GR_RESULT_SAME,
     GR_RESULT_SUM,
@@ -40,61 +41,59 @@ typedef enum gr_identity_kind {
     GR_IDENTITY_LARGEST,
     GR_IDENTITY_SMALLEST
 } gr_identity_kind;
-/* The result of a reduction of no elements. */
-typedef enum gr_empty { GR_EMPTY_VALUE, GR_EMPTY_ZERO, GR_EMPTY_NOTHING } gr_empty;
-typedef enum gr_parameter { GR_PARAMETER_COUNT, GR_PARAMETER_GIVEN } gr_parameter;
-/* Sets of dtypes. ANY: all that the operator accepts. */
-typedef enum gr_dtype_set {
-    GR_DTYPES_ANY,
-    GR_DTYPES_FLOATS,
-    GR_DTYPES_REALS,
-    GR_DTYPES_COMPLEX,
-    GR_DTYPES_NONE
-} gr_dtype_set;
 /* Sets of operators that rungs implement: each is a column of ops.def. */
 typedef enum gr_op_set { GR_SET_TREE, GR_SET_ADDITION, GR_SET_LIBRARY, GR_SET_COUNT } gr_op_set;
 
+typedef enum gr_op_trait {
+    GR_OF_PAIR = 1,          /* the operands are two vectors */
+    GR_FROM_ZERO = 2,        /* the result starts from 0, unless the caller passes an initial value */
+    GR_NONEMPTY = 4,         /* a reduction of no elements warns or raises */
+    GR_ROUNDS = 8,           /* results of finite elements may be infinite or NaN: Python looks for errors */
+    GR_HAS_EXACT = 16,       /* has kernels whose result is rounded once (csrc/exact) */
+    GR_IDEMPOTENT = 32,      /* op(x, x) == x, so that multiplicity does not matter */
+    GR_SELECTS = 64,         /* the result is the value of one of the elements */
+    GR_VARIANCE = 128,       /* var, std, nanvar or nanstd */
+    GR_ROOT = 256,           /* the result is the square root of a variance */
+    GR_SKIPS_NAN = 512,      /* a variance that skips NaNs */
+    GR_COMPUTE_BOUND = 1024, /* flat kernels need more threads than `ring` has */
+    /* Several operators share a file of kernels, and several public functions an operator: its `finish` step
+       selects the function. Flat kernels need compute capability 9.0; older devices run the general ones. */
+    GR_SHARES_FILE = 2048
+} gr_op_trait;
+
 typedef struct gr_op_row {
     const char *name;
-    const char *kernels; /* name of the operator whose kernels are used */
-    const char *file;    /* the kernels' file, without prefix and suffix */
-    bool is_shared;      /* the row is from float_ops.def */
-    gr_takes takes;
-    gr_dtype_set dtypes, packed;
+    const char *file; /* the kernels' file, without prefix and suffix */
+    gr_dtype_set takes, packed;
     gr_result result;
-    gr_empty empty;
-    gr_parameter parameter;
-    bool large_states; /* States have up to GR_LARGE_STATE_BYTES */
     gr_identity_kind identity;
+    unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
+    unsigned traits;      /* bits of gr_op_trait */
     bool in_set[GR_SET_COUNT];
 } gr_op_row;
 
 extern const gr_op_row gr_ops[GR_OP_COUNT];
 
-/* Traits that are not a column of a list of operators; ops.c has the table. */
-typedef enum gr_op_trait {
-    GR_TRAIT_FROM_ZERO = 1,      /* the result starts from 0, unless the caller passes an initial value */
-    GR_TRAIT_ROUNDS = 2,         /* floating-point results may overflow or become NaN */
-    GR_TRAIT_EXACT = 4,          /* has kernels whose result is rounded once (csrc/exact) */
-    GR_TRAIT_IDEMPOTENT = 8,     /* op(x, x) == x */
-    GR_TRAIT_SELECTS = 16,       /* the result is the value of one of the elements */
-    GR_TRAIT_VARIANCE = 32,      /* var, std, nanvar or nanstd */
-    GR_TRAIT_ROOT = 64,          /* the result is the square root of a variance */
-    GR_TRAIT_SKIPS_NAN = 128,    /* a variance that skips NaNs */
-    GR_TRAIT_COMPUTE_BOUND = 256 /* flat kernels need more threads than `ring` has */
-} gr_op_trait;
-
-bool gr_op_has(gr_op op, gr_op_trait trait);
+static inline bool gr_op_has(gr_op op, gr_op_trait trait) {
+    return (gr_ops[op].traits & (unsigned)trait) != 0;
+}
+/* The operator in the names of its kernels. */
+static inline const char *gr_op_kernels(gr_op op) {
+    return gr_op_has(op, GR_SHARES_FILE) ? gr_ops[op].name : gr_ops[op].file;
+}
+/* Whether `finish` gets 64 bits from the caller instead of the number of elements. */
+static inline bool gr_op_has_parameter(gr_op op) {
+    return gr_op_has(op, GR_VARIANCE) || gr_op_has(op, GR_SHARES_FILE);
+}
 
 /* Finds an operator by its public name. Returns false if there is none. */
 bool gr_op_find(const char *name, gr_op *out);
 /* Whether the operator has kernels for elements of this dtype. */
 bool gr_op_takes(gr_op op, gr_dtype dtype);
-/* Whether the operator also has flat kernels and kernels for contiguous elements; those of float_ops.def
-   need compute capability 9.0. */
+/* Whether the operator also has flat kernels and kernels for contiguous elements. */
 bool gr_op_packed(gr_op op, gr_dtype dtype);
 static inline bool gr_op_is_variance(gr_op op) {
-    return gr_op_has(op, GR_TRAIT_VARIANCE);
+    return gr_op_has(op, GR_VARIANCE);
 }
 /* Whether the result is the sum of the elements. */
 static inline bool gr_op_is_sum(gr_op op) {
@@ -105,22 +104,12 @@ static inline bool gr_op_is_mean(gr_op op) {
 }
 /* Whether the operands are two vectors. */
 static inline bool gr_op_is_pair(gr_op op) {
-    return gr_ops[op].takes == GR_TAKES_PAIR;
+    return gr_op_has(op, GR_OF_PAIR);
 }
 /* Whether the result is a position, so that elements are numbered in C order. */
 static inline bool gr_op_is_positional(gr_op op) {
     return gr_ops[op].result == GR_RESULT_INDEX;
 }
-/* Whether op(x, x) == x, so that multiplicity does not matter. */
-bool gr_op_idempotent(gr_op op);
-/* The bytes of a State if the registers for States of neighbouring results lower the occupancy of a kernel;
-   else 0. Only for operators of float_ops.def whose result is not a position. */
-unsigned gr_op_state_bytes(gr_op op, gr_dtype dtype);
-/* Whether a thread of the general kernel `rows` keeps the elements of an iteration in registers. */
-bool gr_op_keeps_elements(gr_op op, gr_dtype dtype);
-/* Whether results of finite elements may be infinite or NaN, so that Python looks for floating-point errors.
- */
-bool gr_op_checks_nonfinite(gr_op op);
 /* The number of integers of up to 32 bits up to which no sum wraps or rounds, so that a sum or a mean is
    exact but for its last division; 0 for other operators. */
 uint64_t gr_op_max_exact_count(gr_op op);

@@ -13,18 +13,18 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
 /* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
 static const void *initial_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
-    const bool from_zero = gr_op_has(self->op, GR_TRAIT_FROM_ZERO);
+    const bool from_zero = gr_op_has(self->op, GR_FROM_ZERO);
     return from_zero && self->initial == NULL ? &zero : self->initial;
 }
 
 static const uint64_t *parameter_of(const gr_reduction *self) {
-    return gr_ops[self->op].parameter == GR_PARAMETER_GIVEN ? &self->parameter : NULL;
+    return gr_op_has_parameter(self->op) ? &self->parameter : NULL;
 }
 
 static uint32_t finish_flags(const gr_reduction *self) {
     const gr_op op = self->op;
-    const bool root = gr_op_has(op, GR_TRAIT_ROOT),
-               skips = gr_op_has(op, GR_TRAIT_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
+    const bool root = gr_op_has(op, GR_ROOT),
+               skips = gr_op_has(op, GR_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
     return (root ? GR_FINISH_ROOT : 0u) | (skips ? GR_FINISH_SKIP_NAN : 0u);
 }
 
@@ -35,14 +35,14 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
         .item_bytes = self->layout.item_bytes,
         .result_bytes = gr_reduction_result_bytes(self),
         .pair = self->layout.pair,
-        .large_states = self->layout.large_states,
+        .large_states = self->layout.state_bytes > GR_STATE_BYTES,
         .part = *part,
         .initial = initial_of(self),
         .parameter = parameter_of(self),
         .finish_flags = finish_flags(self),
     };
     const bool whole = part->count == part->total, hopper = caps->capability >= GR_HOPPER;
-    const bool without_ring = work.pair || gr_op_has(self->op, GR_TRAIT_COMPUTE_BOUND);
+    const bool without_ring = work.pair || gr_op_has(self->op, GR_COMPUTE_BOUND);
     const gr_flat_shape *shape =
         self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, without_ring, caps);
     gr_program_begin(program);
@@ -50,7 +50,7 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
     step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, hopper ? "" : "_75");
-    GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_ops[self->op].kernels, "_",
+    GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_op_kernels(self->op), "_",
                    gr_dtypes[self->dtype].name);
 }
 
@@ -80,7 +80,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
-                       gr_ops[self->op].kernels, "_", gr_dtypes[self->dtype].name);
+                       gr_op_kernels(self->op), "_", gr_dtypes[self->dtype].name);
     }
 }
 

@@ -146,7 +146,7 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
         .inner = self->inner,
         .ddof = self->ddof,
         .to = (uint32_t)to,
-        .root = gr_op_has(self->op, GR_TRAIT_ROOT),
+        .root = gr_op_has(self->op, GR_ROOT),
         .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
@@ -225,7 +225,7 @@ static gr_stream_params stream_params_of(const gr_segments *self) {
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
     set_load_kind(&params, self->dtype,
-                  gr_op_has(self->op, GR_TRAIT_SELECTS) || segment_kernels[self->op].has_position);
+                  gr_op_has(self->op, GR_SELECTS) || segment_kernels[self->op].has_position);
     const uint64_t items = self->length + params.weight * self->segments,
                    shares = gr_ceil_div(items, few ? 2 * GR_STREAM_MIN_RANGE : GR_STREAM_MIN_RANGE);
     params.line_ranges = max_ranges / self->lines;

@@ -37,7 +37,7 @@ def run(
 ) -> np.ndarray | None:
     """Have the core reduce `operand`; of a dot product `mask` is the second vector.
 
-    `parameter` is what operators get to which one is given: see csrc/reduce/more_ops.def.
+    `parameter` is for the operators that get one: see `gr_op_has_parameter` in csrc/reduce/ops.h.
     """
     second = None if mask is None else mask.handle
     with reporter(progress) as report:

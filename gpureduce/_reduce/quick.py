@@ -35,7 +35,7 @@ def exactly(op: str) -> Callable[[_F], _F]:
 
 
 def shared(op: str, parameter: int = 0) -> Callable[[_F], _F]:
-    """Let a reduction go to an operator of csrc/reduce/float_ops.def at once."""
+    """Let a reduction go at once to an operator that several public functions share."""
     return through(lambda positional, others: _core.reducer(op, positional, others, parameter))
 
 

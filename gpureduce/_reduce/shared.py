@@ -1,4 +1,4 @@
-"""Calls of the core's operators that public functions share: the rows of csrc/reduce/float_ops.def."""
+"""Calls of the core's operators that public functions share: GR_SHARES_FILE in csrc/reduce/ops.def."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@
 #include "executor/executor.h"
 #include "reduce/flat/params.h"
 
-enum { GR_FLAT_LARGE_SLOT_BYTES = 96 }; /* as grid/large_states.cuh defines it */
-
 /* A row of shapes.def. Any shape is correct for any number of elements. */
 typedef struct gr_flat_shape {
     uint64_t up_to_bytes; /* bytes of input up to which gr_flat_best chooses it */

@@ -81,27 +81,28 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
     return power;
 }
 
-/* Resident blocks of `rows` on the reference device. Larger States, and the additional ones for 1-byte
-   elements, occupy registers and lower occupancy. */
+/* Elements that a thread of `columns` loads at once. */
+static uint64_t column_vector(const gr_layout *layout) {
+    return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
+}
+
+/* Resident blocks of kernels on the reference device. */
 static uint64_t rows_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    const bool larger =
-        layout->in_c_order || layout->large_states || layout->keeps_elements || layout->state_bytes > 8;
-    const bool more = layout->item_bytes == 1 || layout->large_states;
-    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_PER_SM - larger - more);
+    const int occupancy = GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements;
+    return (uint64_t)limits->multiprocessors * (uint64_t)occupancy;
 }
 
 static uint64_t columns_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    const uint64_t state = layout->large_states ? 40
-                           : layout->in_c_order ? 16
-                                                : layout->state_bytes; /* if that is more than the default */
-    const uint64_t columns = min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
-    const bool larger = state > 8 || state * columns > 32 || layout->item_bytes == 1;
-    return (uint64_t)limits->multiprocessors * (uint64_t)(BLOCKS_PER_SM - larger - (state * columns > 64));
+    const uint64_t min_state = layout->item_bytes == 1 ? 8 : 0,
+                   state = max_u64(layout->state_bytes, min_state);
+    return (uint64_t)limits->multiprocessors * GR_COLUMNS_OCCUPANCY(state, column_vector(layout));
 }
 
+/* Kernels of operators that share a file are compiled without a bound: there only States of a position and
+   large ones lower the occupancy. */
 static uint64_t axis_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    const uint64_t fewer = layout->large_states ? 2 : layout->in_c_order ? 1 : 0;
-    return (uint64_t)limits->multiprocessors * (BLOCKS_PER_SM - fewer);
+    const bool bounded = layout->in_c_order || !layout->only_axis || layout->state_bytes > GR_STATE_BYTES;
+    return (uint64_t)limits->multiprocessors * GR_AXIS_OCCUPANCY(bounded ? layout->state_bytes : 0);
 }
 
 /* Parts per result such that `blocks` blocks per part are resident at once. */
@@ -167,11 +168,6 @@ static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads
 }
 
 /* ---- vectors ---- */
-
-/* Elements that a thread of `columns` loads at once. */
-static uint64_t column_vector(const gr_layout *layout) {
-    return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
-}
 
 /* Whether each row of each slot is one aligned vector. */
 static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
@@ -362,8 +358,7 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
     if (!fits_grid(blocks))
         return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident_blocks);
-    if (!layout->only_rows && parts == 1 && blocks < limits->multiprocessors && p->count > 4 &&
-        p->count <= FEW_ROWS)
+    if (parts == 1 && blocks < limits->multiprocessors && p->count > 4 && p->count <= FEW_ROWS)
         return false; /* `axis` has more threads */
     set_launch(launch, "columns", blocks, parts);
     if (unaligned) {

@@ -9,10 +9,7 @@
 #include "base/limits.h"
 #include "reduce/general/params.h"
 
-enum {
-    GR_MAX_NDIM = 64,
-    GR_LARGE_STATE_BYTES = 48, /* as grid/large_states.cuh defines it */
-};
+enum { GR_MAX_NDIM = 64 };
 
 /* An input as NumPy describes it; strides in bytes. `second_stride` belongs to the `where` mask or to the
    second vector of a dot product, which has the same shape. */
@@ -38,7 +35,6 @@ typedef struct gr_layout {
     bool idempotent;      /* op(x, x) == x: multiplicity does not matter. */
     bool keeps_elements;  /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
                              occupancy. */
-    bool large_states;    /* A State has up to GR_LARGE_STATE_BYTES instead of GR_STATE_BYTES. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
 

@@ -9,7 +9,8 @@ enum {
     GR_GENERAL_THREADS = 256,  /* per block */
     GR_RESULTS_PER_THREAD = 4, /* results that a thread of `whole` reduces at once */
     GR_MAX_DIMS = 5,           /* kept or reduced dimensions after contiguous neighbours are merged */
-    GR_STATE_BYTES = 32,       /* capacity for a State of any operator */
+    GR_STATE_BYTES = 32,       /* capacity for a State */
+    GR_LARGE_STATE_BYTES = 48, /* the same of kernels that include grid/large_states.cuh */
     GR_INITIAL_BYTES = 16,     /* capacity for an element of any dtype */
     GR_MAX_SEGMENT = 1 << 30,  /* elements: a thread counts them in 32 bits */
     GR_VECTOR_BYTES = 16,      /* bytes of the widest load of a thread */
@@ -18,6 +19,14 @@ enum {
     GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
     GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
 };
+
+/* Blocks per multiprocessor that the registers of general kernels must allow (__launch_bounds__): loads of
+   fewer threads do not saturate memory. `width`: results of a thread of `columns`. */
+#define GR_ROWS_OCCUPANCY(state_bytes, item_bytes)                                                           \
+    (4 - ((state_bytes) > 8) - ((item_bytes) == 1 || (state_bytes) > 16))
+#define GR_COLUMNS_OCCUPANCY(state_bytes, width)                                                             \
+    ((state_bytes) * (width) > 64 ? 2 : (state_bytes) > 8 || (state_bytes) * (width) > 32 ? 3 : 4)
+#define GR_AXIS_OCCUPANCY(state_bytes) ((state_bytes) > 16 ? 2 : (state_bytes) > 8 ? 3 : 4)
 
 enum {
     GR_FINAL = 1,                  /* Write results; otherwise write States for a later launch. */

@@ -184,7 +184,7 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
         all.dims[at] = shared->dims[i];
     }
     plan->states_bytes = (size_t)(first->parts * first->results) *
-                         (layout->large_states ? GR_LARGE_STATE_BYTES : GR_STATE_BYTES);
+                         (layout->state_bytes > GR_STATE_BYTES ? GR_LARGE_STATE_BYTES : GR_STATE_BYTES);
     p->results = plan->results;
     p->count = first->parts;
     p->states = first->results;

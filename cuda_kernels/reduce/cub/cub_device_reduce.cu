@@ -124,7 +124,8 @@ template <class Reduction> int run(const Call &call, uint64_t n) {
                                  reinterpret_cast<void *>(out), static_cast<cudaStream_t>(stream)},          \
                                 n);                                                                          \
     }
-#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, dtype, In, Acc)                  \
+#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, file, packed, state, traits,     \
+                  dtype, In, Acc)                                                                            \
     GR_FUNCTION_##library(op, Op, dtype, In, Acc)
 #define GR_DTYPE_LADDER(dtype, In, Acc) GR_OPS(GR_OP_ROW, dtype, In, Acc)
 #define GR_DTYPE_GENERAL(dtype, In, Acc)

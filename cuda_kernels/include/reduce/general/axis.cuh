@@ -206,11 +206,7 @@ template <class F, class From> __device__ void reduce_whole(const gr_general_par
     put_all<F>(p, live, s, [&](unsigned j) { return first + j * GR_GENERAL_THREADS; });
 }
 
-// Blocks per multiprocessor that registers must allow (__launch_bounds__).
-template <class F, class State = typename F::State>
-constexpr unsigned axis_occupancy = sizeof(State) > 16  ? 2
-                                    : sizeof(State) > 8 ? 3
-                                                        : 4;
+template <class F> constexpr unsigned axis_occupancy = GR_AXIS_OCCUPANCY(sizeof(typename F::State));
 template <class F> constexpr unsigned whole_blocks = sizeof(typename F::State) > 8 ? 2 : 3;
 
 template <class F, class From> __device__ void reduce_axis(const gr_general_params &p) {

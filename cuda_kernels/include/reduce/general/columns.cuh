@@ -167,12 +167,8 @@ __device__ void put_vector(const gr_general_params &p, uint64_t index, const typ
     *reinterpret_cast<Results *>(reinterpret_cast<Out *>(p.out) + index) = results;
 }
 
-// Blocks per multiprocessor that registers must allow (__launch_bounds__): loads of fewer threads do not
-// saturate memory.
-template <class F, class In, class State = typename F::State>
-constexpr unsigned columns_occupancy = sizeof(State) * column_width<In> > 64                        ? 2
-                                       : sizeof(State) > 8 || sizeof(State) * column_width<In> > 32 ? 3
-                                                                                                    : 4;
+template <class F, class In>
+constexpr unsigned columns_occupancy = GR_COLUMNS_OCCUPANCY(sizeof(typename F::State), column_width<In>);
 
 template <class F, class In> __device__ void reduce_columns(const gr_general_params &p) {
     using State = typename F::State;

@@ -93,11 +93,8 @@ template <class F> __device__ typename F::State combine_neighbours(typename F::S
     return x;
 }
 
-// Blocks per multiprocessor that registers must allow (__launch_bounds__): loads of fewer threads do not
-// saturate memory.
 template <class F, class In>
-constexpr unsigned rows_occupancy = 4 - (sizeof(typename F::State) > 8) -
-                                    (sizeof(In) == 1 || sizeof(typename F::State) > 16);
+constexpr unsigned rows_occupancy = GR_ROWS_OCCUPANCY(sizeof(typename F::State), sizeof(In));
 
 template <class F, class A, class In> __device__ void reduce_rows(const gr_general_params &p) {
     using State = typename F::State;

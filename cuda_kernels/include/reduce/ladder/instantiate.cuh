@@ -70,7 +70,8 @@
 #define GR_BITS_TAKES_BITS(MAKE, ...) MAKE(__VA_ARGS__)
 #define GR_BITS_TAKES_NUMBER(...)
 
-#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, dtype, In, Acc, kind)            \
+#define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, file, packed, state, traits,     \
+                  dtype, In, Acc, kind)                                                                      \
     GR_WHEN(GR_IN_SET(GR_RUNG_OPS, tree, addition, library), takes, kind, result, op, Op, dtype, In, Acc)
 #define GR_DTYPE_LADDER(dtype, In, Acc, kind) GR_OPS(GR_OP_ROW, dtype, In, Acc, kind)
 #define GR_DTYPE_GENERAL(dtype, In, Acc, kind)
