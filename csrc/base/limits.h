@@ -17,7 +17,7 @@ typedef struct gr_limits {
 static const gr_limits gr_reference_device = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
 
-enum { GR_MAX_GRID = 2147483647 }; /* max. blocks along x */
+enum { GR_MAX_GRID = 2147483647, GR_MAX_GRID_YZ = 65535 }; /* max. blocks along x; along y and along z */
 
 /* A size that a caller has set to 0; 0 itself stands for the default. */
 #define GR_EXPLICIT_ZERO INT64_MIN

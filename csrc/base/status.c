@@ -2,15 +2,19 @@
 #include "base/status.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...) {
+gr_status gr_vfail(gr_error *error, gr_status status, const char *format, va_list arguments) {
     error->status = status;
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    return status;
+}
+
+gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(error->message, sizeof error->message, format, arguments);
+    gr_vfail(error, status, format, arguments);
     va_end(arguments);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef GR_BASE_STATUS_H
 #define GR_BASE_STATUS_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 typedef enum gr_status {
@@ -25,6 +26,7 @@ typedef struct gr_error {
 /* Records a formatted message and returns `status`, so that `return gr_fail(...)` works. */
 gr_status gr_fail(gr_error *error, gr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+gr_status gr_vfail(gr_error *error, gr_status status, const char *format, va_list arguments);
 
 /* Whether a message of dlerror() or a similar function says that the process or the system is out of file
    descriptors or memory, so that the file may exist. Records the message, prefixed with `what`. */

@@ -5,10 +5,33 @@
 #include "base/limits.h"
 #include "conv/internal.h"
 
-enum { MAX_BLOCKS_YZ = 65535 }; /* CUDA's limit of grid.y and grid.z */
-
 uint64_t gr_conv_output_count(const gr_conv *self) {
-    return self->batch * self->height.out * self->width.out * self->groups * self->filters;
+    return gr_conv_pixels(self) * self->groups * self->filters;
+}
+
+uint64_t gr_conv_pixels(const gr_conv *self) {
+    return self->batch * self->height.out * self->width.out;
+}
+
+uint64_t gr_conv_taps(const gr_conv *self) {
+    return self->height.kernel * self->width.kernel;
+}
+
+uint64_t gr_conv_filter_length(const gr_conv *self) {
+    return gr_conv_taps(self) * self->channels;
+}
+
+uint64_t gr_conv_stride_of_3x3(const gr_conv *self) {
+    enum { TAPS = 3 };
+    const gr_conv_axis *height = &self->height, *width = &self->width;
+    return height->kernel == TAPS && width->kernel == TAPS && height->dilation == 1 && width->dilation == 1 &&
+                   height->stride == width->stride
+               ? height->stride
+               : 0;
+}
+
+const char *gr_conv_layout_suffix(const gr_conv *self) {
+    return self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw";
 }
 
 gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, uint64_t width,
@@ -18,13 +41,31 @@ gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, ui
                                   : (gr_conv_strides){rows * columns * depth, columns, 1, rows * columns};
 }
 
-bool gr_conv_is_dense(const gr_conv_view *view, gr_conv_layout layout, uint64_t outer, uint64_t height,
-                      uint64_t width, uint64_t channels) {
-    const gr_conv_strides dense = gr_conv_dense_strides(layout, height, width, channels),
-                          *strides = &view->strides;
-    return view->aligned && (outer == 1 || strides->outer == dense.outer) &&
-           (height == 1 || strides->row == dense.row) && (width == 1 || strides->column == dense.column) &&
-           (channels == 1 || strides->channel == dense.channel);
+gr_conv_array gr_conv_array_of_x(gr_conv *self, gr_conv_job *job) {
+    return (gr_conv_array){&self->x,          &job->x,          self->batch,
+                           self->height.size, self->width.size, self->groups * self->channels};
+}
+
+gr_conv_array gr_conv_array_of_w(gr_conv *self, gr_conv_job *job) {
+    return (gr_conv_array){
+        &self->w,           &job->w,       self->groups * self->filters, self->height.kernel,
+        self->width.kernel, self->channels};
+}
+
+uint64_t gr_conv_array_count(const gr_conv_array *of) {
+    return of->outer * of->height * of->width * of->channels;
+}
+
+gr_conv_view gr_conv_dense_view(const gr_conv_array *of, gr_conv_layout layout) {
+    return (gr_conv_view){gr_conv_dense_strides(layout, of->height, of->width, of->channels), true};
+}
+
+bool gr_conv_is_dense(const gr_conv_array *of, gr_conv_layout layout) {
+    const gr_conv_strides dense = gr_conv_dense_view(of, layout).strides, *strides = &of->view->strides;
+    return of->view->aligned && (of->outer == 1 || strides->outer == dense.outer) &&
+           (of->height == 1 || strides->row == dense.row) &&
+           (of->width == 1 || strides->column == dense.column) &&
+           (of->channels == 1 || strides->channel == dense.channel);
 }
 
 uint64_t gr_conv_extent_read(const gr_conv_axis *axis, uint64_t results) {
@@ -38,14 +79,12 @@ static bool is_short(const gr_conv_axis *axis) {
            (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation < MAX_EXTENT;
 }
 
-bool gr_conv_fits_32_bits(const gr_conv *self, const gr_conv_variant *variant) {
+bool gr_conv_fits_32_bits(const gr_conv *self) {
     uint64_t image, products;
-    (void)variant;
     return is_short(&self->height) && is_short(&self->width) &&
            !__builtin_mul_overflow(self->height.size * self->width.size, self->groups * self->channels,
                                    &image) &&
-           image < INT32_MAX &&
-           !__builtin_mul_overflow(self->height.kernel * self->width.kernel, self->channels, &products) &&
+           image < INT32_MAX && !__builtin_mul_overflow(gr_conv_taps(self), self->channels, &products) &&
            products < MAX_EXTENT;
 }
 
@@ -64,29 +103,36 @@ gr_conv_params gr_conv_make_params(const gr_conv *self) {
     };
 }
 
-gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, const char *form,
-                        const void *params, size_t bytes, const gr_conv_operands *operands,
-                        gr_program *program) {
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
-    gr_program_relocate(program, offsetof(gr_conv_params, x), operands->x);
-    gr_program_relocate(program, offsetof(gr_conv_params, w), operands->w);
-    gr_program_relocate(program, offsetof(gr_conv_params, out), operands->out);
-    step->kernel.owner = variant->rung.name;
-    GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
-    GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, form);
-    step->shared_bytes = variant->shared;
+const gr_conv_variant *gr_conv_rung(const char *name) {
+    const gr_conv_variant *variant = NULL;
+    gr_error ignored;
+    gr_conv_find(name, &variant, &ignored);
+    return variant;
+}
+
+gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_job *job, const char *form, const void *params,
+                        size_t bytes, gr_conv_grid grid) {
+    const gr_rung *rung = &job->variant->rung;
+    gr_step *step = gr_program_step(job->program, GR_STEP_LAUNCH, params, bytes);
+    gr_program_relocate(job->program, offsetof(gr_conv_params, x), job->x);
+    gr_program_relocate(job->program, offsetof(gr_conv_params, w), job->w);
+    gr_program_relocate(job->program, offsetof(gr_conv_params, out), job->out);
+    step->kernel.owner = rung->name;
+    GR_KERNEL_NAME(step->kernel.file, rung->file);
+    GR_KERNEL_NAME(step->kernel.entry, rung->name, "_", gr_dtypes[self->dtype].name, form);
+    step->shared_bytes = job->variant->shared;
+    gr_conv_set_grid(job->program, step, grid, job->variant->threads);
     return step;
 }
 
-gr_status gr_conv_set_grid(gr_step *step, uint64_t x, uint64_t y, uint64_t z, uint32_t threads,
-                           gr_error *error) {
-    if (x > GR_MAX_GRID || y > MAX_BLOCKS_YZ || z > MAX_BLOCKS_YZ)
-        return gr_fail(error, GR_ERR_VALUE,
-                       "x, w: %" PRIu64 " by %" PRIu64 " by %" PRIu64 " blocks are more than a grid has", x,
-                       y, z);
+void gr_conv_set_grid(gr_program *program, gr_step *step, gr_conv_grid grid, uint32_t threads) {
+    const uint64_t x = grid.x, y = grid.y > 0 ? grid.y : 1, z = grid.z > 0 ? grid.z : 1;
+    if (x > GR_MAX_GRID || y > GR_MAX_GRID_YZ || z > GR_MAX_GRID_YZ)
+        gr_program_fail(program, GR_ERR_VALUE,
+                        "x, w: %" PRIu64 " by %" PRIu64 " by %" PRIu64 " blocks are more than a grid has", x,
+                        y, z);
     step->grid[0] = (uint32_t)x;
     step->grid[1] = (uint32_t)y;
     step->grid[2] = (uint32_t)z;
     step->block[0] = threads;
-    return GR_OK;
 }

@@ -20,14 +20,6 @@ static double round_up(uint64_t count, uint64_t to) {
     return (double)(gr_ceil_div(count, to) * to);
 }
 
-static double pixels_of(const gr_conv *self) {
-    return (double)(self->batch * self->height.out * self->width.out);
-}
-
-static double taps_of(const gr_conv *self) {
-    return (double)(self->height.kernel * self->width.kernel * self->channels);
-}
-
 /* Returns multiply-adds per microsecond of the matrix-multiplication kernels. */
 static double product_rate(const gr_conv *self) {
     static const double rates[GR_PRECISIONS] = {[GR_PRECISION_IEEE] = 21e6,
@@ -58,7 +50,7 @@ static double time_of_product(const gr_conv *self, double arithmetic, double byt
     enum { LONG = 256, MIN_TAPS = 256, MIN_TAPS_HALVES = 1024 };
     static const double LONGER = 23. / 21; /* speedup */
     const bool halves = self->dtype == GR_DTYPE_f16 || self->dtype == GR_DTYPE_bf16;
-    const double taps = taps_of(self), min_taps = halves ? MIN_TAPS_HALVES : MIN_TAPS;
+    const double taps = (double)gr_conv_filter_length(self), min_taps = halves ? MIN_TAPS_HALVES : MIN_TAPS;
     if (self->precision == GR_PRECISION_IEEE && self->dtype == GR_DTYPE_f32)
         return taps >= LONG ? fmax(arithmetic / LONGER, bytes_time) : arithmetic + bytes_time;
     return (self->dtype == GR_DTYPE_f64 || taps >= min_taps ? arithmetic : arithmetic * min_taps / taps) +
@@ -69,7 +61,8 @@ static double time_of_product(const gr_conv *self, double arithmetic, double byt
 static double time_of_im2col(const gr_conv *self) {
     const size_t bytes = gr_dtypes[self->dtype].item_bytes;
     const bool wide = self->layout == GR_CONV_NHWC && self->channels * bytes % 16 == 0;
-    const double matrix = (double)self->groups * pixels_of(self) * taps_of(self);
+    const double matrix =
+        (double)self->groups * (double)gr_conv_pixels(self) * (double)gr_conv_filter_length(self);
     const double all_bytes = (matrix + (double)gr_conv_output_count(self)) * (double)bytes;
     const bool half_empty =
         product_rate(self) > TENSOR_CORES && self->filters < 64; /* tiles have 128 columns */
@@ -119,14 +112,15 @@ static double time_of_implicit_gemm_tma(const gr_conv *self) {
 }
 
 double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant) {
-    const double all = (double)self->groups * taps_of(self), moved = LAUNCH_US + time_of_bytes(self);
+    const double all = (double)self->groups * (double)gr_conv_filter_length(self),
+                 moved = LAUNCH_US + time_of_bytes(self);
     switch (variant->algorithm) {
     case GR_CONV_IM2COL:
         return time_of_im2col(self);
     case GR_CONV_IMPLICIT_GEMM_ASYNC: /* of a GEMM c1 is faster */
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + gr_conv_implicit_gemm_async_time(self);
     case GR_CONV_IMPLICIT_GEMM:
-        return moved + pixels_of(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM;
+        return moved + (double)gr_conv_pixels(self) * round_up(self->filters, 16) * all / IMPLICIT_GEMM;
     case GR_CONV_DIRECT:
         return moved + (double)self->batch * round_up(self->height.out, 8) * round_up(self->width.out, 64) *
                            round_up(self->filters, 24) * all * round_up(self->channels, 4) /
@@ -148,6 +142,7 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
     case GR_CONV_WINOGRAD: /* its error is not bounded by the terms of a result */
         return HUGE_VAL;
     default:
-        return moved + (double)gr_conv_output_count(self) * taps_of(self) / NAIVE[self->layout];
+        return moved +
+               (double)gr_conv_output_count(self) * (double)gr_conv_filter_length(self) / NAIVE[self->layout];
     }
 }

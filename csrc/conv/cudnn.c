@@ -111,28 +111,25 @@ static bool fits_31_bits(uint64_t a, uint64_t b, uint64_t c) {
            product < INT32_MAX;
 }
 
-bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant) {
+bool gr_conv_cudnn_supports(const gr_conv *self) {
     const gr_conv_axis *height = &self->height, *width = &self->width;
-    (void)variant;
     return self->channels > 0 && is_symmetric(height) && is_symmetric(width) &&
            fits_31_bits(self->batch * self->groups * self->channels, height->size, width->size) &&
            fits_31_bits(self->batch * self->groups * self->filters, height->out, width->out) &&
            fits_31_bits(self->groups * self->filters * self->channels, height->kernel, width->kernel);
 }
 
-gr_status gr_conv_cudnn(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                        const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+void gr_conv_cudnn(const gr_conv *self, gr_conv_job job) {
     enum { MIN_BYTES = 16 }; /* bytes, until gr_cudnn_complete knows the size */
-    (void)variant, (void)info, (void)error;
+    gr_program *program = job.program;
     const cudnn_call call = {.call = {.name = "cudnn"},
                              .conv = *self,
                              .workspace_buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, MIN_BYTES)};
     gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_relocate(program, offsetof(cudnn_call, x), operands->x);
-    gr_program_relocate(program, offsetof(cudnn_call, w), operands->w);
-    gr_program_relocate(program, offsetof(cudnn_call, out), operands->out);
+    gr_program_relocate(program, offsetof(cudnn_call, x), job.x);
+    gr_program_relocate(program, offsetof(cudnn_call, w), job.w);
+    gr_program_relocate(program, offsetof(cudnn_call, out), job.out);
     gr_program_relocate(program, offsetof(cudnn_call, workspace), call.workspace_buffer);
-    return GR_OK;
 }
 
 /* ---- the run ---- */

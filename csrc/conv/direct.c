@@ -1,17 +1,27 @@
-/* Direct convolution on CUDA cores. c3: a thread block keeps a rectangle of x, halo included, and its filters
-   in shared memory and takes each tap from there. c4, for 12 channels and 3 x 3 taps: each thread keeps one
-   filter in registers while rows of x stream through shared memory. */
+/* Direct convolution on CUDA cores. c0: one thread per result. c3: a thread block keeps a rectangle of x,
+   halo included, and its filters in shared memory and takes each tap from there. c4, for 12 channels and 3 x
+   3 taps: each thread keeps one filter in registers while rows of x stream through shared memory. */
 #include "base/limits.h"
 #include "conv/internal.h"
 
-static const char *form(const gr_conv *self) {
-    return self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw";
+/* ---- c0 ---- */
+
+/* In NHWC a warp computes a tile of GR_CONV_NAIVE_PIXELS by GR_CONV_NAIVE_FILTERS results, so that a load of
+   w touches fewer cache lines. */
+void gr_conv_naive(const gr_conv *self, gr_conv_job job) {
+    const gr_conv_params params = gr_conv_make_params(self);
+    const uint64_t filters = self->groups * self->filters, pixels = gr_conv_output_count(self) / filters;
+    const uint64_t threads = self->layout == GR_CONV_NCHW ? pixels * filters
+                                                          : gr_ceil_div(pixels, GR_CONV_NAIVE_PIXELS) *
+                                                                gr_ceil_div(filters, GR_CONV_NAIVE_FILTERS) *
+                                                                GR_CONV_NAIVE_PIXELS * GR_CONV_NAIVE_FILTERS;
+    gr_conv_launch(self, &job, gr_conv_layout_suffix(self), &params, sizeof params,
+                   (gr_conv_grid){.x = gr_ceil_div(threads, job.variant->threads)});
 }
 
 /* ---- c3 ---- */
 
-gr_status gr_conv_direct(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                         const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+void gr_conv_direct(const gr_conv *self, gr_conv_job job) {
     enum { ROWS = 8, COLUMNS = 64, FILTERS = 24, VEC4_BYTES = 16 };
     enum { TWO_BLOCKS_BYTES = 100 << 10 }; /* shared memory per block that leaves space for a second one */
     gr_conv_tiles_params params = {
@@ -24,56 +34,48 @@ gr_status gr_conv_direct(const gr_conv *self, const gr_conv_variant *variant, co
         .columns = gr_conv_extent_read(&self->width, COLUMNS),
         .channel_vec4s = 1,
     };
-    const uint64_t channel_vec4s = gr_ceil_div(self->channels, 4);
-    const uint64_t taps = self->height.kernel * self->width.kernel;
-    const uint64_t vec4_bytes = (params.rows * params.columns + taps * FILTERS) * VEC4_BYTES;
-    if (params.rows * params.columns > info->caps.shared_per_block ||
-        vec4_bytes > info->caps.shared_per_block) {
-        gr_status status = gr_conv_find("c2", &variant, error);
-        return status == GR_OK ? gr_conv_implicit_gemm(self, variant, info, operands, program, error)
-                               : status;
+    const uint64_t channel_vec4s = gr_ceil_div(self->channels, 4), pixels = params.rows * params.columns;
+    const uint64_t vec4_bytes = (pixels + gr_conv_taps(self) * FILTERS) * VEC4_BYTES;
+    const uint32_t max_bytes = job.info->caps.shared_per_block;
+    if (pixels > max_bytes || vec4_bytes > max_bytes) {
+        job.variant = gr_conv_rung("c2");
+        gr_conv_implicit_gemm(self, job);
+        return;
     }
     while (params.channel_vec4s < channel_vec4s &&
            (params.channel_vec4s + 1) * vec4_bytes <= TWO_BLOCKS_BYTES)
         ++params.channel_vec4s;
-    gr_step *step = gr_conv_launch(self, variant, form(self), &params, sizeof params, operands, program);
-    step->shared_bytes = (uint32_t)(params.channel_vec4s * vec4_bytes);
-    return gr_conv_set_grid(
-        step, params.filter_tiles * self->groups * params.tiles_x * params.tiles_y * self->batch, 1, 1,
-        variant->threads, error);
+    const uint64_t blocks =
+        params.filter_tiles * self->groups * params.tiles_x * params.tiles_y * self->batch;
+    gr_conv_launch(self, &job, gr_conv_layout_suffix(self), &params, sizeof params,
+                   (gr_conv_grid){.x = blocks})
+        ->shared_bytes = (uint32_t)(params.channel_vec4s * vec4_bytes);
 }
 
 /* ---- c4 ---- */
 
 enum { ROWS = 16, COLUMNS = 32 }; /* result pixels per block */
-enum { MAX_BLOCKS_YZ = 65535 };   /* CUDA's limit of grid.y and grid.z */
 
 bool gr_conv_direct_rows_supports(const gr_conv *self) {
-    enum { TAPS = 3, CHANNELS = 12 };
-    const gr_conv_axis *axes[] = {&self->height, &self->width};
-    bool fits = self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW) &&
-                gr_ceil_div(self->height.out, ROWS) <= MAX_BLOCKS_YZ &&
-                self->batch * self->groups <= MAX_BLOCKS_YZ;
-    for (int i = 0; i < 2; ++i)
-        fits = fits && axes[i]->kernel == TAPS && axes[i]->stride == 1 && axes[i]->dilation == 1;
-    return fits;
+    enum { CHANNELS = 12 };
+    return self->channels == CHANNELS && (self->groups == 1 || self->layout == GR_CONV_NCHW) &&
+           gr_ceil_div(self->height.out, ROWS) <= GR_MAX_GRID_YZ &&
+           self->batch * self->groups <= GR_MAX_GRID_YZ && gr_conv_stride_of_3x3(self) == 1;
 }
 
-gr_status gr_conv_direct_rows(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                              const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+void gr_conv_direct_rows(const gr_conv *self, gr_conv_job job) {
     enum { FILTERS = 24 };
     if (!gr_conv_direct_rows_supports(self)) {
-        const gr_status status = gr_conv_find("c3", &variant, error);
-        return status == GR_OK ? gr_conv_direct(self, variant, info, operands, program, error) : status;
+        job.variant = gr_conv_rung("c3");
+        gr_conv_direct(self, job);
+        return;
     }
     const gr_conv_tiles_params params = {
         .conv = gr_conv_make_params(self),
         .filter_tiles = gr_ceil_div(self->filters, FILTERS),
         .filters = FILTERS,
     };
-    gr_step *step = gr_conv_launch(self, variant, form(self), &params, sizeof params, operands, program);
-    step->pdl = true;
-    return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, COLUMNS),
-                            gr_ceil_div(self->height.out, ROWS), self->batch * self->groups, variant->threads,
-                            error);
+    const gr_conv_grid grid = {params.filter_tiles * gr_ceil_div(self->width.out, COLUMNS),
+                               gr_ceil_div(self->height.out, ROWS), self->batch * self->groups};
+    gr_conv_launch(self, &job, gr_conv_layout_suffix(self), &params, sizeof params, grid)->pdl = true;
 }

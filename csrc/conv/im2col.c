@@ -55,11 +55,11 @@ static uint64_t taps_of(const gr_conv_params *conv) {
 }
 
 /* Appends the im2col of buffer `from` to buffer *to; if *to is `from`, allocates a temporary. Sets `pitch`
-   and `lines` of *given. `aligned`: x is 16-byte aligned. */
-static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layout, size_t item_bytes,
-                               bool aligned, uint32_t from, uint32_t *to, gr_program *program,
-                               gr_error *error) {
-    const bool nhwc = layout == GR_CONV_NHWC;
+   and `lines` of *given. `aligned`: x is 16-byte aligned. Returns false if the matrix exceeds any memory. */
+static bool append_im2col(gr_conv_im2col_params *given, const gr_conv *self, bool aligned, uint32_t from,
+                          uint32_t *to, gr_program *program) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t pixels = given->conv.height.out * given->conv.width.out;
     const uint64_t length = nhwc ? taps_of(&given->conv) : pixels;
     size_t bytes;
@@ -68,10 +68,12 @@ static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layo
     if (__builtin_mul_overflow(given->conv.batch * given->conv.groups, nhwc ? pixels : taps_of(&given->conv),
                                &given->lines) ||
         __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
-        __builtin_mul_overflow(bytes, item_bytes, &bytes))
-        return gr_fail(error, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
+        __builtin_mul_overflow(bytes, item_bytes, &bytes)) {
+        gr_program_fail(program, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
+        return false;
+    }
     gr_conv_im2col_params params = *given;
-    const size_t each_bytes = vectorize_channels(&params, layout, aligned, item_bytes);
+    const size_t each_bytes = vectorize_channels(&params, self->layout, aligned, item_bytes);
     const bool vec4 = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
     params.length = nhwc ? taps_of(&params.conv) : vec4 ? pixels / 4 : pixels;
     params.lines_per_block =
@@ -89,9 +91,11 @@ static gr_status append_im2col(gr_conv_im2col_params *given, gr_conv_layout layo
     step->kernel.owner = "c1";
     GR_KERNEL_NAME(step->kernel.file, "c1_columns");
     GR_KERNEL_NAME(step->kernel.entry, nhwc ? "c1_nhwc" : "c1_nchw", form);
-    return gr_conv_set_grid(step, gr_ceil_div(params.lines, params.lines_per_block),
-                            gr_ceil_div(params.length, GR_CONV_IM2COL_MAX_LENGTH), 1, GR_CONV_IM2COL_THREADS,
-                            error);
+    gr_conv_set_grid(program, step,
+                     (gr_conv_grid){.x = gr_ceil_div(params.lines, params.lines_per_block),
+                                    .y = gr_ceil_div(params.length, GR_CONV_IM2COL_MAX_LENGTH)},
+                     GR_CONV_IM2COL_THREADS);
+    return true;
 }
 
 /* Returns an axis with one tap, a stride of 1 and no padding: im2col then copies. */
@@ -100,57 +104,42 @@ static gr_conv_axis whole(uint64_t size) {
 }
 
 /* Appends a copy of x or w to C order of the layout. */
-static gr_status pack(gr_conv_view *view, const gr_conv *self, uint64_t outer, uint64_t height,
-                      uint64_t width, uint64_t channels, uint32_t *buffer, gr_program *program,
-                      gr_error *error) {
-    gr_conv_im2col_params params = {.conv = {.batch = outer,
+static void pack(const gr_conv_array *of, const gr_conv *self, gr_program *program) {
+    const bool nhwc = self->layout == GR_CONV_NHWC, aligned = of->view->aligned;
+    gr_conv_im2col_params params = {.conv = {.batch = of->outer,
                                              .groups = 1,
-                                             .channels = channels,
-                                             .height = whole(height),
-                                             .width = whole(width),
-                                             .of_x = view->strides},
-                                    .pitch = self->layout == GR_CONV_NHWC ? channels : height * width};
-    const bool aligned = view->aligned;
-    view->strides = gr_conv_dense_strides(self->layout, height, width, channels);
-    view->aligned = true;
-    return append_im2col(&params, self->layout, gr_dtypes[self->dtype].item_bytes, aligned, *buffer, buffer,
-                         program, error);
+                                             .channels = of->channels,
+                                             .height = whole(of->height),
+                                             .width = whole(of->width),
+                                             .of_x = of->view->strides},
+                                    .pitch = nhwc ? of->channels : of->height * of->width};
+    *of->view = gr_conv_dense_view(of, self->layout);
+    append_im2col(&params, self, aligned, *of->buffer, of->buffer, program);
 }
 
-static gr_status pack_w(gr_conv *self, uint32_t *buffer, gr_program *program, gr_error *error) {
-    return pack(&self->w, self, self->groups * self->filters, self->height.kernel, self->width.kernel,
-                self->channels, buffer, program, error);
-}
-
-gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_program *program,
-                             gr_error *error) {
-    const uint64_t channels = self->groups * self->channels, filters = self->groups * self->filters;
-    const uint64_t height = self->height.size, width = self->width.size;
-    gr_status status = GR_OK;
-    if (self->batch * height * width * channels > 0 &&
-        !gr_conv_is_dense(&self->x, self->layout, self->batch, height, width, channels))
-        status = pack(&self->x, self, self->batch, height, width, channels, &operands->x, program, error);
-    if (status == GR_OK && self->channels > 0 &&
-        !gr_conv_is_dense(&self->w, self->layout, filters, self->height.kernel, self->width.kernel,
-                          self->channels))
-        status = pack_w(self, &operands->w, program, error);
-    return status;
+void gr_conv_make_dense(gr_conv *self, gr_conv_job *job) {
+    const gr_conv_array arrays[] = {gr_conv_array_of_x(self, job), gr_conv_array_of_w(self, job)};
+    for (int i = 0; i < 2; ++i)
+        if (gr_conv_array_count(&arrays[i]) > 0 && !gr_conv_is_dense(&arrays[i], self->layout))
+            pack(&arrays[i], self, job->program);
 }
 
 /* ---- the product ---- */
 
-/* Sets the stride of w between taps and channels in the order of k; copies w if they have no common one. */
-static gr_status prepare_filters(gr_conv *self, int64_t *stride, uint32_t *buffer, gr_program *program,
-                                 gr_error *error) {
+/* Returns the stride of w between taps and channels in the order of k; copies w if they have no common one.
+ */
+static int64_t prepare_filters(gr_conv *self, gr_conv_job *job) {
     const gr_conv_strides *w = &self->w.strides;
     const uint64_t height = self->height.kernel, width = self->width.kernel, channels = self->channels;
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t sizes[2][3] = {{height, width, channels}, {channels, height, width}};
     const int64_t strides[2][3] = {{w->row, w->column, w->channel}, {w->channel, w->row, w->column}};
-    if (channels == 0 || merge_axes(sizes[!nhwc], strides[!nhwc], 3, stride))
-        return GR_OK;
-    *stride = 1;
-    return pack_w(self, buffer, program, error);
+    int64_t stride = 1;
+    if (channels == 0 || merge_axes(sizes[!nhwc], strides[!nhwc], 3, &stride))
+        return stride;
+    const gr_conv_array of = gr_conv_array_of_w(self, job);
+    pack(&of, self, job->program);
+    return 1;
 }
 
 /* Returns whether each result reads exactly its own pixel and pixels have a common stride: over all images in
@@ -177,8 +166,8 @@ typedef struct pixels {
     bool aligned;
 } pixels;
 
-static gr_status prepare_pixels(const gr_conv *self, pixels *of, uint32_t *buffer, gr_program *program,
-                                gr_error *error) {
+/* Appends the im2col of x unless pixels have a common stride; returns false after a failure. */
+static bool prepare_pixels(const gr_conv *self, pixels *of, gr_conv_job *job) {
     const gr_conv_strides *x = &self->x.strides;
     const bool nhwc = self->layout == GR_CONV_NHWC;
     *of = (pixels){.tap = x->channel,
@@ -186,25 +175,22 @@ static gr_status prepare_pixels(const gr_conv *self, pixels *of, uint32_t *buffe
                    .image = x->outer,
                    .aligned = self->x.aligned};
     if (self->channels == 0 || find_pixel_stride(self, &of->pixel))
-        return GR_OK;
+        return true;
     gr_conv_im2col_params params = {.conv = gr_conv_make_params(self)};
-    const gr_status status = append_im2col(&params, self->layout, gr_dtypes[self->dtype].item_bytes,
-                                           self->x.aligned, *buffer, buffer, program, error);
-    if (status != GR_OK)
-        return status;
+    if (!append_im2col(&params, self, self->x.aligned, job->x, &job->x, job->program))
+        return false;
     const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
     of->aligned = true;
     of->pixel = nhwc ? pitch : 1;
     of->tap = nhwc ? 1 : pitch;
     of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
     of->image = of->group * (int64_t)self->groups;
-    return GR_OK;
+    return true;
 }
 
 /* Interleaves results that are ordered by group and pixel to NHWC: an im2col with a kernel of 1 x groups. */
-static gr_status interleave_groups(const gr_conv *self, uint32_t from, uint32_t to, gr_program *program,
-                                   gr_error *error) {
-    const uint64_t count = self->batch * self->height.out * self->width.out;
+static void interleave_groups(const gr_conv *self, uint32_t from, uint32_t to, gr_program *program) {
+    const uint64_t count = gr_conv_pixels(self);
     const gr_conv_axis kernel = {
         .size = self->groups, .kernel = self->groups, .out = 1, .stride = 1, .dilation = 1};
     gr_conv_im2col_params params = {.conv = {.batch = count,
@@ -216,43 +202,30 @@ static gr_status interleave_groups(const gr_conv *self, uint32_t from, uint32_t 
                                                       .column = (int64_t)(count * self->filters),
                                                       .channel = 1}},
                                     .pitch = self->groups * self->filters};
-    return append_im2col(&params, GR_CONV_NHWC, gr_dtypes[self->dtype].item_bytes, self->out_aligned, from,
-                         &to, program, error);
+    append_im2col(&params, self, self->out_aligned, from, &to, program);
 }
 
 /* Describes the product: pixels by filters in NHWC, filters by pixels in NCHW. */
 static gr_matmul product_of(const gr_conv *self, const pixels *of, int64_t tap) {
-    const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
     const uint64_t image_pixels = self->height.out * self->width.out;
     const int64_t filter = self->w.strides.outer, filters = (int64_t)self->filters * filter;
     gr_matmul product = {.precision = self->precision,
                          .dtype = self->dtype,
-                         .k = taps,
+                         .k = gr_conv_filter_length(self),
                          .stack = {self->groups, 1, 1, 1},
                          .out_aligned = self->out_aligned};
-    const gr_matmul_view pixels_view = {.stack = {of->group, 0, 0, 0}, .aligned = of->aligned};
-    const gr_matmul_view filters_view = {.stack = {filters, 0, 0, 0}, .aligned = self->w.aligned};
     if (self->layout == GR_CONV_NHWC) {
         product.m = self->batch * image_pixels;
         product.n = self->filters;
-        product.a = pixels_view;
-        product.b = filters_view;
-        product.a.row = of->pixel;
-        product.a.column = of->tap;
-        product.b.row = tap;
-        product.b.column = filter;
+        product.a = (gr_matmul_view){of->pixel, of->tap, {of->group}, of->aligned};
+        product.b = (gr_matmul_view){tap, filter, {filters}, self->w.aligned};
         return product;
     }
     product.m = self->filters;
     product.n = image_pixels;
-    product.a = filters_view;
-    product.b = pixels_view;
-    product.a.row = filter;
-    product.a.column = tap;
-    product.b.row = of->tap;
-    product.b.column = of->pixel;
+    product.a = (gr_matmul_view){filter, tap, {filters}, self->w.aligned};
+    product.b = (gr_matmul_view){of->tap, of->pixel, {of->group, of->image}, of->aligned};
     product.stack[1] = self->batch;
-    product.b.stack[1] = of->image;
     return product;
 }
 
@@ -262,32 +235,29 @@ static bool fits_32_bits(const gr_conv_axis *axis) {
            (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation < INT32_MAX;
 }
 
-bool gr_conv_im2col_supports(const gr_conv *self, const gr_conv_variant *variant) {
-    (void)variant;
+bool gr_conv_im2col_supports(const gr_conv *self) {
     return fits_32_bits(&self->height) && fits_32_bits(&self->width);
 }
 
-gr_status gr_conv_im2col(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                         const gr_conv_operands *operands, gr_program *program, gr_error *error) {
-    (void)variant;
+void gr_conv_im2col(const gr_conv *self, gr_conv_job job) {
     const bool nhwc = self->layout == GR_CONV_NHWC, interleaves = nhwc && self->groups > 1;
+    const uint32_t out = job.out;
     gr_conv plain = *self;
-    gr_conv_operands at = *operands;
     pixels of;
-    int64_t tap = 1;
-    gr_status status = prepare_filters(&plain, &tap, &at.w, program, error);
-    if (status == GR_OK)
-        status = prepare_pixels(&plain, &of, &at.x, program, error);
-    if (status != GR_OK)
-        return status;
+    const int64_t tap = prepare_filters(&plain, &job);
+    if (!prepare_pixels(&plain, &of, &job))
+        return;
     if (interleaves) {
-        at.out = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                   (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes);
+        job.out = gr_program_buffer(job.program, GR_BUFFER_TEMPORARY,
+                                    (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes);
         plain.out_aligned = true;
     }
     const gr_matmul product = product_of(&plain, &of, tap);
-    const gr_matmul_operands matrices = {nhwc ? at.x : at.w, nhwc ? at.w : at.x, at.out};
-    status = gr_matmul_append(&product, info, &matrices, program, error);
-    return status == GR_OK && interleaves ? interleave_groups(self, at.out, operands->out, program, error)
-                                          : status;
+    gr_matmul_append(&product, (gr_matmul_job){.info = job.info,
+                                               .program = job.program,
+                                               .a = nhwc ? job.x : job.w,
+                                               .b = nhwc ? job.w : job.x,
+                                               .c = job.out});
+    if (interleaves)
+        interleave_groups(self, job.out, out, job.program);
 }

@@ -10,20 +10,16 @@
 
 /* ---- c2 ---- */
 
-gr_status gr_conv_implicit_gemm(const gr_conv *self, const gr_conv_variant *variant,
-                                const gr_device_info *info, const gr_conv_operands *operands,
-                                gr_program *program, gr_error *error) {
+void gr_conv_implicit_gemm(const gr_conv *self, gr_conv_job job) {
     enum { PIXELS = 128, FILTERS = 32, WARP_FILTERS = 4, WARP = 32 };
-    (void)info;
     gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
                                    .filter_tiles = gr_ceil_div(self->filters, FILTERS)};
     params.filters =
         gr_ceil_div(gr_ceil_div(self->filters, params.filter_tiles), WARP_FILTERS) * WARP_FILTERS;
-    const uint64_t pixels = self->batch * self->height.out * self->width.out;
-    gr_step *step = gr_conv_launch(self, variant, self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw", &params,
-                                   sizeof params, operands, program);
-    return gr_conv_set_grid(step, params.filter_tiles * self->groups * gr_ceil_div(pixels, PIXELS), 1, 1,
-                            (uint32_t)(params.filters / WARP_FILTERS * WARP), error);
+    const uint64_t pixel_tiles = gr_ceil_div(gr_conv_pixels(self), PIXELS);
+    gr_conv_launch(self, &job, gr_conv_layout_suffix(self), &params, sizeof params,
+                   (gr_conv_grid){.x = params.filter_tiles * self->groups * pixel_tiles})
+        ->block[0] = (uint32_t)(params.filters / WARP_FILTERS * WARP);
 }
 
 /* ---- c2_ring ---- */
@@ -44,8 +40,8 @@ static const shape shapes[] = {
 };
 
 static uint64_t count_tiles(const gr_conv *self, const shape *of) {
-    return gr_ceil_div(self->batch * self->height.out * self->width.out, of->pixels) *
-           gr_ceil_div(self->filters, of->filters) * self->groups;
+    return gr_ceil_div(gr_conv_pixels(self), of->pixels) * gr_ceil_div(self->filters, of->filters) *
+           self->groups;
 }
 
 /* Returns the time of `blocks` resident blocks, in units of one block at the full rate of an SM. */
@@ -59,11 +55,11 @@ static double wave(const shape *of, uint64_t blocks) {
 /* Returns the estimated microseconds with a tile shape. */
 static double time_of(const gr_conv *self, const shape *of) {
     const double cycles_per_us = 1755, lanes = 128;
-    const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
     const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_device.multiprocessors);
     const double waves = (double)(blocks / of->blocks_per_sm) * wave(of, of->blocks_per_sm) +
                          wave(of, blocks % of->blocks_per_sm);
-    return waves * of->pixels * of->filters * (double)(taps + 16) / (lanes * cycles_per_us);
+    return waves * of->pixels * of->filters * (double)(gr_conv_filter_length(self) + 16) /
+           (lanes * cycles_per_us);
 }
 
 static const shape *best(const gr_conv *self) {
@@ -74,10 +70,9 @@ static const shape *best(const gr_conv *self) {
     return found;
 }
 
-bool gr_conv_implicit_gemm_async_supports(const gr_conv *self, const gr_conv_variant *variant) {
+bool gr_conv_implicit_gemm_async_supports(const gr_conv *self) {
     enum { MAX_TILE_PIXELS = 256 }; /* the index of a pixel behind the last one must fit, too */
-    return gr_conv_fits_32_bits(self, variant) &&
-           self->batch * self->height.out * self->width.out < INT32_MAX - MAX_TILE_PIXELS;
+    return gr_conv_fits_32_bits(self) && gr_conv_pixels(self) < INT32_MAX - MAX_TILE_PIXELS;
 }
 
 double gr_conv_implicit_gemm_async_time(const gr_conv *self) {
@@ -86,40 +81,30 @@ double gr_conv_implicit_gemm_async_time(const gr_conv *self) {
     return (of->filters > MIN_FILTERS ? PACK_US : 0) + time_of(self, of);
 }
 
-/* Appends a transpose of w to (tap, filter) order, where the filters of a tap are contiguous. For few filters
-   the launch costs more (some 3 us on an H200) than it saves. */
-static gr_status pack_filters(const gr_conv *self, const shape *of, uint64_t *pitch, uint32_t *buffer,
-                              gr_program *program, gr_error *error) {
+/* Appends a transpose of w to (tap, filter) order, where the filters of a tap are contiguous; returns the
+   elements from tap to tap. For few filters the launch costs more (some 3 us on an H200) than it saves. */
+static uint64_t pack_filters(const gr_conv *self, const shape *of, gr_conv_job *job) {
     enum { VEC4 = 4 };
-    const uint64_t taps = self->height.kernel * self->width.kernel * self->channels;
+    const uint64_t taps = gr_conv_filter_length(self);
     const uint64_t stack[GR_MATMUL_STACKS] = {self->groups, 1, 1, 1};
     const gr_matmul_shape packed = {taps, self->filters, gr_ceil_div(self->filters, VEC4) * VEC4};
     gr_matmul_view view = {
         .row = 1, .column = (int64_t)taps, .stack = {(int64_t)(self->filters * taps), 0, 0, 0}};
-    *pitch = packed.pitch;
-    return taps == 0 || of->filters <= MIN_FILTERS
-               ? GR_OK
-               : gr_matmul_pack_operand(&view, &packed, stack, gr_dtypes[self->dtype].item_bytes, buffer,
-                                        program, error);
+    if (taps > 0 && of->filters > MIN_FILTERS)
+        gr_matmul_pack_operand(&view, &packed, stack, gr_dtypes[self->dtype].item_bytes, &job->w,
+                               job->program);
+    return packed.pitch;
 }
 
-gr_status gr_conv_implicit_gemm_async(const gr_conv *self, const gr_conv_variant *variant,
-                                      const gr_device_info *info, const gr_conv_operands *operands,
-                                      gr_program *program, gr_error *error) {
-    (void)info;
+void gr_conv_implicit_gemm_async(const gr_conv *self, gr_conv_job job) {
     const shape *of = best(self);
-    gr_conv_operands at = *operands;
-    uint64_t pitch;
-    const gr_status status = pack_filters(self, of, &pitch, &at.w, program, error);
-    if (status != GR_OK)
-        return status;
     const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
                                          .filter_tiles = gr_ceil_div(self->filters, of->filters),
                                          .filters = of->filters,
-                                         .columns = pitch};
+                                         .columns = pack_filters(self, of, &job)};
     char form[32];
-    snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "_%s", of->pixels, of->filters,
-             self->layout == GR_CONV_NHWC ? "nhwc" : "nchw");
-    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, &at, program);
-    return gr_conv_set_grid(step, count_tiles(self, of), 1, 1, of->threads, error);
+    snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "%s", of->pixels, of->filters,
+             gr_conv_layout_suffix(self));
+    gr_conv_launch(self, &job, form, &params, sizeof params, (gr_conv_grid){.x = count_tiles(self, of)})
+        ->block[0] = of->threads;
 }

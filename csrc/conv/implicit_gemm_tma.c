@@ -21,7 +21,7 @@ static bool fits_tensor_map(const gr_conv_axis *axis) {
 
 bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self) {
     return fits_tensor_map(&self->height) && fits_tensor_map(&self->width) && self->channels > 0 &&
-           self->height.kernel * self->width.kernel <= GR_CONV_MAX_TAPS &&
+           gr_conv_taps(self) <= GR_CONV_MAX_TAPS &&
            self->channels * gr_dtypes[self->dtype].item_bytes % ALIGNMENT == 0 &&
            self->batch * self->height.size * self->width.size < INT32_MAX / 2 &&
            self->groups * self->filters < INT32_MAX / 2;
@@ -95,7 +95,7 @@ static gr_tensor map_of_nchw_x(const gr_conv *self) {
 
 static gr_tensor map_of_w(const gr_conv *self, uint32_t filters) {
     const uint64_t item = gr_dtypes[self->dtype].item_bytes, tap = self->channels * item;
-    const uint64_t taps = self->height.kernel * self->width.kernel;
+    const uint64_t taps = gr_conv_taps(self);
     return (gr_tensor){
         .type = type_of(self->dtype),
         .swizzle = GR_SWIZZLE_128,
@@ -153,44 +153,35 @@ double gr_conv_implicit_gemm_tma_time(const gr_conv *self) {
     return gr_conv_choose_tma_tiling(&rows, loads_nchw_x(self)).time;
 }
 
-gr_status gr_conv_implicit_gemm_tma(const gr_conv *self, const gr_conv_variant *variant,
-                                    const gr_device_info *info, const gr_conv_operands *operands,
-                                    gr_program *program, gr_error *error) {
+void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
-    gr_conv_operands at = *operands;
-    gr_status status = GR_OK;
     if (!gr_conv_implicit_gemm_tma_supports(self)) {
-        status = gr_conv_make_dense(&plain, &at, program, error);
-        if (status == GR_OK)
-            status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
-        return status == GR_OK ? gr_conv_tensor_cores(&plain, variant, info, &at, program, error) : status;
+        gr_conv_make_dense(&plain, &job);
+        job.variant = gr_conv_rung(self->dtype == GR_DTYPE_f32 ? "c5" : "c7");
+        gr_conv_tensor_cores(&plain, job);
+        return;
     }
     const bool x_is_nchw = loads_nchw_x(self);
     plain.layout = GR_CONV_NHWC; /* to which NCHW is transposed first */
-    status = gr_conv_make_nhwc(&plain, x_is_nchw, &at, program, error);
-    if (status != GR_OK)
-        return status;
+    gr_conv_make_nhwc(&plain, x_is_nchw, &job);
     plain.layout = self->layout;
     plain = as_rows(&plain);
     const gr_conv_tma_tiling boxes = gr_conv_choose_tma_tiling(&plain, x_is_nchw);
     gr_conv_tma_params params = boxes.maps;
     params.box_count = (uint32_t)boxes.blocks;
     params.conv = gr_conv_make_params(&plain);
-    params.conv.of_out =
-        gr_conv_dense_strides(self->layout, plain.height.out, plain.width.out, self->groups * self->filters);
     list_taps(&plain, boxes.box_per_tap, &params);
     char form[24];
     snprintf(form, sizeof form, "_%ux%u%s", (unsigned)boxes.tiles * 64, (unsigned)boxes.filters,
              x_is_nchw ? "_planes" : "");
-    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, &at, program);
+    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * boxes.blocks_per_sm;
+    const gr_conv_grid grid = {.x = boxes.persistent ? max_blocks : boxes.blocks * boxes.slices};
+    gr_step *step = gr_conv_launch(self, &job, form, &params, sizeof params, grid);
     const gr_tensor x = x_is_nchw ? map_of_nchw_x(&plain) : map_of_x(&plain, &params),
                     w = map_of_w(&plain, boxes.filters);
-    gr_program_map(program, offsetof(gr_conv_tma_params, x), at.x, &x);
-    gr_program_map(program, offsetof(gr_conv_tma_params, w), at.w, &w);
+    gr_program_map(job.program, offsetof(gr_conv_tma_params, x), job.x, &x);
+    gr_program_map(job.program, offsetof(gr_conv_tma_params, w), job.w, &w);
     step->shared_bytes = shared_bytes_of(&boxes);
     step->cluster[0] = boxes.slices;
     step->pdl = step->one_param = true;
-    const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * boxes.blocks_per_sm;
-    const uint64_t blocks = boxes.persistent ? max_blocks : boxes.blocks * boxes.slices;
-    return gr_conv_set_grid(step, blocks, 1, 1, variant->threads, error);
 }

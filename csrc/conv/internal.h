@@ -1,66 +1,92 @@
-/* What the planners of convolutions share within this folder. Each algorithm is a .c file of its own that
-   appends the launches of one or more rungs to a program; plan.c chooses between them by cost_model.c. */
+/* What the planners of convolutions share within this folder. The .c files of algorithms append the launches
+   of one or more rungs to a program; plan.c chooses between them by cost_model.c. */
 #ifndef GR_CONV_INTERNAL_H
 #define GR_CONV_INTERNAL_H
 
 #include "conv/conv.h"
 
-/* Buffers of the program: x and w are inputs or copies of inputs, out is the output or a temporary. */
-typedef struct gr_conv_operands {
+/* Where a convolution is appended: by which rung, for which device, to which buffers of a program. x and w
+   are inputs or copies of inputs, out is the output or a temporary. */
+typedef struct gr_conv_job {
+    const gr_conv_variant *variant;
+    const gr_device_info *info;
+    gr_program *program;
     uint32_t x, w, out;
-} gr_conv_operands;
+} gr_conv_job;
 
-/* Signature of all functions that append a convolution by one rung, `variant`, to a program. x and w meet the
-   layout requirement of the rung. */
-typedef gr_status gr_conv_append(const gr_conv *self, const gr_conv_variant *variant,
-                                 const gr_device_info *info, const gr_conv_operands *operands,
-                                 gr_program *program, gr_error *error);
+/* Signature of all functions that append a convolution by the rung of the job. x and w meet the layout
+   requirement of the rung. */
+typedef void gr_conv_append(const gr_conv *self, gr_conv_job job);
 
 /* ---- common.c ---- */
 
 /* Returns the kernel parameters of a convolution; buffer addresses are 0. */
 gr_conv_params gr_conv_make_params(const gr_conv *self);
 
-/* Appends a launch of the kernel "<rung>_<dtype><form>" with parameters that begin with a gr_conv_params, and
-   relocations for its three addresses. The caller sets grid and block. */
-gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_variant *variant, const char *form,
-                        const void *params, size_t bytes, const gr_conv_operands *operands,
-                        gr_program *program);
+/* Thread blocks of a launch along each axis; 0 counts as 1. */
+typedef struct gr_conv_grid {
+    uint64_t x, y, z;
+} gr_conv_grid;
 
-/* Sets a grid of x by y by z blocks of `threads` threads. GR_ERR_VALUE if it exceeds the limits of CUDA. */
-gr_status gr_conv_set_grid(gr_step *step, uint64_t x, uint64_t y, uint64_t z, uint32_t threads,
-                           gr_error *error);
+/* Appends a launch of the kernel "<rung>_<dtype><form>" with parameters that begin with a gr_conv_params,
+   relocations for its three addresses, and blocks of variant->threads threads. */
+gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_job *job, const char *form, const void *params,
+                        size_t bytes, gr_conv_grid grid);
+
+/* Returns the rung of this name, which exists: planners fall back to it. */
+const gr_conv_variant *gr_conv_rung(const char *name);
+
+/* Sets grid and block of a launch. GR_ERR_VALUE if the grid exceeds the limits of CUDA. */
+void gr_conv_set_grid(gr_program *program, gr_step *step, gr_conv_grid grid, uint32_t threads);
+
+/* The suffix of kernels for a layout: "_nhwc" or "_nchw". */
+const char *gr_conv_layout_suffix(const gr_conv *self);
 
 /* Returns how many elements of x, along one axis, `results` neighbouring results read (the halo included). */
 uint64_t gr_conv_extent_read(const gr_conv_axis *axis, uint64_t results);
 
+/* Returns the result pixels of all images, the taps of a kernel, and the elements of a filter. */
+uint64_t gr_conv_pixels(const gr_conv *self);
+uint64_t gr_conv_taps(const gr_conv *self);
+uint64_t gr_conv_filter_length(const gr_conv *self);
+
+/* Returns the stride of both axes if the kernel has 3 x 3 taps without dilation; else 0. */
+uint64_t gr_conv_stride_of_3x3(const gr_conv *self);
+
 /* Returns whether images are so small that kernels can index them in 32 bits. */
-bool gr_conv_fits_32_bits(const gr_conv *self, const gr_conv_variant *variant);
+bool gr_conv_fits_32_bits(const gr_conv *self);
 
-/* Returns whether an array of images, or of filters, is contiguous in C order of the layout and 16-byte
-   aligned. Strides of axes of length 1 do not matter. */
-bool gr_conv_is_dense(const gr_conv_view *view, gr_conv_layout layout, uint64_t outer, uint64_t height,
-                      uint64_t width, uint64_t channels);
+/* x (images and their pixels) or w (filters and their taps), and the buffer that holds it. */
+typedef struct gr_conv_array {
+    gr_conv_view *view;
+    uint32_t *buffer;
+    uint64_t outer, height, width, channels;
+} gr_conv_array;
 
-/* ---- naive.c: one thread per result (c0) ---- */
+gr_conv_array gr_conv_array_of_x(gr_conv *self, gr_conv_job *job);
+gr_conv_array gr_conv_array_of_w(gr_conv *self, gr_conv_job *job);
+uint64_t gr_conv_array_count(const gr_conv_array *of);
 
-gr_conv_append gr_conv_naive;
+/* The view of a dense array: contiguous in C order of the layout and 16-byte aligned. */
+gr_conv_view gr_conv_dense_view(const gr_conv_array *of, gr_conv_layout layout);
+/* Returns whether an array is dense. Strides of axes of length 1 do not matter. */
+bool gr_conv_is_dense(const gr_conv_array *of, gr_conv_layout layout);
 
 /* ---- im2col.c: im2col and a matrix multiplication (c1) ---- */
 
 /* Returns whether x itself is the im2col matrix: 1 x 1 taps, strides of 1, no padding, even pixel strides. */
 bool gr_conv_is_gemm(const gr_conv *self);
-bool gr_conv_im2col_supports(const gr_conv *self, const gr_conv_variant *variant);
+bool gr_conv_im2col_supports(const gr_conv *self);
 gr_conv_append gr_conv_im2col;
 
-/* Appends copies of x and w unless they are dense (gr_conv_is_dense); then *self and *operands describe the
+/* Appends copies of x and w unless they are dense (gr_conv_is_dense); then *self and *job describe the
    copies. */
-gr_status gr_conv_make_dense(gr_conv *self, gr_conv_operands *operands, gr_program *program, gr_error *error);
+void gr_conv_make_dense(gr_conv *self, gr_conv_job *job);
 
 /* ---- implicit_gemm.c: implicit GEMM on CUDA cores (c2, c2_ring) ---- */
 
 gr_conv_append gr_conv_implicit_gemm;
-bool gr_conv_implicit_gemm_async_supports(const gr_conv *self, const gr_conv_variant *variant);
+bool gr_conv_implicit_gemm_async_supports(const gr_conv *self);
 /* Estimated microseconds on the reference device, without launch and memory traffic. */
 double gr_conv_implicit_gemm_async_time(const gr_conv *self);
 gr_conv_append gr_conv_implicit_gemm_async;
@@ -71,8 +97,9 @@ gr_conv_append gr_conv_implicit_gemm_async;
    and filters are multiples of 4. */
 gr_conv_append gr_conv_winograd;
 
-/* ---- direct.c: direct convolution from shared memory or registers (c3, c4) ---- */
+/* ---- direct.c: direct convolution on CUDA cores (c0, c3, c4) ---- */
 
+gr_conv_append gr_conv_naive;
 /* Falls back to c2 if the tile of x that a block reads exceeds shared memory. */
 gr_conv_append gr_conv_direct;
 /* Returns whether c4 has a kernel for it: 12 channels, 3 x 3 taps, strides of 1. */
@@ -128,25 +155,22 @@ gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw
 
 /* ---- nchw_to_nhwc.c: the transpose before an implicit GEMM by TMA ---- */
 
-/* Appends a transpose of x, unless `x_stays`, and of w to NHWC, the layout of *self; then *self and *operands
+/* Appends a transpose of x, unless `x_stays`, and of w to NHWC, the layout of *self; then *self and *job
    describe the copies. */
-gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *operands, gr_program *program,
-                            gr_error *error);
+void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job);
 
-/* ---- depthwise.c and pointwise.c: kernels that only `auto` selects ---- */
+/* ---- auto.c: kernels that only `auto` selects ---- */
 
 /* Returns whether the depthwise kernel is the fastest: one channel per group, few filters per channel. */
 bool gr_conv_prefers_depthwise(const gr_conv *self);
-gr_status gr_conv_depthwise(const gr_conv *self, const gr_conv_operands *operands, gr_program *program,
-                            gr_error *error);
+gr_conv_append gr_conv_depthwise;
 /* Returns whether the kernel for 1 x 1 taps and at most 4 filters (small K) is the fastest. */
 bool gr_conv_prefers_pointwise(const gr_conv *self);
-gr_status gr_conv_pointwise(const gr_conv *self, const gr_conv_operands *operands, gr_program *program,
-                            gr_error *error);
+gr_conv_append gr_conv_pointwise;
 
 /* ---- cudnn.c: the convolution of cuDNN; cudnn.h has what other folders call ---- */
 
-bool gr_conv_cudnn_supports(const gr_conv *self, const gr_conv_variant *variant);
+bool gr_conv_cudnn_supports(const gr_conv *self);
 /* Appends a library step, which gr_cudnn_complete fills in. */
 gr_conv_append gr_conv_cudnn;
 

@@ -6,14 +6,8 @@
 
 enum { VEC16 = 16, RUN_BYTES = 16 << 10 }; /* bytes of channels per store; bytes of shared memory per block */
 
-/* x (images and their pixels) or w (filters and their taps). */
-typedef struct array {
-    gr_conv_view *view;
-    uint64_t outer, height, width, channels;
-} array;
-
 /* Returns the bytes per load of pixels: the largest power of two, up to 16, that is aligned everywhere. */
-static uint32_t unit_bytes_of(const array *of, size_t item) {
+static uint32_t unit_bytes_of(const gr_conv_array *of, size_t item) {
     const gr_conv_strides *strides = &of->view->strides;
     const uint64_t all = (uint64_t)strides->outer | (uint64_t)strides->channel | of->height * of->width;
     uint32_t unit_bytes = VEC16;
@@ -23,7 +17,7 @@ static uint32_t unit_bytes_of(const array *of, size_t item) {
 }
 
 /* Plans the transpose of an array; returns false if the pixels of a channel are not contiguous. */
-static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
+static bool describe(const gr_conv_array *of, size_t item, gr_conv_transpose *out) {
     const gr_conv_strides *strides = &of->view->strides;
     const uint64_t pixels = of->height * of->width, length = VEC16 / item, line = 128 / item;
     const bool contiguous = (of->width == 1 || strides->column == 1) &&
@@ -54,52 +48,40 @@ static bool describe(const array *of, size_t item, gr_conv_transpose *out) {
     return true;
 }
 
-static bool is_nhwc(const array *of) {
-    return gr_conv_is_dense(of->view, GR_CONV_NHWC, of->outer, of->height, of->width, of->channels);
+/* Plans the transpose of an array that is not in NHWC, and allocates its copy, which *of then describes. */
+static bool transposes(const gr_conv_array *of, size_t item, gr_conv_transpose *out, gr_program *program) {
+    if (gr_conv_is_dense(of, GR_CONV_NHWC) || !describe(of, item, out))
+        return false;
+    *of->buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)gr_conv_array_count(of) * item);
+    *of->view = gr_conv_dense_view(of, GR_CONV_NHWC);
+    return true;
 }
 
-gr_status gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_operands *operands, gr_program *program,
-                            gr_error *error) {
+void gr_conv_make_nhwc(gr_conv *self, bool x_stays, gr_conv_job *job) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
-    const array x = {&self->x, self->batch, self->height.size, self->width.size,
-                     self->groups * self->channels};
-    const array w = {&self->w, self->groups * self->filters, self->height.kernel, self->width.kernel,
-                     self->channels};
+    const gr_conv_array x = gr_conv_array_of_x(self, job), w = gr_conv_array_of_w(self, job);
     gr_conv_transpose_params params = {0};
-    const gr_conv_operands from = *operands;
-    const bool of_x = !x_stays && !is_nhwc(&x) && describe(&x, item, &params.x);
-    const bool of_w = !is_nhwc(&w) && describe(&w, item, &params.w);
-    if (of_x) {
-        operands->x = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                        (size_t)(x.outer * x.height * x.width * x.channels) * item);
-        self->x = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, x.height, x.width, x.channels), true};
-    }
-    if (of_w) {
-        operands->w = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                        (size_t)(w.outer * w.height * w.width * w.channels) * item);
-        self->w = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, w.height, w.width, w.channels), true};
-    }
-    gr_status status = GR_OK;
-    if (of_x || of_w) {
+    const gr_conv_job from = *job;
+    gr_program *program = job->program;
+    const bool of_x = !x_stays && transposes(&x, item, &params.x, program);
+    if (transposes(&w, item, &params.w, program) || of_x) {
         gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
         gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.from), from.x);
-        gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.to), operands->x);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, x.to), job->x);
         gr_program_relocate(program, offsetof(gr_conv_transpose_params, w.from), from.w);
-        gr_program_relocate(program, offsetof(gr_conv_transpose_params, w.to), operands->w);
+        gr_program_relocate(program, offsetof(gr_conv_transpose_params, w.to), job->w);
         step->kernel.owner = "c8";
         GR_KERNEL_NAME(step->kernel.file, "c8_taps");
         GR_KERNEL_NAME(step->kernel.entry, item == 2 ? "c8_turn_b2" : "c8_turn_b4");
         step->shared_bytes = RUN_BYTES;
         step->pdl = true;
-        status = gr_conv_set_grid(step, (uint64_t)params.x.blocks + params.w.blocks, 1, 1,
-                                  GR_CONV_TRANSPOSE_THREADS, error);
+        gr_conv_set_grid(program, step, (gr_conv_grid){.x = (uint64_t)params.x.blocks + params.w.blocks},
+                         GR_CONV_TRANSPOSE_THREADS);
     }
     const gr_conv_view own = self->x;
     if (x_stays)
-        self->x = (gr_conv_view){gr_conv_dense_strides(GR_CONV_NHWC, x.height, x.width, x.channels), true};
-    if (status == GR_OK)
-        status = gr_conv_make_dense(self, operands, program, error);
+        self->x = gr_conv_dense_view(&x, GR_CONV_NHWC);
+    gr_conv_make_dense(self, job);
     if (x_stays)
         self->x = own;
-    return status;
 }

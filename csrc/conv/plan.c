@@ -1,7 +1,6 @@
 /* Plans a convolution: chooses the rung (named by the caller, or the one with the smallest estimated time),
    copies operands whose layout it does not take, and appends its launches to a program. Runs that program. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "conv/cudnn.h"
 #include "conv/internal.h"
@@ -9,8 +8,7 @@
 
 /* What plan.c knows of an algorithm. */
 typedef struct algorithm {
-    /* Returns whether the rung can compute it; NULL: always. */
-    bool (*supports)(const gr_conv *self, const gr_conv_variant *variant);
+    bool (*supports)(const gr_conv *self); /* returns whether the rung can compute it; NULL: always */
     gr_conv_append *append;
 } algorithm;
 
@@ -34,7 +32,7 @@ static bool is_library(const gr_conv_variant *variant) {
 
 static bool supports(const gr_conv *self, const gr_conv_variant *variant) {
     const algorithm *of = &algorithms[variant->algorithm];
-    return of->supports == NULL || of->supports(self, variant);
+    return of->supports == NULL || of->supports(self);
 }
 
 static bool is_candidate(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info) {
@@ -60,90 +58,74 @@ static void consider(const gr_conv *self, const gr_device_info *info, gr_precisi
     }
 }
 
-/* Chooses the fastest rung of the precision. TF32 takes a rung of IEEE float32 if that is clearly faster.
+/* Returns the fastest rung of the precision. TF32 takes a rung of IEEE float32 if that is clearly faster.
    GR_ERR_VALUE if no rung has the precision. */
-static gr_status choose(const gr_conv *self, const gr_device_info *info, const gr_conv_variant **out,
-                        gr_error *error) {
-    static const double LONG_US = 20,
-                        FASTER_BY =
-                            0.85; /* microseconds, below which estimates are too coarse; ratio of times */
+static const gr_conv_variant *choose(const gr_conv *self, const gr_device_info *info, gr_program *program) {
+    /* microseconds, below which estimates are too coarse; ratio of times */
+    static const double LONG_US = 20, FASTER_BY = 0.85;
     double best_time = HUGE_VAL;
-    *out = NULL;
-    consider(self, info, self->precision, GR_PRECISION_ANY, out, &best_time);
-    if (*out == NULL)
-        return gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
-                       gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
+    const gr_conv_variant *best = NULL;
+    consider(self, info, self->precision, GR_PRECISION_ANY, &best, &best_time);
+    if (best == NULL)
+        gr_program_fail(program, GR_ERR_VALUE, "precision: %s of %s is not for %s",
+                        gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, info->name);
     best_time *= FASTER_BY;
-    if (self->precision == GR_PRECISION_TF32 && best_time > LONG_US)
-        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, out, &best_time);
-    return GR_OK;
+    if (best != NULL && self->precision == GR_PRECISION_TF32 && best_time > LONG_US)
+        consider(self, info, GR_PRECISION_IEEE, GR_PRECISION_IEEE, &best, &best_time);
+    return best;
 }
 
-/* GR_ERR_VALUE if the rung that the caller named cannot run. */
-static gr_status check(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                       gr_error *error) {
-    const gr_status status = gr_rung_check(&variant->rung, info, error);
-    return status != GR_OK || supports(self, variant)
-               ? status
-               : gr_fail(error, GR_ERR_VALUE, "variant: %s does not take such a convolution; auto does",
-                         variant->rung.name);
-}
-
-/* Appends a copy of the result from a temporary to the output. */
-static gr_status copy_output(const gr_conv *self, uint32_t from, uint32_t out, gr_program *program,
-                             gr_error *error) {
-    const gr_matmul flat = {
-        .m = gr_conv_output_count(self) / self->width.out, .n = self->width.out, .stack = {1, 1, 1, 1}};
-    return gr_matmul_copy_output(&flat, gr_dtypes[self->dtype].item_bytes, from, out, program, error);
+/* Records GR_ERR_VALUE if the rung that the caller named cannot run. */
+static void check(const gr_conv *self, const gr_device_info *info, gr_program *program) {
+    program->status = gr_rung_check(&self->variant->rung, info, program->error);
+    if (!supports(self, self->variant))
+        gr_program_fail(program, GR_ERR_VALUE, "variant: %s does not take such a convolution; auto does",
+                        self->variant->rung.name);
 }
 
 /* Appends the convolution by the named rung or the fastest one. */
-static gr_status append_rung(const gr_conv *self, const gr_device_info *info,
-                             const gr_conv_operands *operands, gr_program *program, gr_error *error) {
-    const gr_conv_variant *variant = self->variant;
+static void append_rung(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
-    gr_conv_operands at = *operands;
-    gr_status status =
-        variant != NULL ? check(self, variant, info, error) : choose(self, info, &variant, error);
-    if (status == GR_OK && variant->layout_requirement == GR_CONV_DENSE)
-        status = gr_conv_make_dense(&plain, &at, program, error);
-    return status == GR_OK ? algorithms[variant->algorithm].append(&plain, variant, info, &at, program, error)
-                           : status;
+    job.variant = self->variant;
+    if (job.variant != NULL)
+        check(self, job.info, job.program);
+    else
+        job.variant = choose(self, job.info, job.program);
+    if (job.program->status != GR_OK)
+        return;
+    if (job.variant->layout_requirement == GR_CONV_DENSE)
+        gr_conv_make_dense(&plain, &job);
+    algorithms[job.variant->algorithm].append(&plain, job);
 }
 
-static gr_status plan(const gr_conv *self, const gr_device_info *info, gr_program *program, gr_error *error) {
-    const size_t bytes = (size_t)gr_conv_output_count(self) * gr_dtypes[self->dtype].item_bytes;
-    gr_program_begin(program);
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    gr_conv self = *(const gr_conv *)request;
+    const uint64_t count = gr_conv_output_count(&self);
+    const size_t item_bytes = gr_dtypes[self.dtype].item_bytes, bytes = (size_t)count * item_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    gr_conv plain = *self;
     const bool needs_temporary_output =
-        self->needs_temporary_output || (is_library(self->variant) && !self->out_aligned);
-    plain.out_aligned = self->out_aligned || needs_temporary_output;
-    const gr_conv_operands operands = {
-        .x = gr_program_input(program, 0),
-        .w = gr_program_input(program, 1),
-        .out = needs_temporary_output ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
-    };
-    const gr_status status =
-        gr_conv_prefers_depthwise(self)     ? gr_conv_depthwise(&plain, &operands, program, error)
-        : gr_conv_prefers_pointwise(&plain) ? gr_conv_pointwise(&plain, &operands, program, error)
-                                            : append_rung(&plain, info, &operands, program, error);
-    return status == GR_OK && needs_temporary_output ? copy_output(self, operands.out, out, program, error)
-                                                     : status;
+        self.needs_temporary_output || (is_library(self.variant) && !self.out_aligned);
+    self.out_aligned = self.out_aligned || needs_temporary_output;
+    gr_conv_job job = {.info = &device->backend->info, .program = program, .out = out};
+    job.x = gr_program_input(program, 0);
+    job.w = gr_program_input(program, 1);
+    if (needs_temporary_output)
+        job.out = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    if (gr_conv_prefers_depthwise(&self))
+        gr_conv_depthwise(&self, job);
+    else if (gr_conv_prefers_pointwise(&self))
+        gr_conv_pointwise(&self, job);
+    else
+        append_rung(&self, job);
+    if (needs_temporary_output)
+        gr_matmul_copy_output(count, self.width.out, item_bytes, job.out, out, program);
+    if (is_library(self.variant) && program->status == GR_OK)
+        program->status = gr_cudnn_complete(device, program, program->error);
 }
 
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
     if (gr_conv_output_count(self) == 0)
         return GR_OK;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = plan(self, &device->backend->info, program, error);
-    if (status == GR_OK && is_library(self->variant))
-        status = gr_cudnn_complete(device, program, error);
-    if (status == GR_OK)
-        status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }

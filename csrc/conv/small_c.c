@@ -16,7 +16,6 @@ enum {
     FILTERS_64 = 64,
     TWO_BLOCKS_BYTES = 113 << 10, /* shared memory per block that leaves space for a second one */
     MAX_ROW_ELEMENTS = 1 << 16,   /* exclusive bound of the elements of x in a row of a tile */
-    MAX_BLOCKS_Y = 65535          /* CUDA's limit of grid.y */
 };
 
 static uint64_t filters_of_block(const gr_conv *self) {
@@ -84,7 +83,7 @@ bool gr_conv_small_c_supports(const gr_conv *self) {
     return self->groups == 1 && has_small_c(self) && self->width.dilation == 1 &&
            self->width.kernel <= TAPS && self->height.kernel <= TAPS && self->width.stride <= TAPS &&
            self->height.stride <= TAPS && self->height.dilation <= TAPS &&
-           gr_ceil_div(self->filters, filters_of_block(self)) <= MAX_BLOCKS_Y &&
+           gr_ceil_div(self->filters, filters_of_block(self)) <= GR_MAX_GRID_YZ &&
            choose_tile(self, &params) <= TWO_BLOCKS_BYTES &&
            params.columns * params.pitch < MAX_ROW_ELEMENTS && params.tiles < INT32_MAX;
 }
@@ -121,19 +120,18 @@ double gr_conv_small_c_time(const gr_conv *self, double moved) {
     return self->layout == GR_CONV_NCHW && scattered > time ? scattered : time;
 }
 
-gr_status gr_conv_small_c(const gr_conv *self, const gr_conv_variant *variant, const gr_device_info *info,
-                          const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+void gr_conv_small_c(const gr_conv *self, gr_conv_job job) {
     if (!gr_conv_small_c_supports(self)) {
-        const gr_status status = gr_conv_find(self->dtype == GR_DTYPE_f32 ? "c5" : "c7", &variant, error);
-        return status == GR_OK ? gr_conv_tensor_cores(self, variant, info, operands, program, error) : status;
+        job.variant = gr_conv_rung(self->dtype == GR_DTYPE_f32 ? "c5" : "c7");
+        gr_conv_tensor_cores(self, job);
+        return;
     }
     gr_conv_small_c_params params = {.conv = gr_conv_make_params(self),
                                      .channels_last = self->layout == GR_CONV_NHWC};
     const uint64_t bytes = choose_tile(self, &params), filters = filters_of_block(self);
-    gr_step *step = gr_conv_launch(self, variant, filters == FILTERS_64 ? "_64" : "_32", &params,
-                                   sizeof params, operands, program);
+    gr_step *step = gr_conv_launch(
+        self, &job, filters == FILTERS_64 ? "_64" : "_32", &params, sizeof params,
+        (gr_conv_grid){.x = blocks_of(self, &params), .y = gr_ceil_div(self->filters, filters)});
     step->shared_bytes = (uint32_t)bytes;
     step->pdl = true;
-    return gr_conv_set_grid(step, blocks_of(self, &params), gr_ceil_div(self->filters, filters), 1,
-                            variant->threads, error);
 }

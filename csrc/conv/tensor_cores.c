@@ -7,12 +7,11 @@
 #include "conv/internal.h"
 
 enum {
-    VEC16 = 16,            /* bytes of a vector of channels */
-    LINE = 128,            /* bytes that cover all banks of shared memory once */
-    ENTRY = 16,            /* bytes per k-step in the table of offsets */
-    GROUP = 8,             /* rows of a core matrix of wgmma */
-    TILE = 64,             /* pixels per wgmma (its m) */
-    MAX_BLOCKS_YZ = 65535, /* CUDA's limit of grid.y and grid.z */
+    VEC16 = 16, /* bytes of a vector of channels */
+    LINE = 128, /* bytes that cover all banks of shared memory once */
+    ENTRY = 16, /* bytes per k-step in the table of offsets */
+    GROUP = 8,  /* rows of a core matrix of wgmma */
+    TILE = 64,  /* pixels per wgmma (its m) */
 };
 
 /* The results per thread block: `filters` filters of `tiles` tiles of 64 pixels. */
@@ -67,7 +66,7 @@ static void choose_block(const gr_conv *self, const shape *of, gr_conv_mma_param
 /* Sets the vectors of channels per step of the channel loop. Returns the bytes of shared memory. */
 static uint64_t set_vec16s(const gr_conv *self, const shape *of, uint64_t vec16s,
                            gr_conv_mma_params *params) {
-    const uint64_t taps = self->height.kernel * self->width.kernel, terms = of->terms;
+    const uint64_t taps = gr_conv_taps(self), terms = of->terms;
     const uint64_t zeros = taps * vec16s % 2; /* a plane of zeros if the number of vectors is odd */
     params->vec16s = vec16s;
     params->k_steps = gr_ceil_div(taps * vec16s, 2);
@@ -78,70 +77,67 @@ static uint64_t set_vec16s(const gr_conv *self, const shape *of, uint64_t vec16s
 }
 
 bool gr_conv_is_c12_3x3(const gr_conv *self) {
-    enum { CHANNELS = 12, TAPS = 3 };
-    const gr_conv_axis *axes[] = {&self->height, &self->width};
-    for (int i = 0; i < 2; ++i)
-        if (axes[i]->kernel != TAPS || axes[i]->stride != 1 || axes[i]->dilation != 1)
-            return false;
-    return self->groups == 1 && self->channels == CHANNELS;
+    enum { CHANNELS = 12 };
+    return self->groups == 1 && self->channels == CHANNELS && gr_conv_stride_of_3x3(self) == 1;
 }
 
 /* Returns whether the kernels for 12 channels can run: their blocks match the chosen ones and fit the grid,
    and in NCHW pairs of columns are aligned. */
 static bool uses_c12_kernel(const gr_conv *self, const shape *of, const gr_conv_mma_params *params) {
     return gr_conv_is_c12_3x3(self) && of->filters == GR_CONV_C12_FILTERS && !params->tile_8x8 &&
-           params->block_columns == GR_CONV_C12_COLUMNS && params->blocks_y <= MAX_BLOCKS_YZ &&
-           self->batch <= MAX_BLOCKS_YZ && (self->layout == GR_CONV_NHWC || self->width.size % 2 == 0);
+           params->block_columns == GR_CONV_C12_COLUMNS && params->blocks_y <= GR_MAX_GRID_YZ &&
+           self->batch <= GR_MAX_GRID_YZ && (self->layout == GR_CONV_NHWC || self->width.size % 2 == 0);
 }
 
-static gr_status append_c12(const gr_conv *self, const gr_conv_variant *variant, const shape *of,
-                            const gr_conv_operands *operands, gr_program *program, gr_error *error) {
+static void append_c12(const gr_conv *self, const shape *of, const gr_conv_job *job) {
     enum { THREADS = 256 };
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
                                          .filter_tiles = gr_ceil_div(self->filters, GR_CONV_C12_FILTERS),
                                          .filters = GR_CONV_C12_FILTERS};
-    gr_step *step = gr_conv_launch(self, variant, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params,
-                                   sizeof params, operands, program);
+    const gr_conv_grid grid = {params.filter_tiles * gr_ceil_div(self->width.out, GR_CONV_C12_COLUMNS),
+                               gr_ceil_div(self->height.out, GR_CONV_C12_ROWS), self->batch};
+    gr_step *step =
+        gr_conv_launch(self, job, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params, sizeof params, grid);
+    step->block[0] = THREADS;
     step->shared_bytes =
-        nhwc && variant->precision == GR_PRECISION_TF32
+        nhwc && job->variant->precision == GR_PRECISION_TF32
             ? (uint32_t)GR_CONV_C12_TF32_NHWC_SHARED
             : (uint32_t)GR_CONV_C12_SHARED(nhwc, gr_dtypes[self->dtype].item_bytes, of->terms);
     step->pdl = true;
-    return gr_conv_set_grid(step, params.filter_tiles * gr_ceil_div(self->width.out, GR_CONV_C12_COLUMNS),
-                            gr_ceil_div(self->height.out, GR_CONV_C12_ROWS), self->batch, THREADS, error);
 }
 
-gr_status gr_conv_tensor_cores(const gr_conv *self, const gr_conv_variant *variant,
-                               const gr_device_info *info, const gr_conv_operands *operands,
-                               gr_program *program, gr_error *error) {
+void gr_conv_tensor_cores(const gr_conv *self, gr_conv_job job) {
     enum { TWO_BLOCKS_BYTES = 113 << 10 }; /* shared memory per block that leaves space for a second one */
     const uint64_t length = VEC16 / gr_dtypes[self->dtype].item_bytes,
                    all = gr_ceil_div(self->channels, length);
-    const shape *of = choose_shape(self, variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
-    const uint64_t good = of->terms == 2 ? info->caps.shared_per_block : TWO_BLOCKS_BYTES;
+    const shape *of = choose_shape(self, job.variant->precision == GR_PRECISION_TF32X3 ? 2 : 1);
+    const uint64_t max_bytes = job.info->caps.shared_per_block; /* pixels need at least a byte each */
+    const uint64_t good = of->terms == 2 ? max_bytes : TWO_BLOCKS_BYTES;
     gr_conv_mma_params params = {.conv = gr_conv_make_params(self),
                                  .channels_last = self->layout == GR_CONV_NHWC,
                                  .filter_tiles = gr_ceil_div(self->filters, of->filters)};
     choose_block(self, of, &params);
-    if (uses_c12_kernel(self, of, &params))
-        return append_c12(self, variant, of, operands, program, error);
-    const uint64_t max_bytes = info->caps.shared_per_block; /* pixels need at least a byte each */
-    if (params.rows > max_bytes || params.columns > max_bytes ||
-        self->height.kernel * self->width.kernel > max_bytes || set_vec16s(self, of, 1, &params) > max_bytes)
-        return gr_conv_im2col(self, variant, info, operands, program, error);
+    if (uses_c12_kernel(self, of, &params)) {
+        append_c12(self, of, &job);
+        return;
+    }
+    if (params.rows > max_bytes || params.columns > max_bytes || gr_conv_taps(self) > max_bytes ||
+        set_vec16s(self, of, 1, &params) > max_bytes) {
+        gr_conv_im2col(self, job);
+        return;
+    }
     uint64_t vec16s = 1;
     while (vec16s < all && set_vec16s(self, of, vec16s + 1, &params) <= good)
         ++vec16s;
     if (all > 0)
         vec16s = gr_ceil_div(all, gr_ceil_div(all, vec16s)); /* the same number in each step */
     const uint64_t bytes = set_vec16s(self, of, vec16s, &params);
+    const uint64_t blocks =
+        params.filter_tiles * self->groups * params.blocks_x * params.blocks_y * self->batch;
     char form[16];
     snprintf(form, sizeof form, "_%u", (unsigned)of->filters);
-    gr_step *step = gr_conv_launch(self, variant, form, &params, sizeof params, operands, program);
+    gr_step *step = gr_conv_launch(self, &job, form, &params, sizeof params, (gr_conv_grid){.x = blocks});
     step->shared_bytes = (uint32_t)bytes;
     step->pdl = true;
-    return gr_conv_set_grid(
-        step, params.filter_tiles * self->groups * params.blocks_x * params.blocks_y * self->batch, 1, 1,
-        variant->threads, error);
 }

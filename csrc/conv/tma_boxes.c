@@ -41,10 +41,6 @@ typedef struct shape {
 
 static const shape shapes[] = {{2, 64, 2}, {2, 128, 2}, {4, 64, 2}, {4, 128, 1}};
 
-static uint32_t taps_of(const gr_conv *self) {
-    return (uint32_t)(self->height.kernel * self->width.kernel);
-}
-
 /* Returns the k-chunks: 128-byte lines of channels per pixel. */
 static uint64_t k_chunks_of(const gr_conv *self) {
     return gr_ceil_div(self->channels * gr_dtypes[self->dtype].item_bytes, LINE);
@@ -106,7 +102,7 @@ static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it
 /* Divides shared memory into pipeline stages; returns false if too few fit. */
 static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
     gr_conv_tma_params *maps = &it->maps;
-    const uint64_t w = it->filters * LINE, taps = taps_of(self);
+    const uint64_t w = it->filters * LINE, taps = gr_conv_taps(self);
     const uint64_t boxes =
         it->box_per_tap ? taps : (uint64_t)boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
     const bool alone =
@@ -142,7 +138,8 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
    L2 cache, and the stores of results. */
 static double cycles_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     enum { TENSOR = 4096, RUN = 64 }; /* multiply-adds per cycle; pixels per contiguous store in NCHW */
-    const double chunks = (double)gr_ceil_div(k_chunks_of(self), it->slices), taps = taps_of(self);
+    const double chunks = (double)gr_ceil_div(k_chunks_of(self), it->slices),
+                 taps = (double)gr_conv_taps(self);
     const double remainders = boxes_of_axis(&self->width) * boxes_of_axis(&self->height);
     const double pixels = it->tiles * TILE, filters = it->filters;
     const double boxes = it->box_per_tap ? taps : remainders;
@@ -178,7 +175,7 @@ static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
 /* Returns that estimate with the corrections for 1 x 1. */
 static double calibrated_time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
     double more = 1;
-    if (taps_of(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
+    if (gr_conv_taps(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
         more = it->tiles > 2    ? (it->persistent ? PERSISTENT_256 : 1)
                : it->persistent ? PERSISTENT_128
                                 : TILE_128X128;
@@ -259,7 +256,7 @@ static void consider_nchw(const gr_conv *self, const shape *of, gr_conv_tma_tili
 
 gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw) {
     gr_conv_tma_tiling best = {.tiles = 0};
-    const bool several = taps_of(self) > 1;
+    const bool several = gr_conv_taps(self) > 1;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
         if (!several && shapes[i].tiles == 4 && shapes[i].filters == TILE)
             continue; /* slower than with half of the pixels (H200) */

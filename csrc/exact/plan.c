@@ -249,7 +249,6 @@ void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program 
         shape_bins(self, &params, of, by, caps, &as);
     params.share = as.share;
 
-    gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const bool other = self->layout->has_second && !self->squares;
     const uint32_t second = other ? gr_program_input(program, 1) : in;

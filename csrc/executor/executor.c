@@ -69,6 +69,19 @@ gr_status gr_execute_program(gr_device *device, const gr_program *program, const
     return gr_program_run(device, program, binding, interrupt, error);
 }
 
+gr_status gr_execute_request(gr_device *device, gr_planner *plan, const void *request,
+                             const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+    gr_program *program = gr_program_new(error);
+    if (program == NULL)
+        return GR_ERR_MEMORY;
+    plan(request, device, program);
+    const gr_status status = program->status == GR_OK
+                                 ? gr_execute_program(device, program, binding, interrupt, error)
+                                 : program->status;
+    free(program);
+    return status;
+}
+
 gr_status gr_execute_whole(gr_device *device, const gr_chunked_reduction *reduction,
                            const gr_program *program, const gr_binding *binding,
                            const gr_interrupt *interrupt, gr_error *error) {

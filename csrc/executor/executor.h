@@ -14,6 +14,13 @@ gr_status gr_upload(gr_device *device, const gr_source *source, gr_devptr to, gr
 gr_status gr_execute_program(gr_device *device, const gr_program *program, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error);
 
+/* Appends the steps of a request to an empty program. Records a failure in the program. */
+typedef void gr_planner(const void *request, gr_device *device, gr_program *program);
+
+/* Plans a request and runs its program, as gr_execute_program does. */
+gr_status gr_execute_request(gr_device *device, gr_planner *plan, const void *request,
+                             const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
+
 /* Runs a reduction with the fastest transport. The bits of the result do not depend on the transport. */
 gr_status gr_execute_reduction(gr_device *device, const gr_chunked_reduction *reduction,
                                const gr_binding *binding, const gr_progress *progress,

@@ -89,31 +89,24 @@ static bool has_leading_dimension(gr_matmul_view *view, uint64_t rows, uint64_t 
     return supported && view->stack[0] >= 0;
 }
 
-static gr_status prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,
-                         uint32_t *buffer, gr_program *program, gr_error *error) {
+static void prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,
+                    uint32_t *buffer, gr_program *program) {
     const gr_matmul_shape shape = {rows, columns, columns};
-    if (has_leading_dimension(view, rows, columns))
-        return GR_OK;
-    return gr_matmul_pack_operand(view, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer,
-                                  program, error);
+    if (!has_leading_dimension(view, rows, columns))
+        gr_matmul_pack_operand(view, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program);
 }
 
-gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operands, gr_program *program,
-                         gr_error *error) {
-    gr_matmul_operands from = *operands;
+void gr_cublas_plan(const gr_matmul *self, gr_matmul_job job) {
     cublas_call call = {.call = {.name = "cublas"}, .product = *self};
-    gr_status status = prepare(&call.product.a, self->m, self->k, self, &from.a, program, error);
-    if (status == GR_OK)
-        status = prepare(&call.product.b, self->k, self->n, self, &from.b, program, error);
-    if (status != GR_OK)
-        return status;
+    gr_program *program = job.program;
+    prepare(&call.product.a, self->m, self->k, self, &job.a, program);
+    prepare(&call.product.b, self->k, self->n, self, &job.b, program);
     const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
     gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_relocate(program, offsetof(cublas_call, a), from.a);
-    gr_program_relocate(program, offsetof(cublas_call, b), from.b);
-    gr_program_relocate(program, offsetof(cublas_call, c), from.c);
+    gr_program_relocate(program, offsetof(cublas_call, a), job.a);
+    gr_program_relocate(program, offsetof(cublas_call, b), job.b);
+    gr_program_relocate(program, offsetof(cublas_call, c), job.c);
     gr_program_relocate(program, offsetof(cublas_call, workspace), workspace);
-    return GR_OK;
 }
 
 /* ---- the run ---- */

@@ -69,19 +69,14 @@ static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows) {
     params->slices = params->slice_length > 0 ? gr_ceil_div(params->length, params->slice_length) : 1;
 }
 
-gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_operands *operands,
-                         gr_program *program, gr_error *error) {
-    const size_t item_bytes = gr_dtypes[dtype].item_bytes;
+void gr_matmul_gemv(const gr_matmul *self, gr_matmul_job job) {
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    gr_program *program = job.program;
     lines matrix = orient(self);
-    uint32_t of_matrix = self->n == 1 ? operands->a : operands->b,
-             of_vector = self->n == 1 ? operands->b : operands->a;
-    if (matrix.view.column != 1 && matrix.length > 1) {
-        const gr_matmul_shape shape = {matrix.count, matrix.length, matrix.length};
-        const gr_status status =
-            gr_matmul_pack_operand(&matrix.view, &shape, self->stack, item_bytes, &of_matrix, program, error);
-        if (status != GR_OK)
-            return status;
-    }
+    uint32_t of_matrix = self->n == 1 ? job.a : job.b, of_vector = self->n == 1 ? job.b : job.a;
+    const gr_matmul_shape shape = {matrix.count, matrix.length, matrix.length};
+    if (matrix.view.column != 1 && matrix.length > 1)
+        gr_matmul_pack_operand(&matrix.view, &shape, self->stack, item_bytes, &of_matrix, program);
     gr_matmul_gemv_params params = {
         .results = matrix.rows ? matrix.count : matrix.length,
         .length = self->k,
@@ -102,7 +97,7 @@ gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_relocate(program, offsetof(gr_matmul_gemv_params, matrix), of_matrix);
     gr_program_relocate(program, offsetof(gr_matmul_gemv_params, vector), of_vector);
-    gr_program_relocate(program, offsetof(gr_matmul_gemv_params, out), operands->c);
+    gr_program_relocate(program, offsetof(gr_matmul_gemv_params, out), job.c);
     if (params.slices > 1) {
         const size_t wide_bytes = item_bytes > sizeof(float) ? item_bytes : sizeof(float);
         const uint32_t sums =
@@ -116,6 +111,6 @@ gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_
     step->kernel.owner = "matmul";
     GR_KERNEL_NAME(step->kernel.file, "matmul_vector");
     GR_KERNEL_NAME(step->kernel.entry, matrix.rows ? "matmul_rows_" : "matmul_columns_",
-                   gr_dtypes[dtype].name);
-    return gr_matmul_set_grid(step, tiles * params.slices, params.pairs, GR_MATMUL_THREADS, error);
+                   gr_dtypes[self->dtype].name);
+    gr_matmul_set_grid(program, step, tiles * params.slices, params.pairs, GR_MATMUL_THREADS);
 }

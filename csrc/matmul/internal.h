@@ -13,16 +13,14 @@ uint64_t gr_matmul_stack_count(const uint64_t *stack);
 
 /* Sets a grid with `tiles` blocks along x for every matrix, which y and z count. GR_ERR_VALUE if it exceeds
    the limits of CUDA. */
-gr_status gr_matmul_set_grid(gr_step *step, uint64_t tiles, uint64_t matrices, uint32_t threads,
-                             gr_error *error);
+void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,
+                        uint32_t threads);
 
-/* Split-K: appends the kernel that adds up `slices` partial products of buffer `from`. */
-gr_status gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
-                               uint32_t from, uint32_t to, gr_program *program, gr_error *error);
-
-/* Names the kernel "<rung>_<dtype><form>"; variant NULL: of dtypes without a rung. */
-void gr_matmul_name_kernel(const gr_matmul_variant *variant, gr_dtype dtype, const char *form,
-                           gr_kernel_id *out);
+/* Split-K: allocates the buffer of `slices` partial products, and appends the kernel that adds them up to
+   job->c. A single slice is job->c itself. */
+uint32_t gr_matmul_slices_buffer(const gr_matmul *self, uint32_t slices, const gr_matmul_job *job);
+void gr_matmul_add_slices(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t slices,
+                          uint32_t from, const gr_matmul_job *job);
 
 /* ---- tiles.c: the tile shapes of m9 and m10 (tiles.def) and their cost model ---- */
 
@@ -50,22 +48,18 @@ bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns);
 /* Returns `columns` rounded up so that rows of a copy are multiples of 16 bytes, as TMA requires. */
 uint64_t gr_matmul_padded_row(uint64_t columns, size_t item_bytes);
 /* Appends the product of two operands that the functions above accept. */
-gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
-                        const gr_matmul_variant *variant, const gr_matmul_operands *operands,
-                        gr_program *program, gr_error *error);
+void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job);
 
 /* ---- gemv.c: matrix-vector product ---- */
 
 /* Returns whether one operand is a vector and no rung is named. */
 bool gr_matmul_prefers_gemv(const gr_matmul *self);
-gr_status gr_matmul_gemv(const gr_matmul *self, gr_dtype dtype, const gr_matmul_operands *operands,
-                         gr_program *program, gr_error *error);
+void gr_matmul_gemv(const gr_matmul *self, gr_matmul_job job);
 
 /* ---- cublas.c: the product of cuBLAS; cublas.h has what other folders call ---- */
 
 /* Appends a library step, which gr_cublas_complete fills in, and copies of operands that have no leading
    dimension. */
-gr_status gr_cublas_plan(const gr_matmul *self, const gr_matmul_operands *operands, gr_program *program,
-                         gr_error *error);
+void gr_cublas_plan(const gr_matmul *self, gr_matmul_job job);
 
 #endif

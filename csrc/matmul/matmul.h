@@ -92,14 +92,15 @@ gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_bindi
 
 /* ---- products within other programs ---- */
 
-/* Buffers of the program. */
-typedef struct gr_matmul_operands {
+/* Where a product is appended: the device, and the buffers of a program that hold A, B and C. */
+typedef struct gr_matmul_job {
+    const gr_device_info *info;
+    gr_program *program;
     uint32_t a, b, c;
-} gr_matmul_operands;
+} gr_matmul_job;
 
 /* Appends the launches of a product, and copies of operands whose layout the kernel does not take. */
-gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
-                           const gr_matmul_operands *operands, gr_program *program, gr_error *error);
+void gr_matmul_append(const gr_matmul *self, gr_matmul_job job);
 
 /* The shape of a packed copy; `pitch` is its row stride in elements. */
 typedef struct gr_matmul_shape {
@@ -108,11 +109,12 @@ typedef struct gr_matmul_shape {
 
 /* Appends a copy of an operand to a temporary with contiguous rows; *view and *buffer then describe the copy.
    Broadcast dimensions are copied once. */
-gr_status gr_matmul_pack_operand(gr_matmul_view *view, const gr_matmul_shape *shape, const uint64_t *stack,
-                                 size_t item_bytes, uint32_t *buffer, gr_program *program, gr_error *error);
+void gr_matmul_pack_operand(gr_matmul_view *view, const gr_matmul_shape *shape, const uint64_t *stack,
+                            size_t item_bytes, uint32_t *buffer, gr_program *program);
 
-/* Appends a copy of C from a temporary to the output. */
-gr_status gr_matmul_copy_output(const gr_matmul *self, size_t item_bytes, uint32_t from, uint32_t out,
-                                gr_program *program, gr_error *error);
+/* Appends a copy of a result in C order, whose rows have `columns` elements, from a temporary to the output.
+ */
+void gr_matmul_copy_output(uint64_t count, uint64_t columns, size_t item_bytes, uint32_t from, uint32_t out,
+                           gr_program *program);
 
 #endif

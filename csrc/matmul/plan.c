@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "executor/executor.h"
@@ -42,15 +42,20 @@ static gr_status check(const gr_matmul_variant *variant, const gr_device_info *i
 }
 
 /* Returns whether `auto` may take a rung for this precision and dtype on this device. */
-static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, gr_dtype dtype,
-                 const gr_device_info *info) {
+static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, const gr_device_info *info) {
     gr_error ignored;
     const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
     const uint64_t max_coordinate = INT32_MAX / 2; /* limit of TMA coordinates; a complex number takes two */
     const bool mapped = variant->a_box == 0 || (k > 0 && k <= max_coordinate && longest <= max_coordinate);
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&
-           gr_matmul_supports_dtype(variant, dtype) && check(variant, info, &ignored) == GR_OK;
+           gr_matmul_supports_dtype(variant, self->dtype) && check(variant, info, &ignored) == GR_OK;
 }
+
+/* The kernel of dtypes without a rung. */
+static const gr_matmul_variant other = {.rung = {.name = "matmul", .file = "matmul_other"},
+                                        .rows = GR_MATMUL_OTHER_TILE,
+                                        .columns = GR_MATMUL_OTHER_TILE,
+                                        .threads = GR_MATMUL_THREADS};
 
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
     if (gr_matmul_has_tiles(variant))
@@ -60,111 +65,89 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
 
 /* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no
    rung has the precision. */
-static gr_status choose(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
-                        gr_matmul_tiling *out, gr_error *error) {
+static gr_matmul_tiling choose(const gr_matmul *self, const gr_matmul_job *job) {
     for (size_t i = gr_matmul_variant_count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
-        if (!fits(variant, self, dtype, info))
-            continue;
         /* m10 needs the newest device, so that where it fits every tile shape of tiles.def is a candidate. */
-        *out = variant->rows == 0 ? gr_matmul_choose_tiling(self, NULL) : tiling_of(self, variant);
-        return GR_OK;
+        if (fits(variant, self, job->info))
+            return variant->rows == 0 ? gr_matmul_choose_tiling(self, NULL) : tiling_of(self, variant);
     }
-    *out = (gr_matmul_tiling){NULL, GR_MATMUL_OTHER_TILE, GR_MATMUL_OTHER_TILE, GR_MATMUL_THREADS, 1, 1};
-    return self->precision == GR_PRECISION_IEEE
-               ? GR_OK
-               : gr_fail(error, GR_ERR_VALUE, "precision: %s of %s is not for %s",
-                         gr_precisions[self->precision], gr_dtypes[dtype].numpy_name, info->name);
-}
-
-/* Unsigned integers wrap like signed ones and use their kernels. */
-static gr_dtype kernel_dtype(gr_dtype dtype) {
-    return dtype == GR_DTYPE_u32 ? GR_DTYPE_i32 : dtype == GR_DTYPE_u64 ? GR_DTYPE_i64 : dtype;
+    if (self->precision != GR_PRECISION_IEEE)
+        gr_program_fail(job->program, GR_ERR_VALUE, "precision: %s of %s is not for %s",
+                        gr_precisions[self->precision], gr_dtypes[self->dtype].numpy_name, job->info->name);
+    return tiling_of(self, &other);
 }
 
 /* An operand and how the kernel reads it. */
 typedef struct operand {
-    gr_matmul_view view;
+    gr_matmul_view *view;
     uint64_t rows, columns;
     uint64_t reuse; /* of each element: n for A, m for B */
     bool is_b;
     bool padded_to_16_bytes; /* rows are padded, so that 16-byte loads may read beyond their last element */
-    uint32_t buffer;
+    uint32_t *buffer;
 } operand;
 
 /* Returns whether the kernel of a tile needs no checks of this operand: rows are contiguous and those of B,
    which are copied by 16 bytes, are aligned. */
 static bool is_row_major(const operand *of) {
-    const gr_matmul_view *view = &of->view;
+    const gr_matmul_view *view = of->view;
     return is_packed(view, of->columns) && (!of->is_b || (view->aligned && view->row % VEC4 == 0));
 }
 
 /* Returns whether the kernel without checks can compute the product, instead of the one named `_any`. */
-static bool needs_no_checks(const gr_matmul *self, const operand *a, const operand *b,
-                            const gr_matmul_tiling *tiling) {
+static bool needs_no_checks(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling) {
     bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_TILE_K &&
-                 a->view.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
+                 self->a.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        plain = plain && b->view.stack[d] % VEC4 == 0;
+        plain = plain && self->b.stack[d] % VEC4 == 0;
     return plain;
 }
 
 /* Appends the product of operands that the kernel takes. */
-static gr_status multiply(const gr_matmul *self, const operand *of_a, const operand *of_b,
-                          const gr_matmul_tiling *tiling, gr_dtype dtype, uint32_t out, gr_program *program,
-                          gr_error *error) {
-    const gr_matmul_view *a = &of_a->view, *b = &of_b->view;
+static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling,
+                     const gr_matmul_job *job) {
     const gr_matmul_variant *variant = tiling->variant;
-    const uint64_t results = gr_matmul_output_count(self);
+    gr_program *program = job->program;
     gr_matmul_params params = {
         .m = self->m,
         .n = self->n,
         .k = self->k,
-        .a_row = a->row,
-        .b_row = b->row,
+        .a_row = self->a.row,
+        .b_row = self->b.row,
         .n_tiles = gr_ceil_div(self->n, tiling->columns),
         .pairs = gr_matmul_stack_count(self->stack) * tiling->slices,
-        .a_column = a->column,
-        .b_column = b->column,
+        .a_column = self->a.column,
+        .b_column = self->b.column,
         .slices = tiling->slices,
     };
-    const uint32_t c =
-        tiling->slices == 1
-            ? out
-            : gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                (size_t)(results * tiling->slices) * gr_dtypes[dtype].item_bytes);
-    for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
-        params.stack[d] = self->stack[d];
-        params.a_stack[d] = a->stack[d];
-        params.b_stack[d] = b->stack[d];
-    }
+    memcpy(params.stack, self->stack, sizeof params.stack);
+    memcpy(params.a_stack, self->a.stack, sizeof params.a_stack);
+    memcpy(params.b_stack, self->b.stack, sizeof params.b_stack);
+    const uint32_t c = gr_matmul_slices_buffer(self, tiling->slices, job);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    gr_program_relocate(program, offsetof(gr_matmul_params, a), of_a->buffer);
-    gr_program_relocate(program, offsetof(gr_matmul_params, b), of_b->buffer);
+    gr_program_relocate(program, offsetof(gr_matmul_params, a), job->a);
+    gr_program_relocate(program, offsetof(gr_matmul_params, b), job->b);
     gr_program_relocate(program, offsetof(gr_matmul_params, c), c);
-    step->shared_bytes = variant != NULL ? variant->shared : 0;
-    char form[24] = "";
-    const char *how =
-        gr_matmul_has_tiles(variant) && !needs_no_checks(self, of_a, of_b, tiling) ? "_any" : "";
-    if (variant != NULL && variant->rows == 0) /* a kernel for each tile shape */
-        snprintf(form, sizeof form, "_%" PRIu32 "x%" PRIu32 "%s", tiling->rows, tiling->columns, how);
-    else
-        snprintf(form, sizeof form, "%s", how);
-    gr_matmul_name_kernel(variant, dtype, form, &step->kernel);
+    step->shared_bytes = variant->shared;
+    char shape[24] = "";
+    if (variant->rows == 0) /* a kernel for each tile shape */
+        snprintf(shape, sizeof shape, "_%" PRIu32 "x%" PRIu32, tiling->rows, tiling->columns);
+    step->kernel.owner = variant->rung.name;
+    GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
+    GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, shape,
+                   gr_matmul_has_tiles(variant) && !needs_no_checks(self, b, tiling) ? "_any" : "");
     step->cluster[0] = tiling->cluster;
-    const gr_status status =
-        gr_matmul_set_grid(step, gr_ceil_div(self->m, tiling->rows) * params.n_tiles * tiling->cluster,
-                           params.pairs, tiling->threads, error);
-    return status == GR_OK && tiling->slices > 1
-               ? gr_matmul_add_slices(self, variant, tiling->slices, c, out, program, error)
-               : status;
+    gr_matmul_set_grid(program, step, gr_ceil_div(self->m, tiling->rows) * params.n_tiles * tiling->cluster,
+                       params.pairs, tiling->threads);
+    gr_matmul_add_slices(self, variant, tiling->slices, c, job);
 }
 
 /* Appends a packed copy of an operand unless the kernel takes its layout. */
-static gr_status prepare(operand *of, const gr_matmul *self, const gr_matmul_variant *variant,
-                         gr_program *program, gr_error *error) {
-    gr_matmul_view *view = &of->view;
-    const bool by_tma = variant != NULL && variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
+static void prepare(operand *of, const gr_matmul *self, const gr_matmul_variant *variant,
+                    gr_program *program) {
+    gr_matmul_view *view = of->view;
+    const bool by_tma = variant->a_box > 0, tiled = gr_matmul_has_tiles(variant);
     const bool is_split = by_tma && variant->precision == GR_PRECISION_F16X3;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const uint64_t pitch = by_tma || tiled ? gr_matmul_padded_row(of->columns, item_bytes) : of->columns;
@@ -176,9 +159,9 @@ static gr_status prepare(operand *of, const gr_matmul *self, const gr_matmul_var
                               : tiled  ? of->reuse < REUSE || is_row_major(of)
                                        : is_packed(view, of->columns);
     if (is_supported || self->k == 0)
-        return GR_OK;
+        return;
     of->padded_to_16_bytes = true;
-    return gr_matmul_pack_operand(view, &shape, self->stack, item_bytes, &of->buffer, program, error);
+    gr_matmul_pack_operand(view, &shape, self->stack, item_bytes, of->buffer, program);
 }
 
 static bool is_library(const gr_matmul_variant *variant) {
@@ -186,75 +169,63 @@ static bool is_library(const gr_matmul_variant *variant) {
 }
 
 /* Appends a product that is not a GEMV: by cuBLAS, or by a kernel that computes tiles of C. */
-static gr_status plan_tiles(const gr_matmul *self, gr_dtype dtype, const gr_device_info *info,
-                            const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
-    operand a = {self->a, self->m, self->k, self->n, false, false, operands->a};
-    operand b = {self->b, self->k, self->n, self->m, true, false, operands->b};
-    gr_matmul_tiling tiling;
-    gr_status status = GR_OK;
-    gr_matmul plain = *self;
-    if (self->k == 0)
-        plain.precision = GR_PRECISION_IEEE; /* C is 0, whatever kernel writes it */
-    if (is_library(self->variant) && self->k > 0)
-        return gr_cublas_plan(self, operands, program, error);
-    if (self->variant == NULL || (self->k == 0 && (self->variant->a_box > 0 || is_library(self->variant))))
-        status = choose(&plain, dtype, info, &tiling, error);
-    else
-        tiling = tiling_of(self, self->variant);
-    if (status != GR_OK)
-        return status;
+static void append_tiles(gr_matmul self, gr_matmul_job job) {
+    operand a = {&self.a, self.m, self.k, self.n, false, false, &job.a};
+    operand b = {&self.b, self.k, self.n, self.m, true, false, &job.b};
+    if (self.k == 0) {
+        self.precision = GR_PRECISION_IEEE; /* C is 0, whatever kernel writes it */
+        if (self.variant != NULL && (self.variant->a_box > 0 || is_library(self.variant)))
+            self.variant = NULL;
+    }
+    if (is_library(self.variant)) {
+        gr_cublas_plan(&self, job);
+        return;
+    }
+    const gr_matmul_tiling tiling =
+        self.variant != NULL ? tiling_of(&self, self.variant) : choose(&self, &job);
     const gr_matmul_variant *variant = tiling.variant;
-    status = prepare(&a, self, variant, program, error);
-    if (status == GR_OK)
-        status = prepare(&b, self, variant, program, error);
-    if (status != GR_OK)
-        return status;
-    if (variant == NULL || variant->a_box == 0)
-        return multiply(self, &a, &b, &tiling, dtype, operands->c, program, error);
-    const gr_matmul_operands copied = {a.buffer, b.buffer, operands->c};
-    return gr_matmul_tma(self, &a.view, &b.view, variant, &copied, program, error);
+    prepare(&a, &self, variant, job.program);
+    prepare(&b, &self, variant, job.program);
+    if (variant->a_box > 0)
+        gr_matmul_tma(&self, variant, job);
+    else
+        multiply(&self, &b, &tiling, &job);
 }
 
-gr_status gr_matmul_append(const gr_matmul *self, const gr_device_info *info,
-                           const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
-    const gr_dtype dtype = self->variant != NULL ? self->dtype : kernel_dtype(self->dtype);
-    return gr_matmul_prefers_gemv(self) ? gr_matmul_gemv(self, dtype, operands, program, error)
-                                        : plan_tiles(self, dtype, info, operands, program, error);
+void gr_matmul_append(const gr_matmul *given, gr_matmul_job job) {
+    gr_matmul self = *given;
+    if (self.variant == NULL) /* unsigned integers wrap like signed ones and use their kernels */
+        self.dtype = self.dtype == GR_DTYPE_u32   ? GR_DTYPE_i32
+                     : self.dtype == GR_DTYPE_u64 ? GR_DTYPE_i64
+                                                  : self.dtype;
+    if (gr_matmul_prefers_gemv(&self))
+        gr_matmul_gemv(&self, job);
+    else
+        append_tiles(self, job);
 }
 
-static gr_status plan(const gr_matmul *self, const gr_device_info *info, gr_program *program,
-                      gr_error *error) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_matmul *self = request;
+    const gr_device_info *info = &device->backend->info;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    gr_program_begin(program);
-    const size_t bytes = (size_t)gr_matmul_output_count(self) * item_bytes;
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
-    const gr_matmul_operands operands = {
-        .a = gr_program_input(program, 0),
-        .b = gr_program_input(program, 1),
-        .c = self->needs_temporary_output ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes) : out,
-    };
-    const gr_status status = gr_matmul_append(self, info, &operands, program, error);
-    return status == GR_OK && self->needs_temporary_output
-               ? gr_matmul_copy_output(self, item_bytes, operands.c, out, program, error)
-               : status;
+    const uint64_t count = gr_matmul_output_count(self);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item_bytes);
+    const uint32_t a = gr_program_input(program, 0), b = gr_program_input(program, 1);
+    gr_matmul_job job = {info, program, a, b, out};
+    if (self->needs_temporary_output)
+        job.c = gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)count * item_bytes);
+    if (self->variant != NULL)
+        program->status = check(self->variant, info, program->error);
+    gr_matmul_append(self, job);
+    if (self->needs_temporary_output)
+        gr_matmul_copy_output(count, self->n, item_bytes, job.c, out, program);
+    if (is_library(self->variant) && program->status == GR_OK)
+        program->status = gr_cublas_complete(device, program, program->error);
 }
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
-    gr_status status = GR_OK;
     if (gr_matmul_output_count(self) == 0)
         return GR_OK;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    if (self->variant != NULL)
-        status = check(self->variant, &device->backend->info, error);
-    if (status == GR_OK)
-        status = plan(self, &device->backend->info, program, error);
-    if (status == GR_OK && is_library(self->variant))
-        status = gr_cublas_complete(device, program, error);
-    if (status == GR_OK)
-        status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }

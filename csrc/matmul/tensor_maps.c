@@ -95,9 +95,8 @@ typedef struct tile_source {
     gr_tensor tensor;
 } tile_source;
 
-static gr_status launch_split(const char *entry, const gr_matmul_split_params *params, uint32_t from,
-                              const tile_source *to, uint32_t maxima, uint64_t blocks, gr_program *program,
-                              gr_error *error) {
+static void launch_split(const char *entry, const gr_matmul_split_params *params, uint32_t from,
+                         const tile_source *to, uint32_t maxima, uint64_t blocks, gr_program *program) {
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
     gr_program_relocate(program, offsetof(gr_matmul_split_params, from), from);
     gr_program_relocate(program, offsetof(gr_matmul_split_params, hi_lo), to->buffer);
@@ -107,13 +106,12 @@ static gr_status launch_split(const char *entry, const gr_matmul_split_params *p
     GR_KERNEL_NAME(step->kernel.file, "t4_halves");
     GR_KERNEL_NAME(step->kernel.entry, entry);
     step->pdl = true;
-    return gr_matmul_set_grid(step, blocks, params->matrices, GR_MATMUL_THREADS, error);
+    gr_matmul_set_grid(program, step, blocks, params->matrices, GR_MATMUL_THREADS);
 }
 
 /* Appends the kernels that split an operand, with one scale per row (A) or per column (B). */
-static gr_status split(const gr_matmul_view *view, const matrices *of, uint64_t rows, uint64_t columns,
-                       bool by_row, uint32_t box_rows, tile_source *at, gr_program *program,
-                       gr_error *error) {
+static void split(const gr_matmul_view *view, const matrices *of, uint64_t rows, uint64_t columns,
+                  bool by_row, uint32_t box_rows, tile_source *at, gr_program *program) {
     enum { HALF = 2, SPLIT_COLUMNS = 2 * GR_MATMUL_THREADS, ROWS = GR_MATMUL_THREADS / 32 };
     const gr_matmul_split_params params = {.rows = rows,
                                            .columns = columns,
@@ -129,19 +127,16 @@ static gr_status split(const gr_matmul_view *view, const matrices *of, uint64_t 
                                    (size_t)(of->count * (by_row ? rows : columns) * sizeof(float)));
     at->tensor = tensor_of(rows, columns, (int64_t)params.pitch, 2 * of->count, rows * params.pitch, box_rows,
                            HALF, GR_TENSOR_F16);
-    if (by_row)
-        return launch_split("t4_rows", &params, from, at, at->scales, gr_ceil_div(rows, ROWS), program,
-                            error);
+    if (by_row) {
+        launch_split("t4_rows", &params, from, at, at->scales, gr_ceil_div(rows, ROWS), program);
+        return;
+    }
     const uint32_t maxima = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                               (size_t)(of->count * row_tiles * columns * sizeof(uint32_t)));
-    const gr_status status =
-        launch_split("t4_most", &params, from, at, maxima,
-                     gr_ceil_div(columns, GR_MATMUL_THREADS) * row_tiles, program, error);
-    return status != GR_OK
-               ? status
-               : launch_split("t4_columns", &params, from, at, maxima,
-                              gr_ceil_div(columns, SPLIT_COLUMNS) * gr_ceil_div(rows, GR_MATMUL_SPLIT_ROWS),
-                              program, error);
+    launch_split("t4_most", &params, from, at, maxima, gr_ceil_div(columns, GR_MATMUL_THREADS) * row_tiles,
+                 program);
+    launch_split("t4_columns", &params, from, at, maxima,
+                 gr_ceil_div(columns, SPLIT_COLUMNS) * gr_ceil_div(rows, GR_MATMUL_SPLIT_ROWS), program);
 }
 
 /* Kernels with smaller tiles, for small products. A wave of tiles takes `percent` of the time of a wave of
@@ -206,9 +201,10 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
 }
 
 /* Appends the product by the kernels named `entry`; *variant has the sizes of their tiles. */
-static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
-                          const gr_matmul_variant *variant, const char *entry, uint32_t slices,
-                          const gr_matmul_operands *operands, gr_program *program, gr_error *error) {
+static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, const char *entry,
+                     uint32_t slices, const gr_matmul_job *job) {
+    const gr_matmul_view *a = &self->a, *b = &self->b;
+    gr_program *program = job->program;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const gr_tensor_type type = type_of(self->dtype, variant->precision);
     const uint64_t pairs = gr_matmul_stack_count(self->stack) * slices;
@@ -226,25 +222,21 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const 
                                               .stores_c_by_tma = stores_c}};
     const matrices of_a = count_matrices(a, self->stack, params.maps.product.a_stack);
     const matrices of_b = count_matrices(b, self->stack, params.maps.product.b_stack);
-    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        params.maps.product.stack[d] = self->stack[d];
+    memcpy(params.maps.product.stack, self->stack, sizeof params.maps.product.stack);
     tile_source from_a = {
-        operands->a, 0,
+        job->a, 0,
         tensor_of(self->m, self->k, a->row, of_a.count, of_a.unit, variant->a_box, item_bytes, type)};
     tile_source from_b = {
-        operands->b, 0,
+        job->b, 0,
         tensor_of(self->k, self->n, b->row, of_b.count, of_b.unit, variant->b_box, item_bytes, type)};
-    gr_status status = GR_OK;
-    if (is_split)
-        status = split(a, &of_a, self->m, self->k, true, variant->a_box, &from_a, program, error);
-    if (is_split && status == GR_OK)
-        status = split(b, &of_b, self->k, self->n, false, variant->b_box, &from_b, program, error);
-    if (status != GR_OK)
-        return status;
+    if (is_split) {
+        split(a, &of_a, self->m, self->k, true, variant->a_box, &from_a, program);
+        split(b, &of_b, self->k, self->n, false, variant->b_box, &from_b, program);
+    }
     gr_step *step =
         gr_program_step(program, GR_STEP_LAUNCH, &params, is_split ? sizeof params : sizeof params.maps);
     step->shared_bytes = variant->shared;
-    gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, maps.product.c), operands->c);
+    gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, maps.product.c), job->c);
     if (is_split) {
         gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, a_scales), from_a.scales);
         gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, b_scales), from_b.scales);
@@ -254,8 +246,9 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const 
     gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.a), from_a.buffer, &from_a.tensor);
     gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.b), from_b.buffer, &from_b.tensor);
     if (stores_c)
-        gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.c), operands->c, &map_c);
-    gr_matmul_name_kernel(variant, self->dtype, "", &step->kernel);
+        gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.c), job->c, &map_c);
+    step->kernel.owner = variant->rung.name;
+    GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * n_tiles;
     const uint64_t max_clusters = gr_reference_device.multiprocessors / variant->cluster;
@@ -263,12 +256,10 @@ static gr_status multiply(const gr_matmul *self, const gr_matmul_view *a, const 
         clusters = max_clusters;
     step->cluster[0] = variant->cluster;
     step->pdl = step->one_param = true;
-    return gr_matmul_set_grid(step, clusters * variant->cluster, pairs, variant->threads, error);
+    gr_matmul_set_grid(program, step, clusters * variant->cluster, pairs, variant->threads);
 }
 
-gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr_matmul_view *b,
-                        const gr_matmul_variant *variant, const gr_matmul_operands *operands,
-                        gr_program *program, gr_error *error) {
+void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_matmul_job job) {
     gr_matmul_variant shape = *variant;
     if (self->dtype == GR_DTYPE_c128)
         shape.columns /= 2; /* a complex128 takes twice the shared memory */
@@ -281,14 +272,8 @@ gr_status gr_matmul_tma(const gr_matmul *self, const gr_matmul_view *a, const gr
         shape.a_box = how.small->a_box;
         shape.cluster = 1;
     }
-    const char *entry = how.small != NULL ? how.small->entry : variant->rung.name;
-    gr_matmul_operands places = *operands;
-    if (how.slices > 1)
-        places.c = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
-                                     (size_t)(gr_matmul_output_count(self) * how.slices) *
-                                         gr_dtypes[self->dtype].item_bytes);
-    const gr_status status = multiply(self, a, b, &shape, entry, how.slices, &places, program, error);
-    return status == GR_OK && how.slices > 1
-               ? gr_matmul_add_slices(self, variant, how.slices, places.c, operands->c, program, error)
-               : status;
+    const gr_matmul_job whole = job;
+    job.c = gr_matmul_slices_buffer(self, how.slices, &whole);
+    multiply(self, &shape, how.small != NULL ? how.small->entry : variant->rung.name, how.slices, &job);
+    gr_matmul_add_slices(self, variant, how.slices, job.c, &whole);
 }

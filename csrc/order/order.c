@@ -3,7 +3,6 @@
 #include "order/order.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "executor/executor.h"
@@ -18,7 +17,6 @@ enum {
     WAVES = 4,             /* waves of resident blocks */
     LINES_PER_SM = 2,      /* lines per SM from which each line gets one block, whatever its length */
     MAX_ZEROED = 64 << 10, /* max. bytes of zero-initialised workspace */
-    MAX_GRID_Y = 65535,    /* max. blocks along y */
 };
 
 _Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
@@ -325,7 +323,7 @@ static void plan_count_valid(planner *self) {
     gr_program_step(self->program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = self->at.out;
     gr_step *step = launch(self, "top", "gather", params);
     step->grid[0] = (uint32_t)params->parts;
-    step->grid[1] = (uint32_t)min_u64(params->lines, MAX_GRID_Y);
+    step->grid[1] = (uint32_t)min_u64(params->lines, GR_MAX_GRID_YZ);
 }
 
 static bool selects_by_block(const gr_order_request *self) {
@@ -430,10 +428,12 @@ static uint64_t results_per_line(const gr_order_request *self) {
     return self->task == GR_ORDER_TASK_TOPK ? self->k : 1;
 }
 
-void gr_order_plan(const gr_order_request *self, gr_program *program) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_order_request *self = request;
+    (void)device;
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const kind of = kind_of(self->dtype);
-    planner plan = {
+    planner it = {
         .of = self,
         .program = program,
         .params = {.lines = self->lines,
@@ -447,28 +447,21 @@ void gr_order_plan(const gr_order_request *self, gr_program *program) {
         .top = self->task == GR_ORDER_TASK_TOPK,
     };
     if (self->nans && of.infinity != 0)
-        plan.params.flags |= GR_ORDER_PROPAGATE_NAN;
-    gr_program_begin(program);
-    plan.at.in = gr_program_input(program, 0);
-    plan.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
+        it.params.flags |= GR_ORDER_PROPAGATE_NAN;
+    it.at.in = gr_program_input(program, 0);
+    it.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
                                     (size_t)(self->lines * results_per_line(self)) *
                                         gr_dtypes[dtype_of(self)].item_bytes);
     if (self->task == GR_ORDER_TASK_COUNT_VALID) {
-        plan_count_valid(&plan);
-    } else if (plan.top) {
-        plan_topk(&plan, item);
+        plan_count_valid(&it);
+    } else if (it.top) {
+        plan_topk(&it, item);
     } else {
-        plan_select(&plan, item);
+        plan_select(&it, item);
     }
 }
 
 gr_status gr_order_run(gr_device *device, const gr_order_request *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_order_plan(self, program);
-    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }

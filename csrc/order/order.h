@@ -33,8 +33,7 @@ typedef struct gr_order_request {
 
 bool gr_order_takes(gr_dtype dtype);
 
-/* Plans order statistics of at least one element and one result. */
-void gr_order_plan(const gr_order_request *self, gr_program *program);
+/* Plans and runs order statistics of at least one element and one result. */
 gr_status gr_order_run(gr_device *device, const gr_order_request *self, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
 

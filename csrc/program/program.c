@@ -12,8 +12,12 @@ static size_t round_up(size_t bytes, size_t to) {
 
 gr_program *gr_program_new(gr_error *error) {
     gr_program *program = malloc(sizeof *program);
-    if (program == NULL)
+    if (program == NULL) {
         gr_fail(error, GR_ERR_MEMORY, "no host memory for a program");
+        return NULL;
+    }
+    gr_program_begin(program);
+    program->error = error;
     return program;
 }
 
@@ -21,6 +25,7 @@ void gr_program_begin(gr_program *program) {
     program->buffer_count = program->step_count = program->relocation_count = 0;
     program->map_count = program->param_bytes = 0;
     program->full = false;
+    program->status = GR_OK;
 }
 
 static uint32_t add_buffer(gr_program *program, gr_buffer buffer) {
@@ -70,6 +75,15 @@ void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const g
     const gr_step *last = &program->steps[program->step_count - 1];
     program->maps[program->map_count++] =
         (gr_map){.offset = last->params + offset, .buffer = buffer, .tensor = *tensor};
+}
+
+void gr_program_fail(gr_program *program, gr_status status, const char *format, ...) {
+    if (program->status != GR_OK)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    program->status = gr_vfail(program->error, status, format, arguments);
+    va_end(arguments);
 }
 
 size_t gr_program_pack(const gr_program *program, gr_buffer_kind kind, gr_devptr base, gr_devptr *addresses) {

@@ -66,7 +66,9 @@ typedef struct gr_map {
 
 typedef struct gr_program {
     size_t buffer_count, step_count, relocation_count, map_count, param_bytes;
-    bool full; /* a step, buffer or relocation exceeded a capacity: running the program fails */
+    bool full;        /* a step, buffer or relocation exceeded a capacity: running the program fails */
+    gr_status status; /* of a planner that failed, see gr_program_fail; else GR_OK */
+    gr_error *error;
     gr_buffer buffers[GR_MAX_BUFFERS];
     gr_step steps[GR_MAX_STEPS];
     gr_relocation relocations[GR_MAX_RELOCATIONS];
@@ -74,18 +76,22 @@ typedef struct gr_program {
     _Alignas(16) char params[GR_PARAM_CAPACITY];
 } gr_program;
 
-/* Allocates on the heap, as the stack of a thread may be small. The caller calls free(). Returns NULL after
- * an error. */
+/* Allocates an empty program on the heap, as the stack of a thread may be small. The caller calls free().
+ * Returns NULL after an error. */
 gr_program *gr_program_new(gr_error *error);
 
-/* Building a program. A relocation or a tensor map belongs to the step that was appended last; `offset`
- * counts bytes from the start of the parameters of that step. */
+/* Building a program; gr_program_begin empties one that is used again. A relocation or a tensor map belongs
+ * to the step that was appended last; `offset` counts bytes from the start of the parameters of that step. */
 void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
+/* Records why there is no plan, in the error of gr_program_new. The first failure counts: a planner may go on
+ * after it. */
+void gr_program_fail(gr_program *program, gr_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Assigns consecutive addresses from `base` on to the buffers of one kind, each aligned to 256 bytes. Returns
  * the total size in bytes. */

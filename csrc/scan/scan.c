@@ -3,7 +3,6 @@
 #include "scan/scan.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "executor/executor.h"
@@ -241,7 +240,9 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
     gr_program_relocate(program, offsetof(gr_persistent_scan_params, nodes), nodes);
 }
 
-void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_scan *self = request;
+    const gr_device_caps *caps = &device->backend->info.caps;
     static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
@@ -251,18 +252,15 @@ void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *p
                                  ? one_wave_threads(self, &of, &blocks)
                                  : 0;
     if (threads > 0) {
-        gr_program_begin(program);
         plan_one_wave(self, &of, threads, blocks, program);
         return;
     }
     if (is_persistent(self, &of, &params, caps)) {
-        gr_program_begin(program);
         plan_persistent(self, &of, program);
         return;
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;
-    gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = add_output(self, program);
     uint32_t nodes = 0;
@@ -287,11 +285,5 @@ void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *p
 
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_scan_plan(self, &device->backend->info.caps, program);
-    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }

@@ -23,8 +23,7 @@ extern const char *const gr_scan_names[GR_SCAN_OPS]; /* names of the public func
 /* Nodes of the look-back tree per column of a chain of tiles, of all levels: see grid/lookback_tree.cuh. */
 uint64_t gr_lookback_nodes(uint64_t tiles);
 
-/* Plans a scan of at least one element for a device of these capabilities. */
-void gr_scan_plan(const gr_scan *self, const gr_device_caps *caps, gr_program *program);
+/* Plans and runs a scan of at least one element. */
 gr_status gr_scan_run(gr_device *device, const gr_scan *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error);
 

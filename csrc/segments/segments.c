@@ -3,7 +3,6 @@
 #include "segments/segments.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -264,11 +263,12 @@ static void plan_streams(const gr_segments *self, value_kind by, const gr_device
         gr_program_relocate(program, offsetof(gr_stream_params, slots), slots);
 }
 
-void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_segments *self = request;
+    const gr_device_caps *caps = &device->backend->info.caps;
     const value_kind by = value_kind_of(self->op, self->dtype);
     const segment_kernel *as = &segment_kernels[self->op];
     if (can_stream(self, by)) {
-        gr_program_begin(program);
         plan_streams(self, by, caps, program);
         return;
     }
@@ -280,7 +280,6 @@ void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_pr
     }
     const uint64_t tiles = params.chains * params.chain_tiles;
     const size_t results = (size_t)(self->lines * self->segments * self->inner);
-    gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
     const uint32_t operands[] = {in, offsets,
@@ -319,11 +318,5 @@ gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_b
                           const gr_interrupt *interrupt, gr_error *error) {
     if (self->lines == 0 || self->segments == 0 || self->inner == 0)
         return GR_OK;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_segments_plan(self, &device->backend->info.caps, program);
-    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }

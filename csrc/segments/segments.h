@@ -23,10 +23,7 @@ typedef struct gr_segments {
 /* Whether there are kernels for an operator on elements of a dtype. */
 bool gr_segments_take(gr_op op, gr_dtype dtype);
 
-/* Plans a reduction to at least one result, for a device of these capabilities. */
-void gr_segments_plan(const gr_segments *self, const gr_device_caps *caps, gr_program *program);
-
-/* Does nothing if there are no results. */
+/* Plans and runs a reduction. Does nothing if there are no results. */
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
                           const gr_interrupt *interrupt, gr_error *error);
 

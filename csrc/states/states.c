@@ -84,7 +84,6 @@ gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_program_begin(program);
     const bool whole = (params.flags & GR_STATE_INTEGER_SUMS) != 0,
                second_squares = (params.flags & GR_STATE_SECOND_SQUARES) != 0;
     const uint32_t first = whole || second_squares ? gr_program_input(program, 0) : 0;
@@ -108,7 +107,6 @@ gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    gr_program_begin(program);
     const uint32_t source = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "merge", &self->params, sizeof self->params, program);

@@ -166,8 +166,8 @@ MUTANTS = (
         "the ring's tiles by floor: the last pixels are lost",
         OF_IMPLICIT_GEMM,
         "count_tiles",
-        "gr_ceil_div(self->batch * self->height.out * self->width.out, of->pixels)",
-        "(self->batch * self->height.out * self->width.out / of->pixels)",
+        "gr_ceil_div(gr_conv_pixels(self), of->pixels)",
+        "(gr_conv_pixels(self) / of->pixels)",
         TILES,
     ),
     Mutant(
@@ -204,7 +204,7 @@ MUTANTS = (
     ),
     Mutant(
         "four channels of a depthwise filter begin anywhere",
-        "csrc/conv/depthwise.c",
+        "csrc/conv/auto.c",
         "takes_4_channels",
         "self->groups % 4 == 0 &&",
         "",
@@ -294,8 +294,8 @@ MUTANTS = (
         "a result may overlap with x",
         PLAN,
         "plan",
-        ".out = needs_temporary_output ?",
-        ".out = needs_temporary_output && 0 ?",
+        "if (needs_temporary_output)\n        job.out",
+        "if (needs_temporary_output && 0)\n        job.out",
         PLACES,
     ),
     Mutant(

@@ -59,7 +59,7 @@ MUTANTS = (
     Mutant(
         "the key of no group has a digit too many",
         "csrc/segments/labels/labels.c",
-        "gr_labels_run",
+        "plan",
         "passes * GR_LABEL_DIGIT_BITS > 0",
         "passes * GR_LABEL_DIGIT_BITS > 1",
         segments("labels_on_the_device"),

@@ -3,7 +3,6 @@
 #include "segments/labels/labels.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "executor/executor.h"
@@ -80,8 +79,9 @@ static void plan_pass(gr_program *program, gr_label_params *params, uint32_t pas
     RELOCATE(totals, at->totals);
 }
 
-gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_binding *binding,
-                        const gr_interrupt *interrupt, gr_error *error) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_labels *self = request;
+    (void)device;
     gr_label_params params = {
         .stride = self->stride,
         .rows = self->rows,
@@ -95,17 +95,15 @@ gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_bindi
     uint32_t passes = 1; /* enough digits for the key `groups` */
     while (self->groups >> passes * GR_LABEL_DIGIT_BITS > 0)
         ++passes;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_program_begin(program);
     const workspace at = alloc_workspace(self, passes, &params, program);
     for (uint32_t pass = 0; pass < passes && self->rows > 0; ++pass)
         plan_pass(program, &params, pass, pass + 1 == passes, &at);
     launch(program, "offsets", gr_ceil_div(self->groups + 1, GR_LABEL_THREADS), &params);
     gr_program_relocate(program, offsetof(gr_label_params, keys_in), at.keys[(passes - 1) % 2]);
     gr_program_relocate(program, offsetof(gr_label_params, out), at.out);
-    const gr_status status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+}
+
+gr_status gr_labels_run(gr_device *device, const gr_labels *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
 }
