@@ -12,6 +12,12 @@ _T = TypeVar("_T")
 # Pointer, shape, strides in bytes, dtype name, device type, device number, read-only, owner.
 _Parts: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, bool, object]
 
+# A view of device memory: address, shape, strides in bytes, name of the dtype.
+DeviceView: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str]
+
+# Where a call runs and puts its result: `out` or None, kind and index of the device, and its stream.
+Destination: TypeAlias = tuple[DeviceView | None, object, int, object]
+
 CUDA: int
 SIM: int
 MAX_INPUTS: int
@@ -65,15 +71,9 @@ def scan(
     product: bool,
     axis: int,
     initial: bool,
-    out: object,
-    device_kind: int,
-    device_index: int,
-    stream: object,
+    destination: Destination,
     /,
 ) -> Any: ...
-def profile_scan(
-    a: np.ndarray, product: bool, axis: int, initial: bool, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
 def segments(
     a: object,
     op: str,
@@ -81,42 +81,26 @@ def segments(
     offsets: object,
     ordered: int,
     nothing: np.ndarray,
-    out: object,
-    device_kind: int,
-    device_index: int,
-    stream: object,
     ddof: float,
+    destination: Destination,
     /,
 ) -> Any: ...
 def segment_coverage() -> list[tuple[str, str]]: ...
-def label_order(
-    labels: object, groups: int, out: object, device_kind: int, device_index: int, stream: object, /
+def label_order(labels: object, groups: int, destination: Destination, /) -> Any: ...
+def order_select(
+    a: object, ranks: np.ndarray, nans: bool, ends: tuple | None, destination: Destination, /
 ) -> Any: ...
-def profile_label_order(
-    labels: np.ndarray, groups: int, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
-def profile_segments(
-    a: np.ndarray, op: str, axis: int, offsets: np.ndarray, ordered: int, nothing: np.ndarray, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
-def order_select(a: object, ranks: np.ndarray, nans: bool, ends: tuple | None, place: tuple, /) -> Any: ...
-def order_firsts(a: object, k: int, largest: bool, sorted: bool, indices: object, place: tuple, /) -> Any: ...
-def order_valids(a: object, place: tuple, /) -> Any: ...
-def profile_order(
-    a: np.ndarray, ranks: np.ndarray, nans: bool, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
-def profile_firsts(
-    a: np.ndarray, k: int, largest: bool, sorted: bool, room: np.ndarray, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
+def order_firsts(
+    a: object, k: int, largest: bool, sorted: bool, indices: object, destination: Destination, /
+) -> Any: ...
+def order_valids(a: object, destination: Destination, /) -> Any: ...
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...
 def convert(
     a: Any,
     dtype: str,
-    out: DeviceView | None,
-    device_kind: int,
-    device_index: int,
-    stream: object,
+    destination: Destination,
     /,
 ) -> Any: ...
 def array_view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, /) -> Any: ...
@@ -126,7 +110,7 @@ def reduce(
     variant: str,
     block_size: int | None,
     grid_size: int | None,
-    device_kind: int,
+    device_kind: object,
     device_index: int,
     /,
 ) -> np.generic: ...
@@ -138,9 +122,7 @@ def time(
     grid_size: int | None,
     device_kind: int,
     device_index: int,
-    buffers: int,
-    rounds: int,
-    repeats: int,
+    timing: tuple[int, int, int],
     /,
 ) -> tuple[list[float], list[float]]: ...
 
@@ -175,9 +157,6 @@ def ladder_launches() -> tuple[tuple[str, str, int, int, str, str], ...]: ...
 def general_coverage() -> tuple[tuple[str, str], ...]: ...
 def read_image(path: str | PathLike[str], /) -> bytes: ...
 def open_registry(folder: str | PathLike[str], /) -> None: ...
-
-# A view of device memory: address, shape, strides in bytes, name of the dtype.
-DeviceView: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str]
 
 # The result; None where it was written to `out`.
 def general(
@@ -248,11 +227,8 @@ def exact_round(
     states: np.ndarray, divisors: np.ndarray, below: int, precision: int, exponent_bits: int, /
 ) -> np.ndarray: ...
 def exact_rung(
-    a: np.ndarray | DeviceView, variant: str, device_kind: int, device_index: int, /
+    a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...
-def profile_exact(
-    a: np.ndarray, variant: str, races: bool, timeline_block: int, watched: int, /
-) -> tuple[np.generic | None, list[Observed], str | None]: ...
 def reducer(
     op: str,
     positional: tuple[str, ...],
@@ -279,10 +255,7 @@ def matmul(
     b: np.ndarray | DeviceView,
     variant: str | None,
     precision: str | None,
-    out: DeviceView | None,
-    device_kind: int,
-    device_index: int,
-    stream: object = ...,
+    destination: Destination,
     /,
 ) -> Any: ...
 def convolver(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
@@ -296,10 +269,7 @@ def conv2d(
     layout: str,
     variant: str | None,
     precision: str | None,
-    out: DeviceView | None,
-    device_kind: int,
-    device_index: int,
-    stream: object = ...,
+    destination: Destination,
     /,
 ) -> Any: ...
 def time_general(
@@ -322,9 +292,7 @@ def own_run(
 ) -> None: ...
 def own_time(
     call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int],
-    buffers: int,
-    rounds: int,
-    repeats: int,
+    timing: tuple[int, int, int],
     /,
 ) -> tuple[list[float], list[float]]: ...
 def custom_run(
@@ -357,36 +325,9 @@ Observed: TypeAlias = tuple[
     tuple[bytes, bytes, bytes, int, list[str]] | None,
 ]
 
-def profile(
-    a: ArrayLike,
-    op: str,
-    variant: str,
-    block_size: int | None,
-    grid_size: int | None,
-    device_kind: int,
-    device_index: int,
-    races: int,
-    timeline_block: int,
-    watched: int,
-    /,
-) -> tuple[np.generic | None, list[Observed], str | None]: ...
-def profile_matmul(
-    a: np.ndarray, b: np.ndarray, variant: str | None, races: bool, timeline_block: int, watched: int, /
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
-def profile_conv(
-    x: np.ndarray,
-    w: np.ndarray,
-    strides: tuple[int, int],
-    paddings: tuple[int, int, int, int],
-    dilations: tuple[int, int],
-    groups: int,
-    layout: str,
-    variant: str | None,
-    races: bool,
-    timeline_block: int,
-    watched: int,
-    /,
-) -> tuple[np.ndarray | None, list[Observed], str | None]: ...
+# A simulator that records its launches: it is passed as the kind of a device, with an index of 0.
+def profile_device(races: bool, timeline_block: int, watched: int, /) -> object: ...
+def profile_launches(device: object, /) -> list[Observed]: ...
 def parse_ptx(text: str, /) -> object: ...
 def simulate(
     module: object,
@@ -397,20 +338,18 @@ def simulate(
     params: bytes,
     arrays: tuple[tuple[np.ndarray, int], ...],
     shared_bytes: int,
-    races: bool,
-    timeline_block: int,
-    watched: int,
+    instruments: tuple[bool, int, int],
     steps: int = ...,
     /,
-) -> tuple[None, list[Observed], str | None]: ...
+) -> tuple[list[Observed], str | None]: ...
 def kernel_params(module: object, kernel: str, /) -> tuple[list[tuple[str, int, int]], int]: ...
-def device_alloc(device_kind: int, device_index: int, nbytes: int, /) -> int: ...
+def device_alloc(device_kind: object, device_index: int, nbytes: int, /) -> int: ...
 def device_free(device_kind: int, device_index: int, address: int, /) -> None: ...
 def device_write(
     device_kind: int, device_index: int, address: int, array: np.ndarray, stream: object = ..., /
 ) -> None: ...
 def device_read(
-    device_kind: int, device_index: int, address: int, array: np.ndarray, stream: object = ..., /
+    device_kind: object, device_index: int, address: int, array: np.ndarray, stream: object = ..., /
 ) -> None: ...
 def stream_handle(stream: object, /) -> int: ...
 def stream_order(device_kind: int, device_index: int, before: object, after: object, /) -> None: ...

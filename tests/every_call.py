@@ -18,8 +18,10 @@ import gpureduce
 from gpureduce import _core, numpy_like
 from gpureduce._arrays import device_array, foreign
 from gpureduce._device.kernels import KERNELS
+from gpureduce._profiles.observed import observe
 
 SIM = {"device": "sim"}
+ON_SIM = (None, _core.SIM, 0, 0)
 ERRORS = (
     TypeError,
     ValueError,
@@ -307,8 +309,8 @@ def records():
         "kernel_params of nonsense": call(_core.kernel_params, _core.parse_ptx(TWICE), "thrice"),
         "plan_general": call(_core.plan_general, matrix, "sum", (0,), None),
         "plan_general of nonsense": call(_core.plan_general, matrix, "sum", (5,), None),
-        "time without clock": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 1, 1, 1),
-        "time of nonsense": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, 0, 1, 1),
+        "time without clock": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, (1, 1, 1)),
+        "time of nonsense": call(_core.time, vector, "sum", "v2", None, None, _core.SIM, 0, (0, 1, 1)),
         "time_general without clock": time_general,
         "device_read of nothing": call(_core.device_read, _core.SIM, 0, 16, words),
         "device_write to nothing": call(_core.device_write, _core.SIM, 0, 16, words),
@@ -342,8 +344,8 @@ def records():
         "arithmetic": lambda: on_device + 1,
         "methods": lambda: (on_device[::2].sum(axis=0), on_device.T.argmax(), on_device[0] @ on_device[0]),
         "astype": lambda: (on_device.astype("f4"), on_device[:, ::3].astype("c16")),
-        "convert on the host": call(_core.convert, matrix, "int8", None, _core.SIM, 0, 1),
-        "convert to nonsense": call(_core.convert, matrix, "int7", None, _core.SIM, 0, 1),
+        "convert on the host": call(_core.convert, matrix, "int8", (None, _core.SIM, 0, 1)),
+        "convert to nonsense": call(_core.convert, matrix, "int7", (None, _core.SIM, 0, 1)),
         "shown": lambda: (str(on_device), on_device._repr_html_()),
         "array_class": call(_core.array_class, int),
         "read_image": call(_core.read_image, KERNELS / "flat_any.ptx.gz"),
@@ -430,7 +432,7 @@ def instruments():
         "own rung of another length": call(own_run, 2, vector[:3]),
         "own rung without blocks": call(own_run, 3, ((vector.size, 0),)),
         "own rung of nonsense": call(own_run, 0, None),
-        "own rung timed": lambda: _core.own_time(own_call(), 1, 1, 1),
+        "own rung timed": lambda: _core.own_time(own_call(), (1, 1, 1)),
         "custom": lambda: norm()(vector, **SIM),
         "custom anew": lambda: norm.__wrapped__()(vector, **SIM),
         "custom pickled": lambda: pickle.loads(pickle.dumps(norm())).cache_info(),
@@ -486,15 +488,27 @@ def scans():
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), 3, "var"
         ),
-        "label_order of nonsense": functools.partial(_core.label_order, vector, 3, None, _core.SIM, 0, 0),
-        "profile_label_order": functools.partial(_core.profile_label_order, np.arange(300) % 7 - 1, 7),
+        "label_order of nonsense": functools.partial(_core.label_order, vector, 3, ON_SIM),
+        "label_order on a profile": recorded(_core.label_order, np.arange(300) % 7 - 1, 7),
         "segment_reduce var": functools.partial(gpureduce.segment_reduce, vector, [0, 9, 300], "var", **SIM),
-        "profile_segments": functools.partial(
-            _core.profile_segments, vector, "prod", 0, np.array([0, 300]), 0, np.zeros((), np.float32)
+        "segments on a profile": recorded(
+            _core.segments, vector, "prod", 0, np.array([0, 300]), 0, np.zeros((), np.float32), 0.0
         ),
-        "profile_scan": functools.partial(_core.profile_scan, vector, False, 0, False),
-        "profile_scan of no axis": functools.partial(_core.profile_scan, vector, False, 1, False),
+        "scan on a profile": recorded(_core.scan, vector, False, 0, False),
+        "scan of no axis": functools.partial(_core.scan, vector, False, 1, False, ON_SIM),
+        "profile of nonsense": functools.partial(_core.profile_device, True, 0),
+        "launches of nonsense": functools.partial(_core.profile_launches, vector),
     }
+
+
+def recorded(function, *args):
+    return functools.partial(observe, lambda device: function(*args, (None, device, 0, 0)), True)
+
+
+def firsts_of(device):
+    address = _core.device_alloc(device, 0, matrix.nbytes)
+    view = (address, (len(matrix), 3), (24, 8), "int64")
+    return _core.order_firsts(matrix, 3, True, True, view, (None, device, 0, 0))
 
 
 def orders():
@@ -513,12 +527,12 @@ def orders():
         "topk of many": top(np.resize(vector, 20000), 9000, **SIM),
         "topk on device": top(on_device, 2, 0),
         "topk of too many": top(vector, 301, **SIM),
-        "profile_order": functools.partial(_core.profile_order, matrix, np.array([3]), False),
-        "profile_firsts": functools.partial(
-            _core.profile_firsts, matrix, 3, True, True, np.empty((len(matrix), 3), np.int64)
+        "order on a profile": recorded(_core.order_select, matrix, np.array([3]), False, None),
+        "firsts on a profile": functools.partial(observe, firsts_of, True),
+        "firsts of no room": functools.partial(_core.order_firsts, matrix, 3, True, True, matrix, ON_SIM),
+        "order of no rank": functools.partial(
+            _core.order_select, matrix, np.array([-3]), False, None, ON_SIM
         ),
-        "profile_firsts of no room": functools.partial(_core.profile_firsts, matrix, 3, True, True, matrix),
-        "profile_order of no rank": functools.partial(_core.profile_order, matrix, np.array([-3]), False),
     }
 
 

@@ -84,7 +84,7 @@ def test_elements_that_begin_anywhere(layout, variant, device):
         )
         numbers = ((1, 1), (0, 0, 0, 0), (1, 1), groups, layout)
         name = None if variant == "auto" else variant
-        _core.conv2d(of_x, of_w, *numbers, name, None, of_out, home.kind, home.index)
+        _core.conv2d(of_x, of_w, *numbers, name, None, (of_out, home.kind, home.index, 0))
         got = out.numpy()
         assert got[0] == 0
         np.testing.assert_array_equal(got[1:].reshape(wanted.shape), wanted)

@@ -82,7 +82,7 @@ def test_tiles_at_every_edge(item, device):
         before = numbered(room.shape, room.dtype, rng)
         _core.device_write(room.kind, room.index, room.pointer, before, room.stream)
         view, place = there.T.view_tuple(), room[1:-1].view_tuple()
-        _core.convert(view, dtype, place, there.kind, there.index, there.stream)
+        _core.convert(view, dtype, (place, there.kind, there.index, there.stream))
         want = before.copy()
         want[1:-1] = host.T
         assert room.numpy().tobytes() == want.tobytes(), (rows, columns)
@@ -98,7 +98,7 @@ def test_what_does_not_begin_at_a_vector(device):
         assert view.copy().numpy().tobytes() == host[:, first : first + 64].T.tobytes()
         room = empty((64 * 40 + 16,), np.dtype("int16"), there.kind, there.index)
         place = (room.pointer + 2 * first, (64, 40), (80, 2), "int16")
-        _core.convert(view.view_tuple(), "int16", place, there.kind, there.index, there.stream)
+        _core.convert(view.view_tuple(), "int16", (place, there.kind, there.index, there.stream))
         made = room[first : first + 64 * 40].numpy()
         assert made.tobytes() == host[:, first : first + 64].T.tobytes()
 

@@ -71,7 +71,7 @@ def test_it_is_timed(op, dtype, device):
     medians = []
     for n in (2**22, 2**25):
         data = np.arange(n).astype(dtype)
-        first, whole = _core.time(data, op, "cub", None, None, _core.CUDA, index, 8, 2, 5)
+        first, whole = _core.time(data, op, "cub", None, None, _core.CUDA, index, (8, 2, 5))
         assert len(first) == len(whole) == 5 and min(first + whole) > 0
         medians.append(sorted(whole)[2])
     assert medians[1] > 2 * medians[0]

@@ -400,8 +400,8 @@ def test_no_races(kernel, threads, bytes_each):
         out, states = np.zeros(1, dtype), np.zeros(144, np.int64)
         places = ((array, 0), (other, 8), (out, 16), (states, 24))
         size = ((1, 3, 1), (threads, 1, 1), (1, 1, 1), parameters(array, flags, 16, share), places)
-        _, (launch,), problem = _core.simulate(
-            _core.parse_ptx(ptx), f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, True, 0, 0
+        (launch,), problem = _core.simulate(
+            _core.parse_ptx(ptx), f"exact_{kernel}", *size, 144 * 8 + threads * bytes_each, (True, 0, 0)
         )
         assert problem is None and not states.any()
         found = kernel_profiles([launch], "exact", 0)[0]
@@ -427,8 +427,8 @@ def test_states_are_handed_over_without_races(kernel, size, blocks):
     places = ((array, 0), (array, 8), (out, 16), (states, 24))
     given = parameters(array, PACKED | STATES, 64, -(-array.nbytes // 16 // blocks))
     ptx, grid = ptx_text(f"exact_{kernel.partition('_')[0]}.cu"), ((1, blocks, 1), (64, 1, 1), (1, 1, 1))
-    _, (launch,), problem = _core.simulate(
-        _core.parse_ptx(ptx), f"exact_{kernel}", *grid, given, places, 144 * 8 + 64 * 1024, True, 0, 0
+    (launch,), problem = _core.simulate(
+        _core.parse_ptx(ptx), f"exact_{kernel}", *grid, given, places, 144 * 8 + 64 * 1024, (True, 0, 0)
     )
     assert problem is None and not states.any()
     assert kernel_profiles([launch], "exact", 0)[0].races == ()
@@ -448,14 +448,12 @@ def test_a_block_alone_has_no_races(kernel):
         out, share = np.zeros(1, dtype), 4 * threads * -(-array.nbytes // (64 * threads))
         places = ((array, 0), (array, 8), (out, 16))
         size = ((1, 1, 1), (threads, 1, 1), (1, 1, 1), parameters(array, PACKED, 8192, share), places)
-        _, (launch,), problem = _core.simulate(
+        (launch,), problem = _core.simulate(
             _core.parse_ptx(ptx_text("exact_window.cu")),
             f"exact_{kernel}",
             *size,
             144 * 8 + threads * 128,
-            True,
-            0,
-            0,
+            (True, 0, 0),
         )
         assert problem is None and kernel_profiles([launch], "exact", 0)[0].races == ()
         assert same(out[0], exact_dot(array, array) if "dot" in kernel else exact_sum(array))

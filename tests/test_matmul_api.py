@@ -7,7 +7,7 @@ import pytest
 from selection import runs_on
 
 import gpureduce
-from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._profiles.observed import kernel_profiles, observe
 
 A = np.arange(6.0).reshape(2, 3)
 B = np.arange(12.0).reshape(3, 4) - 5
@@ -236,7 +236,10 @@ def test_no_races_by_default(dtype):
         a, b = (rng.integers(0, 2, each).astype(dtype) for each in shape)
         wide = np.repeat(np.repeat(a, 2, axis=0), 3, axis=1)[::2, ::3]
         for left, right in ((a, b), (wide, b), (np.asfortranarray(a), np.asfortranarray(b))):
-            result, launches, problem = gpureduce._core.profile_matmul(left, right, None, True, 0, False)
+            given = left, right, None, None
+            result, launches, problem = observe(
+                lambda device, given=given: gpureduce._core.matmul(*given, (None, device, 0, 0)), True
+            )
             assert problem is None
             assert [found for kernel in kernel_profiles(launches, "", 0) for found in kernel.races] == []
             np.testing.assert_array_equal(result, np.matmul(a, b))

@@ -11,7 +11,7 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._order import lines as order_lines
 from gpureduce._order.methods import POSITIONS
-from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._profiles.observed import kernel_profiles, observe
 
 HELD = 31744  # bytes of a line that a block holds
 PART = 4096
@@ -614,7 +614,10 @@ def test_long_lines(on_gpu, device):
 def test_kernels_have_no_races(dtype, shape):
     a = values(shape, dtype, 11)
     for ranks in ([shape[1] // 2], list(range(0, shape[1], shape[1] // 20))):
-        result, launches, problem = _core.profile_order(a, np.array(ranks), dtype == "float64")
+        given = a, np.array(ranks), dtype == "float64", None
+        result, launches, problem = observe(
+            lambda device, given=given: _core.order_select(*given, (None, device, 0, 0)), True
+        )
         assert problem is None
         np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, ranks])
         assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
@@ -628,8 +631,12 @@ def test_kernels_have_no_races(dtype, shape):
 )  # fmt: skip
 def test_kernels_of_first_elements_have_no_races(dtype, shape, k):
     a = values(shape, dtype, 12)
-    room = np.empty((shape[0], k), np.int64)
-    result, launches, problem = _core.profile_firsts(a, k, True, True, room)
+
+    def firsts(device):
+        indices = (_core.device_alloc(device, 0, 8 * shape[0] * k), (shape[0], k), (8 * k, 8), "int64")
+        return _core.order_firsts(a, k, True, True, indices, (None, device, 0, 0))
+
+    result, launches, problem = observe(firsts, True)
     assert problem is None
     np.testing.assert_array_equal(result, np.sort(a, axis=1)[:, : -k - 1 : -1])
     profiles = kernel_profiles(launches, "", 0)

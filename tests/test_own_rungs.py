@@ -172,7 +172,7 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
         with pytest.raises(ValueError, match=text):
             _core.own_run((*call[:place], value, *call[place + 1 :]), np.zeros(1, rung.dtype))
     with pytest.raises(ValueError, match="has no clock"):
-        _core.own_time(call, 1, 1, 1)
+        _core.own_time(call, (1, 1, 1))
 
 
 def test_on_the_device_of_the_tests(device, on_gpu):

@@ -332,7 +332,7 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
     block, shared = (256, 6 * 32768) if kernel.startswith("ring") else (512, 0)
     places = ((values, 0), (out, 8), (slots, 24))
     one = (1, 1, 1)
-    _, launches, problem = gpureduce._core.simulate(
+    launches, problem = gpureduce._core.simulate(
         gpureduce._core.parse_ptx(text),
         kernel,
         (3, 1, 1),
@@ -341,9 +341,7 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
         params,
         places,
         shared,
-        True,
-        0,
-        0,
+        (True, 0, 0),
     )
     assert problem is None
     return out, observed.kernel_profiles(launches, "", 0)[0].races

@@ -9,7 +9,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._profiles.observed import kernel_profiles, observe
 
 pytestmark = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"
@@ -272,7 +272,7 @@ def test_views_of_a_device():
 
     def scan(pointer, shape, strides, axis, out=None):
         view = (pointer, shape, strides, "float64")
-        return _core.scan(view, False, axis, False, out, _core.SIM, 0, 0)
+        return _core.scan(view, False, axis, False, (out, _core.SIM, 0, 0))
 
     reversed_strides = tuple(-step for step in a.strides)
     for axis in range(3):
@@ -319,7 +319,9 @@ def test_what_is_refused(arguments, error, text, device):
 def test_kernels_have_no_races(shape, dtype):
     a = integers(shape, dtype, 7)
     for product in (False, True):
-        result, launches, problem = _core.profile_scan(a, product, 0, True)
+        result, launches, problem = observe(
+            lambda device, product=product: _core.scan(a, product, 0, True, (None, device, 0, 0)), True
+        )
         assert problem is None and result.shape[0] == shape[0] + 1
         assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]
 

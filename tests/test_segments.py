@@ -12,7 +12,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._profiles.observed import kernel_profiles, observe
 from gpureduce._segments import segments
 from gpureduce._segments.cut import OPS
 
@@ -418,7 +418,7 @@ def test_labels_on_the_device_of_skewed_groups(device):
 
 def test_labels_of_more_tiles_than_a_block_adds_up_at_once():
     labels = np.random.default_rng(3).integers(0, 3, 258 * TILE + 5).astype(np.uint8)
-    made = _core.label_order(labels, 3, None, _core.SIM, 0, 0)
+    made = _core.label_order(labels, 3, (None, _core.SIM, 0, 0))
     offsets = np.append(0, np.cumsum(np.bincount(labels)))
     assert np.array_equal(made, np.append(offsets, np.argsort(labels, kind="stable")))
 
@@ -440,14 +440,16 @@ def test_labels_on_the_device_that_are_no_groups(device):
 @pytest.mark.parametrize("groups", [9, 300])
 def test_kernels_of_labels_have_no_races(groups):
     labels = np.random.default_rng(groups).integers(-1, groups, 2 * TILE + 9)
-    made, launches, problem = _core.profile_label_order(labels, groups)
+    made, launches, problem = observe(
+        lambda device: _core.label_order(labels, groups, (None, device, 0, 0)), True
+    )
     assert problem is None and all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
     order = np.argsort(np.where(labels < 0, groups, labels), kind="stable")
     offsets = np.append(0, np.cumsum(np.bincount(labels[labels >= 0], minlength=groups)))
     assert np.array_equal(made, np.append(offsets, order))
     for wrong, number in ((labels.astype(float), 3), (labels[None], 3), (labels > 0, 3), (labels, -1)):
         with pytest.raises(ValueError, match="labels: expected integers"):
-            _core.profile_label_order(wrong, number)
+            _core.label_order(wrong, number, (None, _core.SIM, 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -548,7 +550,9 @@ def test_kernels_have_no_races(op, shape, dtype):
     a = integers(shape, "float32" if op in SPREADS else dtype, 9)
     offsets = np.array([0, 1, 1, shape[0] // 2, shape[0]])
     nothing = np.zeros((), gpureduce.segment_reduce(a, offsets, op, device="sim").dtype)
-    result, launches, problem = _core.profile_segments(a, op, 0, offsets, 0, nothing)
+    result, launches, problem = observe(
+        lambda device: _core.segments(a, op, 0, offsets, 0, nothing, 0.0, (None, device, 0, 0)), True
+    )
     assert problem is None and result.shape[0] == 4
     assert all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
 

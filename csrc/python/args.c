@@ -2,10 +2,12 @@
    only pass C values on. */
 #include "python/args.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
 #include "device/process.h"
+#include "program/profile.h"
 #include "python/errors.h"
 #include "python/methods.h"
 
@@ -65,9 +67,21 @@ int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device *
 }
 
 int py_parse_device(py_state *state, PyObject *kind_object, PyObject *index_object, gr_device **out) {
+    if (PyCapsule_CheckExact(kind_object)) {
+        const gr_profile *profile = PyCapsule_GetPointer(kind_object, PY_PROFILE_CAPSULE);
+        *out = profile == NULL ? NULL : profile->device;
+        return profile == NULL ? -1 : 0;
+    }
     const long kind = PyLong_AsLong(kind_object);
     const long index = PyErr_Occurred() ? 0 : PyLong_AsLong(index_object);
     return PyErr_Occurred() ? -1 : py_open_device(state, (gr_device_kind)kind, index, out);
+}
+
+PyObject *py_capsule_new(PyObject *module, void *pointer, const char *name, PyCapsule_Destructor destructor) {
+    PyObject *capsule = PyCapsule_New(pointer, name, destructor);
+    if (capsule != NULL)
+        PyCapsule_SetContext(capsule, Py_NewRef(module));
+    return capsule;
 }
 
 /* Reads a stream handle from an attribute. `protocol`: the attribute is a method that returns (version,
@@ -163,6 +177,32 @@ PyObject *py_list_of_doubles(const double *values, size_t count) {
     for (size_t i = 0; list != NULL && i < count; ++i)
         py_append(&list, PyFloat_FromDouble(values[i]));
     return list;
+}
+
+PyObject *py_time_passes(const py_state *state, PyObject *timing, py_timer timer, void *arg) {
+    enum { MAX_REPEATS = 100000 };
+    Py_ssize_t buffers, rounds, repeats;
+    if (!PyTuple_Check(timing))
+        return PyErr_Format(PyExc_TypeError, "timing: expected a tuple");
+    if (!PyArg_ParseTuple(timing, "nnn", &buffers, &rounds, &repeats))
+        return NULL;
+    if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MAX_REPEATS || rounds > MAX_REPEATS ||
+        repeats > MAX_REPEATS)
+        return PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d", MAX_REPEATS);
+    double *times = calloc(2 * (size_t)repeats, sizeof *times);
+    if (times == NULL)
+        return PyErr_NoMemory();
+    const gr_timing counts = {
+        .buffers = (size_t)buffers, .rounds = (size_t)rounds, .repeats = (size_t)repeats};
+    PyObject *result = NULL;
+    py_work work;
+    py_begin(&work);
+    const gr_status status = timer(arg, &counts, times, times + repeats, &work.error);
+    if (py_end(state, &work, status) == 0)
+        result = Py_BuildValue("(NN)", py_list_of_doubles(times, (size_t)repeats),
+                               py_list_of_doubles(times + repeats, (size_t)repeats));
+    free(times);
+    return result;
 }
 
 static _Thread_local unsigned long long runs;

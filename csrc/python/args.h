@@ -26,7 +26,13 @@ int py_find_op(PyObject *name, gr_op *out);
 /* Returns the device of a kind (the module's constants CUDA and SIM) and an index, and opens it on first use.
    -1 with an exception set. */
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);
+/* `kind` may also be a capsule that py_profile_device made: its simulator. */
+#define PY_PROFILE_CAPSULE "gpureduce.profile"
 int py_parse_device(py_state *state, PyObject *kind, PyObject *index, gr_device **out);
+
+/* Returns a capsule that keeps the module alive, which owns devices and the name of the folder of kernels;
+   its destructor releases the capsule's context. NULL with an exception set. */
+PyObject *py_capsule_new(PyObject *module, void *pointer, const char *name, PyCapsule_Destructor destructor);
 
 /* Converts a stream: an integer handle, or an object with `__cuda_stream__`, `cuda_stream` (PyTorch) or `ptr`
    (CuPy). The legacy default stream becomes 0. -1 with an exception set. */
@@ -50,6 +56,12 @@ void py_append(PyObject **list, PyObject *item);
 /* Converts a list to a tuple and steals the reference to the list. Returns NULL for NULL. */
 PyObject *py_as_tuple(PyObject *list);
 PyObject *py_list_of_doubles(const double *values, size_t count);
+
+/* Times work by `timer`, which writes one figure per repeat to both arrays. `timing` is the tuple (buffers,
+   rounds, repeats). Returns (first pass, all passes), or NULL with an exception set. */
+typedef gr_status (*py_timer)(void *arg, const gr_timing *timing, double *first_pass, double *all_passes,
+                              gr_error *error);
+PyObject *py_time_passes(const py_state *state, PyObject *timing, py_timer timer, void *arg);
 
 /* Increments this thread's counter of successful runs, which py_runs returns. */
 void py_count_run(void);

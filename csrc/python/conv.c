@@ -8,7 +8,6 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 #include "python/signature.h"
@@ -325,64 +324,23 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
                : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
 }
 
-/* The first arguments of py_conv2d and py_profile_conv, parsed by "OO(LL)(LLLL)(LL)LO". */
-#define ARGUMENTS(self, inputs, layout)                                                                      \
-    &(inputs)[0], &(inputs)[1], &(self).stride[HEIGHT], &(self).stride[WIDTH],                               \
-        &(self).padding[HEIGHT][BEFORE], &(self).padding[HEIGHT][AFTER], &(self).padding[WIDTH][BEFORE],     \
-        &(self).padding[WIDTH][AFTER], &(self).dilation[HEIGHT], &(self).dilation[WIDTH], &(self).groups,    \
-        &(layout)
-
 PyObject *py_conv2d(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *inputs[2], *layout, *variant, *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
+    PyObject *inputs[2], *layout, *variant, *precision, *destination, *result = NULL;
     conv_call self;
-    init(&self, state);
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOOOO|O", ARGUMENTS(self, inputs, layout), &variant,
-                          &precision, &out, &kind, &index, &stream))
+    init(&self, PyModule_GetState(module));
+    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOO", &inputs[IMAGES], &inputs[FILTERS],
+                          &self.stride[HEIGHT], &self.stride[WIDTH], &self.padding[HEIGHT][BEFORE],
+                          &self.padding[HEIGHT][AFTER], &self.padding[WIDTH][BEFORE],
+                          &self.padding[WIDTH][AFTER], &self.dilation[HEIGHT], &self.dilation[WIDTH],
+                          &self.groups, &layout, &variant, &precision, &destination))
         return NULL;
     if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs) == 0 &&
-        parse_rung(&self, variant, precision) == 0 &&
-        py_parse_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_parse_device_out(&self.job, out) == 0 &&
-        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
+        parse_rung(&self, variant, precision) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);
         result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_conv(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *inputs[2], *layout, *variant, *result = NULL, *all = NULL;
-    int races;
-    unsigned watched;
-    unsigned long long timeline;
-    conv_call self;
-    init(&self, state);
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOpKI", ARGUMENTS(self, inputs, layout), &variant, &races,
-                          &timeline, &watched))
-        return NULL;
-    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
-    gr_error error = {.status = GR_OK};
-    if (parse_layout(layout, &self.conv) < 0 || parse_inputs(&self, inputs) < 0 ||
-        parse_rung(&self, variant, Py_None) < 0)
-        goto cleanup;
-    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-    if (status == GR_OK) {
-        note_alignment(&self);
-        self.job.device = profile.device;
-        result = py_job_run(&self.job, work, &self);
-        status = self.job.work.error.status;
-        error = self.job.work.error;
-    }
-    if (status == GR_ERR_SIMULATION)
-        PyErr_Clear();
-    all = py_profile_outcome(state, &profile, status, &error, result);
-    gr_profile_release(&profile);
-cleanup:
-    py_job_release(&self.job);
-    return all;
 }
 
 PyObject *py_cudnn_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

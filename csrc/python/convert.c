@@ -15,10 +15,10 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 PyObject *py_convert(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *a, *out, *kind, *index, *stream, *result = NULL;
+    PyObject *a, *destination, *result = NULL;
     const char *name;
     gr_conversion conversion;
-    if (!PyArg_ParseTuple(args, "OsOOOO", &a, &name, &out, &kind, &index, &stream))
+    if (!PyArg_ParseTuple(args, "OsO", &a, &name, &destination))
         return NULL;
     py_job job;
     py_job_init(&job, state);
@@ -36,8 +36,7 @@ PyObject *py_convert(PyObject *module, PyObject *args) {
     memcpy(job.extent, source->extent, source->ndim * sizeof source->extent[0]);
     if (!py_job_set_c_strides(&job))
         PyErr_Format(PyExc_ValueError, "a: too many elements");
-    else if (py_parse_device(state, kind, index, &job.device) == 0 &&
-             py_job_parse_device_out(&job, out) == 0 && py_stream_argument(state, stream, &job.stream) == 0)
+    else if (py_job_parse_destination(&job, destination) == 0)
         result = py_job_run(&job, work, &conversion);
 cleanup:
     py_job_release(&job);

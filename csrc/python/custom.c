@@ -14,7 +14,6 @@ static const char CAPSULE[] = "gpureduce.custom";
 
 enum { OUT_ALIGNMENT = 16 }; /* bytes: each of several outputs begins at a multiple of it */
 
-/* The capsule's context is the module, which it keeps alive because the module owns the device. */
 static void capsule_free(PyObject *capsule) {
     gr_custom *custom = PyCapsule_GetPointer(capsule, CAPSULE);
     PyObject *module = PyCapsule_GetContext(capsule);
@@ -42,11 +41,9 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
     py_begin(&work);
     if (py_end(state, &work, gr_custom_load(device, name, ptx, (size_t)bytes, &custom, &work.error)) < 0)
         return NULL;
-    PyObject *capsule = PyCapsule_New(custom, CAPSULE, capsule_free);
+    PyObject *capsule = py_capsule_new(module, custom, CAPSULE, capsule_free);
     if (capsule == NULL)
         gr_custom_free(custom);
-    else if (PyCapsule_SetContext(capsule, Py_NewRef(module)) < 0)
-        Py_CLEAR(capsule);
     return capsule;
 }
 

@@ -7,7 +7,6 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/methods.h"
 #include "python/operands/operand.h"
 #include "python/tables.h"
@@ -65,35 +64,6 @@ PyObject *py_exact_rung(PyObject *module, PyObject *args) {
     }
     py_operand_release(&call.source);
     return answer;
-}
-
-PyObject *py_profile_exact(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *result = NULL, *all = NULL;
-    const char *name;
-    int races;
-    unsigned watched;
-    unsigned long long timeline;
-    rung_call call;
-    if (!PyArg_ParseTuple(args, "OspKI", &a, &name, &races, &timeline, &watched))
-        return NULL;
-    if (parse_call(state, a, name, &call) == 0) {
-        gr_scalar scalar = {.bytes = {0}};
-        gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
-        py_work work;
-        py_begin(&work);
-        gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
-        if (status == GR_OK)
-            status = gr_exact_rung_run(profile.device, call.variant, call.count, &call.source.source,
-                                       &work.interrupt, &scalar, &work.error);
-        PyEval_RestoreThread(work.thread);
-        if (status == GR_OK)
-            result = py_result(state, GR_DTYPE_f32, scalar);
-        all = py_profile_outcome(state, &profile, status, &work.error, result);
-        gr_profile_release(&profile);
-    }
-    py_operand_release(&call.source);
-    return all;
 }
 
 PyObject *py_exact_records(void) {

@@ -2,8 +2,6 @@
    bytes, which Python reads with numpy.frombuffer. */
 #include "python/instrumentation.h"
 
-#include "python/errors.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,37 +152,9 @@ static PyObject *launch_tuple(const gr_observed *observed) {
         (Py_ssize_t)observed->printed_bytes);
 }
 
-/* Returns a list of one tuple per launch; gpureduce/_profiles/observed.py names their fields. */
-static PyObject *launch_list(const gr_profile *profile) {
+PyObject *py_launch_list(const gr_profile *profile) {
     PyObject *list = PyList_New(0);
     for (const gr_observed *one = profile->launches; list != NULL && one != NULL; one = one->next)
         py_append(&list, launch_tuple(one));
     return list;
-}
-
-PyObject *py_profile_outcome(const py_state *state, const gr_profile *profile, gr_status status,
-                             const gr_error *error, PyObject *result) {
-    if (status == GR_ERR_SIMULATION)
-        return Py_BuildValue("(ONs)", Py_None, launch_list(profile), error->message);
-    if (status != GR_OK)
-        return py_raise(state, error);
-    return result == NULL ? NULL : Py_BuildValue("(NNO)", result, launch_list(profile), Py_None);
-}
-
-PyObject *py_profile_job(const py_state *state, py_job *job, py_job_work work, void *arg) {
-    gr_profile profile = {.look_for_races = true, .timeline_block = UINT64_MAX};
-    gr_error error = {.status = GR_OK};
-    PyObject *result = NULL;
-    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-    if (status == GR_OK) {
-        job->device = profile.device;
-        result = py_job_run(job, work, arg);
-        status = job->work.error.status;
-        error = job->work.error;
-    }
-    if (status == GR_ERR_SIMULATION)
-        PyErr_Clear();
-    PyObject *all = py_profile_outcome(state, &profile, status, &error, result);
-    gr_profile_release(&profile);
-    return all;
 }

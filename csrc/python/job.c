@@ -172,6 +172,17 @@ int py_job_parse_device_out(py_job *self, PyObject *out) {
     return 0;
 }
 
+int py_job_parse_destination(py_job *self, PyObject *destination) {
+    PyObject *out, *kind, *index, *stream;
+    if (!PyTuple_Check(destination))
+        return PY_RAISE(PyExc_TypeError, "destination: expected a tuple");
+    return !PyArg_ParseTuple(destination, "OOOO", &out, &kind, &index, &stream) ||
+                   py_parse_device(self->state, kind, index, &self->device) < 0 ||
+                   py_job_parse_device_out(self, out) < 0
+               ? -1
+               : py_stream_argument(self->state, stream, &self->stream);
+}
+
 /* Without `stream=`, the call uses the stream of the first array on a device. */
 int py_job_parse_stream(py_job *self, PyObject *value) {
     if (py_is_none(value)) {

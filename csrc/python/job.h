@@ -50,6 +50,9 @@ bool py_job_set_c_strides(py_job *self);
 /* Parses the view of device memory to which the result, described before, is written; None: none. -1 with an
    exception set. */
 int py_job_parse_device_out(py_job *self, PyObject *out);
+/* Parses where a call runs and puts its result: the tuple (out, device_kind, device_index, stream). -1 with
+   an exception set. */
+int py_job_parse_destination(py_job *self, PyObject *destination);
 /* Whether `out` in device memory overlaps an input. */
 bool py_job_out_overlaps(const py_job *self);
 

@@ -4,7 +4,6 @@
 #include "segments/labels/labels.h"
 
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 
@@ -43,17 +42,13 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 }
 
 PyObject *py_label_order(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *object, *out, *kind, *index, *stream, *result = NULL;
+    PyObject *object, *destination, *result = NULL;
     Py_ssize_t groups;
-    if (!PyArg_ParseTuple(args, "OnOOOO", &object, &groups, &out, &kind, &index, &stream))
+    if (!PyArg_ParseTuple(args, "OnO", &object, &groups, &destination))
         return NULL;
     labels_call self = {.labels = {.rows = 0}};
-    py_job_init(&self.job, state);
-    if (parse_labels(&self, object, groups) == 0 &&
-        py_parse_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_parse_device_out(&self.job, out) == 0 &&
-        py_stream_argument(state, stream, &self.job.stream) == 0) {
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_labels(&self, object, groups) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         if (py_job_out_overlaps(&self.job))
             PyErr_SetString(PyExc_ValueError, "out: overlaps with labels");
         else
@@ -61,18 +56,4 @@ PyObject *py_label_order(PyObject *module, PyObject *args) {
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_label_order(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *object, *all = NULL;
-    Py_ssize_t groups;
-    if (!PyArg_ParseTuple(args, "On", &object, &groups))
-        return NULL;
-    labels_call self = {.labels = {.rows = 0}};
-    py_job_init(&self.job, state);
-    if (parse_labels(&self, object, groups) == 0)
-        all = py_profile_job(state, &self.job, work, &self);
-    py_job_release(&self.job);
-    return all;
 }

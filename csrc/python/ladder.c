@@ -1,16 +1,19 @@
 /* Runs and times single rungs of the reduction ladder (`variant="v7"`), and lists the rungs with the
    operators, dtypes and block sizes that they support. */
-#include "python/ladder.h"
-
-#include <stdlib.h>
+#include "reduce/ladder/ladder.h"
 
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/methods.h"
+#include "python/operands/operand.h"
 #include "python/tables.h"
 
-enum { REQUIRED = 7 };
+typedef struct rung_call {
+    py_operand source; /* the elements; the caller releases it, also after an error */
+    gr_request request;
+    gr_device *device;
+} rung_call;
 
 static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
     if (gr_op_find(name, out) && gr_ops[*out].in_set[variant->ops])
@@ -18,41 +21,33 @@ static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
     return PY_RAISE(PyExc_ValueError, "op: %s has no operator '%s'", variant->rung.name, name);
 }
 
-static int parse_request(py_state *state, PyObject *const *args, py_rung_call *out) {
+/* Parses (op, variant, block_size, grid_size, device_kind, device_index). */
+static int parse_request(py_state *state, PyObject *const *args, rung_call *out) {
     gr_error error = {.status = GR_OK};
-    const char *op = py_text_argument(args[1], "op");
-    const char *variant = op == NULL ? NULL : py_text_argument(args[2], "variant");
+    const char *op = py_text_argument(args[0], "op");
+    const char *variant = op == NULL ? NULL : py_text_argument(args[1], "variant");
     if (variant == NULL)
         return -1;
     if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK) {
         py_raise(state, &error);
         return -1;
     }
-    if (find_op(op, out->request.variant, &out->request.op) < 0)
-        return -1;
-    if (py_size_argument(args[3], "block_size", &out->request.block) < 0 ||
-        py_size_argument(args[4], "grid_size", &out->request.grid) < 0)
-        return -1;
-    return py_parse_device(state, args[5], args[6], &out->device);
+    return find_op(op, out->request.variant, &out->request.op) < 0 ||
+                   py_size_argument(args[2], "block_size", &out->request.block) < 0 ||
+                   py_size_argument(args[3], "grid_size", &out->request.grid) < 0
+               ? -1
+               : py_parse_device(state, args[4], args[5], &out->device);
 }
 
-int py_parse_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count, py_rung_call *out,
-                       bool views, size_t *extra, Py_ssize_t extra_count) {
+/* Parses (a, op, variant, block_size, grid_size, device_kind, device_index). With `views`, `a` may be a
+   tuple: a view of contiguous device memory. */
+static int parse_call(py_state *state, PyObject *const *args, bool views, rung_call *out) {
     gr_request *request = &out->request;
+    const bool is_view = views && PyTuple_Check(args[0]);
     py_operand_init(&out->source);
-    if (count != REQUIRED + extra_count)
-        return PY_RAISE(PyExc_TypeError, "expected %zd arguments, got %zd",
-                        (Py_ssize_t)REQUIRED + extra_count, count);
-    for (Py_ssize_t i = 0; i < extra_count; ++i) {
-        extra[i] = PyLong_AsSize_t(args[REQUIRED + i]);
-        if (extra[i] == (size_t)-1 && PyErr_Occurred())
-            return -1;
-    }
-    const py_conversion conversion = views && PyTuple_Check(args[0]) ? PY_NATIVE : PY_COPY;
-    if (parse_request(state, args, out) < 0 ||
-        py_operand_from_object(state, args[0], conversion,
-                               conversion == PY_NATIVE ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a",
-                               &out->source) < 0)
+    if (parse_request(state, args + 1, out) < 0 ||
+        py_operand_from_object(state, args[0], is_view ? PY_NATIVE : PY_COPY,
+                               is_view ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a", &out->source) < 0)
         return -1;
     if (out->source.owner != NULL &&
         !py_operand_is_contiguous(&out->source, gr_op_is_positional(request->op)) &&
@@ -68,60 +63,41 @@ int py_parse_rung_call(py_state *state, PyObject *const *args, Py_ssize_t count,
 
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
-    py_rung_call call;
+    rung_call call;
     PyObject *answer = NULL;
-    if (py_parse_rung_call(state, args, count, &call, true, NULL, 0) < 0)
-        goto cleanup;
-    gr_scalar result = {.bytes = {0}};
-    py_work work;
-    py_begin(&work);
-    const gr_status status =
-        gr_ladder_run(call.device, &call.request, &call.source.source, &work.interrupt, &result, &work.error);
-    if (py_end(state, &work, status) < 0)
-        goto cleanup;
-    py_count_run();
-    answer = py_result(state, gr_op_result(call.request.op, call.request.dtype), result);
-cleanup:
+    if (count != 7)
+        return PyErr_Format(PyExc_TypeError, "expected 7 arguments, got %zd", count);
+    if (parse_call(state, args, true, &call) == 0) {
+        gr_scalar result = {.bytes = {0}};
+        py_work work;
+        py_begin(&work);
+        const gr_status status = gr_ladder_run(call.device, &call.request, &call.source.source,
+                                               &work.interrupt, &result, &work.error);
+        if (py_end(state, &work, status) == 0) {
+            py_count_run();
+            answer = py_result(state, gr_op_result(call.request.op, call.request.dtype), result);
+        }
+    }
     py_operand_release(&call.source);
     return answer;
 }
 
+static gr_status time_passes(void *arg, const gr_timing *timing, double *first_pass, double *all_passes,
+                             gr_error *error) {
+    const rung_call *call = arg;
+    const void *data = (const char *)call->source.source.host + call->source.source.origin;
+    return gr_ladder_time(call->device, &call->request, data, timing, first_pass, all_passes, error);
+}
+
 PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { BUFFERS, ROUNDS, REPEATS, EXTRA, MAX_REPEATS = 100000 };
     py_state *state = PyModule_GetState(module);
-    py_rung_call call;
-    size_t extra[EXTRA];
-    PyObject *result = NULL;
-    double *times = NULL;
-    if (py_parse_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
-        goto cleanup;
-    for (int i = 0; i < EXTRA; ++i) {
-        if (extra[i] < 1 || extra[i] > MAX_REPEATS) {
-            PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d, got %zu",
-                         MAX_REPEATS, extra[i]);
-            goto cleanup;
-        }
-    }
-    times = calloc(2 * extra[REPEATS], sizeof *times);
-    if (times == NULL) {
-        PyErr_NoMemory();
-        goto cleanup;
-    }
-    py_work work;
-    const gr_timing timing = {.buffers = extra[BUFFERS], .rounds = extra[ROUNDS], .repeats = extra[REPEATS]};
-    const void *data = (const char *)call.source.source.host + call.source.source.origin;
-    py_begin(&work);
-    const gr_status status =
-        gr_ladder_time(call.device, &call.request, data, &timing, times, times + extra[REPEATS], &work.error);
-    if (py_end(state, &work, status) < 0)
-        goto cleanup;
-    PyObject *first = py_list_of_doubles(times, extra[REPEATS]);
-    if (first != NULL)
-        result = Py_BuildValue("(NN)", first, py_list_of_doubles(times + extra[REPEATS], extra[REPEATS]));
-cleanup:
-    free(times);
+    rung_call call;
+    if (count != 8)
+        return PyErr_Format(PyExc_TypeError, "expected 8 arguments, got %zd", count);
+    PyObject *times =
+        parse_call(state, args, false, &call) < 0 ? NULL : py_time_passes(state, args[7], time_passes, &call);
     py_operand_release(&call.source);
-    return result;
+    return times;
 }
 
 /* Returns the pairs of operator and dtype that a variant supports; NULL: the general kernels. */

@@ -8,7 +8,6 @@
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 #include "python/signature.h"
@@ -276,53 +275,18 @@ static int parse_named_precision(PyObject *name, matmul_call *self) {
 }
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *inputs[3], *precision, *out, *kind, *index, *stream = NULL, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOOO|O", &inputs[0], &inputs[1], &inputs[2], &precision, &out, &kind,
-                          &index, &stream))
+    PyObject *inputs[3], *precision, *destination, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOO", &inputs[0], &inputs[1], &inputs[2], &precision, &destination))
         return NULL;
     matmul_call self;
-    init(&self, state);
-    if (parse_product(state, inputs, &self) == 0 &&
-        py_parse_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_parse_device_out(&self.job, out) == 0 && parse_named_precision(precision, &self) == 0 &&
-        (stream == NULL || py_stream_argument(state, stream, &self.job.stream) == 0)) {
+    init(&self, PyModule_GetState(module));
+    if (parse_product(self.job.state, inputs, &self) == 0 && parse_named_precision(precision, &self) == 0 &&
+        py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);
         result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_matmul(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *inputs[3], *result = NULL, *all = NULL;
-    int races;
-    unsigned watched;
-    unsigned long long timeline;
-    if (!PyArg_ParseTuple(args, "OOOpKI", &inputs[0], &inputs[1], &inputs[2], &races, &timeline, &watched))
-        return NULL;
-    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
-    gr_error error = {.status = GR_OK};
-    matmul_call self;
-    init(&self, state);
-    if (parse_product(state, inputs, &self) < 0)
-        goto cleanup;
-    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &error);
-    if (status == GR_OK && parse_named_precision(Py_None, &self) == 0) {
-        note_alignment(&self);
-        self.job.device = profile.device;
-        result = py_job_run(&self.job, work, &self);
-        status = self.job.work.error.status;
-        error = self.job.work.error;
-    }
-    if (status == GR_ERR_SIMULATION)
-        PyErr_Clear();
-    all = py_profile_outcome(state, &profile, status, &error, result);
-    gr_profile_release(&profile);
-cleanup:
-    py_job_release(&self.job);
-    return all;
 }
 
 PyObject *py_cublas_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

@@ -34,7 +34,6 @@ PyObject *py_exact_rung(PyObject *module, PyObject *args);
 /* States of any operator in device memory. */
 PyObject *py_state_begin(PyObject *module, PyObject *args);
 PyObject *py_state_merge(PyObject *module, PyObject *args);
-PyObject *py_profile_exact(PyObject *module, PyObject *args);
 PyObject *py_default_device(PyObject *module, PyObject *args);
 PyObject *py_plan_general(PyObject *module, PyObject *args);
 PyObject *py_flat_shapes(PyObject *module, PyObject *ignored);
@@ -42,34 +41,27 @@ PyObject *py_time_general(PyObject *module, PyObject *args);
 
 /* Prefix sums and products along an axis; returns `out` if it is a view, not None. */
 PyObject *py_scan(PyObject *module, PyObject *args);
-PyObject *py_profile_scan(PyObject *module, PyObject *args);
 
 /* Segmented reductions along an axis, and the order of labels. */
 PyObject *py_segments(PyObject *module, PyObject *args);
-PyObject *py_profile_segments(PyObject *module, PyObject *args);
 PyObject *py_segment_coverage(PyObject *module, PyObject *ignored);
 PyObject *py_label_order(PyObject *module, PyObject *args);
-PyObject *py_profile_label_order(PyObject *module, PyObject *args);
 
 /* Order statistics along the last axis: elements of given ranks, the k first, and the number of elements that
    are not NaN. */
 PyObject *py_order_select(PyObject *module, PyObject *args);
 PyObject *py_order_firsts(PyObject *module, PyObject *args);
 PyObject *py_order_valids(PyObject *module, PyObject *args);
-PyObject *py_profile_order(PyObject *module, PyObject *args);
-PyObject *py_profile_firsts(PyObject *module, PyObject *args);
 
 /* Matrix multiplication: py_multiplier makes the fast path, py_matmul is called behind the Python
    fallback. */
 PyObject *py_multiplier(PyObject *module, PyObject *args);
 PyObject *py_matmul(PyObject *module, PyObject *args);
-PyObject *py_profile_matmul(PyObject *module, PyObject *args);
 PyObject *py_cublas_problem(PyObject *module, PyObject *ignored);
 
 /* Convolution: py_convolver makes the fast path, py_conv2d is called behind the Python fallback. */
 PyObject *py_convolver(PyObject *module, PyObject *args);
 PyObject *py_conv2d(PyObject *module, PyObject *args);
-PyObject *py_profile_conv(PyObject *module, PyObject *args);
 PyObject *py_cudnn_problem(PyObject *module, PyObject *ignored);
 
 /* ReductionKernel: py_custom_load returns a capsule, which unloads the kernels when it is collected;
@@ -86,7 +78,8 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args);
 PyObject *py_user_rung_time(PyObject *module, PyObject *args);
 
 /* Runs on the simulator with instrumentation. */
-PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *py_profile_device(PyObject *module, PyObject *instruments);
+PyObject *py_profile_launches(PyObject *module, PyObject *profile);
 PyObject *py_simulate(PyObject *module, PyObject *args);
 PyObject *py_parse_ptx(PyObject *module, PyObject *args);
 PyObject *py_kernel_params(PyObject *module, PyObject *args);

@@ -138,8 +138,8 @@ static PyMethodDef methods[] = {
     {"reduce", (PyCFunction)(void (*)(void))py_reduce, METH_FASTCALL,
      "reduce(a, op, variant, block_size, grid_size, device_kind, device_index) -> scalar"},
     {"time", (PyCFunction)(void (*)(void))py_time, METH_FASTCALL,
-     "time(a, op, variant, block_size, grid_size, device_kind, device_index, buffers, rounds, repeats)"
-     " -> (first pass, all passes), microseconds per repeat"},
+     "time(a, op, variant, block_size, grid_size, device_kind, device_index, (buffers, rounds, repeats)) -> "
+     "(first pass, all passes), microseconds per repeat"},
     {"general", (PyCFunction)(void (*)(void))py_general, METH_FASTCALL,
      "general(source, op, axes, second, initial, out, device_kind, device_index, progress[, stream[, "
      "parameter]]) -> array, or out"},
@@ -174,53 +174,34 @@ static PyMethodDef methods[] = {
      "the device, in place"},
     {"exact_rung", py_exact_rung, METH_VARARGS,
      "exact_rung(a, variant, device_kind, device_index) -> scalar"},
-    {"profile_exact", py_profile_exact, METH_VARARGS,
-     "profile_exact(a, variant, races, timeline_block, watched), as profile"},
     {"reducer", py_reducer, METH_VARARGS,
      "reducer(op, positional parameters, keyword parameters, parameter, exact) -> the fast path of the "
      "public "
      "function, which returns NotImplemented to fall back to Python"},
     {"scan", py_scan, METH_VARARGS,
-     "scan(a, product, axis, initial, out, device_kind, device_index, stream) -> array, or out"},
-    {"profile_scan", py_profile_scan, METH_VARARGS,
-     "profile_scan(a, product, axis, initial), as profile, looking for races"},
+     "scan(a, product, axis, initial, destination) -> array, or out; destination, here and below: (out, "
+     "device_kind, device_index, stream)"},
     {"segments", py_segments, METH_VARARGS,
-     "segments(a, op, axis, offsets and an order, its length, nothing, out, device_kind, device_index, "
-     "stream, ddof) -> array, or out"},
+     "segments(a, op, axis, offsets and an order, its length, nothing, ddof, destination) -> array, or out"},
     {"segment_coverage", py_segment_coverage, METH_NOARGS,
      "segment_coverage() -> the pairs of operator and dtype that segments supports"},
     {"label_order", py_label_order, METH_VARARGS,
-     "label_order(labels, groups, out, device_kind, device_index, stream) -> offsets and an order, or out"},
-    {"profile_label_order", py_profile_label_order, METH_VARARGS,
-     "profile_label_order(labels, groups), as profile_scan"},
-    {"profile_segments", py_profile_segments, METH_VARARGS,
-     "profile_segments(a, op, axis, offsets and an order, its length, nothing), as profile_scan"},
+     "label_order(labels, groups, destination) -> offsets and an order, or out"},
     {"order_select", py_order_select, METH_VARARGS,
-     "order_select(a, ranks, nans, None or (mean, dtype, lower, upper, weight, rest), (out, device_kind, "
-     "device_index, stream)) -> array, or out"},
+     "order_select(a, ranks, nans, None or (mean, dtype, lower, upper, weight, rest), destination) -> array, "
+     "or out"},
     {"order_firsts", py_order_firsts, METH_VARARGS,
-     "order_firsts(a, k, largest, sorted, indices, (out, device_kind, device_index, stream)) -> array, or "
-     "out"},
-    {"order_valids", py_order_valids, METH_VARARGS,
-     "order_valids(a, (out, device_kind, device_index, stream)) -> array, or out"},
-    {"profile_order", py_profile_order, METH_VARARGS, "profile_order(a, ranks, nans), as profile_scan"},
-    {"profile_firsts", py_profile_firsts, METH_VARARGS,
-     "profile_firsts(a, k, largest, sorted, array for indices), as profile_scan"},
+     "order_firsts(a, k, largest, sorted, indices, destination) -> array, or out"},
+    {"order_valids", py_order_valids, METH_VARARGS, "order_valids(a, destination) -> array, or out"},
     {"multiplier", py_multiplier, METH_VARARGS,
      "multiplier(positional parameters, keyword parameters) -> the fast path of matmul, which returns "
      "NotImplemented to fall back to Python"},
-    {"matmul", py_matmul, METH_VARARGS,
-     "matmul(a, b, variant, precision, out, device_kind, device_index[, stream]) -> array, or out"},
-    {"profile_matmul", py_profile_matmul, METH_VARARGS,
-     "profile_matmul(a, b, variant, races, timeline_block, watched), as profile"},
+    {"matmul", py_matmul, METH_VARARGS, "matmul(a, b, variant, precision, destination) -> array, or out"},
     {"convolver", py_convolver, METH_VARARGS,
      "convolver(positional parameters, keyword parameters) -> the fast path of conv2d, as multiplier"},
     {"conv2d", py_conv2d, METH_VARARGS,
-     "conv2d(x, w, strides, paddings, dilations, groups, layout, variant, precision, out, device_kind, "
-     "device_index[, stream]) -> array, or out"},
-    {"profile_conv", py_profile_conv, METH_VARARGS,
-     "profile_conv(x, w, strides, paddings, dilations, groups, layout, variant, races, timeline_block, "
-     "watched), as profile"},
+     "conv2d(x, w, strides, paddings, dilations, groups, layout, variant, precision, destination) -> array, "
+     "or out"},
     {"default_device", py_default_device, METH_VARARGS,
      "default_device(device_kind, device_index): sets the device of calls on host arrays without device="},
     {"runs", py_runs, METH_NOARGS, "runs() -> number of successful runs of the calling thread"},
@@ -242,21 +223,22 @@ static PyMethodDef methods[] = {
     {"own_run", py_user_rung_run, METH_VARARGS,
      "own_run((kernels, entry, data, passes, block, shared_bytes, count_bytes), out)"},
     {"own_time", py_user_rung_time, METH_VARARGS,
-     "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), buffers, rounds, repeats) "
-     "-> (first pass, all passes), microseconds per repeat"},
+     "own_time((kernels, entry, data, passes, block, shared_bytes, count_bytes), (buffers, rounds, "
+     "repeats)) -> (first pass, all passes), microseconds per repeat"},
     {"custom_run", (PyCFunction)(void (*)(void))py_custom_run, METH_FASTCALL,
      "custom_run(kernels, inputs, by_position, packed, counts, large, axes, outs[, stream]) -> names of the "
      "needed kernels that `kernels`, a dict of loaded kernels by name, lacks; if none, it has run"},
-    {"profile", (PyCFunction)(void (*)(void))py_profile, METH_FASTCALL,
-     "profile(a, op, variant, block_size, grid_size, device_kind, device_index, races, timeline_block,"
-     " watched)"
-     " -> (result, launches, None) or (None, launches, reason why the simulator stopped)"},
+    {"profile_device", py_profile_device, METH_VARARGS,
+     "profile_device(races, timeline_block, watched) -> a simulator that records its launches; it is passed "
+     "as device_kind, with a device_index of 0"},
+    {"profile_launches", py_profile_launches, METH_O,
+     "profile_launches(device) -> what profile_device recorded of each launch"},
     {"parse_ptx", py_parse_ptx, METH_VARARGS,
      "parse_ptx(text) -> the parsed module, for simulate and kernel_params"},
     {"simulate", py_simulate, METH_VARARGS,
      "simulate(module, kernel, grid, block, cluster, parameter bytes, ((array, offset of its address), ...), "
-     "shared_bytes, races, timeline_block, watched[, maximum of steps]) -> as profile; arrays are copied to "
-     "the simulator and back"},
+     "shared_bytes, (races, timeline_block, watched)[, maximum of steps]) -> (what was recorded of each "
+     "launch, reason why the simulator stopped or None); arrays are copied to the simulator and back"},
     {"kernel_params", py_kernel_params, METH_VARARGS,
      "kernel_params(module, kernel) -> ([(type, offset, bytes), ...], bytes of all)"},
     {"on_low_memory", py_on_low_memory, METH_VARARGS,
@@ -272,8 +254,7 @@ static PyMethodDef methods[] = {
      "array_view(array, shape, strides, offset) -> view that begins `offset` bytes after the array's first "
      "element"},
     {"convert", py_convert, METH_VARARGS,
-     "convert(a, dtype name, out or None, device_kind, device_index, stream) -> the elements in that dtype, "
-     "in C order"},
+     "convert(a, dtype name, destination) -> the elements in that dtype, in C order"},
     {"device_alloc", py_device_alloc, METH_VARARGS,
      "device_alloc(device_kind, device_index, nbytes) -> address"},
     {"device_free", py_device_free, METH_VARARGS, "device_free(device_kind, device_index, address)"},

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 
@@ -118,7 +117,7 @@ static int parse_ends(order_call *self, PyObject *given) {
 }
 
 /* Parses k and the array to which the indices of the k first elements are written. */
-static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k, bool on_device) {
+static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k) {
     py_operand *indices = &self->job.inputs[OTHERS];
     gr_order_request *order = &self->order;
     self->job.input_count = 2;
@@ -127,7 +126,7 @@ static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k, bool o
     if (k < 1 || (uint64_t)k > order->length)
         return PY_RAISE(PyExc_ValueError, "k: expected 1 to the length of a line");
     order->k = (uint64_t)k;
-    if ((indices->owner == NULL) != on_device || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
+    if (indices->owner != NULL || indices->dtype != GR_DTYPE_i64 || indices->ndim != 2 ||
         indices->extent[0] != order->lines || indices->extent[1] != order->k ||
         !py_operand_is_contiguous(indices, true) || indices->read_only)
         return PY_RAISE(PyExc_ValueError, "indices: expected room for int64 on the device");
@@ -140,92 +139,56 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_order_run(device, &((const order_call *)arg)->order, binding, interrupt, error);
 }
 
-/* Parses (out, device_kind, device_index, stream). */
-static int parse_destination(order_call *self, PyObject *place) {
+static int parse_destination(order_call *self, PyObject *destination) {
     py_job *job = &self->job;
-    PyObject *out, *kind, *index, *stream;
-    if (!PyTuple_Check(place) || !PyArg_ParseTuple(place, "OOOO", &out, &kind, &index, &stream))
-        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "place: expected a tuple");
     if (!py_job_set_c_strides(job))
         return PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
-    if (py_parse_device(job->state, kind, index, &job->device) < 0 || py_job_parse_device_out(job, out) < 0 ||
-        py_stream_argument(job->state, stream, &job->stream) < 0)
+    if (py_job_parse_destination(job, destination) < 0)
         return -1;
     return py_job_out_overlaps(job) ? PY_RAISE(PyExc_ValueError, "out: overlaps with a") : 0;
 }
 
 PyObject *py_order_select(PyObject *module, PyObject *args) {
-    PyObject *a, *ranks, *ends, *place, *result = NULL;
+    PyObject *a, *ranks, *ends, *destination, *result = NULL;
     int nans;
-    if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &place))
+    if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &destination))
         return NULL;
     order_call self = {.order = {.task = GR_ORDER_TASK_SELECT, .nans = nans != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 &&
-        (ends == Py_None || parse_ends(&self, ends) == 0) && parse_destination(&self, place) == 0)
+        (ends == Py_None || parse_ends(&self, ends) == 0) && parse_destination(&self, destination) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
 }
 
 PyObject *py_order_firsts(PyObject *module, PyObject *args) {
-    PyObject *a, *indices, *place, *result = NULL;
+    PyObject *a, *indices, *destination, *result = NULL;
     Py_ssize_t k;
     int largest, sorted;
-    if (!PyArg_ParseTuple(args, "OnppOO", &a, &k, &largest, &sorted, &indices, &place))
+    if (!PyArg_ParseTuple(args, "OnppOO", &a, &k, &largest, &sorted, &indices, &destination))
         return NULL;
     order_call self = {.order = {.task = GR_ORDER_TASK_TOPK, .largest = largest != 0, .sorted = sorted != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, true) == 0 &&
-        parse_destination(&self, place) == 0)
+    if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k) == 0 &&
+        parse_destination(&self, destination) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
 }
 
 PyObject *py_order_valids(PyObject *module, PyObject *args) {
-    PyObject *a, *place, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OO", &a, &place))
+    PyObject *a, *destination, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OO", &a, &destination))
         return NULL;
     order_call self = {.order = {.task = GR_ORDER_TASK_COUNT_VALID}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0) {
         self.job.dtype = GR_DTYPE_i64;
         self.job.ndim = 1;
-        if (parse_destination(&self, place) == 0)
+        if (parse_destination(&self, destination) == 0)
             result = py_job_run(&self.job, work, &self);
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_order(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *ranks, *all = NULL;
-    int nans;
-    if (!PyArg_ParseTuple(args, "OOp", &a, &ranks, &nans))
-        return NULL;
-    order_call self = {.order = {.task = GR_ORDER_TASK_SELECT, .nans = nans != 0}};
-    py_job_init(&self.job, state);
-    if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 && py_job_set_c_strides(&self.job))
-        all = py_profile_job(state, &self.job, work, &self);
-    py_job_release(&self.job);
-    return all;
-}
-
-/* The indices are written to a copy of `indices` in the simulator's memory and are not returned. */
-PyObject *py_profile_firsts(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *indices, *all = NULL;
-    Py_ssize_t k;
-    int largest, sorted;
-    if (!PyArg_ParseTuple(args, "OnppO", &a, &k, &largest, &sorted, &indices))
-        return NULL;
-    order_call self = {.order = {.task = GR_ORDER_TASK_TOPK, .largest = largest != 0, .sorted = sorted != 0}};
-    py_job_init(&self.job, state);
-    if (parse_elements(&self, a) == 0 && parse_indices(&self, indices, k, false) == 0 &&
-        py_job_set_c_strides(&self.job))
-        all = py_profile_job(state, &self.job, work, &self);
-    py_job_release(&self.job);
-    return all;
 }

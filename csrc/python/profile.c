@@ -1,42 +1,60 @@
-/* Profiles on the simulator: one rung of the reduction ladder, or a kernel of the user's own PTX with its
-   arguments. Also parses PTX and lists the parameters of a kernel. */
+/* Profiles: a simulator that records its launches, on which the functions of the module run as on any other
+   device, and a launch of a kernel of the user's own PTX. Also parses PTX and lists the parameters of a
+   kernel. */
 #include "python/methods.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "python/args.h"
-#include "python/dtype.h"
 #include "python/errors.h"
 #include "python/instrumentation.h"
-#include "python/ladder.h"
+#include "python/operands/operand.h"
 
-PyObject *py_profile(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    enum { RACES, TIMELINE, WATCHED, EXTRA };
+/* ---- a simulator that records its launches ---- */
+
+static void free_profile(PyObject *capsule) {
+    gr_profile *profile = PyCapsule_GetPointer(capsule, PY_PROFILE_CAPSULE);
+    PyObject *module = PyCapsule_GetContext(capsule);
+    gr_profile_release(profile);
+    PyMem_Free(profile);
+    Py_XDECREF(module);
+}
+
+/* Parses (races, timeline_block, watched). */
+static int parse_instruments(PyObject *instruments, gr_profile *out) {
+    int races;
+    unsigned long long timeline;
+    if (!PyArg_ParseTuple(instruments, "pKI", &races, &timeline, &out->watched))
+        return -1;
+    out->look_for_races = races != 0;
+    out->timeline_block = timeline;
+    return 0;
+}
+
+PyObject *py_profile_device(PyObject *module, PyObject *instruments) {
     py_state *state = PyModule_GetState(module);
-    py_rung_call call;
-    size_t extra[EXTRA];
-    PyObject *result = NULL, *all = NULL;
-    if (py_parse_rung_call(state, args, count, &call, false, extra, EXTRA) < 0)
-        goto cleanup;
-    gr_scalar scalar = {.bytes = {0}};
-    py_work work;
-    gr_profile profile = {.look_for_races = extra[RACES] != 0,
-                          .watched = (unsigned)extra[WATCHED],
-                          .timeline_block = extra[TIMELINE]};
-    py_begin(&work);
-    gr_status status = gr_profile_open(&profile, state->registry.image_folder, &work.error);
-    if (status == GR_OK)
-        status = gr_ladder_run(profile.device, &call.request, &call.source.source, &work.interrupt, &scalar,
-                               &work.error);
-    PyEval_RestoreThread(work.thread);
-    if (status == GR_OK)
-        result = py_result(state, gr_op_result(call.request.op, call.request.dtype), scalar);
-    all = py_profile_outcome(state, &profile, status, &work.error, result);
-    gr_profile_release(&profile);
-cleanup:
-    py_operand_release(&call.source);
-    return all;
+    gr_profile *profile = PyMem_Calloc(1, sizeof *profile);
+    if (profile == NULL)
+        return PyErr_NoMemory();
+    gr_error error;
+    PyObject *capsule = NULL;
+    if (parse_instruments(instruments, profile) == 0) {
+        if (gr_profile_open(profile, state->registry.image_folder, &error) == GR_OK)
+            capsule = py_capsule_new(module, profile, PY_PROFILE_CAPSULE, free_profile);
+        else
+            py_raise(state, &error);
+    }
+    if (capsule == NULL) {
+        gr_profile_release(profile);
+        PyMem_Free(profile);
+    }
+    return capsule;
+}
+
+PyObject *py_profile_launches(PyObject *Py_UNUSED(module), PyObject *capsule) {
+    const gr_profile *profile = PyCapsule_GetPointer(capsule, PY_PROFILE_CAPSULE);
+    return profile == NULL ? NULL : py_launch_list(profile);
 }
 
 /* ---- the user's own PTX ---- */
@@ -181,21 +199,20 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     simulation s = {.params = NULL};
     uint32_t *grid = s.config.grid, *block = s.config.block, *cluster = s.config.cluster;
-    PyObject *parsed, *arrays, *all = NULL;
+    PyObject *parsed, *arrays, *instruments, *outcome = NULL;
     const char *params;
     Py_ssize_t param_bytes, shared;
-    int races;
-    unsigned long long timeline, steps = GR_SIM_STEP_BUDGET;
-    unsigned watched;
-    if (!PyArg_ParseTuple(args, "Os(III)(III)(III)y#O!npKI|K", &parsed, &s.kernel_name, &grid[0], &grid[1],
+    unsigned long long steps = GR_SIM_STEP_BUDGET;
+    gr_profile profile = {.launches = NULL};
+    if (!PyArg_ParseTuple(args, "Os(III)(III)(III)y#O!nO!|K", &parsed, &s.kernel_name, &grid[0], &grid[1],
                           &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1], &cluster[2],
-                          &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &races, &timeline, &watched,
-                          &steps))
+                          &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &PyTuple_Type, &instruments,
+                          &steps) ||
+        parse_instruments(instruments, &profile) < 0)
         return NULL;
     s.module = PyCapsule_GetPointer(parsed, PTX_CAPSULE);
     if (s.module == NULL)
         return NULL;
-    gr_profile profile = {.look_for_races = races != 0, .watched = watched, .timeline_block = timeline};
     s.config.param_bytes = (size_t)param_bytes;
     s.config.dynamic_shared_bytes = (size_t)shared;
     gr_sim_configure(&s.config);
@@ -214,12 +231,15 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     s.config.interrupted_arg = work.interrupt.arg;
     const gr_status status = run(&s, &profile, &work.error);
     PyEval_RestoreThread(work.thread);
-    all =
-        py_profile_outcome(state, &profile, status, &work.error, status == GR_OK ? Py_NewRef(Py_None) : NULL);
+    if (status == GR_OK || status == GR_ERR_SIMULATION)
+        outcome =
+            Py_BuildValue("(Nz)", py_launch_list(&profile), status == GR_OK ? NULL : work.error.message);
+    else
+        py_raise(state, &work.error);
 cleanup:
     gr_profile_release(&profile);
     simulation_release(&s);
-    return all;
+    return outcome;
 }
 
 /* Returns one (type such as "u64", offset in bytes, size in bytes) per parameter. */

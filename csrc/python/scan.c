@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 
@@ -51,13 +50,15 @@ static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
     return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
-/* Whether `out` overlaps the elements other than in place: a kernel would read overwritten elements. */
-static bool overwrites_input(const scan_call *self) {
+/* Raises if `out` overlaps the elements other than in place: a kernel would read overwritten elements. */
+static int check_overlap(const scan_call *self) {
     const py_job *job = &self->job;
     const py_operand *source = &job->inputs[0];
     const bool in_place = job->device_out.source.origin == source->source.origin && !self->scan.initial &&
                           py_operand_is_contiguous(source, true) && job->dtype == source->dtype;
-    return py_job_out_overlaps(job) && !in_place;
+    return py_job_out_overlaps(job) && !in_place
+               ? PY_RAISE(PyExc_ValueError, "out: overlaps with a, but is not a itself")
+               : 0;
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -66,37 +67,16 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 }
 
 PyObject *py_scan(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *out, *kind, *index, *stream, *result = NULL;
+    PyObject *a, *destination, *result = NULL;
     int product, initial;
     Py_ssize_t axis;
-    if (!PyArg_ParseTuple(args, "OpnpOOOO", &a, &product, &axis, &initial, &out, &kind, &index, &stream))
+    if (!PyArg_ParseTuple(args, "OpnpO", &a, &product, &axis, &initial, &destination))
         return NULL;
     scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
-    py_job_init(&self.job, state);
-    if (parse_elements(&self, a, axis) == 0 && py_parse_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_parse_device_out(&self.job, out) == 0 &&
-        py_stream_argument(state, stream, &self.job.stream) == 0) {
-        if (overwrites_input(&self))
-            PyErr_SetString(PyExc_ValueError, "out: overlaps with a, but is not a itself");
-        else
-            result = py_job_run(&self.job, work, &self);
-    }
+    py_job_init(&self.job, PyModule_GetState(module));
+    if (parse_elements(&self, a, axis) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
+        check_overlap(&self) == 0)
+        result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_scan(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *all = NULL;
-    int product, initial;
-    Py_ssize_t axis;
-    if (!PyArg_ParseTuple(args, "Opnp", &a, &product, &axis, &initial))
-        return NULL;
-    scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
-    py_job_init(&self.job, state);
-    if (parse_elements(&self, a, axis) == 0)
-        all = py_profile_job(state, &self.job, work, &self);
-    py_job_release(&self.job);
-    return all;
 }

@@ -7,7 +7,6 @@
 
 #include "python/dtype.h"
 #include "python/errors.h"
-#include "python/instrumentation.h"
 #include "python/job.h"
 #include "python/methods.h"
 
@@ -89,18 +88,15 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 }
 
 PyObject *py_segments(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *op, *offsets, *nothing, *out, *kind, *index, *stream, *result = NULL;
+    PyObject *a, *op, *offsets, *nothing, *destination, *result = NULL;
     Py_ssize_t axis, ordered;
     segments_call self = {.axis = 0};
-    if (!PyArg_ParseTuple(args, "OOnOnOOOOOd", &a, &op, &axis, &offsets, &ordered, &nothing, &out, &kind,
-                          &index, &stream, &self.segments.ddof))
+    if (!PyArg_ParseTuple(args, "OOnOnOdO", &a, &op, &axis, &offsets, &ordered, &nothing, &self.segments.ddof,
+                          &destination))
         return NULL;
-    py_job_init(&self.job, state);
+    py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
-        parse_results(&self, nothing) == 0 && py_parse_device(state, kind, index, &self.job.device) == 0 &&
-        py_job_parse_device_out(&self.job, out) == 0 &&
-        py_stream_argument(state, stream, &self.job.stream) == 0) {
+        parse_results(&self, nothing) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         if (py_job_out_overlaps(&self.job))
             PyErr_SetString(PyExc_ValueError, "out: overlaps with a");
         else
@@ -108,21 +104,6 @@ PyObject *py_segments(PyObject *module, PyObject *args) {
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_profile_segments(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *op, *offsets, *nothing, *all = NULL;
-    Py_ssize_t axis, ordered;
-    if (!PyArg_ParseTuple(args, "OOnOnO", &a, &op, &axis, &offsets, &ordered, &nothing))
-        return NULL;
-    segments_call self = {.axis = 0};
-    py_job_init(&self.job, state);
-    if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
-        parse_results(&self, nothing) == 0)
-        all = py_profile_job(state, &self.job, work, &self);
-    py_job_release(&self.job);
-    return all;
 }
 
 PyObject *py_segment_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {

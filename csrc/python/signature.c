@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "python/args.h"
 #include "python/errors.h"
 
 static const char CAPSULE[] = "gpureduce.public";
@@ -68,14 +69,12 @@ PyObject *py_signature_new_function(PyObject *module, gr_op op, uint64_t paramet
     PyObject *capsule = NULL;
     if (parse_parameters(self, positional, pair, true) == 0 &&
         parse_parameters(self, named, pair, false) == 0)
-        capsule = PyCapsule_New(self, CAPSULE, free_signature);
+        capsule = py_capsule_new(module, self, CAPSULE, free_signature);
     if (capsule == NULL) {
         PyMem_Free(self);
         return NULL;
     }
-    PyObject *function = PyCapsule_SetContext(capsule, Py_NewRef(module)) < 0
-                             ? NULL
-                             : PyCFunction_NewEx(definition, capsule, NULL);
+    PyObject *function = PyCFunction_NewEx(definition, capsule, NULL);
     Py_DECREF(capsule);
     return function;
 }

@@ -3,8 +3,6 @@
    parameters. */
 #include "python/methods.h"
 
-#include <stdlib.h>
-
 #include "python/args.h"
 #include "python/errors.h"
 #include "python/operands/operand.h"
@@ -91,32 +89,18 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+static gr_status time_passes(void *arg, const gr_timing *timing, double *first_pass, double *all_passes,
+                             gr_error *error) {
+    const user_rung_call *call = arg;
+    return gr_custom_rung_time(call->custom, &call->rung, PyArray_DATA(call->data), timing, first_pass,
+                               all_passes, error);
+}
+
 PyObject *py_user_rung_time(PyObject *module, PyObject *args) {
-    enum { MAX_REPEATS = 100000 };
-    py_state *state = PyModule_GetState(module);
-    PyObject *arguments, *result = NULL;
+    PyObject *arguments, *timing;
     user_rung_call call = {.custom = NULL};
-    Py_ssize_t buffers, rounds, repeats;
-    if (!PyArg_ParseTuple(args, "O!nnn", &PyTuple_Type, &arguments, &buffers, &rounds, &repeats) ||
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &arguments, &timing) ||
         parse_call(arguments, &call) < 0)
         return NULL;
-    if (buffers < 1 || rounds < 1 || repeats < 1 || buffers > MAX_REPEATS || rounds > MAX_REPEATS ||
-        repeats > MAX_REPEATS)
-        return PyErr_Format(PyExc_ValueError, "buffers, rounds and repeats must be 1 to %d", MAX_REPEATS);
-    double *times = calloc(2 * (size_t)repeats, sizeof *times);
-    if (times == NULL)
-        return PyErr_NoMemory();
-    const gr_timing timing = {
-        .buffers = (size_t)buffers, .rounds = (size_t)rounds, .repeats = (size_t)repeats};
-    py_work work;
-    py_begin(&work);
-    const gr_status status = gr_custom_rung_time(call.custom, &call.rung, PyArray_DATA(call.data), &timing,
-                                                 times, times + repeats, &work.error);
-    if (py_end(state, &work, status) == 0) {
-        PyObject *first = py_list_of_doubles(times, (size_t)repeats);
-        if (first != NULL)
-            result = Py_BuildValue("(NN)", first, py_list_of_doubles(times + repeats, (size_t)repeats));
-    }
-    free(times);
-    return result;
+    return py_time_passes(PyModule_GetState(module), timing, time_passes, &call);
 }

@@ -61,7 +61,7 @@ def converted(array: Any, dtype: np.dtype[Any]) -> Any:
         array = gathered(array)
     name, kind, index, stream = name_of(dtype), array.kind, array.index, array.stream
     made = _core.array_empty(array.shape, name, kind, index, stream)
-    _core.convert(array.view_tuple(), name, made.view_tuple(), kind, index, stream)
+    _core.convert(array.view_tuple(), name, (made.view_tuple(), kind, index, stream))
     made._settle()
     return made
 
@@ -76,4 +76,5 @@ def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> No
             _gather(array, source + i * axes[0][1], to + i * packed[0], axes[1:])
         return
     view = (source, lengths, tuple([stride for _, stride in axes]), name)
-    _core.convert(view, name, (to, lengths, packed, name), array.kind, array.index, array.stream)
+    out = (to, lengths, packed, name)
+    _core.convert(view, name, (out, array.kind, array.index, array.stream))

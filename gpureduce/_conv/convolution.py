@@ -144,10 +144,7 @@ def conv2d(
         *asked.arguments,
         name,
         precision,
-        place,
-        left.kind,
-        left.index,
-        target.stream,
+        (place, left.kind, left.index, target.stream),
     )
     return target.store(None if place is not None else result)
 

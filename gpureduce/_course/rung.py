@@ -212,7 +212,8 @@ class OwnRung(OwnKernel):
         """Return what a row has of this kernel."""
         if where.kind == "sim":
             return runner.counts_of(self.profile(data, block_size=block_size, races=False))
-        times = _run(_core.own_time, self._call(data, block_size, where), *runner.rotation(data), repeats)
+        timing = (*runner.rotation(data), repeats)
+        times = _run(_core.own_time, self._call(data, block_size, where), timing)
         whole = runner.wall_times(lambda: self.sum(data, block_size=block_size, device=where), repeats)
         names = ("first_pass_us", "all_passes_us", "end_to_end_us")
         spreads = map(environment.spread, (*times, whole))

@@ -131,7 +131,7 @@ def matmul(
     if precision not in (None, "ieee") and dtypes.name_of(own) != "float32":
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     result = _core.matmul(
-        left.handle, right.handle, name, precision, place, left.kind, left.index, target.stream
+        left.handle, right.handle, name, precision, (place, left.kind, left.index, target.stream)
     )
     if place is not None:
         return target.store(None)

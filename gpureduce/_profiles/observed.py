@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from gpureduce import _core
@@ -63,6 +66,22 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
     return KernelProfile(
         name, grid, shape, shared, instructions, stretches, found, timeline, seen, steps, printed
     )
+
+
+def observe(
+    run: Callable[[object], Any], races: bool, block: int = 0, watched: int = 0
+) -> tuple[Any, list[tuple], str | None]:
+    """Run on a simulator that records its launches, which `run` gets as its device.
+
+    Return the result (None if the simulator stopped a kernel), what was recorded of each launch, and why the
+    simulator stopped.
+    """
+    device, result, problem = _core.profile_device(races, block, watched), None, None
+    try:
+        result = run(device)
+    except _core.SimulationError as error:
+        problem = str(error)
+    return result, _core.profile_launches(device), problem
 
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:

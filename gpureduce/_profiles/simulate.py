@@ -357,8 +357,8 @@ def _once(
     """Run a kernel, and return its profile and why it was stopped, if so."""
     grid, block, cluster = extents
     most = () if steps is None else (steps,)
-    _, launches, problem = _core.simulate(
-        of.module, of.entry, grid, block, cluster, packed, arrays, shared, races, drawn, watched, *most
+    launches, problem = _core.simulate(
+        of.module, of.entry, grid, block, cluster, packed, arrays, shared, (races, drawn, watched), *most
     )
     file = next(iter(of.sources), "") or outer_file(launches)
     kernels = tuple(

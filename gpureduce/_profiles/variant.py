@@ -13,7 +13,7 @@ from gpureduce import _core
 from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._device.variants import Variant, find
 from gpureduce._profiles.elements import elements_of
-from gpureduce._profiles.observed import kernel_profiles, stopped
+from gpureduce._profiles.observed import kernel_profiles, observe, stopped
 from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
@@ -39,7 +39,9 @@ def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 def _run_product(
     a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0
 ) -> Profile:
-    result, launches, problem = _core.profile_matmul(a, b, record.name, races, drawn, watched)
+    result, launches, problem = observe(
+        lambda device: _core.matmul(a, b, record.name, None, (None, device, 0, 0)), races, drawn, watched
+    )
     file = f"cuda_kernels/matmul/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
@@ -88,7 +90,12 @@ def _run_convolution(
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
-    result, launches, problem = _core.profile_conv(x, w, *asked.arguments, record.name, races, drawn, watched)
+    result, launches, problem = observe(
+        lambda device: _core.conv2d(x, w, *asked.arguments, record.name, None, (None, device, 0, 0)),
+        races,
+        drawn,
+        watched,
+    )
     file = f"cuda_kernels/conv/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
@@ -104,7 +111,9 @@ def _run_convolution(
 
 
 def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
-    result, launches, problem = _core.profile_exact(data, record.name, races, drawn, watched)
+    result, launches, problem = observe(
+        lambda device: _core.exact_rung(data, record.name, device, 0), races, drawn, watched
+    )
     file = f"cuda_kernels/exact/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)
     title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
@@ -126,8 +135,11 @@ def _run(
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
-    result, launches, problem = _core.profile(
-        data, op, record.name, block_size, grid_size, _core.SIM, 0, int(races), drawn, watched
+    result, launches, problem = observe(
+        lambda device: _core.reduce(data, op, record.name, block_size, grid_size, device, 0),
+        races,
+        drawn,
+        watched,
     )
     file = f"cuda_kernels/reduce/{record.file}"
     kernels = kernel_profiles(launches, file, drawn)

@@ -173,7 +173,7 @@ def _running(
         result = _scanned(op, target.in_c_order(operand), along, initial, place, target)
     if counts is not None:
         view = target.view.view_tuple()
-        _core.convert(counts.view_tuple(), "bool", view, operand.kind, operand.index, target.stream)
+        _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, target.stream))
     stored = target.store(None if place is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)
@@ -183,7 +183,7 @@ def _running(
 def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, target: Target) -> Any:
     """Have the core scan; None where it writes to `place`."""
     return _core.scan(
-        operand.handle, op == "prod", along, initial, place, operand.kind, operand.index, target.stream
+        operand.handle, op == "prod", along, initial, (place, operand.kind, operand.index, target.stream)
     )
 
 

@@ -76,7 +76,7 @@ class Labels:
         labels, shape = self.labels, (self.count + 1 + self.ordered,)
         made = empty(shape, _INT64, labels.kind, labels.index, target.stream_owner)
         view = made.view_tuple()
-        _core.label_order(labels.handle, self.count, view, labels.kind, labels.index, target.stream)
+        _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, target.stream))
         self.made = made  # until the core has put what reads it into the stream
         return view
 
@@ -188,11 +188,8 @@ def _reduced(
         cut.handle(target),
         cut.ordered,
         _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
-        place,
-        elements.kind,
-        elements.index,
-        target.stream,
         ddof,
+        (place, elements.kind, elements.index, target.stream),
     )
 
 

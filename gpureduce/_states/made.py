@@ -99,10 +99,7 @@ def _value(call: Call, placed: Placed) -> tuple[Any, Any]:
     _core.convert(
         room.view_tuple(),
         dtypes.name_of(dtype),
-        placed.view("value"),
-        target.kind,
-        target.index,
-        target.stream,
+        (placed.view("value"), target.kind, target.index, target.stream),
     )
     return _NOTHING
 

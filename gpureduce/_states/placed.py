@@ -74,8 +74,8 @@ class Placed:
         other.kinds, other.layout, other.capture = self.kinds, self.layout, self.capture
         other.memory = made = empty(memory.shape, WORD, memory.kind, memory.index, stream)
         if memory.size:
-            place = (memory.kind, memory.index, stream)
-            _core.convert(memory.view_tuple(), WORD.name, made.view_tuple(), *place)
+            destination = (made.view_tuple(), memory.kind, memory.index, stream)
+            _core.convert(memory.view_tuple(), WORD.name, destination)
         other.made_in(stream)
         made._settle()
         return other

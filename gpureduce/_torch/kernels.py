@@ -214,7 +214,7 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     a, b = a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:])
     stream = _current_stream(index)
     views = _view(a, name), _view(b, name)
-    _core.matmul(*views, None, precision, _view(out, name), _core.CUDA, index, stream)
+    _core.matmul(*views, None, precision, (_view(out, name), _core.CUDA, index, stream))
     return out
 
 
@@ -225,7 +225,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     index, name = x.get_device(), NAMES[x.dtype]
     stream = _current_stream(index)
     views, place = (_view(x, name), _view(w, name)), _view(out, name)
-    what: Any = (*views, *asked.arguments, None, precision, place, _core.CUDA, index, stream)
+    what: Any = (*views, *asked.arguments, None, precision, (place, _core.CUDA, index, stream))
     _core.conv2d(*what)
     return out
 

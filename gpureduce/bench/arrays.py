@@ -97,7 +97,8 @@ class Contest:
     def ours(self, i: int) -> None:
         """Copy by the kernels that `DeviceArray.copy` and `astype` launch."""
         view, out = view_of(self.tensors[i]), view_of(self.outs[i])
-        _core.convert(view, self.to, out, *resolve(DEVICE), self.torch.cuda.current_stream().cuda_stream)
+        stream = self.torch.cuda.current_stream().cuda_stream
+        _core.convert(view, self.to, (out, *resolve(DEVICE), stream))
 
     def theirs(self, i: int) -> None:
         """Copy by PyTorch."""

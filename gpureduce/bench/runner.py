@@ -74,7 +74,7 @@ def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None
     """Return the microseconds of the first pass and of all passes, a figure a repeat."""
     where = resolve(device)
     if variant != AUTO:
-        return _core.time(data, op, variant, block_size, None, *where, *rotation(data), repeats)
+        return _core.time(data, op, variant, block_size, None, *where, (*rotation(data), repeats))
     buffers, rounds = rotation(data)
     sources = [to_device(data, device) for _ in range(buffers)]
     outs = [empty((), core_dtype(op, data.dtype), *where) for _ in sources]

@@ -375,7 +375,7 @@ MUTANTS = (
     Mutant(
         "positions counted in the order of the memory",
         "csrc/python/ladder.c",
-        "py_parse_rung_call",
+        "parse_call",
         "gr_op_is_positional(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
         ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
