@@ -22,6 +22,25 @@ CUDA: int
 SIM: int
 MAX_INPUTS: int
 MAX_OUTPUTS: int
+# What a result of the operator `extremes` is, as its parameter.
+DIFFERENCE: int
+MAGNITUDE: int
+# How two values of states are merged (csrc/states/params.h), and bits of the fields that a state has.
+STATE_NO_VALUE: int
+STATE_MIN: int
+STATE_MAX: int
+STATE_ARGMIN: int
+STATE_ARGMAX: int
+STATE_ADD: int
+STATE_PROD: int
+STATE_AND: int
+STATE_OR: int
+STATE_XOR: int
+STATE_HAS_VALUE: int
+STATE_HAS_COUNT: int
+STATE_HAS_INDEX: int
+STATE_HAS_SUM: int
+STATE_HAS_SQUARES: int
 
 class DeviceError(RuntimeError): ...
 
@@ -235,6 +254,7 @@ def reducer(
     others: tuple[str, ...],
     parameter: int = 0,
     exact: bool = False,
+    report: Callable[..., None] | None = None,
     /,
 ) -> Callable[..., Any]: ...
 def default_device(device_kind: int, device_index: int, /) -> None: ...
@@ -249,7 +269,9 @@ def plan_general(
     /,
 ) -> list[tuple[str, str, int, int]]: ...
 def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...
-def multiplier(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
+def multiplier(
+    positional: tuple[str, ...], named: tuple[str, ...], report: Callable[..., None] | None = None, /
+) -> Callable[..., Any]: ...
 def matmul(
     a: np.ndarray | DeviceView,
     b: np.ndarray | DeviceView,

@@ -88,6 +88,7 @@ DOORS = {
         "reduce.h",
         "ladder/ladder.h",
         "ops.h",
+        "params.h",
         "general/plan.h",
         "general/params.h",
         "convert/convert.h",

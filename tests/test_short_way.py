@@ -30,7 +30,8 @@ def outcome(function, a, arguments):
     if isinstance(got, gpureduce.DeviceArray):
         return type(got), got.shape, got.dtype, got.stream, got.device, got.numpy().tobytes()
     got_array = np.asarray(got)
-    order = [s for s, n in zip(got_array.strides, got_array.shape, strict=True) if n > 1]
+    strides = got_array.strides if got_array.size else ()  # without elements there is no memory order
+    order = [s for s, n in zip(strides, got_array.shape, strict=bool(strides)) if n > 1]
     return type(got), got_array.shape, got_array.dtype, order, got_array.tobytes(), len(warned)
 
 
@@ -259,3 +260,24 @@ def test_where_calls_without_a_device_go(device):
     core = _core.reducer("sum", ("a",), ("as_device",))
     there = core(np.ones(3), as_device=True)
     assert (there.kind, there.index) == (kind, index)
+
+
+def test_results_that_are_not_finite_are_computed_once(device):
+    """Only for NumPy's floating-point state are the elements read again."""
+    nan, huge = np.full(5, np.nan), np.full(5, 1e308)
+    causes = 2  # kernels that find the largest and the smallest element
+    for function, array, more in (
+        (gpureduce.fmin, nan, 0),
+        (gpureduce.nanmax, nan, 0),
+        (gpureduce.logsumexp, -np.inf * huge, 0),
+        (gpureduce.sum, huge, causes),
+        (gpureduce.var, huge * [1, -1, 1, -1, 1], causes),
+        (gpureduce.norm, huge, causes),
+        (gpureduce.ptp, huge * [1, -1, 1, -1, 1], causes),
+        (gpureduce.nansum, huge, causes),
+    ):
+        before = _core.runs()
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            assert not np.isfinite(function(array, device=device)), function
+        assert _core.runs() - before == 1 + more, function

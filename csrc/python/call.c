@@ -23,6 +23,12 @@ void py_call_release(py_call *self) {
     py_job_release(&self->job);
 }
 
+bool py_call_has_fitting_second(const py_call *self) {
+    const py_operand *source = &self->job.inputs[PY_SOURCE], *second = &self->job.inputs[PY_SECOND];
+    return second->dtype == (gr_op_is_pair(self->reduction.op) ? source->dtype : GR_DTYPE_b8) &&
+           py_operand_same_shape(second, source);
+}
+
 void py_call_infer_result(py_call *self) {
     const py_operand *source = &self->job.inputs[PY_SOURCE];
     self->job.dtype = gr_op_result(self->reduction.op, self->reduction.dtype);
@@ -200,7 +206,8 @@ static bool report(void *arg, uint64_t done, uint64_t total) {
     return failed;
 }
 
-gr_exact py_call_exact(const py_call *self) {
+/* Returns the request for exact/; it points into `self`. */
+static gr_exact exact_of(const py_call *self) {
     return (gr_exact){.op = self->reduction.op,
                       .dtype = self->reduction.dtype,
                       .layout = &self->reduction.layout,
@@ -212,11 +219,19 @@ gr_exact py_call_exact(const py_call *self) {
                       .states = self->states};
 }
 
+void py_call_program(const py_call *self, const gr_device_caps *caps, gr_program *program) {
+    const gr_exact exact = exact_of(self);
+    if (self->exact)
+        gr_exact_plan(&exact, caps, program);
+    else
+        gr_reduction_plan(&self->reduction, caps, program);
+}
+
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     py_call *self = arg;
     if (self->exact) {
-        const gr_exact exact = py_call_exact(self);
+        const gr_exact exact = exact_of(self);
         return gr_exact_run(device, &exact, binding, interrupt, error);
     }
     const gr_progress progress = {.report = report, .arg = self};

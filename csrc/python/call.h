@@ -25,6 +25,9 @@ typedef struct py_call {
 void py_call_init(py_call *self, py_state *state);
 void py_call_release(py_call *self);
 
+/* Whether the second input fits the elements: a mask, or a vector of their dtype, of their shape. */
+bool py_call_has_fitting_second(const py_call *self);
+
 /* Infers dtype and shape of the result from operator, dtype, axes and elements. */
 void py_call_infer_result(py_call *self);
 
@@ -36,8 +39,8 @@ gr_exact_size py_call_infer_states(py_call *self);
    with an exception set. */
 int py_call_plan(py_call *self);
 
-/* Returns the request for exact/; it points into `self`. */
-gr_exact py_call_exact(const py_call *self);
+/* Makes the program of a planned call, which must have at least one result. */
+void py_call_program(const py_call *self, const gr_device_caps *caps, gr_program *program);
 
 /* Runs the call. Returns a new reference to the result, or NULL with an exception set. */
 PyObject *py_call_run(py_call *self);

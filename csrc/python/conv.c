@@ -237,7 +237,7 @@ static int parse_arguments(const py_arguments arguments, conv_call *self) {
         return 0;
     int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     const py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
-    if (parsed > 0 && (x->on_device ? py_job_is_on_other_device(job, w) : w->on_device))
+    if (parsed > 0 && py_job_is_apart(job, w))
         return 0;
     if (parsed > 0)
         parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], x->on_device);
@@ -269,7 +269,8 @@ PyObject *py_convolver(PyObject *module, PyObject *args) {
     PyObject *positional, *named;
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
         return NULL;
-    return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
+    const py_signature like = {.op = GR_OP_COUNT, .report = Py_None};
+    return py_signature_new_function(module, &like, positional, named, &definition);
 }
 
 /* ---- behind the Python fallback ---- */

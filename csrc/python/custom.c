@@ -79,10 +79,9 @@ static int parse_array(py_state *state, PyObject *object, size_t number, custom_
     if (py_operand_from_object(state, object, PY_NATIVE, GR_SCOPE_GENERAL, "inputs", operand) < 0)
         return -1;
     const py_operand *first = &self->operands[0];
-    if (operand->ndim == first->ndim &&
-        memcmp(operand->extent, first->extent, operand->ndim * sizeof operand->extent[0]) == 0)
-        return 0;
-    return PY_RAISE(PyExc_ValueError, "inputs: expected arrays of one shape");
+    return py_operand_same_shape(operand, first)
+               ? 0
+               : PY_RAISE(PyExc_ValueError, "inputs: expected arrays of one shape");
 }
 
 static int parse_inputs(py_state *state, PyObject *inputs, custom_call *self) {

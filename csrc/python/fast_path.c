@@ -53,26 +53,25 @@ static bool parse_axes(PyObject *axis, py_call *call) {
     return good;
 }
 
-/* Whether every result has elements. A reduction of no elements may raise or warn. */
-static bool has_elements(const py_call *call) {
-    const py_operand *source = &call->job.inputs[PY_SOURCE];
-    for (size_t d = 0; d < source->ndim; ++d)
-        if (call->reduction.layout.reduced[d] && source->extent[d] == 0)
-            return false;
-    return true;
+/* Elements per result. */
+static double reduced_count(const py_call *call) {
+    double count = 1;
+    for (size_t d = 0; d < call->job.inputs[PY_SOURCE].ndim; ++d)
+        count *= call->reduction.layout.reduced[d] ? (double)call->job.inputs[PY_SOURCE].extent[d] : 1.0;
+    return count;
 }
 
 static bool is_real(gr_dtype dtype) {
     return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
 }
 
-/* Whether the operator supports the dtype, and has a result for this number of elements. */
+/* Whether the operator supports the dtype, and has a result for this number of elements: a reduction of no
+   elements may raise or warn. */
 static bool has_result(py_call *call) {
     gr_reduction *reduction = &call->reduction;
     reduction->dtype = call->job.inputs[PY_SOURCE].dtype;
-    if (!gr_op_takes(reduction->op, reduction->dtype))
-        return false;
-    return !gr_op_has(reduction->op, GR_NONEMPTY) || has_elements(call);
+    return gr_op_takes(reduction->op, reduction->dtype) &&
+           (!gr_op_has(reduction->op, GR_NONEMPTY) || reduced_count(call) > 0);
 }
 
 /* Parses `exact=`. False: fall back to Python, which computes what exact/ does not support, and uploads long
@@ -94,42 +93,34 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
            gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
 }
 
-/* Parses the second vector of a dot product: of the first one's dtype and shape, on the same device. With
-   `axis`, the two arrays hold real vectors along that axis. 1: parsed; 0: fall back to Python; -1 with an
-   exception set. */
-static int parse_other(const py_arguments arguments, py_call *call) {
-    const py_operand *source = &call->job.inputs[PY_SOURCE];
-    py_operand *other = &call->job.inputs[PY_SECOND];
-    PyObject *const b = arguments[PY_NAME_b];
-    const bool along = !py_is_none(arguments[PY_NAME_axis]);
-    if (b == NULL || (along && !PyLong_CheckExact(arguments[PY_NAME_axis])) || along == (source->ndim == 1) ||
-        (along && !is_real(source->dtype)))
-        return 0;
-    const int parsed = py_operand_from_object(call->job.state, b, PY_NO_COPY, GR_SCOPE_GENERAL, "b", other);
-    if (parsed <= 0)
-        return parsed;
-    call->reduction.layout.has_second = true;
-    return (source->on_device ? !py_job_is_on_other_device(&call->job, other) : !other->on_device) &&
-           other->dtype == source->dtype && other->ndim == source->ndim &&
-           memcmp(other->extent, source->extent, source->ndim * sizeof other->extent[0]) == 0;
+/* Whether `axis` and `b` are for a dot product of two vectors or, with an axis, of real vectors along it. */
+static bool has_vectors(const py_arguments arguments, const py_operand *source) {
+    PyObject *const axis = arguments[PY_NAME_axis];
+    return arguments[PY_NAME_b] != NULL &&
+           (py_is_none(axis) ? source->ndim == 1
+                             : source->ndim != 1 && PyLong_CheckExact(axis) && is_real(source->dtype));
 }
 
-/* Parses `where=`: a boolean mask on the elements' device, which is broadcast to their shape. 1: parsed, or
-   no mask; 0: fall back to Python; -1 with an exception set. */
-static int parse_mask(PyObject *where, py_call *call) {
-    if (where == NULL || where == Py_True)
+/* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is
+   broadcast to their shape. 1: parsed, or no mask; 0: fall back to Python; -1 with an exception set. */
+static int parse_second(const py_arguments arguments, py_call *call) {
+    const py_operand *source = &call->job.inputs[PY_SOURCE];
+    py_operand *second = &call->job.inputs[PY_SECOND];
+    const bool pair = gr_op_is_pair(call->reduction.op);
+    PyObject *const object = arguments[pair ? PY_NAME_b : PY_NAME_where];
+    if (!pair && (object == NULL || object == Py_True))
         return 1;
-    const gr_op op = call->reduction.op;
-    if (!call->job.inputs[PY_SOURCE].on_device || gr_op_has(op, GR_SELECTS))
+    if (pair ? !has_vectors(arguments, source)
+             : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS))
         return 0;
-    py_operand *mask = &call->job.inputs[PY_SECOND];
-    const int parsed =
-        py_operand_from_object(call->job.state, where, PY_NO_COPY, GR_SCOPE_GENERAL, "where", mask);
+    const int parsed = py_operand_from_object(call->job.state, object, PY_NO_COPY, GR_SCOPE_GENERAL,
+                                              pair ? "b" : "where", second);
     if (parsed <= 0)
         return parsed;
     call->reduction.layout.has_second = true;
-    return !py_job_is_on_other_device(&call->job, mask) && mask->dtype == GR_DTYPE_b8 &&
-           py_operand_broadcast(mask, call->job.inputs[PY_SOURCE].ndim, call->job.inputs[PY_SOURCE].extent);
+    return !py_job_is_apart(&call->job, second) &&
+           (pair || py_operand_broadcast(second, source->ndim, source->extent)) &&
+           py_call_has_fitting_second(call);
 }
 
 /* Packs ddof into the kernel parameter (reduce/ops/variance.cuh). Returns false if count <= ddof: the Python
@@ -149,11 +140,7 @@ static bool parse_ddof(const py_signature *self, const py_arguments arguments, p
             return false;
         less = (double)whole;
     }
-    double count = 1;
-    for (size_t d = 0; d < call->job.inputs[PY_SOURCE].ndim; ++d)
-        if (call->reduction.layout.reduced[d])
-            count *= (double)call->job.inputs[PY_SOURCE].extent[d];
-    if (!(less < count))
+    if (!(less < reduced_count(call)))
         return false;
     memcpy(&call->reduction.parameter, &less, sizeof less);
     return true;
@@ -177,16 +164,11 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed = gr_op_is_pair(self->op) ? parse_other(arguments, call)
-                                         : parse_mask(arguments[PY_NAME_where], call);
+        parsed = parse_second(arguments, call);
     const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
         parsed =
             py_job_parse_out(&call->job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
-    const bool warns = gr_op_is_variance(self->op), masked = call->reduction.layout.has_second;
-    if (!call->job.on_device &&
-        ((warns && call->job.out != NULL) || ((warns || gr_op_is_mean(self->op)) && masked)))
-        return 0; /* Python warns of slices without elements */
     if (parsed > 0)
         parsed = py_job_parse_stream(&call->job, arguments[PY_NAME_stream]);
     if (parsed <= 0 || py_call_plan(call) == 0)
@@ -197,25 +179,20 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
     return 0; /* the Python fallback copies a view with too many strides to C order */
 }
 
-/* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
-   reference to the result and returns it, or NULL with an exception set. */
-static PyObject *report_nonfinite(const py_call *call, const py_arguments arguments, PyObject *result) {
+/* Lets Python tell of a result with an infinity or NaN: warnings, NumPy's floating-point error state. Steals
+   the reference to the result and returns it, or NULL with an exception set. */
+static PyObject *report_nonfinite(const py_signature *self, const py_call *call, const py_arguments arguments,
+                                  PyObject *result) {
     const gr_device_info *info = &call->job.device->backend->info;
     PyObject *const axis = arguments[PY_NAME_axis];
-    PyObject *const second = arguments[gr_op_is_pair(call->reduction.op) ? PY_NAME_b : PY_NAME_where];
-    PyObject *floating = PyImport_ImportModule("gpureduce._reduce.floating");
-    PyObject *reported =
-        floating == NULL
-            ? NULL
-            : PyObject_CallMethod(floating, "look_at", "sOOOOii", gr_ops[call->reduction.op].name, result,
-                                  arguments[PY_NAME_a], axis != NULL ? axis : Py_None,
-                                  call->reduction.layout.has_second ? second : Py_None, (int)info->kind,
-                                  info->index);
-    Py_XDECREF(floating);
-    if (reported == NULL)
-        Py_CLEAR(result);
-    Py_XDECREF(reported);
-    return result;
+    PyObject *const second = arguments[gr_op_is_pair(self->op) ? PY_NAME_b : PY_NAME_where];
+    double ddof = 0;
+    if (gr_op_is_variance(self->op))
+        memcpy(&ddof, &call->reduction.parameter, sizeof ddof);
+    return py_reported(result, PyObject_CallFunction(self->report, "OOOOiid", result, arguments[PY_NAME_a],
+                                                     axis != NULL ? axis : Py_None,
+                                                     call->reduction.layout.has_second ? second : Py_None,
+                                                     (int)info->kind, info->index, ddof));
 }
 
 static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
@@ -229,14 +206,8 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
     call.reduction.parameter = self->parameter;
     const int parsed = parse_arguments(self, arguments, &call);
     PyObject *result = parsed > 0 ? py_call_run(&call) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
-    if (result != NULL && parsed > 0 && call.job.has_nonfinite) {
-        const bool vectors = gr_op_is_pair(self->op) && !py_is_none(arguments[PY_NAME_axis]);
-        if (gr_op_has(self->op, GR_SHARES_FILE) || gr_op_is_variance(self->op) || vectors)
-            /* Python computes it again and emits the warnings */
-            Py_SETREF(result, Py_NewRef(Py_NotImplemented));
-        else
-            result = report_nonfinite(&call, arguments, result);
-    }
+    if (result != NULL && parsed > 0 && call.job.has_nonfinite && self->report != Py_None)
+        result = report_nonfinite(self, &call, arguments, result);
     py_call_release(&call);
     return result;
 }
@@ -246,13 +217,14 @@ PyObject *py_reducer(PyObject *module, PyObject *args) {
         "reducer", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL | METH_KEYWORDS,
         "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
     PyObject *name, *positional, *named;
-    gr_op op;
+    py_signature like = {.report = Py_None};
     unsigned long long parameter = 0;
     int exact = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!|Kp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
-                          &parameter, &exact) ||
-        py_find_op(name, &op) < 0)
+    if (!PyArg_ParseTuple(args, "OO!O!|KpO", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &parameter, &exact, &like.report) ||
+        py_find_op(name, &like.op) < 0)
         return NULL;
-    return py_signature_new_function(module, op, parameter, exact, gr_op_is_pair(op), positional, named,
-                                     &definition);
+    like.parameter = parameter;
+    like.exact = exact != 0;
+    return py_signature_new_function(module, &like, positional, named, &definition);
 }

@@ -23,12 +23,11 @@ static int parse_second(PyObject *object, py_call *self) {
     if (py_operand_from_object(self->job.state, object, PY_NATIVE, GR_SCOPE_GENERAL, "second", second) < 0)
         return -1;
     self->reduction.layout.has_second = true;
-    if (second->dtype != (pair ? source->dtype : GR_DTYPE_b8))
-        return PY_RAISE(PyExc_TypeError, "second: unexpected dtype %s", gr_dtypes[second->dtype].numpy_name);
-    bool same = second->ndim == source->ndim;
-    for (size_t d = 0; same && d < source->ndim; ++d)
-        same = second->extent[d] == source->extent[d];
-    return same ? 0 : PY_RAISE(PyExc_ValueError, "second: expected the shape of the source");
+    if (py_call_has_fitting_second(self))
+        return 0;
+    return py_operand_same_shape(second, source)
+               ? PY_RAISE(PyExc_TypeError, "second: unexpected dtype %s", gr_dtypes[second->dtype].numpy_name)
+               : PY_RAISE(PyExc_ValueError, "second: expected the shape of the source");
 }
 
 static int parse_initial(PyObject *initial, py_call *self) {
@@ -44,22 +43,6 @@ static int parse_initial(PyObject *initial, py_call *self) {
                    : PY_RAISE(PyExc_TypeError, "initial: expected one element of the result's dtype");
     }
     self->reduction.initial = PyArray_DATA((PyArrayObject *)initial);
-    return 0;
-}
-
-static int parse_out(PyObject *out, py_call *self) {
-    if (out == Py_None)
-        return 0;
-    if (PyArray_Check(out) || py_operand_from_object(self->job.state, out, PY_NATIVE, GR_SCOPE_GENERAL, "out",
-                                                     &self->job.device_out) < 0)
-        return PyErr_Occurred() ? -1
-                                : PY_RAISE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (py_operand_count(&self->job.device_out, NULL) !=
-            py_operand_count(&self->job.inputs[PY_SOURCE], self->reduction.layout.reduced) ||
-        self->job.device_out.dtype != self->job.dtype)
-        return PY_RAISE(PyExc_ValueError, "out: unexpected shape or dtype");
-    self->job.out = out;
-    self->job.on_device = true;
     return 0;
 }
 
@@ -89,8 +72,8 @@ static int parse_call(py_state *state, PyObject *const *args, py_call *self) {
                         gr_ops[self->reduction.op].name, GR_MAX_NDIM - 1);
     if (parse_second(args[3], self) < 0 || parse_initial(args[4], self) < 0)
         return -1;
-    if (args[6] != NULL &&
-        (py_parse_device(state, args[6], args[7], &self->job.device) < 0 || parse_out(args[5], self) < 0))
+    if (args[6] != NULL && (py_parse_device(state, args[6], args[7], &self->job.device) < 0 ||
+                            py_job_parse_device_out(&self->job, args[5]) < 0))
         return -1;
     return py_call_plan(self);
 }
@@ -208,16 +191,6 @@ static int parse_addresses(py_state *state, PyObject *views, const char *name, c
     return 0;
 }
 
-/* Makes the program of a planned call, which must have at least one result. */
-static void plan_call(const py_call *now, const gr_device_caps *caps, gr_program *program) {
-    if (now->exact) {
-        const gr_exact exact = py_call_exact(now);
-        gr_exact_plan(&exact, caps, program);
-    } else {
-        gr_reduction_plan(&now->reduction, caps, program);
-    }
-}
-
 static PyObject *time_call(py_state *state, const py_call *now, const gr_timing *timing) {
     const gr_reduction *reduction = &now->reduction;
     const gr_device_caps *caps = &now->job.device->backend->info.caps;
@@ -235,7 +208,7 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
         PyErr_NoMemory();
         goto cleanup;
     }
-    plan_call(now, caps, program);
+    py_call_program(now, caps, program);
     py_begin(&work);
     const gr_status status = gr_program_time(now->job.device, program, timing, times, &work.error);
     if (py_end(state, &work, status) == 0)

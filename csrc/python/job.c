@@ -77,6 +77,17 @@ bool py_job_is_on_other_device(const py_job *self, const py_operand *operand) {
     return !operand->on_device || operand->kind != info->kind || operand->index != info->index;
 }
 
+bool py_job_is_apart(const py_job *self, const py_operand *operand) {
+    return self->inputs[0].on_device ? py_job_is_on_other_device(self, operand) : operand->on_device;
+}
+
+static size_t count_results(const py_job *self) {
+    size_t count = 1;
+    for (size_t d = 0; d < self->ndim; ++d)
+        count *= (size_t)self->extent[d];
+    return count;
+}
+
 static bool matches_shape(const py_job *self, size_t ndim, const uint64_t *extent) {
     return ndim == self->ndim && memcmp(extent, self->extent, ndim * sizeof *extent) == 0;
 }
@@ -165,7 +176,7 @@ int py_job_parse_device_out(py_job *self, PyObject *out) {
         py_operand_from_object(self->state, out, PY_NATIVE, GR_SCOPE_GENERAL, "out", device_out) < 0)
         return PyErr_Occurred() ? -1
                                 : PY_RAISE(PyExc_TypeError, "out: expected a view of device memory or None");
-    if (device_out->dtype != self->dtype || !matches_shape(self, device_out->ndim, device_out->extent))
+    if (device_out->dtype != self->dtype || py_operand_count(device_out, NULL) != count_results(self))
         return PY_RAISE(PyExc_ValueError, "out: unexpected shape or dtype");
     self->out = out;
     self->on_device = true;
@@ -270,13 +281,6 @@ static int allocate_result(py_job *self, gr_scalar *scalar, gr_binding *binding,
         binding->host_out = PyArray_DATA((PyArrayObject *)*result);
     }
     return 0;
-}
-
-static size_t count_results(const py_job *self) {
-    size_t count = 1;
-    for (size_t d = 0; d < self->ndim; ++d)
-        count *= (size_t)self->extent[d];
-    return count;
 }
 
 /* Whether all results on the host are finite or, if they are positions, found. */

@@ -44,11 +44,13 @@ int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_d
 int py_job_parse_stream(py_job *self, PyObject *value);
 /* Whether an operand is not on the job's device. */
 bool py_job_is_on_other_device(const py_job *self, const py_operand *operand);
+/* Whether an operand is not where the first input is: on the job's device, or on the host. */
+bool py_job_is_apart(const py_job *self, const py_operand *operand);
 
 /* Gives the result strides of C order. False if its size in bytes overflows. */
 bool py_job_set_c_strides(py_job *self);
-/* Parses the view of device memory to which the result, described before, is written; None: none. -1 with an
-   exception set. */
+/* Parses the view of device memory to which the result, described before, is written; None: none. It may have
+   another shape of as many elements. -1 with an exception set. */
 int py_job_parse_device_out(py_job *self, PyObject *out);
 /* Parses where a call runs and puts its result: the tuple (out, device_kind, device_index, stream). -1 with
    an exception set. */

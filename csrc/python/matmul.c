@@ -173,7 +173,7 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     job->check_nonfinite = is_floating(job->dtype);
     int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     const py_operand *a = &job->inputs[LEFT], *b = &job->inputs[RIGHT];
-    if (parsed > 0 && (a->on_device ? py_job_is_on_other_device(job, b) : b->on_device))
+    if (parsed > 0 && py_job_is_apart(job, b))
         return 0;
     if (parsed > 0)
         parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], a->on_device);
@@ -181,22 +181,6 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
         return parsed;
     note_alignment(self);
     return py_job_parse_stream(job, arguments[PY_NAME_stream]);
-}
-
-/* Reports a result with an infinity or NaN to NumPy's floating-point error state (np.errstate). Steals the
-   reference to the result and returns it, or NULL with an exception set. */
-static PyObject *report_nonfinite(const matmul_call *self, const py_arguments arguments, PyObject *result) {
-    const gr_device_info *info = &self->job.device->backend->info;
-    PyObject *floating = PyImport_ImportModule("gpureduce._matmul.floating");
-    PyObject *reported = floating == NULL
-                             ? NULL
-                             : PyObject_CallMethod(floating, "look_at", "OOOii", result, arguments[PY_NAME_a],
-                                                   arguments[PY_NAME_b], (int)info->kind, info->index);
-    Py_XDECREF(floating);
-    if (reported == NULL)
-        Py_CLEAR(result);
-    Py_XDECREF(reported);
-    return result;
 }
 
 static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
@@ -210,8 +194,12 @@ static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t c
     PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
                        : parsed == 0 ? Py_NewRef(Py_NotImplemented)
                                      : NULL;
-    if (result != NULL && parsed > 0 && self.job.has_nonfinite)
-        result = report_nonfinite(&self, arguments, result);
+    if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None) {
+        const gr_device_info *info = &self.job.device->backend->info;
+        result = py_reported(result,
+                             PyObject_CallFunction(signature->report, "OOOii", result, arguments[PY_NAME_a],
+                                                   arguments[PY_NAME_b], (int)info->kind, info->index));
+    }
     py_job_release(&self.job);
     return result;
 }
@@ -221,9 +209,10 @@ PyObject *py_multiplier(PyObject *module, PyObject *args) {
         "multiplier", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL | METH_KEYWORDS,
         "Fast path of matmul with these parameters; NotImplemented: fall back to Python."};
     PyObject *positional, *named;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
+    py_signature like = {.op = GR_OP_COUNT, .report = Py_None};
+    if (!PyArg_ParseTuple(args, "O!O!|O", &PyTuple_Type, &positional, &PyTuple_Type, &named, &like.report))
         return NULL;
-    return py_signature_new_function(module, GR_OP_COUNT, 0, false, true, positional, named, &definition);
+    return py_signature_new_function(module, &like, positional, named, &definition);
 }
 
 /* ---- behind the Python fallback ---- */

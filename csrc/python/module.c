@@ -9,6 +9,8 @@
 #include "python/methods.h"
 #include "python/operands/array.h"
 #include "reduce/custom/params.h"
+#include "reduce/params.h"
+#include "states/states.h"
 
 static py_state *state_of(PyObject *module) {
     return PyModule_GetState(module);
@@ -329,6 +331,27 @@ static int intern_names(py_state *state) {
     return state->no_value == NULL ? -1 : 0;
 }
 
+/* Constants of kernels' parameters that Python code uses. */
+static int add_constants(PyObject *module) {
+#define CONSTANT(name)                                                                                       \
+    { #name, GR_##name }
+    static const struct {
+        const char *name;
+        long value;
+    } constants[] = {{"CUDA", GR_DEVICE_CUDA},  {"SIM", GR_DEVICE_SIM},    CONSTANT(MAX_INPUTS),
+                     CONSTANT(MAX_OUTPUTS),     CONSTANT(DIFFERENCE),      CONSTANT(MAGNITUDE),
+                     CONSTANT(STATE_NO_VALUE),  CONSTANT(STATE_MIN),       CONSTANT(STATE_MAX),
+                     CONSTANT(STATE_ARGMIN),    CONSTANT(STATE_ARGMAX),    CONSTANT(STATE_ADD),
+                     CONSTANT(STATE_PROD),      CONSTANT(STATE_AND),       CONSTANT(STATE_OR),
+                     CONSTANT(STATE_XOR),       CONSTANT(STATE_HAS_VALUE), CONSTANT(STATE_HAS_COUNT),
+                     CONSTANT(STATE_HAS_INDEX), CONSTANT(STATE_HAS_SUM),   CONSTANT(STATE_HAS_SQUARES)};
+#undef CONSTANT
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i)
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
+            return -1;
+    return 0;
+}
+
 static int core_exec(PyObject *module) {
     if (check_main_interpreter() < 0)
         return -1;
@@ -339,12 +362,7 @@ static int core_exec(PyObject *module) {
     if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || intern_names(state) < 0 ||
         py_array_init(module, state) < 0)
         return -1;
-    return PyModule_AddIntConstant(module, "CUDA", GR_DEVICE_CUDA) < 0 ||
-                   PyModule_AddIntConstant(module, "SIM", GR_DEVICE_SIM) < 0 ||
-                   PyModule_AddIntConstant(module, "MAX_INPUTS", GR_MAX_INPUTS) < 0 ||
-                   PyModule_AddIntConstant(module, "MAX_OUTPUTS", GR_MAX_OUTPUTS) < 0
-               ? -1
-               : 0;
+    return add_constants(module);
 }
 
 static int core_traverse(PyObject *module, visitproc visit, void *arg) {

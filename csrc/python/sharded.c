@@ -63,8 +63,8 @@ static int parse_other(sharded_call *self, size_t number, py_call *call) {
         py_operand_from_object(self->state, array, PY_NO_COPY, GR_SCOPE_GENERAL, "others", other);
     if (parsed <= 0)
         return parsed;
-    return source->ndim == 1 && other->ndim == 1 && other->dtype == source->dtype &&
-           other->extent[0] == source->extent[0] && !py_job_is_on_other_device(&call->job, other);
+    return source->ndim == 1 && py_call_has_fitting_second(call) &&
+           !py_job_is_on_other_device(&call->job, other);
 }
 
 /* Whether kernels exist whose results are exact, or that round only products. */
@@ -162,12 +162,7 @@ static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
     gr_program *program = gr_program_new(error);
     if (program == NULL)
         return GR_ERR_MEMORY;
-    if (self->call.exact) {
-        const gr_exact exact = py_call_exact(&self->call);
-        gr_exact_plan(&exact, &device->backend->info.caps, program);
-    } else {
-        gr_reduction_plan(&self->call.reduction, &device->backend->info.caps, program);
-    }
+    py_call_program(&self->call, &device->backend->info.caps, program);
     const gr_status status =
         gr_async_result_begin(device, program, binding, interrupt, &self->async_result, error);
     free(program);

@@ -38,13 +38,23 @@ bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize
     return arguments[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
 }
 
+PyObject *py_reported(PyObject *result, PyObject *returned) {
+    if (returned == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(returned);
+    return result;
+}
+
 static void free_signature(PyObject *capsule) {
     PyObject *module = PyCapsule_GetContext(capsule);
-    PyMem_Free(PyCapsule_GetPointer(capsule, CAPSULE));
+    py_signature *self = PyCapsule_GetPointer(capsule, CAPSULE);
+    Py_DECREF(self->report);
+    PyMem_Free(self);
     Py_XDECREF(module);
 }
 
-static int parse_parameters(py_signature *self, PyObject *names, bool pair, bool positional) {
+static int parse_parameters(py_signature *self, PyObject *names, bool positional) {
+    const bool pair = self->op == GR_OP_COUNT || gr_op_is_pair(self->op);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
         const py_name found = PyUnicode_Check(name) ? find_name(self->state, name) : PY_ARGUMENTS;
@@ -57,23 +67,21 @@ static int parse_parameters(py_signature *self, PyObject *names, bool pair, bool
     return 0;
 }
 
-PyObject *py_signature_new_function(PyObject *module, gr_op op, uint64_t parameter, bool exact, bool pair,
-                                    PyObject *positional, PyObject *named, PyMethodDef *definition) {
-    py_signature *self = PyMem_Calloc(1, sizeof *self);
+PyObject *py_signature_new_function(PyObject *module, const py_signature *like, PyObject *positional,
+                                    PyObject *named, PyMethodDef *definition) {
+    py_signature *self = PyMem_Malloc(sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
+    *self = *like;
     self->state = PyModule_GetState(module);
-    self->op = op;
-    self->parameter = parameter;
-    self->exact = exact;
     PyObject *capsule = NULL;
-    if (parse_parameters(self, positional, pair, true) == 0 &&
-        parse_parameters(self, named, pair, false) == 0)
+    if (parse_parameters(self, positional, true) == 0 && parse_parameters(self, named, false) == 0)
         capsule = py_capsule_new(module, self, CAPSULE, free_signature);
     if (capsule == NULL) {
         PyMem_Free(self);
         return NULL;
     }
+    Py_INCREF(self->report);
     PyObject *function = PyCFunction_NewEx(definition, capsule, NULL);
     Py_DECREF(capsule);
     return function;

@@ -1,11 +1,17 @@
-/* Options of a variance's `finish` step, as bits of `flags` of general and flat launches. Read by C and
-   CUDA. */
+/* Options of `finish` steps. Read by C, CUDA and, as constants of gpureduce._core, Python. */
 #ifndef GR_REDUCE_PARAMS_H
 #define GR_REDUCE_PARAMS_H
 
+/* Of a variance, as bits of `flags` of general and flat launches. */
 enum {
     GR_FINISH_ROOT = 1 << 8,     /* The result is the square root: a standard deviation. */
     GR_FINISH_SKIP_NAN = 1 << 9, /* NaNs are skipped. The result is NaN if too few other elements remain. */
+};
+
+/* Of `extremes`, as its parameter. */
+enum {
+    GR_DIFFERENCE = 2, /* The result is the largest element less the smallest. */
+    GR_MAGNITUDE = 3,  /* The result is the largest magnitude. */
 };
 
 #endif

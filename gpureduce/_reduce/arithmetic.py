@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce import exact as _exact
 from gpureduce._reduce.engine import dot as _dot
 from gpureduce._reduce.engine import mean as _mean
-from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.engine import reduction, tell_of_mean
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import exactly, quick
@@ -367,7 +368,7 @@ def max(
     return reduction("max", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-@quick
+@partial(quick, report=tell_of_mean)
 def mean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
 from gpureduce._arrays.operand import Operand, intake, intake_beside
 from gpureduce._device.devices import text
+from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
@@ -31,15 +33,14 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
-_SPREAD = 2  # as in cuda_kernels/include/reduce/ops/nan.cuh
 _INT64 = np.dtype(np.int64)
-_DOTS = core_of("dot", "a b out", "axis device stream as_device")
+_DOTS = core_of("dot", "a b out", "axis device stream as_device", partial(floating.look_at, "vecdot"))
 
 
 # ---- differences and parities ----
 
 
-@shared("extremes", _SPREAD)
+@shared("extremes", _core.DIFFERENCE, partial(floating.look_at, "ptp"))
 def ptp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -81,7 +82,7 @@ def ptp(
     dtype = call.target.loop_dtype("max", operand.rule_dtype)
     call.operand = operand.cast(dtype)
     if dtype.kind not in "iuc":
-        return call.finished("ptp", call.run("extremes", dtype, _SPREAD))
+        return call.finished("ptp", call.run("extremes", dtype, _core.DIFFERENCE))
     call.target.set_dtype(dtype)
     call.target.follow_others()
     if not call.target.on_device:

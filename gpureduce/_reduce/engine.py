@@ -206,12 +206,24 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
         operand = operand.cast(loop)
     place = target.core_out(target.dtype)
     result = run("mean", operand, axes, mask, None, place, options.progress, target.stream)
-    if mask is not None and result is not None and not (nothing or target.on_device):
-        doubtful = not _core.all_finite(result)
-        counts: Any = run("count_nonzero", mask, axes, stream=target.stream) if doubtful else ()
+    stored = target.store(result)
+    if result is not None and not (target.on_device or _core.all_finite(result)):
+        _tell_of_mean(result, source, axes, mask)
+    return stored
+
+
+def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
+    """Tell of a mean on the host that is not finite: warn if `mask` leaves nothing of a slice."""
+    if mask is not None and rules.reduced_count(operand.shape, axes) > 0:
+        counts: Any = run("count_nonzero", mask, axes)
         if 0 in counts:
             _warn_of_empty_slices()
-    return _stored(target, "mean", result, source, axes, mask)
+    floating.look("mean", result, operand, axes, mask)
+
+
+def tell_of_mean(*call: Any) -> None:
+    """Do the same for a call that the core has done by itself."""
+    _tell_of_mean(*floating.reduced("mean", *call))
 
 
 def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,14 +91,34 @@ def look(
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
 
-def look_at(op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int) -> None:
-    """Do the same for a call that the core has done by itself."""
+class Reduced(NamedTuple):
+    """A call that the core has done by itself: its result, without kept axes of length 1, and its inputs."""
+
+    result: np.ndarray
+    operand: Operand
+    axes: tuple[int, ...]
+    second: Operand | None
+
+
+def reduced(
+    op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int, _ddof: float
+) -> Reduced:
+    """Convert what the core gives to a function that tells of a result that is not finite."""
     place = text(kind, index)
     operand, other = intake(a, place), None
     if second is not None:
-        other = intake(second, place) if op == "dot" else take_mask(second, operand)
+        other = intake(second, place) if op in _PAIRS else take_mask(second, operand)
     axes = rules.reduced_axes(axis, len(operand.shape))
-    look(op, np.reshape(result, rules.kept_shape(operand.shape, axes)), operand, axes, other)
+    return Reduced(np.asarray(result).reshape(rules.kept_shape(operand.shape, axes)), operand, axes, other)
+
+
+def look_at(op: str, *call: Any) -> None:
+    """Look at the result of a call that the core has done by itself."""
+    look(op, *reduced(op, *call))
+
+
+def nothing(*_call: Any) -> None:
+    """Accept any result."""
 
 
 def _causes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +14,9 @@ from gpureduce._device.devices import text
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick, quick_on_one_device
+from gpureduce._reduce.quick import quick, shared
 from gpureduce._reduce.target import Target
-from gpureduce._reduce.variance import refuse_named, spread, warn_of_few
+from gpureduce._reduce.variance import refuse_named, spread, tell_at, warn_of_few
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
@@ -52,7 +53,7 @@ class Moments(NamedTuple):
     kurtosis: Any = None
 
 
-@quick
+@partial(quick, report=partial(tell_at, "var"))
 def var(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -149,7 +150,7 @@ def var(
     return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@quick
+@partial(quick, report=partial(tell_at, "std"))
 def std(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -237,7 +238,7 @@ def std(
     return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@quick_on_one_device
+@shared("nanvar", report=partial(tell_at, "nanvar"))
 def nanvar(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -326,7 +327,7 @@ def nanvar(
     return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@quick_on_one_device
+@shared("nanstd", report=partial(tell_at, "nanstd"))
 def nanstd(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

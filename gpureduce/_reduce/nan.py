@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import intake
+from gpureduce._arrays.operand import Operand, intake
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import mean as _mean
-from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.engine import reduction, run
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.quick import shared
@@ -28,6 +28,24 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 _ALL_NAN = "All-NaN slice encountered"
+
+
+def _warn_of_all_nan(result: Any, *_call: Any) -> None:
+    if np.isnan(result).any():
+        warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
+
+
+def _refuse_all_nan(result: Any, *_call: Any) -> None:
+    if (result < 0).any():
+        raise ValueError(_ALL_NAN)
+
+
+def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
+    """Warn of slices without numbers, and let NumPy's floating-point state know of other results."""
+    least: Any = run("nanmin", operand, axes, mask) if np.isnan(result).any() else ()
+    if np.isnan(least).any():
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
+    floating.look("nanmean", result, operand, axes, mask)
 
 
 def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) -> Any:
@@ -55,8 +73,8 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     return stored
 
 
-def _extreme(plain, tells, a, options, axis, out, keepdims, initial, where) -> Any:
-    """Reduce by the least or the largest number; `tells` of slices that have none."""
+def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
+    """Reduce by the least or the largest number; `report` tells of slices that have none."""
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
@@ -71,8 +89,8 @@ def _extreme(plain, tells, a, options, axis, out, keepdims, initial, where) -> A
     else:
         start = rules.initial_value(initial, loop)
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
-    if tells and result is not None and not call.target.on_device and np.isnan(result).any():
-        warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
+    if result is not None and not call.target.on_device:
+        report(result)
     return call.target.store(result)
 
 
@@ -92,8 +110,8 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
             raise
         call.operand = call.target.in_c_order(call.operand)  # elements are numbered there
         result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
-    if result is not None and (result < 0).any():
-        raise ValueError(_ALL_NAN)
+    if result is not None:
+        _refuse_all_nan(result)
     return call.target.store(result)
 
 
@@ -178,7 +196,7 @@ def nanprod(
     return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
 
 
-@shared("nanmean")
+@shared("nanmean", report=lambda *call: _tell_of_mean(*floating.reduced("nanmean", *call)))
 def nanmean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -223,13 +241,13 @@ def nanmean(
     loop = call.target.loop_dtype("sum", operand.rule_dtype, dtype)
     call.operand = operand.cast(loop)
     result = call.run("nanmean", loop, casting="unsafe")
-    on_host = not call.target.on_device
-    if result is not None and on_host and np.isnan(result).any() and np.isnan(call.again("nanmin")).any():
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
-    return call.finished("nanmean", result)
+    stored = call.target.store(result)
+    if result is not None and not (call.target.on_device or _core.all_finite(result)):
+        _tell_of_mean(result, call.operand, call.axes, call.mask)
+    return stored
 
 
-@shared("nanmin")
+@shared("nanmin", report=_warn_of_all_nan)
 def nanmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -266,10 +284,10 @@ def nanmin(
     np.float64(1.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", True, a, options, axis, out, keepdims, initial, where)
+    return _extreme("min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmax")
+@shared("nanmax", report=_warn_of_all_nan)
 def nanmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -306,10 +324,10 @@ def nanmax(
     np.float64(3.0)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", True, a, options, axis, out, keepdims, initial, where)
+    return _extreme("max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmin")
+@shared("nanmin", report=floating.nothing)
 def fmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -345,10 +363,10 @@ def fmin(
     array([ 1., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", False, a, options, axis, out, keepdims, initial, where)
+    return _extreme("min", floating.nothing, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmax")
+@shared("nanmax", report=floating.nothing)
 def fmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -384,10 +402,10 @@ def fmax(
     array([ 3., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", False, a, options, axis, out, keepdims, initial, where)
+    return _extreme("max", floating.nothing, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanargmin")
+@shared("nanargmin", report=_refuse_all_nan)
 def nanargmin(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -426,7 +444,7 @@ def nanargmin(
     return _place("argmin", a, options, axis, out, keepdims)
 
 
-@shared("nanargmax")
+@shared("nanargmax", report=_refuse_all_nan)
 def nanargmax(
     a: AnyArray,
     axis: SupportsIndex | None = None,

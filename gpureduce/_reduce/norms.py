@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
@@ -23,15 +25,14 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
-_MAGNITUDE = 3  # as in cuda_kernels/include/reduce/ops/nan.cuh
-_NAMES = ("a axis keepdims out", "device stream as_device progress")
+_NAMES = ("a axis keepdims out", "device stream as_device progress", partial(floating.look_at, "norm"))
 _TWO = core_of("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
     None: _TWO,
     2: _TWO,
     1: core_of("sumnorm", *_NAMES),
-    np.inf: core_of("extremes", *_NAMES, _MAGNITUDE),
+    np.inf: core_of("extremes", *_NAMES, _core.MAGNITUDE),
 }
 
 
@@ -48,7 +49,7 @@ def _operator(order: float, call: Call) -> tuple[str, int]:
         call.operand = _parts_side_by_side(call.operand)
     if not is_complex(call.operand):
         if order == np.inf and call.count > 0:
-            return "extremes", _MAGNITUDE
+            return "extremes", _core.MAGNITUDE
         if order in (1, 2):
             return ("sumnorm" if order == 1 else "rootnorm"), 0
     return "anynorm", struct.unpack("Q", struct.pack("d", order))[0]
@@ -121,7 +122,7 @@ def norm(
     return call.finished("norm", call.run(op, dtype, parameter))
 
 
-@shared("logsumexp")
+@shared("logsumexp", report=floating.nothing)
 def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -9,39 +9,34 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from gpureduce import _core
-from gpureduce._reduce import several
+from gpureduce._reduce import floating, several
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+# Called with a result on the host that is not finite: `floating.reduced` says what it gets.
+Report = Callable[..., None]
 
 
-def quick(function: _F) -> _F:
+def quick(function: _F, report: Report | None = None) -> _F:
     """Let a reduction go to the core at once."""
-    return through(partial(_core.reducer, function.__name__))(several.several(function))
-
-
-def quick_on_one_device(function: _F) -> _F:
-    """Let a reduction that has no states of parts go to the core at once."""
-    return through(partial(_core.reducer, function.__name__))(function)
+    return shared(function.__name__, 0, report)(several.several(function))
 
 
 def exactly(op: str) -> Callable[[_F], _F]:
     """Let a reduction that is always exact go to that of the core at once."""
-
-    def decorated(function: _F) -> _F:
-        way = through(lambda positional, others: _core.reducer(op, positional, others, 0, True))
-        return way(several.several(function))
-
-    return decorated
+    report = partial(floating.look_at, op)
+    way = through(lambda positional, others: _core.reducer(op, positional, others, 0, True, report))
+    return lambda function: way(several.several(function))
 
 
-def shared(op: str, parameter: int = 0) -> Callable[[_F], _F]:
-    """Let a reduction go at once to an operator that several public functions share."""
-    return through(lambda positional, others: _core.reducer(op, positional, others, parameter))
+def shared(op: str, parameter: int = 0, report: Report | None = None) -> Callable[[_F], _F]:
+    """Let a reduction on one device go to an operator of the core at once."""
+    tell = report or partial(floating.look_at, op)
+    return through(lambda positional, others: _core.reducer(op, positional, others, parameter, False, tell))
 
 
-def core_of(op: str, positional: str, others: str, parameter: int = 0) -> Callable[..., Any]:
+def core_of(op: str, positional: str, others: str, report: Report, parameter: int = 0) -> Callable[..., Any]:
     """Return what the core has for an operator and names of parameters, for functions that have more."""
-    return _core.reducer(op, tuple(positional.split()), tuple(others.split()), parameter)
+    return _core.reducer(op, tuple(positional.split()), tuple(others.split()), parameter, False, report)
 
 
 def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:

@@ -127,6 +127,12 @@ def _tell(
     floating.signal("multiply", bool(over.any()), False, modes)
 
 
+def tell_at(op: str, *call: Any) -> None:
+    """Do the same for a call that the core has done by itself."""
+    result, operand, axes, mask = floating.reduced(op, *call)
+    _tell(result, operand, axes, mask, call[-1], op.startswith("nan") and operand.dtype.kind not in "biu")
+
+
 def warn_of_few(end: str = "") -> None:
     """Warn as NumPy does."""
     warnings.warn(f"Degrees of freedom <= 0 for slice{end}", RuntimeWarning, stacklevel=outside_level())

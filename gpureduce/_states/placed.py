@@ -16,10 +16,26 @@ from gpureduce._states.operators import OPERATORS, Fields
 
 WORD = np.dtype(np.int64)
 _ALIGNED = 16  # bytes, where a field begins
-# As csrc/states/params.h has them.
-_NAMES = ("value", "count", "index", "sum", "squares")
-_WAYS = {name: way for way, name in enumerate(("min", "max", "argmin", "argmax", "count_nonzero", "prod"), 1)}
-_WAYS |= {"all": 7, "bitwise_and": 7, "any": 8, "bitwise_or": 8, "bitwise_xor": 9}
+_FIELDS = {  # with their bits, in the order of their memory
+    "value": _core.STATE_HAS_VALUE,
+    "count": _core.STATE_HAS_COUNT,
+    "index": _core.STATE_HAS_INDEX,
+    "sum": _core.STATE_HAS_SUM,
+    "squares": _core.STATE_HAS_SQUARES,
+}
+_MERGES = {
+    "min": _core.STATE_MIN,
+    "max": _core.STATE_MAX,
+    "argmin": _core.STATE_ARGMIN,
+    "argmax": _core.STATE_ARGMAX,
+    "count_nonzero": _core.STATE_ADD,
+    "prod": _core.STATE_PROD,
+    "all": _core.STATE_AND,
+    "bitwise_and": _core.STATE_AND,
+    "any": _core.STATE_OR,
+    "bitwise_or": _core.STATE_OR,
+    "bitwise_xor": _core.STATE_XOR,
+}
 
 
 class Layout(NamedTuple):
@@ -121,7 +137,7 @@ class Placed:
                 found[name] = words.reshape(*shape, number, size.words)
             else:
                 found[name] = row.view(kind).reshape(shape)
-        counts = found.get("value" if self.layout.way == _WAYS["count_nonzero"] else "count")
+        counts = found.get("value" if self.layout.way == _core.STATE_ADD else "count")
         if counts is not None and (counts.view(WORD) < 0).any():
             raise OverflowError("more elements than a state counts")
         return found
@@ -140,15 +156,15 @@ def of_fields(op: str, held: np.dtype, shape: tuple[int, ...], fields: Fields, d
 
 
 def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
-    at, has, offsets = 0, 0, dict.fromkeys(_NAMES, 0)
-    for bit, name in enumerate(_NAMES):
+    at, has, offsets = 0, 0, dict.fromkeys(_FIELDS, 0)
+    for name, bit in _FIELDS.items():
         if name in kinds:
-            offsets[name], has = at, has | 1 << bit
+            offsets[name], has = at, has | bit
             at = _rounded(at + results * _row_bytes(kinds[name]))
     number, size = kinds.get("sum", (0, exact.Size(0, 0)))
     squares = kinds["squares"][1].words if "squares" in kinds else 0
     dtype = name_of(kinds["value"]) if "value" in kinds else "int64"
-    first = (results, _WAYS.get(op, 0), dtype, has)
+    first = (results, _MERGES.get(op, _core.STATE_NO_VALUE), dtype, has)
     return Layout._make((*first, *offsets.values(), number * size.words, size.words, squares))
 
 

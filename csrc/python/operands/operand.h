@@ -4,6 +4,8 @@
 #ifndef GR_PYTHON_OPERANDS_OPERAND_H
 #define GR_PYTHON_OPERANDS_OPERAND_H
 
+#include <string.h>
+
 #include "python/operands/array.h"
 #include "python/operands/exchange.h"
 
@@ -53,6 +55,10 @@ void py_operand_release(py_operand *self);
 uint64_t py_operand_count(const py_operand *self, const bool *reduced);
 /* Fills in a layout's shape, strides, element size and origin. */
 void py_operand_fill_layout(const py_operand *self, gr_layout *layout);
+static inline bool py_operand_same_shape(const py_operand *self, const py_operand *other) {
+    return self->ndim == other->ndim &&
+           memcmp(self->extent, other->extent, self->ndim * sizeof self->extent[0]) == 0;
+}
 /* Whether the elements are contiguous: in C order (`in_c_order`), or in C or Fortran order. */
 bool py_operand_is_contiguous(const py_operand *self, bool in_c_order);
 /* Broadcasts to a shape by NumPy's rules; false if the shapes do not match. */

@@ -4,6 +4,7 @@
 
 #include "reduce/accumulate.cuh"
 #include "reduce/batch_accumulate.cuh"
+#include "reduce/params.h"
 
 // ---- sums; means, for which how many elements there are counts, too ----
 
@@ -269,8 +270,6 @@ template <class In> struct FlatNanMin : FlatNanExtreme<In, false> {};
 template <class In> struct FlatNanMax : FlatNanExtreme<In, true> {};
 
 // ---- the least and the largest at once ----
-
-enum : uint64_t { GR_DIFFERENCE = 2, GR_MAGNITUDE };
 
 // NaN where there is no other number. A NaN is passed on, all the same.
 template <class In> struct Extremes {
