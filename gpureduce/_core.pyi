@@ -80,11 +80,18 @@ class Array:
     def _share(self) -> None: ...
     def _settle(self) -> None: ...
 
+# Registers the class of results on devices, a subclass of Array without attributes.
 def array_class(of: type, /) -> None: ...
+
+# The function is called with another library's tensor after it was written as `out`.
 def on_written(function: Callable[[object], None], /) -> None: ...
+
+# The functions are called when device memory runs out.
 def on_low_memory(
     release_caches: Callable[[int], bool], error_class: Callable[[], type[MemoryError]], /
 ) -> None: ...
+
+# The running sums, or products, along an axis, or `out`.
 def scan(
     a: object,
     product: bool,
@@ -93,6 +100,9 @@ def scan(
     destination: Destination,
     /,
 ) -> Any: ...
+
+# `offsets`: of the segments, then `ordered` row numbers (0: elements are in order). `nothing`: the result
+# of an empty segment.
 def segments(
     a: object,
     op: str,
@@ -104,24 +114,42 @@ def segments(
     destination: Destination,
     /,
 ) -> Any: ...
+
+# The pairs of operator and dtype that `segments` supports.
 def segment_coverage() -> list[tuple[str, str]]: ...
+
+# The offsets of the groups, then the numbers of their rows, or `out`.
 def label_order(labels: object, groups: int, destination: Destination, /) -> Any: ...
+
+# The elements of ranks, a row per line, or `out`. `ends`: (mean, dtype, lower, upper, weight, rest) makes
+# quantiles of them.
 def order_select(
     a: object, ranks: np.ndarray, nans: bool, ends: tuple | None, destination: Destination, /
 ) -> Any: ...
-def order_firsts(
+
+# The first k elements of each line, or `out`; their indices are written to `indices`, a view of device
+# memory.
+def order_topk(
     a: object, k: int, largest: bool, sorted: bool, indices: object, destination: Destination, /
 ) -> Any: ...
-def order_valids(a: object, destination: Destination, /) -> Any: ...
+
+# The number of elements of each line that are no NaN, or `out`.
+def order_count_valid(a: object, destination: Destination, /) -> Any: ...
+
+# An array whose elements are not set.
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...
+
+# The elements in a dtype, in C order, or `out`.
 def convert(
     a: Any,
     dtype: str,
     destination: Destination,
     /,
 ) -> Any: ...
+
+# A view that begins `offset` bytes after the array's first element.
 def array_view(array: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, /) -> Any: ...
 def reduce(
     a: ArrayLike | DeviceView,
@@ -133,6 +161,9 @@ def reduce(
     device_index: int,
     /,
 ) -> np.generic: ...
+
+# Microseconds of the first pass, and of all passes, one figure per repeat. `timing`: buffers, rounds,
+# repeats.
 def time(
     a: ArrayLike,
     op: str,
@@ -148,8 +179,11 @@ def time(
 # Name, NumPy's name, bytes, kind, dtypes of sum and mean, scope, DLPack's code and bits.
 def dtypes() -> tuple[tuple[str, str, int, str, str, str, str, int, int], ...]: ...
 def devices() -> list[tuple[str, int, str, tuple[int, int], int, int, int, int]]: ...
-def cublas_problem() -> str | None: ...
-def cudnn_problem() -> str | None: ...
+
+# Why the library behind a variant cannot be loaded, or None.
+def library_problem(variant: str, /) -> str | None: ...
+
+# Why no CUDA device is available, or None.
 def cuda_problem() -> str | None: ...
 def variants() -> list[
     tuple[
@@ -171,9 +205,17 @@ def variants() -> list[
         bool,
     ]
 ]: ...
+
+# Whether the array has no infinity and no NaN.
 def all_finite(array: np.ndarray, /) -> bool: ...
+
+# Launch parameters of each variant of the reduction ladder, from rungs.def.
 def ladder_launches() -> tuple[tuple[str, str, int, int, str, str], ...]: ...
+
+# The pairs of operator and dtype that `general` supports.
 def general_coverage() -> tuple[tuple[str, str], ...]: ...
+
+# The content of a file of compiled kernels, decompressed.
 def read_image(path: str | PathLike[str], /) -> bytes: ...
 def open_registry(folder: str | PathLike[str], /) -> None: ...
 
@@ -192,6 +234,8 @@ def general(
     parameter: int = ...,
     /,
 ) -> Any: ...
+
+# As `general`, rounded once; 0 as `fold` or `blocks` lets the planner choose.
 def exact(
     source: np.ndarray | DeviceView,
     op: str,
@@ -206,6 +250,9 @@ def exact(
     blocks: int,
     /,
 ) -> Any: ...
+
+# States, (results, parts, words) of int64. `second` may be True: the source itself. In `out`, device
+# memory, they are not normalised, as state_begin reads them.
 def exact_states(
     source: np.ndarray | DeviceView,
     op: str,
@@ -217,13 +264,29 @@ def exact_states(
     out: DeviceView | None = None,
     /,
 ) -> Any: ...
+
+# Adds others, (any, words) of int64, to states, in place.
 def exact_merge(states: np.ndarray, others: np.ndarray, /) -> None: ...
+
+# Normalises states that were computed on a device, in place. Returns whether all are valid.
 def exact_carry(states: np.ndarray, /) -> bool: ...
+
+# The exact sum or mean of all elements of device arrays, or of their products with others; NotImplemented:
+# fall back to Python.
 def exact_sharded(arrays: tuple[object, ...], others: tuple[object, ...] | None, mean: bool, /) -> Any: ...
+
+# The dtype, and the merged states per operator, or NotImplemented; `dot` without others is the sum of
+# squares.
 def sharded_states(
     arrays: tuple[object, ...], others: tuple[object, ...] | None, ops: tuple[str, ...], /
 ) -> Any: ...
+
+# The dtype, and one result per array, per operator, or NotImplemented; sums only of integers that cannot
+# wrap.
 def sharded_values(arrays: tuple[object, ...], ops: tuple[str, ...], /) -> Any: ...
+
+# Makes states, in place, of the results that reductions wrote there and of `left`; see
+# csrc/python/device_state.c.
 def state_begin(
     memory: Array,
     layout: tuple[object, ...],
@@ -233,6 +296,8 @@ def state_begin(
     stream: object,
     /,
 ) -> Array: ...
+
+# Merges others into states on the device, in place.
 def state_merge(
     memory: Array,
     others: Array,
@@ -242,12 +307,16 @@ def state_merge(
     stream: object,
     /,
 ) -> Array: ...
+
+# The bits of each number, as uint64.
 def exact_round(
     states: np.ndarray, divisors: np.ndarray, below: int, precision: int, exponent_bits: int, /
 ) -> np.ndarray: ...
 def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...
+
+# The fast path of a public function, which returns NotImplemented to fall back to Python.
 def reducer(
     op: str,
     positional: tuple[str, ...],
@@ -257,10 +326,20 @@ def reducer(
     report: Callable[..., None] | None = None,
     /,
 ) -> Callable[..., Any]: ...
+
+# Sets the device of calls on host arrays without `device=`.
 def default_device(device_kind: int, device_index: int, /) -> None: ...
+
+# The number of successful runs of the calling thread.
 def runs() -> int: ...
+
+# Frees the device memory that is cached between calls.
 def free_memory() -> None: ...
-def hold(taken: bool, /) -> None: ...
+
+# Locks or unlocks all locks of the core around a fork, so that no other thread holds one.
+def lock_for_fork(locked: bool, /) -> None: ...
+
+# Kernel, mode, blocks along x, and along y, per launch.
 def plan_general(
     source: np.ndarray | DeviceView,
     op: str,
@@ -268,7 +347,11 @@ def plan_general(
     second: np.ndarray | DeviceView | None,
     /,
 ) -> list[tuple[str, str, int, int]]: ...
+
+# Largest size in bytes, kernel, threads, maximum of blocks, early trigger, per launch shape.
 def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...
+
+# The fast path of matmul, as `reducer`.
 def multiplier(
     positional: tuple[str, ...], named: tuple[str, ...], report: Callable[..., None] | None = None, /
 ) -> Callable[..., Any]: ...
@@ -280,6 +363,8 @@ def matmul(
     destination: Destination,
     /,
 ) -> Any: ...
+
+# The fast path of conv2d, as `reducer`.
 def convolver(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
 def conv2d(
     x: np.ndarray | DeviceView,
@@ -294,6 +379,8 @@ def conv2d(
     destination: Destination,
     /,
 ) -> Any: ...
+
+# Microseconds per repeat.
 def time_general(
     sources: tuple[DeviceView, ...],
     op: str,
@@ -308,15 +395,22 @@ def time_general(
     exact: bool = ...,
     /,
 ) -> list[float]: ...
+
+# The kernels of a custom reduction, for custom_run and user_rung_run.
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...
-def own_run(
+
+# `call`: kernels, entry, data, passes, block, shared bytes, bytes of the parameter n.
+def user_rung_run(
     call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int], out: np.ndarray, /
 ) -> None: ...
-def own_time(
+def user_rung_time(
     call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int],
     timing: tuple[int, int, int],
     /,
 ) -> tuple[list[float], list[float]]: ...
+
+# Names of the needed kernels that `kernels`, by name, lacks; if none, it has run. An input is an array, a
+# view, or bytes for a scalar.
 def custom_run(
     kernels: dict[str, object],
     inputs: tuple[np.ndarray | DeviceView | bytes, ...],
@@ -350,7 +444,12 @@ Observed: TypeAlias = tuple[
 # A simulator that records its launches: it is passed as the kind of a device, with an index of 0.
 def profile_device(races: bool, timeline_block: int, watched: int, /) -> object: ...
 def profile_launches(device: object, /) -> list[Observed]: ...
+
+# The parsed module, for `simulate` and `kernel_params`.
 def parse_ptx(text: str, /) -> object: ...
+
+# What was recorded of each launch, and why the simulator stopped, or None. An array has the offset of its
+# address in the parameters; it is copied to the simulator and back.
 def simulate(
     module: object,
     kernel: str,
@@ -364,6 +463,8 @@ def simulate(
     steps: int = ...,
     /,
 ) -> tuple[list[Observed], str | None]: ...
+
+# Type, offset and bytes of each parameter, and the bytes of all.
 def kernel_params(module: object, kernel: str, /) -> tuple[list[tuple[str, int, int]], int]: ...
 def device_alloc(device_kind: object, device_index: int, nbytes: int, /) -> int: ...
 def device_free(device_kind: int, device_index: int, address: int, /) -> None: ...
@@ -373,14 +474,30 @@ def device_write(
 def device_read(
     device_kind: object, device_index: int, address: int, array: np.ndarray, stream: object = ..., /
 ) -> None: ...
+
+# The handle of a stream given as a handle or as an object that has one.
 def stream_handle(stream: object, /) -> int: ...
+
+# Later work in the stream `after` waits for earlier work in `before`, on the device.
 def stream_order(device_kind: int, device_index: int, before: object, after: object, /) -> None: ...
+
+# Keeps an object alive until the present work in the stream is done; does nothing if it is being captured.
 def hold_until_done(device_kind: int, device_index: int, stream: object, held: object, /) -> None: ...
+
+# Whether the stream is being captured into a graph.
 def stream_captured(device_kind: int, device_index: int, stream: object, /) -> bool: ...
+
+# Returns when the work in the stream is done.
 def stream_wait(device_kind: int, device_index: int, stream: object, /) -> None: ...
+
+# Returns function(), called while that CUDA device is the current one.
 def call_on(index: int, function: Callable[[], _T], /) -> _T: ...
+
+# The index of the CUDA device of this memory.
 def pointer_device(address: int, /) -> int: ...
 def dlpack_import(capsule: object, /) -> _Parts: ...
+
+# The parts and the stream to wait for, or None: its `__dlpack__` has to be called.
 def dlpack_exchange(array: object, /) -> tuple[_Parts, int] | None: ...
 def dlpack_export(
     owner: object,

@@ -120,7 +120,7 @@ def own_call():
 def own_run(place=0, *instead):
     call = own_call()
     call = (*call[:place], *instead, *call[place + len(instead) :])
-    return _core.own_run(call, np.zeros(1, np.float32))
+    return _core.user_rung_run(call, np.zeros(1, np.float32))
 
 
 def both():
@@ -298,11 +298,12 @@ def records():
         "pickled device array": lambda: pickle.loads(pickle.dumps(row_on_device)),
         "core variants": _core.variants,
         "core runs": _core.runs,
-        "core hold": lambda: (_core.hold(True), _core.hold(False)),
+        "core hold": lambda: (_core.lock_for_fork(True), _core.lock_for_fork(False)),
         "general coverage": _core.general_coverage,
         "flat_shapes": _core.flat_shapes,
-        "cublas_problem": _core.cublas_problem,
-        "cudnn_problem": _core.cudnn_problem,
+        "cublas_problem": call(_core.library_problem, "cublas"),
+        "cudnn_problem": call(_core.library_problem, "cudnn"),
+        "problem of nonsense": call(_core.library_problem, 7),
         "cuda_problem": _core.cuda_problem,
         "parse_ptx": call(_core.parse_ptx, TWICE),
         "kernel_params": call(_core.kernel_params, _core.parse_ptx(TWICE), "twice"),
@@ -432,7 +433,7 @@ def instruments():
         "own rung of another length": call(own_run, 2, vector[:3]),
         "own rung without blocks": call(own_run, 3, ((vector.size, 0),)),
         "own rung of nonsense": call(own_run, 0, None),
-        "own rung timed": lambda: _core.own_time(own_call(), (1, 1, 1)),
+        "own rung timed": lambda: _core.user_rung_time(own_call(), (1, 1, 1)),
         "custom": lambda: norm()(vector, **SIM),
         "custom anew": lambda: norm.__wrapped__()(vector, **SIM),
         "custom pickled": lambda: pickle.loads(pickle.dumps(norm())).cache_info(),
@@ -508,7 +509,7 @@ def recorded(function, *args):
 def firsts_of(device):
     address = _core.device_alloc(device, 0, matrix.nbytes)
     view = (address, (len(matrix), 3), (24, 8), "int64")
-    return _core.order_firsts(matrix, 3, True, True, view, (None, device, 0, 0))
+    return _core.order_topk(matrix, 3, True, True, view, (None, device, 0, 0))
 
 
 def orders():
@@ -529,7 +530,7 @@ def orders():
         "topk of too many": top(vector, 301, **SIM),
         "order on a profile": recorded(_core.order_select, matrix, np.array([3]), False, None),
         "firsts on a profile": functools.partial(observe, firsts_of, True),
-        "firsts of no room": functools.partial(_core.order_firsts, matrix, 3, True, True, matrix, ON_SIM),
+        "firsts of no room": functools.partial(_core.order_topk, matrix, 3, True, True, matrix, ON_SIM),
         "order of no rank": functools.partial(
             _core.order_select, matrix, np.array([-3]), False, None, ON_SIM
         ),

@@ -327,7 +327,7 @@ def test_nans(dtype, device):
     sorted_ = np.sort(a, axis=1)
     exactly(select(a, ranks_of(10000), device), sorted_[:, ranks_of(10000)])
     place = (None, *((there := gpureduce.to_device(a, device)).kind, there.index, 1))
-    exactly(_core.order_valids(there.view_tuple(), place), (~np.isnan(a)).sum(axis=1))
+    exactly(_core.order_count_valid(there.view_tuple(), place), (~np.isnan(a)).sum(axis=1))
 
 
 def test_nothing_is_left_for_the_next_call(device):
@@ -506,10 +506,10 @@ def test_what_the_core_refuses():
         turned = (view[0], (30, 2), (4, 120), "float32")
         _core.order_select(turned, np.array([1]), False, None, place)
     with pytest.raises(ValueError, match="indices: expected room"):
-        _core.order_firsts(view, 2, True, True, view, place)
+        _core.order_topk(view, 2, True, True, view, place)
     for k in (0, 31):
         with pytest.raises(ValueError, match="k: expected"):
-            _core.order_firsts(view, k, True, True, view, place)
+            _core.order_topk(view, k, True, True, view, place)
 
 
 def first_of(a, k, largest, sort):
@@ -634,7 +634,7 @@ def test_kernels_of_first_elements_have_no_races(dtype, shape, k):
 
     def firsts(device):
         indices = (_core.device_alloc(device, 0, 8 * shape[0] * k), (shape[0], k), (8 * k, 8), "int64")
-        return _core.order_firsts(a, k, True, True, indices, (None, device, 0, 0))
+        return _core.order_topk(a, k, True, True, indices, (None, device, 0, 0))
 
     result, launches, problem = observe(firsts, True)
     assert problem is None

@@ -159,7 +159,7 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
     rung = gpureduce.ladder(source, f"tree<{dtype}, NOTHING>", options=["-DTRAP_IN=const"], block_size=64)
     for n in (0, 1, 64, 65, 5000):
         data, out = np.arange(n).astype(rung.dtype), np.zeros(1, rung.dtype)
-        _core.own_run(rung._call(data, 64, devices.record("sim")), out)
+        _core.user_rung_run(rung._call(data, 64, devices.record("sim")), out)
         assert out[0] == data.sum() == rung.sum(data)
     call = rung._call(data, 64, devices.record("sim"))
     for place, value, text in [
@@ -170,9 +170,9 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
         (6, 2, "not plain"),
     ]:
         with pytest.raises(ValueError, match=text):
-            _core.own_run((*call[:place], value, *call[place + 1 :]), np.zeros(1, rung.dtype))
+            _core.user_rung_run((*call[:place], value, *call[place + 1 :]), np.zeros(1, rung.dtype))
     with pytest.raises(ValueError, match="has no clock"):
-        _core.own_time(call, (1, 1, 1))
+        _core.user_rung_time(call, (1, 1, 1))
 
 
 def test_on_the_device_of_the_tests(device, on_gpu):
@@ -352,11 +352,11 @@ def test_without_n_on_the_device_of_the_tests(device, type_, elements):
         assert rung.sum(data, device=device) == data.sum(dtype=np.float64)
         out = np.zeros(1, rung.dtype)
         call = rung._call(data, 64, devices.record(device))
-        _core.own_run(call, out)
+        _core.user_rung_run(call, out)
         assert out[0] == data.sum(dtype=np.float64) and call[6] == 0
     for n in (78, 2**63):  # elements of the second pass: fewer than the first one leaves, and too many
         with pytest.raises(ValueError, match="not plain"):
-            _core.own_run((*call[:3], (call[3][0], (n, 1)), *call[4:]), out)
+            _core.user_rung_run((*call[:3], (call[3][0], (n, 1)), *call[4:]), out)
 
 
 def test_without_n_names_of_c_and_ptx_tell_as_much():

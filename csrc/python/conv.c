@@ -344,15 +344,6 @@ PyObject *py_conv2d(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_cudnn_problem(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    gr_error error;
-    gr_status status;
-    Py_BEGIN_ALLOW_THREADS;
-    status = gr_cudnn_open(&error);
-    Py_END_ALLOW_THREADS;
-    return status == GR_OK ? Py_NewRef(Py_None) : PyUnicode_FromString(error.message);
-}
-
 PyObject *py_conv_records(void) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < gr_conv_variant_count; ++i) {

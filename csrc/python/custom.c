@@ -272,6 +272,9 @@ static PyObject *find_kernels(PyObject *loaded, custom_call *self) {
     return missing;
 }
 
+/* Inputs are arrays or views of one shape, and bytes for the value of a scalar, in the order and of the
+   dtypes for which the kernels were compiled. `by_position` is as in custom/params.h, `packed` as in
+   general/layout.h; each output is a view or a C-contiguous array. */
 PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     py_state *state = PyModule_GetState(module);
     if (count != 8 && count != 9)

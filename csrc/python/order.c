@@ -162,7 +162,7 @@ PyObject *py_order_select(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_order_firsts(PyObject *module, PyObject *args) {
+PyObject *py_order_topk(PyObject *module, PyObject *args) {
     PyObject *a, *indices, *destination, *result = NULL;
     Py_ssize_t k;
     int largest, sorted;
@@ -177,7 +177,7 @@ PyObject *py_order_firsts(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_order_valids(PyObject *module, PyObject *args) {
+PyObject *py_order_count_valid(PyObject *module, PyObject *args) {
     PyObject *a, *destination, *result = NULL;
     if (!PyArg_ParseTuple(args, "OO", &a, &destination))
         return NULL;

@@ -15,6 +15,8 @@ static PyObject *dtype_tuple(gr_dtype dtype) {
                          scopes[row->scope], (int)dlpack.code, (int)dlpack.bits);
 }
 
+/* Returns the rows of dtypes.def: (name, NumPy's name, bytes per element, kind, NumPy's names of the dtypes
+   of sum and mean, scope, DLPack's type code and bits). */
 PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     PyObject *rows = PyList_New(0);
     for (int i = 0; rows != NULL && i < GR_DTYPE_COUNT; ++i)

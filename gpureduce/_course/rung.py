@@ -129,7 +129,7 @@ class OwnRung(OwnKernel):
             *_, last = self.passes(data, threads)
             return last.left[0]
         out = np.empty(1, self.dtype)
-        _run(_core.own_run, self._call(data, threads, where), out)
+        _run(_core.user_rung_run, self._call(data, threads, where), out)
         return out[0]
 
     def check(self, sizes: Iterable[int] | None = None) -> checks.Report:
@@ -213,7 +213,7 @@ class OwnRung(OwnKernel):
         if where.kind == "sim":
             return runner.counts_of(self.profile(data, block_size=block_size, races=False))
         timing = (*runner.rotation(data), repeats)
-        times = _run(_core.own_time, self._call(data, block_size, where), timing)
+        times = _run(_core.user_rung_time, self._call(data, block_size, where), timing)
         whole = runner.wall_times(lambda: self.sum(data, block_size=block_size, device=where), repeats)
         names = ("first_pass_us", "all_passes_us", "end_to_end_us")
         spreads = map(environment.spread, (*times, whole))

@@ -44,9 +44,9 @@ def _free_at_exit(process: int = os.getpid(), free: Callable[[], None] = _core.f
 
 # A fork waits until no thread holds a lock of the core, as the child has no thread that would release it. A
 # signal handler of Python's cannot interrupt these hooks, which are C functions.
-_release_locks = functools.partial(_core.hold, False)
+_release_locks = functools.partial(_core.lock_for_fork, False)
 os.register_at_fork(
-    before=functools.partial(_core.hold, True),
+    before=functools.partial(_core.lock_for_fork, True),
     after_in_parent=_release_locks,
     after_in_child=_release_locks,
 )

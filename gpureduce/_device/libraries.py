@@ -10,12 +10,12 @@ import contextlib
 
 from gpureduce import _core
 
-_PROBLEMS = {"cublas": _core.cublas_problem, "cudnn": _core.cudnn_problem}
+_VARIANTS = ("cublas", "cudnn")
 
 
 def is_one(variant: str) -> bool:
     """Return whether such a library stands behind a variant."""
-    return variant in _PROBLEMS
+    return variant in _VARIANTS
 
 
 def is_there(variant: str) -> bool:
@@ -25,7 +25,7 @@ def is_there(variant: str) -> bool:
 
 def load(variant: str) -> str | None:
     """Have the library loaded; return why that failed, or None."""
-    problem = _PROBLEMS[variant]()
+    problem = _core.library_problem(variant)
     if problem is None:
         return None
     with contextlib.suppress(ImportError):
@@ -34,5 +34,5 @@ def load(variant: str) -> str | None:
         # What an older one does not know is a ValueError.
         with contextlib.suppress(DynamicLibNotFoundError, OSError, ValueError):
             load_nvidia_dynamic_lib(variant)
-            return _PROBLEMS[variant]()
+            return _core.library_problem(variant)
     return problem

@@ -141,9 +141,9 @@ class Lines:
             (each.pointer, wanted, c_strides(wanted, each.dtype.itemsize), name_of(each.dtype))
             for each in found
         )
-        _core.order_firsts(self.handle, self.length, False, True, places, (out, kind, index, stream))
+        _core.order_topk(self.handle, self.length, False, True, places, (out, kind, index, stream))
         return found[0].numpy(), found[1].numpy()
 
     def valid(self) -> np.ndarray:
         """Return how many elements of each line are no NaN."""
-        return _core.order_valids(self.handle, self._place)
+        return _core.order_count_valid(self.handle, self._place)

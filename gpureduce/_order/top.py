@@ -137,7 +137,7 @@ def topk(
             for target, dtype in ((values, operand.dtype), (indices, _INT64))
         ]
         place = (ends[0], values.kind, values.index, values.stream)
-        _core.order_firsts(lines.handle, count, largest, sorted, ends[1], place)
+        _core.order_topk(lines.handle, count, largest, sorted, ends[1], place)
     return TopK(*(_result(target, axes, len(kept), stays) for target in (values, indices)))
 
 

@@ -174,6 +174,12 @@ static PyObject *import_tensor(PyObject *capsule, void *managed, const dl_tensor
     return result;
 }
 
+/* Consumes a capsule named "dltensor" or "dltensor_versioned" and renames it "used_...". Returns (pointer,
+   shape, strides in bytes, dtype name, device type, device number, read-only, owner): the elements are valid
+   while `owner` is alive, and the producer's deleter is called when `owner` is collected. Shape and strides
+   are returned unchecked; an axis of at most one element has stride 0. After an error the capsule still owns
+   the tensor: TypeError if the object is not such a capsule or the element type has no NumPy name,
+   BufferError if the capsule was consumed before, has another major version or an invalid structure. */
 PyObject *py_dlpack_import(PyObject *Py_UNUSED(module), PyObject *capsule) {
     if (claim_capsule(capsule, FRESH, USED)) {
         dl_managed_tensor *managed = PyCapsule_GetPointer(capsule, USED);
@@ -257,6 +263,8 @@ static int fill_axes(PyObject *shape, PyObject *strides, int64_t item, int ndim,
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* Returns a capsule that keeps `owner` alive until the consumer calls the deleter. `versioned` selects the
+   structure; `copied` sets the flag of the versioned structure which says that the elements are a copy. */
 PyObject *py_dlpack_export(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *owner, *shape, *strides = NULL;
     unsigned long long pointer;
