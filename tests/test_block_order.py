@@ -103,3 +103,37 @@ def test_the_order_is_permuted(monkeypatch):
     assert permuted != list(range(50)) and sorted(permuted) == list(range(50))
     monkeypatch.setenv("GPUREDUCE_SIM_BLOCK_ORDER", "4")
     assert order() not in (permuted, list(range(50)))
+
+
+FLAGS = """
+__global__ void flags(volatile int *flags, int *out) {
+    if (threadIdx.x == 0)
+        flags[blockIdx.x] = 1;
+    int seen;
+    do {
+        seen = 0;
+#pragma unroll UNROLL
+        for (int i = 0; i < 12; ++i)
+            seen += flags[i];
+    } while (seen < 12);
+    out[blockIdx.x] = seen;
+}
+"""
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unroll", ["1", "12"])
+def test_a_wait_for_a_block_that_is_not_resident_is_a_deadlock(unroll, monkeypatch):
+    """Each block polls a flag of every block: by one instruction in a loop, or by twelve."""
+    pytest.importorskip("cuda.pathfinder")
+    source = FLAGS.replace("UNROLL", unroll)
+
+    def run():
+        out = np.zeros(12, np.int32)
+        gpureduce.simulate(source, "flags", grid=12, block=32, args=[np.zeros(12, np.int32), out])
+        return out.tolist()
+
+    assert run() == [12] * 12
+    monkeypatch.setenv("GPUREDUCE_SIM_RESIDENT_BLOCKS", "2")
+    with pytest.raises(gpureduce.DeviceError, match="deadlock: the warp waits for memory to change"):
+        run()

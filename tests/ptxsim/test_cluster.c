@@ -352,6 +352,52 @@ static void test_tickets(void) {
     CHECK_EQUAL(out_words[1], 0);
 }
 
+/* A warp polls more places by turns than fit into the first table, each by an instruction of its own, or all
+   by one in a loop: a deadlock once no block changes one, and none before. */
+static void test_many_places(void) {
+    enum { PLACES = 40 };
+    static char polls[4096], loop[1024];
+    size_t used = 0;
+    for (unsigned i = 0; i < PLACES; i++)
+        used += (size_t)snprintf(polls + used, sizeof polls - used,
+                                 "ld.relaxed.gpu.global.u32 %%r2, [%%rd30+%u]; add.u32 %%r3, %%r3, %%r2;\n",
+                                 4 * i);
+    snprintf(
+        loop, sizeof loop,
+        "mov.u32 %%r4, 0; next: mad.wide.u32 %%rd1, %%r4, 4, %%rd30; ld.volatile.global.u32 %%r2, [%%rd1];\n"
+        "add.u32 %%r3, %%r3, %%r2; add.u32 %%r4, %%r4, 1; setp.lt.u32 %%p2, %%r4, %d; @%%p2 bra next;\n",
+        PLACES);
+    const char *rounds[] = {polls, loop};
+    for (unsigned k = 0; k < 2; k++) {
+        /* each block publishes its number and waits for all others, of which `PLACES - 1` suffice */
+        for (unsigned missing = 0; missing < 2; missing++) {
+            static char text[8192];
+            snprintf(text, sizeof text,
+                     "mov.u32 %%r1, %%ctaid.x; mad.wide.u32 %%rd2, %%r1, 4, %%rd30; "
+                     "st.relaxed.gpu.global.u32 [%%rd2], 1;\n"
+                     "h: mov.u32 %%r3, 0;\n%s setp.lt.u32 %%p1, %%r3, %u; @%%p1 bra h; st.global.u32 "
+                     "[%%rd28], %%r3;",
+                     rounds[k], PLACES + missing);
+            const launch all = {.grid = PLACES, .block = 32};
+            if (missing)
+                refuse(text, all, PTX_ERR_BARRIER, "deadlock: the warp waits for memory to change");
+            else
+                run(text, all, NULL);
+        }
+        for (unsigned i = 0; i < PLACES * 32; i++)
+            CHECK_EQUAL(out_words[i], PLACES);
+    }
+}
+
+/* Lanes that wait at a reconvergence point become a split, in vain: they need the lanes that poll. */
+static void test_vain_splits(void) {
+    refuse("mov.u32 %r3, 0; setp.lt.u32 %p1, %r31, 7;\n"
+           "h: @!%p1 bra vote; ld.volatile.global.u32 %r3, [%rd30]; ld.volatile.global.u32 %r4, [%rd30+4];\n"
+           "or.b32 %r3, %r3, %r4;\n"
+           "vote: setp.ne.u32 %p2, %r3, 0; vote.sync.any.pred %p3, %p2, -1; @!%p3 bra h;",
+           (launch){.grid = 1, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
+}
+
 /* Polling one location is no deadlock as long as the loop counts. */
 static void test_polling(void) {
     run("mov.u32 %r1, 0; h: ld.volatile.global.u32 %r2, [%rd30]; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, "
@@ -400,6 +446,8 @@ int main(void) {
     test_grid_barrier();
     test_tickets();
     test_polling();
+    test_many_places();
+    test_vain_splits();
     test_vain_waits();
     return finish_checks("test_cluster");
 }

@@ -98,7 +98,7 @@ static void notify_waited(const ptx_warp *w, uint8_t *const host[PTX_LANES], uin
 static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool parity) {
     uint8_t *host[PTX_LANES];
     uint32_t phase_over = 0;
-    u64 seen = 0;
+    u64 addresses = 0, seen = 0;
     unsigned last = 0;
     ptx_mbarrier b, incomplete = {0};
     ptx_status status = locate_barriers(w, in, mask, host);
@@ -108,7 +108,8 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
             parity ? (u64)ptx_number_of(w, in, 1, i) << 62 : ((const ptx_u64 *)ptx_lanes(w, in, 1))[i];
         status = ptx_mbarrier_read(w, in, i, host[i], &b);
         phase_over |= (uint32_t)(b.phase != (state >> 62 & 1)) << i;
-        seen = (seen ^ (uintptr_t)host[i] ^ ptx_mbarrier_bits(&b) << 1) * 0x9e3779b97f4a7c15u;
+        addresses = ptx_mix_digest(addresses, (uintptr_t)host[i]);
+        seen = ptx_mix_digest(seen, ptx_mbarrier_bits(&b));
         if (!(phase_over >> i & 1)) {
             incomplete = b;
             last = i;
@@ -121,7 +122,7 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
         notify_waited(w, host, phase_over);
     if (phase_over == mask)
         return PTX_OK;
-    status = ptx_poll_check(w, in, mask, seen);
+    status = ptx_poll_check(w, in, mask, addresses, seen);
     if (status == PTX_OK || status == PTX_YIELD)
         return status;
     return ptx_fault(w, in, (int)last, PTX_ERR_BARRIER,

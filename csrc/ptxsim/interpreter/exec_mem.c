@@ -6,25 +6,21 @@
 
 /* ---- spin-waits ---- */
 
-static inline u64 mix_digest(u64 sum, u64 value) {
-    return (sum ^ value) * 0x9e3779b97f4a7c15u;
-}
-
 /* A strong load that reads the same bytes from the same addresses as the last time is polling: it waits for
    another thread's store. */
 static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, const ptx_lane_pointers *at,
                              unsigned size) {
-    u64 seen = 0;
+    u64 addresses = 0, seen = 0;
     for (uint32_t left = mask; left; left &= left - 1) {
         const uint8_t *place = ptx_lane_pointer(at, (unsigned)__builtin_ctz(left), size);
-        seen = mix_digest(seen, (uintptr_t)place);
+        addresses = ptx_mix_digest(addresses, (uintptr_t)place);
         for (unsigned done = 0; done < size; done += 8) {
             u64 bytes = 0;
             memcpy(&bytes, place + done, size - done < 8 ? size - done : 8);
-            seen = mix_digest(seen, bytes);
+            seen = ptx_mix_digest(seen, bytes);
         }
     }
-    return ptx_poll_check(w, in, mask, seen);
+    return ptx_poll_check(w, in, mask, addresses, seen);
 }
 
 /* ---- loads ---- */
@@ -170,7 +166,7 @@ STORE(b32_wide, uint32_t, u64)
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_##T *b = ptx_lanes(w, in, first);                                                          \
         const ptx_##T *c = in->operand_count > (first) + 1 ? ptx_lanes(w, in, (first) + 1) : b;              \
-        u64 seen = 0;                                                                                        \
+        u64 addresses = 0, seen = 0;                                                                         \
         bool changed = !(returns) || in->space == PTX_SPACE_SHARED;                                          \
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             unsigned i = (unsigned)__builtin_ctz(left);                                                      \
@@ -179,12 +175,13 @@ STORE(b32_wide, uint32_t, u64)
             memcpy(&old, place, sizeof old);                                                                 \
             fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
             memcpy(place, &fresh, sizeof fresh);                                                             \
-            seen = mix_digest(mix_digest(mix_digest(seen, (uintptr_t)place), old), b[i]);                    \
+            addresses = ptx_mix_digest(addresses, (uintptr_t)place);                                         \
+            seen = ptx_mix_digest(ptx_mix_digest(seen, old), b[i]);                                          \
             changed = changed || fresh != old;                                                               \
             if (returns)                                                                                     \
                 d[i] = old;                                                                                  \
         }                                                                                                    \
-        return changed ? PTX_OK : ptx_poll_check(w, in, mask, seen);                                         \
+        return changed ? PTX_OK : ptx_poll_check(w, in, mask, addresses, seen);                              \
     }
 
 #define ATOM_OF(name, M, T, value)                                                                           \

@@ -9,6 +9,7 @@
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 #include "interpreter/lanes.h"
+#include "interpreter/poll.h"
 #include "interpreter/splits.h"
 #include "interpreter/wgmma_state.h"
 
@@ -413,7 +414,7 @@ static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     if (worker->stall_action == PTX_STALL_DEADLOCK)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "deadlock: the warp waits for memory to change that no block left will write to");
-    if (!ptx_splits_create(warp)) {
+    if (!ptx_poll_may_split(warp) || !ptx_splits_create(warp)) {
         yield_to_siblings(warp);
         return PTX_OK;
     }

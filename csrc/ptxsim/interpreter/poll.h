@@ -4,8 +4,21 @@
 
 #include "interpreter/state.h"
 
-/* An instruction that may be polling passes a digest of what it read. If the same lanes read the same the
-   last time, the warp yields. */
-ptx_status ptx_poll_check(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t seen);
+/* An instruction that may be polling passes a digest of the lanes' addresses, and one of what it read there.
+   The warp yields after a whole round without news: if this place is as it was, and no other place has
+   changed since the warp last polled this one. A warp may poll any number of places by turns, up to the
+   capacity of a table of 1024 places. */
+ptx_status ptx_poll_check(ptx_warp *warp, const ptx_instr *in, uint32_t mask, uint64_t addresses,
+                          uint64_t seen);
+void ptx_poll_reset(ptx_warp *warp);
+/* A digest of a warp's state without memory: what its next steps depend on. */
+uint64_t ptx_poll_digest(const ptx_warp *warp);
+/* Whether splitting a warp that polls can help: not if it was split in this state before and no warp has read
+   anything new since. */
+bool ptx_poll_may_split(ptx_warp *warp);
+
+static inline uint64_t ptx_mix_digest(uint64_t sum, uint64_t value) {
+    return (sum ^ value) * 0x9e3779b97f4a7c15u;
+}
 
 #endif

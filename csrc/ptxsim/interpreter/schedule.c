@@ -11,6 +11,7 @@
 #include "interpreter/hooks.h"
 #include "interpreter/lanes.h"
 #include "interpreter/output.h"
+#include "interpreter/poll.h"
 #include "interpreter/run.h"
 #include "interpreter/tickets.h"
 #include "interpreter/wgmma_state.h"
@@ -18,8 +19,8 @@
 enum {
     IDLE_SWEEPS_BEFORE_START = 4, /* sweeps without progress before another cluster is started */
     /* Every this many sweeps without progress the registers of waiting warps are compared with the previous
-       time. A multiple of 2, 3 and 4, so that loops which poll 2, 3 or 4 locations in rotation compare the
-       same one. */
+       time. A multiple of 2, 3 and 4, so that of 2, 3 or 4 groups of diverged lanes that poll by turns the
+       same one is compared. */
     COMPARE_SWEEPS = 24,
     MAX_POLLS = 1 << 26 /* polls without change after which a deadlock is reported even if registers change,
                            such as a loop counter */
@@ -172,7 +173,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
     warp->depth = 0;
     warp->split_count = 0;
     warp->quantum_left = 0;
-    memset(warp->polls, 0, sizeof warp->polls);
+    ptx_poll_reset(warp);
     warp->digest = 0;
     memset(warp->registers, PTX_POISON, kernel->poisoned_bytes);
     memset(warp->predicates + PTX_PRED_FIRST, PTX_POISON,
@@ -237,26 +238,12 @@ typedef struct sweep_state {
     bool changed;
 } sweep_state;
 
-/* A digest of a warp's state without memory: what its next steps depend on. */
-static uint64_t digest(const ptx_warp *warp) {
-    const ptx_kernel *kernel = warp->worker->kernel;
-    const ptx_u64 *registers = (const void *)warp->registers;
-    uint64_t sum = warp->pc + ((uint64_t)warp->active << 32) + warp->depth;
-    for (size_t i = 0; i < kernel->register_bytes / sizeof *registers; i++)
-        sum = (sum ^ registers[i]) * 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < kernel->predicate_count; i++)
-        sum = (sum ^ warp->predicates[i]) * 0x9e3779b97f4a7c15u;
-    for (size_t i = 0; i < warp->depth; i++)
-        sum = (sum ^ warp->stack[i].pc ^ (uint64_t)warp->stack[i].mask << 32) * 0x9e3779b97f4a7c15u;
-    return sum;
-}
-
 static void account_warp(ptx_warp *warp, sweep_state *sweep) {
     sweep->polls += warp->stalled;
     sweep->progress = sweep->progress || !warp->stalled;
     if (!warp->stalled || !sweep->compare)
         return;
-    uint64_t now_seen = digest(warp);
+    uint64_t now_seen = ptx_poll_digest(warp);
     sweep->changed = sweep->changed || warp->digest != now_seen;
     warp->digest = now_seen;
 }
@@ -484,6 +471,7 @@ static void close_block(ptx_block *block) {
     free(block->shared.host);
     free(block->local.host);
     for (unsigned i = 0; i < PTX_MAX_WARPS; i++) {
+        free(block->warps[i].polls);
         free(block->warps[i].pending_copies);
         free(block->warps[i].pending_stores);
         free(block->warps[i].splits);

@@ -37,22 +37,15 @@ typedef struct ptx_stack_entry {
     bool blocked; /* its instruction needs lanes that have diverged */
 } ptx_stack_entry;
 
-/* What a polling instruction read last. */
+/* What a polling instruction read last from the addresses of its lanes. */
 typedef struct ptx_poll {
-    const ptx_instr *in;
-    uint32_t mask;
-    uint64_t seen;
+    uint64_t place; /* digest of the instruction, the lanes and the addresses; 0: an empty entry */
+    uint64_t seen;  /* digest of what was read */
+    uint32_t round; /* poll_round of the warp at that time */
 } ptx_poll;
 
 /* Each level of divergence splits the active lanes, so that 31 levels of two entries suffice. */
-enum {
-    PTX_STACK_DEPTH = 64,
-    PTX_MAX_WARPS = 32,
-    PTX_BARRIERS = 16,
-    PTX_POLLS = 4,
-    PTX_MAX_OBSERVERS = 4,
-    PTX_RECENT = 16
-};
+enum { PTX_STACK_DEPTH = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_MAX_OBSERVERS = 4, PTX_RECENT = 16 };
 
 /* A warp split; see splits.h. */
 typedef struct ptx_split {
@@ -110,10 +103,11 @@ typedef struct ptx_warp {
     uint32_t expected;
     uint32_t cluster_arrived;  /* lanes that arrived at the cluster barrier, which is incomplete */
     uint32_t cluster_released; /* lanes that arrived at a completed cluster barrier and have not waited yet */
-    ptx_poll polls[PTX_POLLS];
-    uint32_t next_poll;
-    bool progressed; /* a poll read something new in this quantum */
-    bool stalled;    /* the last quantum ended because polls read nothing new */
+    ptx_poll *polls;           /* a hash table, see poll.c; NULL before the first poll */
+    size_t poll_count, poll_capacity;
+    uint32_t poll_round; /* changes when a poll reads something new, and after a round in which none did */
+    bool progressed;     /* a poll read something new in this quantum */
+    bool stalled;        /* the last quantum ended because polls read nothing new */
     uint64_t digest;
     uint32_t quantum_left; /* instructions left of the quantum that ended at PTX_AWAIT_TICKET, otherwise 0 */
     uint64_t clock;
@@ -222,6 +216,7 @@ struct ptx_worker {
     ptx_cluster *running, *idle;
     unsigned resident; /* blocks of the running clusters */
     ptx_stall_action stall_action;
+    uint64_t news;  /* number of polls that read something new */
     uint64_t steps; /* executed, but not yet added to the run's */
     bool caller;    /* runs on the thread that called ptx_launch */
     ptx_environment environment;
