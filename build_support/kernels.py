@@ -2,7 +2,7 @@
 
 The fatbin is assembled from the very PTX that is shipped and simulated, so both backends run the same code.
 It holds that PTX and machine code for what architectures.py returns, which may be nothing. What is simulated
-is shipped packed, a sixth as long; csrc/device/image.c reads it.
+is shipped packed, a sixth as long; csrc/device/kernels.c reads it.
 The library of cuda_kernels/reduce/cub is built only where GPUREDUCE_CUB asks for it: =1 for the architectures
 of the kernels, or =90,100 and the like for those compute capabilities.
 """

@@ -75,15 +75,13 @@ DOORS = {
     "device": [
         "device.h",
         "backend.h",
-        "image.h",
-        "low_memory.h",
         "process.h",
         "vendor.h",
         "sim/backend.h",
     ],
     "program": ["program.h", "profile.h"],
     "rungs": ["rung.h"],
-    "executor": ["executor.h", "async_result.h"],
+    "executor": ["executor.h", "staging_ring.h"],
     "reduce": [
         "reduce.h",
         "ladder/ladder.h",

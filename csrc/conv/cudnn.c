@@ -273,10 +273,6 @@ static gr_status complete(cudnn_call *call, gr_error *error) {
 
 gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *error) {
     gr_status status = gr_cudnn_open(error);
-    if (status == GR_OK)
-        status = gr_device_attach(device, error);
-    if (status != GR_OK)
-        return status;
     for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
         if (program->steps[i].kind != GR_STEP_LIBRARY)
             continue;
@@ -287,6 +283,5 @@ gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *er
         if (status == GR_OK && call->workspace_bytes > 0)
             program->buffers[call->workspace_buffer].bytes = call->workspace_bytes;
     }
-    gr_device_detach(device);
     return status;
 }

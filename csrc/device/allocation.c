@@ -1,9 +1,8 @@
-/* Reference-counted allocations and their deferred frees. */
+/* Reference-counted allocations and their deferred frees, and the callback that frees caches of other
+ * libraries. */
 #include "device/allocation.h"
 
 #include <stdlib.h>
-
-#include "device/low_memory.h"
 
 /* Limits of deferred frees; beyond them the next allocation frees them. */
 enum { MAX_DEFERRED_BYTES = 256 << 20, MAX_DEFERRED = 1024 };
@@ -16,6 +15,23 @@ struct gr_allocation_list {
     atomic_size_t deferred_bytes, deferred_count;
     atomic_size_t references; /* references: the device and each allocation */
 };
+
+static _Atomic(gr_low_memory) low_memory;
+
+void gr_on_low_memory(gr_low_memory callback) {
+    atomic_store(&low_memory, callback);
+}
+
+bool gr_release_caches(gr_backend *backend) {
+    const gr_low_memory callback = atomic_load(&low_memory);
+    gr_error ignored;
+    if (callback == NULL || backend->info.kind != GR_DEVICE_CUDA ||
+        backend->enter(backend, &ignored) != GR_OK)
+        return false;
+    const bool released = callback(backend->info.index);
+    backend->leave(backend);
+    return released;
+}
 
 gr_status gr_allocation_list_open(gr_backend *backend, gr_allocation_list **out, gr_error *error) {
     gr_allocation_list *allocations = calloc(1, sizeof *allocations);

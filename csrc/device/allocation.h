@@ -33,4 +33,12 @@ void gr_allocation_release(gr_allocation *allocation, bool shared);
 /* Frees allocations without references. Waits for the device if there are any. */
 void gr_allocation_list_collect(gr_allocation_list *allocations);
 
+/* Asks other libraries of the process (PyTorch) to free memory of CUDA device `index`, which is current, that
+ * their caches hold unused; true if any was freed. */
+typedef bool (*gr_low_memory)(int index);
+/* Sets the callback of the process; NULL for none. It is called without holding a lock of this library. */
+void gr_on_low_memory(gr_low_memory callback);
+/* Calls it after a failed allocation. True if another attempt may succeed. */
+bool gr_release_caches(gr_backend *backend);
+
 #endif

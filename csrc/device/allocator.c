@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "device/low_memory.h"
-
 /* Max cached zeroed workspaces. A program with more streams sometimes waits for the device. */
 enum { MAX_ZEROED = 64 };
 
@@ -45,12 +43,8 @@ static void zeroed_close(gr_backend *backend, gr_cached *self) {
         backend->free(backend, ((zeroed_workspace *)self)->address);
 }
 
-static const gr_cached_kind zeroed_pieces = {.name = "a call",
-                                             .size = sizeof(zeroed_workspace),
-                                             .max_idle = MAX_ZEROED,
-                                             .not_fork_safe = true,
-                                             .open = zeroed_open,
-                                             .close = zeroed_close};
+static const gr_cached_kind zeroed_pieces = {"a call", sizeof(zeroed_workspace), MAX_ZEROED, zeroed_open,
+                                             zeroed_close};
 
 gr_status gr_allocator_open(gr_allocator *allocator, gr_backend *backend, gr_error *error) {
     allocator->free_list.backend = backend;

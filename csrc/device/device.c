@@ -150,17 +150,11 @@ static void event_close(gr_backend *backend, gr_cached *self) {
     backend->streams->event_close(backend, ((event *)self)->event);
 }
 
-static const gr_cached_kind events = {.name = "an event",
-                                      .size = sizeof(event),
-                                      .max_idle = 16,
-                                      .not_fork_safe = true,
-                                      .open = event_open,
-                                      .close = event_close};
+static const gr_cached_kind events = {"an event", sizeof(event), 16, event_open, event_close};
 
 gr_status gr_stream_wait_for(gr_device *device, gr_stream from, gr_stream to, gr_error *error) {
     gr_backend *backend = device->backend;
     const gr_stream_ops *streams = backend->streams;
-    const gr_stream_state any = {.stream = 0};
     gr_stream_state before, after = {.stream = to};
     if (from == to)
         return GR_OK;
@@ -171,7 +165,7 @@ gr_status gr_stream_wait_for(gr_device *device, gr_stream from, gr_stream to, gr
         before.capture_would_invalidate || after.capture_would_invalidate)
         return status;
     gr_cached *cached = NULL;
-    status = gr_free_list_acquire(&device->allocator.free_list, &events, 0, &any, &cached, error);
+    status = gr_free_list_acquire(&device->allocator.free_list, &events, 0, NULL, &cached, error);
     if (status != GR_OK)
         return status;
     status = streams->record(backend, from, ((event *)cached)->event, error);

@@ -11,7 +11,7 @@ void gr_free_list_init(gr_free_list *free_list) {
 }
 
 static void close_one(gr_free_list *free_list, gr_cached *self) {
-    if (!self->kind->not_fork_safe || self->process == gr_process())
+    if (self->process == gr_process())
         self->kind->close(free_list->backend, self);
     free(self);
 }
@@ -47,9 +47,12 @@ static gr_cached *pop_idle(gr_free_list *free_list, const gr_cached_kind *kind, 
 
 gr_status gr_free_list_acquire(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
                                const gr_stream_state *stream_state, gr_cached **out, gr_error *error) {
+    const gr_stream_state any = {.stream = 0};
     gr_cached *self;
+    if (stream_state == NULL)
+        stream_state = &any;
     while ((self = pop_idle(free_list, kind, bytes, stream_state->id)) != NULL) {
-        if (!kind->not_fork_safe || self->process == gr_process()) {
+        if (self->process == gr_process()) {
             *out = self;
             return GR_OK;
         }

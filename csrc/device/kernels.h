@@ -32,6 +32,10 @@ typedef struct gr_kernels {
 void gr_kernels_init(gr_kernels *kernels, const char *folder);
 void gr_kernels_unload(gr_kernels *kernels);
 
+/* Reads a file of compiled kernels, which may be packed by gzip, and appends a NUL. The caller frees *data,
+ * also after a failure. */
+gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
+
 /* Finds a kernel and loads its file at the first use. Thread-safe. */
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error);
 

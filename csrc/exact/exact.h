@@ -35,7 +35,8 @@ bool gr_exact_takes(gr_op op, gr_dtype dtype);
 /* The size of a result's states, and their number: one per component (real, imaginary). */
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts);
 
-void gr_exact_plan(const gr_exact *exact, const gr_device_caps *caps, gr_program *program);
+/* Plans the program of a gr_exact that has at least one result. */
+gr_planner gr_exact_plan;
 
 /* Does nothing if there are no results. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,

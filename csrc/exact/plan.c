@@ -3,7 +3,6 @@
 #include "exact/exact.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -240,7 +239,21 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     as->suffix = each && gr_op_is_pair(self->op) ? "_dot" : "";
 }
 
-void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program *program) {
+/* Whether kernels can read the elements from mapped host memory (zero-copy): contiguous elements, one result.
+ */
+static bool can_zero_copy(const gr_exact *self, size_t item_bytes) {
+    const gr_general_params *params = &self->plan->launches[0].params;
+    const gr_dims *along = &params->along;
+    const bool pair = self->layout->pair;
+    const int64_t item = (int64_t)item_bytes;
+    return self->plan->results == 1 && !self->states && (pair || !self->layout->has_second) &&
+           along->extent[1] == 1 &&
+           (params->count <= 1 || (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
+}
+
+void gr_exact_plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_exact *self = request;
+    const gr_device_caps *caps = &device->backend->info.caps;
     const kind *of = &kinds[self->dtype];
     const bins *by = bins_of(self->op, of, self->dtype);
     gr_exact_params params = params_of(self, of, by);
@@ -249,6 +262,10 @@ void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program 
         shape_bins(self, &params, of, by, caps, &as);
     params.share = as.share;
 
+    const size_t element_bytes = of->item_bytes * of->components;
+    program->result_bytes = self->states ? sizeof(int64_t) : element_bytes;
+    if (can_zero_copy(self, element_bytes))
+        program->input_bytes = (size_t)self->plan->launches[0].params.count * element_bytes;
     const uint32_t in = gr_program_input(program, 0);
     const bool other = self->layout->has_second && !self->squares;
     const uint32_t second = other ? gr_program_input(program, 1) : in;
@@ -274,39 +291,9 @@ void gr_exact_plan(const gr_exact *self, const gr_device_caps *caps, gr_program 
                                               (size_t)params.results * (by->words * 8 + as.slot_bytes)));
 }
 
-/* ---- execution ---- */
-
-/* Whether kernels can read the elements from mapped host memory (zero-copy): few contiguous elements, one
-   result. */
-static bool can_zero_copy(const gr_exact *self, const gr_chunked_reduction *reduction) {
-    const gr_dims *along = &self->plan->launches[0].params.along;
-    const bool pair = self->layout->pair;
-    const int64_t item = (int64_t)reduction->item_bytes;
-    return self->plan->results == 1 && !self->states && (pair || !self->layout->has_second) &&
-           reduction->count * reduction->item_bytes <= GR_EXACT_ZERO_COPY_BYTES && along->extent[1] == 1 &&
-           (reduction->count <= 1 ||
-            (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
-}
-
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error) {
-    const gr_general_plan *plan = exact->plan;
-    const kind *of = &kinds[exact->dtype];
-    if (plan->results == 0)
-        return GR_OK;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_exact_plan(exact, &device->backend->info.caps, program);
-    const gr_chunked_reduction reduction = {.inputs = exact->layout->pair && !exact->squares ? 2 : 1,
-                                            .item_bytes = of->item_bytes * of->components,
-                                            .count = plan->launches[0].params.count};
-    const size_t result_bytes = exact->states ? sizeof(int64_t) : reduction.item_bytes;
-    const bool direct =
-        binding->inputs[0].host != NULL && binding->host_out != NULL && can_zero_copy(exact, &reduction);
-    const gr_status status =
-        direct ? gr_execute_whole(device, &reduction, program, binding, interrupt, error)
-               : gr_execute_small_results(device, program, binding, result_bytes, interrupt, error);
-    free(program);
-    return status;
+    return exact->plan->results == 0
+               ? GR_OK
+               : gr_execute_request(device, gr_exact_plan, exact, binding, interrupt, error);
 }

@@ -1,6 +1,5 @@
 /* The ladder of exact sums: the rows of exact/rungs.def as C data, and planning and running one of them. */
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "exact/exact.h"
@@ -40,12 +39,19 @@ enum {
     BLOCKS_PER_SM = 4,    /* blocks that an SM holds at once */
 };
 
-static void plan(const gr_exact_variant *variant, uint64_t count, gr_program *program) {
+typedef struct rung_call {
+    const gr_exact_variant *variant;
+    uint64_t count;
+} rung_call;
+
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    (void)device;
+    const gr_exact_variant *variant = ((const rung_call *)request)->variant;
+    const uint64_t count = ((const rung_call *)request)->count;
     const gr_exact_rung_params params = {.count = count};
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * BLOCKS_PER_SM;
     const uint64_t worth = gr_ceil_div(count, (uint64_t)GR_EXACT_THREADS * THREAD_ELEMENTS);
     const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < max_blocks ? worth : max_blocks);
-    gr_program_begin(program);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = 1;
     step->grid[1] = blocks;
@@ -68,14 +74,8 @@ gr_status gr_exact_rung_run(gr_device *device, const gr_exact_variant *variant, 
                             const gr_source *source, const gr_interrupt *interrupt, gr_scalar *result,
                             gr_error *error) {
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = sizeof(float)};
-    gr_status status = gr_rung_check(&variant->rung, &device->backend->info, error);
-    if (status != GR_OK)
-        return status;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    plan(variant, count, program);
-    status = gr_program_run(device, program, &binding, interrupt, error);
-    free(program);
-    return status;
+    const gr_status status = gr_rung_check(&variant->rung, &device->backend->info, error);
+    return status == GR_OK
+               ? gr_execute_request(device, plan, &(rung_call){variant, count}, &binding, interrupt, error)
+               : status;
 }

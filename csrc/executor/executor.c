@@ -1,11 +1,13 @@
-/* Chooses the transport of each call: resident, zero-copy or through the staging ring. */
+/* Executes a call: chooses its stream and its transport, brings the operands, enqueues the program, fetches
+ * the results and frees the memory. */
 #include "executor/executor.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "executor/async_result.h"
 #include "executor/staging_ring.h"
-#include "executor/zero_copy.h"
+
+enum { ALIGNMENT = 256 };
 
 gr_status gr_upload(gr_device *device, const gr_source *source, gr_devptr to, gr_stream stream,
                     const gr_interrupt *interrupt, gr_error *error) {
@@ -16,111 +18,182 @@ gr_status gr_upload(gr_device *device, const gr_source *source, gr_devptr to, gr
     return status == GR_OK ? backend->wait(backend, stream, error) : status;
 }
 
-/* A binding whose host inputs the staging ring has uploaded to device memory. */
-typedef struct staged {
-    gr_binding binding;
-    gr_devptr owned[GR_MAX_PROGRAM_INPUTS];
-} staged;
+/* ---- transports ---- */
 
-static gr_status stage_inputs(gr_device *device, staged *self, const gr_interrupt *interrupt,
-                              gr_error *error) {
+static size_t mapped_input_bytes(const gr_program *program) {
+    return (program->input_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Whether the host polls the results in mapped memory: a copy would take longer than the kernel. The host
+ * tests each 32-bit word, so kernels must write it with aligned 4-byte stores. Host elements are then read
+ * from mapped memory, too. */
+static bool can_map(const gr_execution *self) {
+    const gr_program *program = self->program;
+    const gr_binding *binding = self->binding;
+    const size_t from_host = gr_binding_host_inputs(binding), item_bytes = program->result_bytes;
+    size_t inputs = 0;
+    for (size_t i = 0; i < program->buffer_count; ++i)
+        inputs += program->buffers[i].kind == GR_BUFFER_INPUT;
+    return self->device->backend->streams->maps && binding->host_out != NULL && item_bytes > 0 &&
+           binding->out_bytes <= GR_POLLED_RESULT_BYTES &&
+           (binding->out_bytes == item_bytes || item_bytes % sizeof(uint32_t) == 0) &&
+           (from_host == 0 ||
+            (from_host == inputs && program->input_bytes <= GR_ZERO_COPY_BYTES / from_host));
+}
+
+/* Uploads an input to memory of its own. */
+static gr_status upload_input(gr_execution *self, uint32_t number, gr_error *error) {
+    gr_device *device = self->device;
+    gr_backend *backend = device->backend;
+    const gr_source *source = &self->binding->inputs[number];
+    const gr_stream stream = self->stream_state.stream;
+    gr_devptr *to = &self->uploaded[number];
+    const gr_status status = gr_allocator_alloc(&device->allocator, stream, source->bytes, to, error);
+    if (status != GR_OK)
+        return status;
+    return stream == 0 && gr_staging_ring_is_faster(device, source)
+               ? gr_staging_ring_upload(device, source, *to, self->interrupt, error)
+               : backend->upload(backend, stream, *to, source->host, source->bytes, error);
+}
+
+/* Gives every operand its address on the device, and acquires the memory that it needs there. */
+static gr_status bring_operands(gr_execution *self, gr_error *error) {
+    const gr_program *program = self->program;
+    const gr_binding *binding = self->binding;
+    gr_devptr output = binding->device_out, next_mapped = 0;
     gr_status status = GR_OK;
-    for (size_t i = 0; status == GR_OK && i < GR_MAX_PROGRAM_INPUTS; ++i) {
-        gr_source *source = &self->binding.inputs[i];
-        if (!gr_staging_ring_is_faster(device, source))
-            continue;
-        status = gr_allocator_alloc(&device->allocator, 0, source->bytes, &self->owned[i], error);
-        if (status == GR_OK)
-            status = gr_staging_ring_upload(device, source, self->owned[i], interrupt, error);
-        *source = (gr_source){.origin = source->origin + self->owned[i], .bytes = source->bytes};
+    if (can_map(self)) {
+        const size_t results = gr_program_pack(program, GR_BUFFER_OUTPUT, 0, self->addresses);
+        status = gr_mapped_acquire(self->device,
+                                   results + gr_binding_host_inputs(binding) * mapped_input_bytes(program),
+                                   &self->mapped, error);
+        output = status == GR_OK ? self->mapped->there : 0;
+        next_mapped = output + results;
+    }
+    for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
+        const gr_buffer *buffer = &program->buffers[i];
+        const gr_source *source = &binding->inputs[buffer->number];
+        gr_devptr *address = &self->addresses[i];
+        if (buffer->kind == GR_BUFFER_OUTPUT) {
+            *address = output;
+        } else if (buffer->kind == GR_BUFFER_INPUT && source->host == NULL) {
+            *address = source->origin;
+        } else if (buffer->kind == GR_BUFFER_INPUT && self->mapped != NULL) {
+            *address = next_mapped;
+            next_mapped += mapped_input_bytes(program);
+        } else if (buffer->kind == GR_BUFFER_INPUT) {
+            status = upload_input(self, buffer->number, error);
+            *address = self->uploaded[buffer->number] + source->origin;
+        }
+    }
+    if (status == GR_OK)
+        status = gr_workspace_alloc(self->device, &self->stream_state, program,
+                                    binding->host_out != NULL && self->mapped == NULL, self->addresses,
+                                    &self->workspace, error);
+    for (size_t i = 0; i < program->buffer_count; ++i)
+        if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
+            self->output = self->addresses[i];
+    return status;
+}
+
+/* Enqueues the program, after the host elements have been copied to mapped memory. *pinned: a source is
+ * pinned, so another library's copy in the default stream may have been writing to it while it was read. The
+ * kernel runs after that copy. The query is free while the kernel runs. */
+static gr_status enqueue(const gr_execution *self, bool *pinned, gr_error *error) {
+    gr_backend *backend = self->device->backend;
+    const gr_program *program = self->program;
+    for (size_t i = 0; self->mapped != NULL && i < program->buffer_count; ++i) {
+        const gr_source *source = &self->binding->inputs[program->buffers[i].number];
+        if (program->buffers[i].kind == GR_BUFFER_INPUT && source->host != NULL)
+            memcpy((char *)self->mapped->host + (self->addresses[i] - self->mapped->there),
+                   (const char *)source->host + source->origin, program->input_bytes);
+    }
+    if (self->mapped != NULL)
+        gr_result_poison(self->mapped->host, self->bytes);
+    const gr_status status = gr_program_enqueue(self->device, program, self->addresses,
+                                                self->stream_state.stream, self->interrupt, error);
+    *pinned = false;
+    for (size_t i = 0; status == GR_OK && self->mapped != NULL && i < GR_MAX_PROGRAM_INPUTS; ++i) {
+        const gr_source *source = &self->binding->inputs[i];
+        gr_devptr ignored;
+        *pinned = *pinned || (source->host != NULL &&
+                              backend->streams->pinned(backend, (const char *)source->host + source->origin,
+                                                       program->input_bytes, &ignored));
     }
     return status;
 }
 
-/* Runs a program after its host inputs were uploaded by the staging ring, in the legacy default stream, as
- * every call that reads host memory does. */
-static gr_status run_staged(gr_device *device, const gr_program *program, const gr_binding *binding,
-                            const gr_interrupt *interrupt, gr_error *error) {
-    gr_backend *backend = device->backend;
-    staged self = {.binding = *binding};
-    gr_stream_state stream_state;
-    gr_status status = gr_device_attach(device, error);
+/* Waits for the results. Returns when no work of the call uses memory of the host any more. */
+static gr_status fetch(const gr_execution *self, void *out, gr_error *error) {
+    gr_backend *backend = self->device->backend;
+    const gr_stream stream = self->stream_state.stream;
+    bool uploaded = false;
+    if (self->mapped != NULL) {
+        const gr_status status = gr_result_spin_wait(backend, stream, self->mapped->host, self->bytes, error);
+        memcpy(out, self->mapped->host, self->bytes);
+        return status;
+    }
+    if (out != NULL)
+        return backend->download(backend, stream, out, self->output, self->bytes, error);
+    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
+        uploaded = uploaded || self->uploaded[i] != 0;
+    return uploaded ? backend->wait(backend, stream, error) : GR_OK;
+}
+
+static void release(gr_execution *self, bool usable) {
+    gr_backend *backend = self->device->backend;
+    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
+        backend->streams->free_async(backend, self->stream_state.stream, self->uploaded[i]);
+    gr_workspace_free(self->device, &self->workspace, usable);
+    gr_free_list_release(&self->device->allocator.free_list, (gr_cached *)self->mapped, usable);
+}
+
+/* ---- calls ---- */
+
+gr_status gr_execution_begin(gr_device *device, gr_planner *plan, const void *request,
+                             const gr_binding *binding, const gr_interrupt *interrupt, gr_execution *out,
+                             gr_error *error) {
+    gr_program *program;
+    bool again = false; /* a pinned source is read once more: its elements are complete then */
+    gr_status status = gr_program_make(device, plan, request, &program, error);
     if (status != GR_OK)
         return status;
-    status = gr_binding_stream(device, binding, &stream_state, error);
-    self.binding.stream = 0;
+    *out = (gr_execution){.device = device,
+                          .program = program,
+                          .binding = binding,
+                          .interrupt = interrupt,
+                          .bytes = binding->out_bytes};
+    status = gr_binding_stream(device, binding, &out->stream_state, error);
     if (status == GR_OK)
-        status = stage_inputs(device, &self, interrupt, error);
+        status = bring_operands(out, error);
     if (status == GR_OK)
-        status = gr_program_run(device, program, &self.binding, interrupt, error);
-    if (status == GR_OK && binding->host_out == NULL)
-        status = backend->wait(backend, 0, error);
-    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
-        backend->streams->free_async(backend, 0, self.owned[i]);
-    gr_device_detach(device);
+        status = enqueue(out, &again, error);
+    if (status == GR_OK && again)
+        status = gr_result_spin_wait(device->backend, out->stream_state.stream, out->mapped->host, out->bytes,
+                                     error);
+    if (status == GR_OK && again)
+        status = enqueue(out, &again, error);
+    if (status != GR_OK)
+        release(out, false);
+    free(program);
     return status;
 }
 
-gr_status gr_execute_program(gr_device *device, const gr_program *program, const gr_binding *binding,
-                             const gr_interrupt *interrupt, gr_error *error) {
-    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
-        if (gr_staging_ring_is_faster(device, &binding->inputs[i]))
-            return run_staged(device, program, binding, interrupt, error);
-    return gr_program_run(device, program, binding, interrupt, error);
+gr_status gr_execution_end(gr_execution *self, void *out, gr_error *error) {
+    const gr_status status = fetch(self, out, error);
+    release(self, status == GR_OK);
+    return status;
 }
 
 gr_status gr_execute_request(gr_device *device, gr_planner *plan, const void *request,
                              const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    plan(request, device, program);
-    const gr_status status = program->status == GR_OK
-                                 ? gr_execute_program(device, program, binding, interrupt, error)
-                                 : program->status;
-    free(program);
+    gr_execution call;
+    gr_status status = gr_device_attach(device, error);
+    if (status != GR_OK)
+        return status;
+    status = gr_execution_begin(device, plan, request, binding, interrupt, &call, error);
+    if (status == GR_OK)
+        status = gr_execution_end(&call, binding->host_out, error);
+    gr_device_detach(device);
     return status;
-}
-
-gr_status gr_execute_whole(gr_device *device, const gr_chunked_reduction *reduction,
-                           const gr_program *program, const gr_binding *binding,
-                           const gr_interrupt *interrupt, gr_error *error) {
-    return gr_zero_copy_can_run(device, reduction, binding)
-               ? gr_zero_copy_run(device, reduction, program, binding, error)
-               : gr_execute_program(device, program, binding, interrupt, error);
-}
-
-gr_status gr_execute_reduction(gr_device *device, const gr_chunked_reduction *reduction,
-                               const gr_binding *binding, const gr_progress *progress,
-                               const gr_interrupt *interrupt, gr_error *error) {
-    if (gr_staging_ring_can_reduce(device, reduction, binding))
-        return gr_staging_ring_reduce(device, reduction, binding, progress, interrupt, error);
-    const gr_chunk_range all = {.count = reduction->count, .total = reduction->count};
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    reduction->plan(reduction->request, &device->backend->info.caps, &all, program);
-    const gr_status status = gr_execute_whole(device, reduction, program, binding, interrupt, error);
-    free(program);
-    return status;
-}
-
-/* Whether the host can poll the results: the host tests each 32-bit word of the zero-copy result, so kernels
- * must write it with aligned 4-byte stores. */
-static bool can_poll(const gr_device *device, const gr_binding *binding, size_t item_bytes) {
-    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
-        if (binding->inputs[i].host != NULL)
-            return false;
-    return binding->host_out != NULL && device->backend->streams->maps &&
-           binding->out_bytes <= GR_ASYNC_RESULT_MAX_BYTES &&
-           (binding->out_bytes == item_bytes || item_bytes % sizeof(uint32_t) == 0);
-}
-
-gr_status gr_execute_small_results(gr_device *device, const gr_program *program, const gr_binding *binding,
-                                   size_t item_bytes, const gr_interrupt *interrupt, gr_error *error) {
-    gr_async_result later;
-    if (!can_poll(device, binding, item_bytes))
-        return gr_execute_program(device, program, binding, interrupt, error);
-    const gr_status status = gr_async_result_begin(device, program, binding, interrupt, &later, error);
-    return status == GR_OK ? gr_async_result_wait(&later, binding->host_out, error) : status;
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "executor/copy_pool.h"
-#include "executor/zero_copy.h"
+#include "executor/mapped.h"
 
 enum {
     STAGES = 8,
@@ -18,6 +18,7 @@ enum {
     ALIGNMENT = 256,
     POLL_MILLISECONDS = 50, /* between checks for signals, and between reports of progress */
     IDLE_RINGS = 2,
+    RESULT_BYTES = 16,
     PLAIN_BYTES = 4 << 10, /* bytes for temporary buffers of programs */
 };
 
@@ -93,15 +94,15 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
     gr_staging_ring *self = (gr_staging_ring *)cached;
     const size_t bytes = STAGES * cached->bytes;
     void *host = NULL;
-    gr_status status = backend->alloc(backend, bytes + GR_ZEROED_BYTES + PLAIN_BYTES + GR_RESULT_BYTES,
-                                      &self->device, error);
+    gr_status status =
+        backend->alloc(backend, bytes + GR_ZEROED_BYTES + PLAIN_BYTES + RESULT_BYTES, &self->device, error);
     self->zeroed = self->device + bytes;
     self->plain = self->zeroed + GR_ZEROED_BYTES;
     self->result = self->plain + PLAIN_BYTES;
     if (status == GR_OK)
         status = backend->memset_async(backend, 0, self->zeroed, 0, GR_ZEROED_BYTES, error);
     if (status == GR_OK)
-        status = streams->host_alloc(backend, bytes + GR_RESULT_BYTES, &host, &self->mapped, error);
+        status = streams->host_alloc(backend, bytes + RESULT_BYTES, &host, &self->mapped, error);
     self->host = host;
     if (self->mapped != 0) /* where the host can poll it */
         self->result = self->mapped + bytes;
@@ -119,12 +120,8 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
     return status == GR_OK ? gr_copy_pool_open(copy_threads(), &self->pool, error) : status;
 }
 
-static const gr_cached_kind rings = {.name = "a ring of chunks",
-                                     .size = sizeof(gr_staging_ring),
-                                     .max_idle = IDLE_RINGS,
-                                     .not_fork_safe = true,
-                                     .open = ring_open,
-                                     .close = ring_close};
+static const gr_cached_kind rings = {"a ring of chunks", sizeof(gr_staging_ring), IDLE_RINGS, ring_open,
+                                     ring_close};
 
 bool gr_staging_ring_can_reduce(const gr_device *device, const gr_chunked_reduction *reduction,
                                 const gr_binding *binding) {
@@ -257,6 +254,7 @@ static gr_status enqueue_program(const run *self, uint64_t chunk, gr_error *erro
     const size_t stage = (size_t)(chunk % STAGES);
     const gr_chunk_range part = range_of(self, chunk);
     gr_program *program = &self->ring->program;
+    gr_program_begin(program);
     self->reduction->plan(self->reduction->request, &backend->info.caps, &part, program);
     gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0};
     for (size_t i = 0; i < self->reduction->inputs; ++i)
@@ -332,17 +330,16 @@ static void quiesce(const run *self, gr_status status) {
 gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *reduction,
                                  const gr_binding *binding, const gr_progress *progress,
                                  const gr_interrupt *interrupt, gr_error *error) {
-    gr_cached *cached = NULL;
-    const gr_stream_state any = {.stream =
-                                     0}; /* the streams of a ring wait for the default stream by `before` */
+    gr_cached *cached =
+        NULL; /* for any stream: the streams of a ring wait for the default stream by `before` */
     gr_stream_state stream_state;
     gr_status status = gr_binding_stream(device, binding, &stream_state, error);
     if (status == GR_OK)
         status =
-            gr_free_list_acquire(&device->allocator.free_list, &rings, stage_bytes(), &any, &cached, error);
+            gr_free_list_acquire(&device->allocator.free_list, &rings, stage_bytes(), NULL, &cached, error);
     for (unsigned i = 0; status == GR_ERR_MEMORY && gr_allocator_reclaim(&device->allocator, i); ++i)
         status =
-            gr_free_list_acquire(&device->allocator.free_list, &rings, stage_bytes(), &any, &cached, error);
+            gr_free_list_acquire(&device->allocator.free_list, &rings, stage_bytes(), NULL, &cached, error);
     if (status != GR_OK)
         return status;
     run self = {.device = device,
@@ -353,7 +350,7 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
                 .progress = progress,
                 .interrupt = interrupt};
     describe(&self);
-    gr_result_poison(host_result(&self), GR_RESULT_BYTES);
+    gr_result_poison(host_result(&self), RESULT_BYTES);
     status = start(&self, error);
     if (status == GR_OK)
         status = wait_for_default_stream(&self, error);

@@ -10,20 +10,30 @@ static size_t round_up(size_t bytes, size_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-gr_program *gr_program_new(gr_error *error) {
-    gr_program *program = malloc(sizeof *program);
-    if (program == NULL) {
-        gr_fail(error, GR_ERR_MEMORY, "no host memory for a program");
-        return NULL;
+gr_status gr_program_make(gr_device *device, gr_planner *plan, const void *request, gr_program **out,
+                          gr_error *error) {
+    *out = malloc(sizeof **out);
+    if (*out == NULL)
+        return gr_fail(error, GR_ERR_MEMORY, "no host memory for a program");
+    gr_status status = gr_device_attach(device, error);
+    if (status == GR_OK) {
+        gr_program_begin(*out);
+        (*out)->error = error;
+        plan(request, device, *out);
+        status = (*out)->status;
+        gr_device_detach(device);
     }
-    gr_program_begin(program);
-    program->error = error;
-    return program;
+    if (status != GR_OK) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void gr_program_begin(gr_program *program) {
     program->buffer_count = program->step_count = program->relocation_count = 0;
-    program->map_count = program->param_bytes = 0;
+    program->map_count = program->param_bytes = program->result_bytes = 0;
+    program->input_bytes = SIZE_MAX;
     program->full = false;
     program->status = GR_OK;
 }

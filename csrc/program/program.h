@@ -69,6 +69,10 @@ typedef struct gr_program {
     bool full;        /* a step, buffer or relocation exceeded a capacity: running the program fails */
     gr_status status; /* of a planner that failed, see gr_program_fail; else GR_OK */
     gr_error *error;
+    size_t
+        result_bytes; /* size of one result, if each is written once, so that the host can poll it; else 0 */
+    size_t input_bytes; /* size of each input, if kernels may read it, contiguous, from mapped host memory;
+                           else SIZE_MAX */
     gr_buffer buffers[GR_MAX_BUFFERS];
     gr_step steps[GR_MAX_STEPS];
     gr_relocation relocations[GR_MAX_RELOCATIONS];
@@ -76,9 +80,13 @@ typedef struct gr_program {
     _Alignas(16) char params[GR_PARAM_CAPACITY];
 } gr_program;
 
-/* Allocates an empty program on the heap, as the stack of a thread may be small. The caller calls free().
- * Returns NULL after an error. */
-gr_program *gr_program_new(gr_error *error);
+/* Appends the steps of a request to an empty program. Records a failure in the program. */
+typedef void gr_planner(const void *request, gr_device *device, gr_program *program);
+
+/* Allocates a program on the heap, as the stack of a thread may be small, and plans it while the device is
+ * attached. The caller calls free(*out), which is NULL after an error. */
+gr_status gr_program_make(gr_device *device, gr_planner *plan, const void *request, gr_program **out,
+                          gr_error *error);
 
 /* Building a program; gr_program_begin empties one that is used again. A relocation or a tensor map belongs
  * to the step that was appended last; `offset` counts bytes from the start of the parameters of that step. */
@@ -88,8 +96,8 @@ uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t byte
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
-/* Records why there is no plan, in the error of gr_program_new. The first failure counts: a planner may go on
- * after it. */
+/* Records why there is no plan, in the error of gr_program_make. The first failure counts: a planner may go
+ * on after it. */
 void gr_program_fail(gr_program *program, gr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -130,16 +138,14 @@ typedef struct gr_binding {
     gr_stream stream; /* stream of the caller */
 } gr_binding;
 
+/* The number of inputs in host memory. */
+size_t gr_binding_host_inputs(const gr_binding *binding);
+
 /* Chooses the stream of a call: the stream of the binding or, if an operand is in host memory, the legacy
  * default stream after it, as another library may be copying to that memory in the default stream.
  * GR_ERR_VALUE for a stream that is being captured into a graph if the host would have to wait. */
 gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_stream_state *out,
                             gr_error *error);
-
-/* Uploads operands in host memory, runs the program and downloads results for the host. Returns when the work
- * is enqueued; waits for its end only if an operand or a result is in host memory. */
-gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
-                         const gr_interrupt *interrupt, gr_error *error);
 
 /* What gr_program_time measures: a program on several sets of equal buffers in turn, so that no set is in the
  * L2 cache when its turn comes. */
@@ -159,10 +165,10 @@ gr_status gr_program_clock(const gr_device *device, gr_error *error);
  * memsets and small uploads. GR_ERR_VALUE on the simulator. */
 gr_status gr_program_time(gr_device *device, const gr_program *program, const gr_timing *timing,
                           double *microseconds, gr_error *error);
-/* Measures the first launch of a program, and all launches, on timing->buffers copies of its one input, which
- * is in host memory. */
-gr_status gr_program_time_copies(gr_device *device, const gr_program *program, const void *data, size_t bytes,
-                                 const gr_timing *timing, double *first_launch, double *all_launches,
-                                 gr_error *error);
+/* Plans a program, and measures its first launch and all launches on timing->buffers copies of its one input,
+ * which is in host memory. */
+gr_status gr_program_time_copies(gr_device *device, gr_planner *plan, const void *request, const void *data,
+                                 size_t bytes, const gr_timing *timing, double *first_launch,
+                                 double *all_launches, gr_error *error);
 
 #endif

@@ -1,5 +1,4 @@
-/* Executing programs: relocations and tensor maps are filled in, launches enqueued, operands in host memory
- * uploaded and results for the host downloaded. */
+/* Enqueues programs: fills in relocations and tensor maps, launches the steps, and chooses the stream. */
 #include <string.h>
 
 #include "program/program.h"
@@ -77,16 +76,16 @@ gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const
     return status;
 }
 
-static bool reads_host(const gr_binding *binding) {
-    bool found = false;
+size_t gr_binding_host_inputs(const gr_binding *binding) {
+    size_t count = 0;
     for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
-        found = found || binding->inputs[i].host != NULL;
-    return found;
+        count += binding->inputs[i].host != NULL;
+    return count;
 }
 
 gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_stream_state *out,
                             gr_error *error) {
-    const bool from_host = reads_host(binding);
+    const bool from_host = gr_binding_host_inputs(binding) > 0;
     const gr_status status = gr_stream_get_state(device, binding->stream, out, error);
     if (status != GR_OK)
         return status;
@@ -103,73 +102,4 @@ gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_str
         return GR_OK;
     const gr_status ordered = gr_stream_wait_for(device, out->stream, 0, error);
     return ordered == GR_OK ? gr_stream_get_state(device, 0, out, error) : ordered;
-}
-
-/* Returns the device address of the first element in *first. An operand in host memory is uploaded to *owned,
- * which the caller frees, also after a failure. */
-static gr_status upload_input(gr_device *device, gr_stream stream, const gr_source *source, gr_devptr *owned,
-                              gr_devptr *first, gr_error *error) {
-    gr_backend *backend = device->backend;
-    *first = source->origin;
-    if (source->host == NULL)
-        return GR_OK;
-    gr_status status = gr_allocator_alloc(&device->allocator, stream, source->bytes, owned, error);
-    if (status == GR_OK && source->bytes > 0)
-        status = backend->upload(backend, stream, *owned, source->host, source->bytes, error);
-    *first += *owned;
-    return status;
-}
-
-/* Downloads results for the host, and waits while host memory is in use. */
-static gr_status download_results(gr_backend *backend, const gr_program *program, const gr_binding *binding,
-                                  const gr_devptr *addresses, gr_stream stream, gr_error *error) {
-    gr_status status = GR_OK;
-    for (size_t i = 0; status == GR_OK && binding->host_out != NULL && i < program->buffer_count; ++i)
-        if (program->buffers[i].kind == GR_BUFFER_OUTPUT)
-            status = backend->download(backend, stream, binding->host_out, addresses[i], binding->out_bytes,
-                                       error);
-    if (status == GR_OK && binding->host_out == NULL && reads_host(binding))
-        status = backend->wait(backend, stream, error);
-    return status;
-}
-
-static gr_status run_in(gr_device *device, const gr_stream_state *stream_state, const gr_program *program,
-                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
-    gr_backend *backend = device->backend;
-    const gr_stream stream = stream_state->stream;
-    gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0},
-              owned[GR_MAX_PROGRAM_INPUTS] = {0};
-    gr_workspace workspace = {.count = 0};
-    gr_status status = GR_OK;
-    for (size_t i = 0; status == GR_OK && i < program->buffer_count; ++i) {
-        const uint32_t number = program->buffers[i].number;
-        if (program->buffers[i].kind == GR_BUFFER_INPUT)
-            status = upload_input(device, stream, &binding->inputs[number], &owned[number], &inputs[number],
-                                  error);
-    }
-    gr_program_bind(program, inputs, binding->device_out, addresses);
-    if (status == GR_OK)
-        status = gr_workspace_alloc(device, stream_state, program, binding->host_out != NULL, addresses,
-                                    &workspace, error);
-    if (status == GR_OK)
-        status = gr_program_enqueue(device, program, addresses, stream, interrupt, error);
-    if (status == GR_OK)
-        status = download_results(backend, program, binding, addresses, stream, error);
-    for (size_t i = 0; i < GR_MAX_PROGRAM_INPUTS; ++i)
-        backend->streams->free_async(backend, stream, owned[i]);
-    gr_workspace_free(device, &workspace, status == GR_OK);
-    return status;
-}
-
-gr_status gr_program_run(gr_device *device, const gr_program *program, const gr_binding *binding,
-                         const gr_interrupt *interrupt, gr_error *error) {
-    gr_stream_state stream_state;
-    gr_status status = gr_device_attach(device, error);
-    if (status != GR_OK)
-        return status;
-    status = gr_binding_stream(device, binding, &stream_state, error);
-    if (status == GR_OK)
-        status = run_in(device, &stream_state, program, binding, interrupt, error);
-    gr_device_detach(device);
-    return status;
 }

@@ -73,10 +73,11 @@ gr_status gr_program_time(gr_device *device, const gr_program *program, const gr
     return status;
 }
 
-gr_status gr_program_time_copies(gr_device *device, const gr_program *program, const void *data, size_t bytes,
-                                 const gr_timing *timing, double *first_launch, double *all_launches,
-                                 gr_error *error) {
+gr_status gr_program_time_copies(gr_device *device, gr_planner *plan, const void *request, const void *data,
+                                 size_t bytes, const gr_timing *timing, double *first_launch,
+                                 double *all_launches, gr_error *error) {
     gr_backend *backend = device->backend;
+    gr_program *program = NULL;
     gr_devptr *inputs = calloc(timing->buffers, sizeof *inputs);
     if (inputs == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %zu buffers", timing->buffers);
@@ -84,6 +85,8 @@ gr_status gr_program_time_copies(gr_device *device, const gr_program *program, c
     first.launches = 1;
     first.inputs[0] = all.inputs[0] = inputs;
     gr_status status = gr_program_clock(device, error);
+    if (status == GR_OK)
+        status = gr_program_make(device, plan, request, &program, error);
     for (size_t i = 0; status == GR_OK && i < timing->buffers; ++i) {
         status = backend->alloc(backend, bytes, &inputs[i], error);
         for (unsigned k = 0; status == GR_ERR_MEMORY && gr_allocator_reclaim(&device->allocator, k); ++k)
@@ -98,5 +101,6 @@ gr_status gr_program_time_copies(gr_device *device, const gr_program *program, c
     for (size_t i = 0; i < timing->buffers; ++i)
         backend->free(backend, inputs[i]);
     free(inputs);
+    free(program);
     return status;
 }

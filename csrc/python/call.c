@@ -206,7 +206,6 @@ static bool report(void *arg, uint64_t done, uint64_t total) {
     return failed;
 }
 
-/* Returns the request for exact/; it points into `self`. */
 static gr_exact exact_of(const py_call *self) {
     return (gr_exact){.op = self->reduction.op,
                       .dtype = self->reduction.dtype,
@@ -219,12 +218,13 @@ static gr_exact exact_of(const py_call *self) {
                       .states = self->states};
 }
 
-void py_call_program(const py_call *self, const gr_device_caps *caps, gr_program *program) {
+void py_call_program(const void *request, gr_device *device, gr_program *program) {
+    const py_call *self = request;
     const gr_exact exact = exact_of(self);
     if (self->exact)
-        gr_exact_plan(&exact, caps, program);
+        gr_exact_plan(&exact, device, program);
     else
-        gr_reduction_plan(&self->reduction, caps, program);
+        gr_reduction_plan(&self->reduction, device, program);
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,

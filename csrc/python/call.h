@@ -39,8 +39,8 @@ gr_exact_size py_call_infer_states(py_call *self);
    with an exception set. */
 int py_call_plan(py_call *self);
 
-/* Makes the program of a planned call, which must have at least one result. */
-void py_call_program(const py_call *self, const gr_device_caps *caps, gr_program *program);
+/* Plans the program of a py_call that has at least one result. */
+gr_planner py_call_program;
 
 /* Runs the call. Returns a new reference to the result, or NULL with an exception set. */
 PyObject *py_call_run(py_call *self);

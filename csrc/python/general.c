@@ -201,19 +201,17 @@ static PyObject *time_call(py_state *state, const py_call *now, const gr_timing 
         return PyErr_Format(PyExc_ValueError, "a: there are no results to time");
     if (reduction->shape != NULL && !gr_flat_shape_fits(reduction->shape, reduction->layout.pair, caps))
         return PyErr_Format(PyExc_ValueError, "shape: not for this device or operator");
-    gr_program *program = gr_program_new(&work.error);
     double *times = calloc(timing->repeats, sizeof *times);
+    if (times == NULL)
+        return PyErr_NoMemory();
+    gr_program *program;
     PyObject *result = NULL;
-    if (program == NULL || times == NULL) {
-        PyErr_NoMemory();
-        goto cleanup;
-    }
-    py_call_program(now, caps, program);
     py_begin(&work);
-    const gr_status status = gr_program_time(now->job.device, program, timing, times, &work.error);
+    gr_status status = gr_program_make(now->job.device, py_call_program, now, &program, &work.error);
+    if (status == GR_OK)
+        status = gr_program_time(now->job.device, program, timing, times, &work.error);
     if (py_end(state, &work, status) == 0)
         result = py_list_of_doubles(times, timing->repeats);
-cleanup:
     free(program);
     free(times);
     return result;

@@ -1,7 +1,6 @@
 /* Called when device memory runs out: asks other libraries (PyTorch, CuPy) to release their caches, and
    chooses the class of the MemoryError. Both are functions that gpureduce/_device/low_memory.py registers
    here. */
-#include "device/low_memory.h"
 #include "python/methods.h"
 
 static PyObject *release_caches; /* registered when the package is imported; called from any thread */

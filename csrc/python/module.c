@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "conv/cudnn.h"
-#include "device/image.h"
 #include "matmul/cublas.h"
 #include "python/args.h"
 #include "python/dtype.h"

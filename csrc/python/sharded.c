@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/async_result.h"
 #include "python/call.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -19,7 +18,7 @@ static const gr_exact_format formats[GR_DTYPE_COUNT] = {
 
 typedef struct shard {
     py_call call;
-    gr_async_result async_result; /* its result, once launched */
+    gr_execution execution; /* once launched */
     bool is_launched;
 } shard;
 
@@ -159,13 +158,8 @@ static void release(sharded_call *self) {
 static gr_status launch(void *arg, gr_device *device, const gr_binding *binding,
                         const gr_interrupt *interrupt, gr_error *error) {
     shard *self = arg;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    py_call_program(&self->call, &device->backend->info.caps, program);
     const gr_status status =
-        gr_async_result_begin(device, program, binding, interrupt, &self->async_result, error);
-    free(program);
+        gr_execution_begin(device, py_call_program, &self->call, binding, interrupt, &self->execution, error);
     self->is_launched = status == GR_OK;
     return status;
 }
@@ -190,7 +184,7 @@ static gr_status collect(const sharded_call *self, const op_results *one, size_t
                          gr_error *error) {
     int64_t words[MAX_STATES * GR_EXACT_WIDEST_WORDS];
     void *out = self->states ? (void *)words : (char *)one->out + number * one->bytes;
-    const gr_status status = gr_async_result_wait(&results->async_result, out, error);
+    const gr_status status = gr_execution_end(&results->execution, out, error);
     if (status != GR_OK || !self->states || gr_exact_states_merge(one->out, words, one->each, one->size))
         return status;
     return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");

@@ -2,8 +2,7 @@
    the operator table, names the kernels, and passes the program to the executor. */
 #include "reduce/reduce.h"
 
-#include <stdlib.h>
-
+#include "executor/executor.h"
 #include "reduce/params.h"
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
@@ -45,7 +44,8 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
     const bool without_ring = work.pair || gr_op_has(self->op, GR_COMPUTE_BOUND);
     const gr_flat_shape *shape =
         self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, without_ring, caps);
-    gr_program_begin(program);
+    program->result_bytes = work.result_bytes;
+    program->input_bytes = (size_t)part->count * work.item_bytes;
     gr_step *step = gr_flat_append(&work, shape, program);
     step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
@@ -56,7 +56,7 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
 
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
-    gr_program_begin(program);
+    program->result_bytes = gr_dtypes[gr_op_result(self->op, self->dtype)].item_bytes;
     gr_general_operands operands = {
         .in = gr_program_input(program, 0),
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes),
@@ -84,7 +84,9 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
     }
 }
 
-void gr_reduction_plan(const gr_reduction *reduction, const gr_device_caps *caps, gr_program *program) {
+void gr_reduction_plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_reduction *reduction = request;
+    const gr_device_caps *caps = &device->backend->info.caps;
     const uint64_t count = reduction->plan.reduced_count;
     if (reduction->plan.single_pass)
         plan_part(reduction, caps, &(gr_chunk_range){.count = count, .total = count}, program);
@@ -96,21 +98,12 @@ gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, con
                            const gr_progress *progress, const gr_interrupt *interrupt, gr_error *error) {
     if (reduction->plan.results == 0)
         return GR_OK;
-    if (reduction->plan.single_pass) {
-        const gr_chunked_reduction chunked = {.inputs = reduction->layout.pair ? 2 : 1,
-                                              .item_bytes = reduction->layout.item_bytes,
-                                              .count = reduction->plan.reduced_count,
-                                              .plan = plan_part,
-                                              .request = reduction};
-        return gr_execute_reduction(device, &chunked, binding, progress, interrupt, error);
-    }
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    plan_general(reduction, &device->backend->info.caps, program);
-    const gr_dtype made = gr_op_result(reduction->op, reduction->dtype);
-    const gr_status status =
-        gr_execute_small_results(device, program, binding, gr_dtypes[made].item_bytes, interrupt, error);
-    free(program);
-    return status;
+    const gr_chunked_reduction chunked = {.inputs = reduction->layout.pair ? 2 : 1,
+                                          .item_bytes = reduction->layout.item_bytes,
+                                          .count = reduction->plan.reduced_count,
+                                          .plan = plan_part,
+                                          .request = reduction};
+    return reduction->plan.single_pass && gr_staging_ring_can_reduce(device, &chunked, binding)
+               ? gr_staging_ring_reduce(device, &chunked, binding, progress, interrupt, error)
+               : gr_execute_request(device, gr_reduction_plan, reduction, binding, interrupt, error);
 }

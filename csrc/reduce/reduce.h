@@ -3,7 +3,7 @@
 #ifndef GR_REDUCE_REDUCE_H
 #define GR_REDUCE_REDUCE_H
 
-#include "executor/executor.h"
+#include "executor/staging_ring.h"
 #include "reduce/flat/plan.h"
 #include "reduce/general/plan.h"
 #include "reduce/ops.h"
@@ -22,8 +22,8 @@ typedef struct gr_reduction {
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result */
 
-/* The program of a plan that has at least one result. */
-void gr_reduction_plan(const gr_reduction *reduction, const gr_device_caps *caps, gr_program *program);
+/* Plans the program of a gr_reduction that has at least one result. */
+gr_planner gr_reduction_plan;
 
 /* Runs the reduction by the fastest transport. Does nothing if there are no results. */
 gr_status gr_reduction_run(gr_device *device, const gr_reduction *reduction, const gr_binding *binding,

@@ -2,7 +2,6 @@
 #include "states/states.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
 #include "exact/exact.h"
@@ -77,13 +76,18 @@ static void add_launch(const gr_states *self, const char *entry, const void *par
     step->block[0] = GR_STATE_THREADS;
 }
 
-gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_input *input,
-                              const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+/* The states that a program begins. */
+typedef struct beginning {
+    const gr_states *states;
+    const gr_states_input *input;
+} beginning;
+
+static void plan_begin(const void *request, gr_device *device, gr_program *program) {
+    (void)device;
+    const gr_states *self = ((const beginning *)request)->states;
+    const gr_states_input *input = ((const beginning *)request)->input;
     gr_state_begin_params params = input->params;
     params.states = self->params;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
     const bool whole = (params.flags & GR_STATE_INTEGER_SUMS) != 0,
                second_squares = (params.flags & GR_STATE_SECOND_SQUARES) != 0;
     const uint32_t first = whole || second_squares ? gr_program_input(program, 0) : 0;
@@ -97,22 +101,24 @@ gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr
     if (second_squares)
         gr_program_relocate(program, offsetof(gr_state_begin_params, second_squares), first);
     gr_program_relocate(program, offsetof(gr_state_begin_params, states.target), out);
-    const gr_status status = gr_program_run(device, program, binding, interrupt, error);
-    free(program);
-    return status;
 }
 
-gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr_binding *binding,
-                              const gr_interrupt *interrupt, gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
+gr_status gr_states_begin_run(gr_device *device, const gr_states *self, const gr_states_input *input,
+                              const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+    return gr_execute_request(device, plan_begin, &(beginning){self, input}, binding, interrupt, error);
+}
+
+static void plan_merge(const void *request, gr_device *device, gr_program *program) {
+    (void)device;
+    const gr_states *self = request;
     const uint32_t source = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, self->bytes);
     add_launch(self, "merge", &self->params, sizeof self->params, program);
     gr_program_relocate(program, offsetof(gr_state_params, source), source);
     gr_program_relocate(program, offsetof(gr_state_params, target), out);
-    const gr_status status = gr_program_run(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+}
+
+gr_status gr_states_merge_run(gr_device *device, const gr_states *self, const gr_binding *binding,
+                              const gr_interrupt *interrupt, gr_error *error) {
+    return gr_execute_request(device, plan_merge, self, binding, interrupt, error);
 }

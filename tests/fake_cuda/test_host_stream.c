@@ -1,5 +1,5 @@
-/* Drives ring.c and direct.c through the CUDA backend and the fake driver: chunks of pageable and of
-   pinned arrays, small arrays and device arrays, fewer threads than wanted, and every driver call failing
+/* Drives staging_ring.c and executor.c through the CUDA backend and the fake driver: chunks of pageable and
+   of pinned arrays, small arrays and device arrays, fewer threads than wanted, and every driver call failing
    once. Usage: test_host_stream <fake library>. Each case runs in a process of its own. */
 #include <dlfcn.h>
 #include <errno.h>

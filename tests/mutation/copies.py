@@ -53,8 +53,8 @@ MUTANTS = (
     Mutant(
         "memory that threads brought to is kept",
         "csrc/executor/executor.c",
-        "run_staged",
-        "backend->streams->free_async(backend, 0, self.owned[i]);",
+        "release",
+        "backend->streams->free_async(backend, self->stream_state.stream, self->uploaded[i]);",
         ";",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
     ),

@@ -505,12 +505,12 @@ MUTANTS = (
     ),
     Mutant(
         "a hidden wait in a call of a stream",
-        "csrc/program/run.c",
-        "run_in",
-        "    if (status == GR_OK)\n        status = download_results(",
-        "    if (status == GR_OK && stream_state->capture == 0)\n"
-        "        status = backend->wait(backend, stream, error);\n"
-        "    if (status == GR_OK)\n        status = download_results(",
+        "csrc/executor/executor.c",
+        "fetch",
+        "    if (out != NULL)\n        return backend->download(",
+        "    if (self->stream_state.capture == 0 && backend->wait(backend, stream, error) != GR_OK)\n"
+        "        return error->status;\n"
+        "    if (out != NULL)\n        return backend->download(",
         STREAMS,
     ),
 )

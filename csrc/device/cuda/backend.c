@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "device/cuda/context.h"
-#include "device/cuda/memory.h"
-#include "device/cuda/stream.h"
 
 /* Limits beyond which a kernel needs an attribute: bytes of dynamic shared memory, blocks per cluster. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8, ALONE_PARAMS = 256 };
@@ -78,7 +76,7 @@ static void cuda_unload(gr_backend *base, gr_module *module) {
     cuda_backend *self = as_cuda(base);
     if (!module)
         return;
-    GR_CUDA_RELEASE(self, self->driver->module_unload(module->handle));
+    GR_CUDA_RELEASE(self, module_unload(module->handle));
     while (module->kernels) {
         gr_kernel *kernel = module->kernels;
         module->kernels = kernel->next;
@@ -269,15 +267,14 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
 
 static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,
                                  gr_error *error) {
-    cuda_backend *self = as_cuda(base);
     uint32_t steps[GR_TENSOR_DIMENSIONS];
     for (int i = 0; i < GR_TENSOR_DIMENSIONS; ++i)
         steps[i] = gr_extent(tensor->steps[i]);
-    return GR_CUDA_CALL(self, error,
-                        self->driver->tensor_map(
-                            out->bytes, tensor->type, tensor->rank, (void *)(uintptr_t)tensor->address,
-                            tensor->sizes, tensor->strides, tensor->box, steps, GR_CU_TENSOR_NOT_INTERLEAVED,
-                            tensor->swizzle, GR_CU_TENSOR_L2_128_BYTES, GR_CU_TENSOR_FILL_ZERO),
+    return GR_CUDA_CALL(base, 0, error,
+                        tensor_map(out->bytes, tensor->type, tensor->rank, (void *)(uintptr_t)tensor->address,
+                                   tensor->sizes, tensor->strides, tensor->box, steps,
+                                   GR_CU_TENSOR_NOT_INTERLEAVED, tensor->swizzle, GR_CU_TENSOR_L2_128_BYTES,
+                                   GR_CU_TENSOR_FILL_ZERO),
                         "making a tensor map of %u dimensions", tensor->rank);
 }
 
@@ -319,10 +316,8 @@ static gr_status cuda_sync(gr_backend *base, gr_error *error) {
 }
 
 static gr_status cuda_wait(gr_backend *base, gr_stream stream, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    const gr_status status = GR_CUDA_CALL(self, error, self->driver->stream_wait(gr_cuda_stream(stream)),
-                                          "waiting for a stream on cuda:%d", base->info.index);
-    return gr_cuda_check_stream(self, stream, status, error);
+    return GR_CUDA_CALL(base, stream, error, stream_wait(gr_cuda_stream(stream)),
+                        "waiting for a stream on cuda:%d", base->info.index);
 }
 
 /* The resources of one measurement. */

@@ -4,7 +4,7 @@
 /* The context that this thread has made current. */
 static _Thread_local struct {
     const cuda_backend *attached;
-    int attachments; /* nested attachments of that device */
+    int attachments; /* nested attachments of that device; another one is only made current */
     int depth;       /* contexts that are pushed */
     int mode;        /* capture mode of the thread before the first of them */
 } entered;
@@ -66,15 +66,18 @@ gr_status gr_cuda_attach(gr_backend *base, gr_error *error) {
     const gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    entered.attached = self;
-    ++entered.attachments;
+    if (entered.attached == NULL)
+        entered.attached = self;
+    entered.attachments += entered.attached == self;
     return GR_OK;
 }
 
 void gr_cuda_detach(gr_backend *base) {
     gr_error ignored;
-    if (--entered.attachments > 0)
-        return;
-    entered.attached = NULL;
+    if (entered.attached == as_cuda(base)) {
+        if (--entered.attachments > 0)
+            return;
+        entered.attached = NULL;
+    }
     gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
 }

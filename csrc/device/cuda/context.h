@@ -1,5 +1,5 @@
-/* The state of a CUDA device, and how each call makes its context current: for the files of the CUDA backend.
- */
+/* What the files of the CUDA backend share: the state of a device, how each call makes its context current,
+ * memory and streams. */
 #ifndef GR_DEVICE_CUDA_CONTEXT_H
 #define GR_DEVICE_CUDA_CONTEXT_H
 
@@ -44,21 +44,50 @@ gr_status gr_cuda_check_stream(const cuda_backend *self, gr_stream stream, gr_st
 gr_status gr_cuda_attach(gr_backend *base, gr_error *error);
 void gr_cuda_detach(gr_backend *base);
 
-/* Evaluates `result`, a driver call, in the context of the device and returns its status. A format and its
- * arguments follow, which describe the call for messages. */
-#define GR_CUDA_CALL(self, error, result, ...)                                                               \
-    (gr_cuda_enter(self, error) != GR_OK                                                                     \
-         ? (error)->status                                                                                   \
-         : gr_cuda_leave(self, gr_cuda_check((self)->driver, result, error, __VA_ARGS__), error))
+/* Evaluates driver->call in the context of the device and returns its status. `stream` is the stream of the
+ * call, 0 if it has none. A format and its arguments follow, which describe the call for messages. */
+#define GR_CUDA_CALL(base, stream, error, call, ...)                                                         \
+    gr_cuda_check_stream(as_cuda(base), stream,                                                              \
+                         gr_cuda_enter(as_cuda(base), error) != GR_OK                                        \
+                             ? (error)->status                                                               \
+                             : gr_cuda_leave(as_cuda(base),                                                  \
+                                             gr_cuda_check(as_cuda(base)->driver,                            \
+                                                           as_cuda(base)->driver->call, error, __VA_ARGS__), \
+                                             error),                                                         \
+                         error)
 
 /* Evaluates a driver call that releases something; its errors are ignored. */
-#define GR_CUDA_RELEASE(self, result)                                                                        \
+#define GR_CUDA_RELEASE(self, call)                                                                          \
     do {                                                                                                     \
         gr_error ignored_;                                                                                   \
         if (gr_cuda_enter(self, &ignored_) == GR_OK) {                                                       \
-            (void)(result);                                                                                  \
+            (void)(self)->driver->call;                                                                      \
             gr_cuda_leave(self, GR_OK, &ignored_);                                                           \
         }                                                                                                    \
     } while (0)
+
+/* ---- memory.c ---- */
+
+/* Opens and closes the stream-ordered memory pool. */
+gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error);
+void gr_cuda_memory_close(cuda_backend *self);
+
+/* Functions of gr_backend and gr_stream_ops: see backend.h. */
+gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error);
+void gr_cuda_free(gr_backend *base, gr_devptr address);
+gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
+                         gr_error *error);
+gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
+                           gr_error *error);
+gr_status gr_cuda_memset_async(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
+                               size_t bytes, gr_error *error);
+gr_status gr_cuda_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out,
+                              gr_error *error);
+void gr_cuda_free_async(gr_backend *base, gr_stream stream, gr_devptr address);
+void gr_cuda_release_cached(gr_backend *base);
+
+/* ---- stream.c ---- */
+
+extern const gr_stream_ops gr_cuda_stream_ops;
 
 #endif

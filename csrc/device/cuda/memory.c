@@ -1,5 +1,5 @@
 /* Device memory: plain and stream-ordered allocation, copies and memset. */
-#include "device/cuda/memory.h"
+#include "device/cuda/context.h"
 
 /* Release threshold of the pool in bytes: freed memory up to this size stays in the pool for the next call;
  * the rest returns to the driver at the next synchronization. */
@@ -36,7 +36,7 @@ gr_status gr_cuda_memory_open(cuda_backend *self, gr_error *error) {
 
 void gr_cuda_memory_close(cuda_backend *self) {
     if (self->pool)
-        GR_CUDA_RELEASE(self, self->driver->pool_destroy(self->pool));
+        GR_CUDA_RELEASE(self, pool_destroy(self->pool));
 }
 
 /* Converts the result of an allocation; the message has the free and the total memory. */
@@ -70,9 +70,8 @@ gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error
 }
 
 void gr_cuda_free(gr_backend *base, gr_devptr address) {
-    cuda_backend *self = as_cuda(base);
     if (address)
-        GR_CUDA_RELEASE(self, self->driver->free(address));
+        GR_CUDA_RELEASE(as_cuda(base), free(address));
 }
 
 gr_status gr_cuda_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out,
@@ -98,26 +97,26 @@ void gr_cuda_free_async(gr_backend *base, gr_stream stream, gr_devptr address) {
     if (!self->pool)
         gr_cuda_free(base, address);
     else if (address)
-        GR_CUDA_RELEASE(self, self->driver->pool_free(address, gr_cuda_stream(stream)));
+        GR_CUDA_RELEASE(self, pool_free(address, gr_cuda_stream(stream)));
 }
 
 gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,
                          gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    const gr_status status = GR_CUDA_CALL(
-        self, error,
-        bytes ? self->driver->upload_async(to, from, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
-        "copying %zu bytes to cuda:%d", bytes, base->info.index);
-    return gr_cuda_check_stream(self, stream, status, error);
+    if (bytes == 0)
+        return gr_cuda_check_process(error);
+    return GR_CUDA_CALL(base, stream, error, upload_async(to, from, bytes, gr_cuda_stream(stream)),
+                        "copying %zu bytes to cuda:%d", bytes, base->info.index);
 }
 
 gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devptr from, size_t bytes,
                            gr_error *error) {
+    if (bytes == 0)
+        return gr_cuda_check_process(error);
     cuda_backend *self = as_cuda(base);
     const gr_cuda_driver *driver = self->driver;
     gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK || bytes == 0)
-        return status == GR_OK ? gr_cuda_leave(self, status, error) : status;
+    if (status != GR_OK)
+        return status;
     gr_cu_result result = driver->download_async(to, from, bytes, gr_cuda_stream(stream));
     if (result == GR_CU_SUCCESS)
         result = driver->stream_wait(gr_cuda_stream(stream));
@@ -128,16 +127,14 @@ gr_status gr_cuda_download(gr_backend *base, gr_stream stream, void *to, gr_devp
 
 gr_status gr_cuda_memset_async(gr_backend *base, gr_stream stream, gr_devptr address, unsigned char value,
                                size_t bytes, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    const gr_status status = GR_CUDA_CALL(
-        self, error,
-        bytes ? self->driver->memset_async(address, value, bytes, gr_cuda_stream(stream)) : GR_CU_SUCCESS,
-        "clearing %zu bytes on cuda:%d", bytes, base->info.index);
-    return gr_cuda_check_stream(self, stream, status, error);
+    if (bytes == 0)
+        return gr_cuda_check_process(error);
+    return GR_CUDA_CALL(base, stream, error, memset_async(address, value, bytes, gr_cuda_stream(stream)),
+                        "clearing %zu bytes on cuda:%d", bytes, base->info.index);
 }
 
 void gr_cuda_release_cached(gr_backend *base) {
     cuda_backend *self = as_cuda(base);
     if (self->pool)
-        GR_CUDA_RELEASE(self, self->driver->pool_trim(self->pool, 0));
+        GR_CUDA_RELEASE(self, pool_trim(self->pool, 0));
 }

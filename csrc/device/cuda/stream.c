@@ -1,8 +1,5 @@
-/* Streams, events, captures and pinned memory by the CUDA driver. */
 /* Streams, events and pinned memory of the CUDA backend. */
-#include "device/cuda/stream.h"
-
-#include "device/cuda/memory.h"
+#include "device/cuda/context.h"
 
 static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
                                  gr_error *error) {
@@ -34,9 +31,8 @@ static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_
 }
 
 static void cuda_host_free(gr_backend *base, void *memory) {
-    const cuda_backend *self = as_cuda(base);
     if (memory)
-        GR_CUDA_RELEASE(self, self->driver->host_free(memory));
+        GR_CUDA_RELEASE(as_cuda(base), host_free(memory));
 }
 
 /* For an address that it does not know the driver returns zeros if several attributes are queried. A query of
@@ -120,22 +116,19 @@ static gr_status cuda_retain_in_graph(gr_backend *base, const gr_stream_state *s
 }
 
 static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
     gr_cu_stream stream = NULL;
-    const gr_status status =
-        GR_CUDA_CALL(self, error, self->driver->stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
-                     "making a stream on cuda:%d", base->info.index);
+    const gr_status status = GR_CUDA_CALL(base, 0, error, stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
+                                          "making a stream on cuda:%d", base->info.index);
     if (status != GR_OK && stream)
-        self->driver->stream_destroy(stream);
+        as_cuda(base)->driver->stream_destroy(stream);
     if (status == GR_OK)
         *out = (uintptr_t)stream;
     return status;
 }
 
 static void cuda_stream_close(gr_backend *base, gr_stream stream) {
-    const cuda_backend *self = as_cuda(base);
     if (stream != 0)
-        GR_CUDA_RELEASE(self, self->driver->stream_destroy(gr_cuda_stream(stream)));
+        GR_CUDA_RELEASE(as_cuda(base), stream_destroy(gr_cuda_stream(stream)));
 }
 
 /* A gr_event is a CUevent. */
@@ -144,38 +137,29 @@ static gr_cu_event event_of(gr_event event) {
 }
 
 static gr_status cuda_event_open(gr_backend *base, gr_event *out, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
     gr_cu_event event = NULL;
-    const gr_status status =
-        GR_CUDA_CALL(self, error, self->driver->event_create(&event, GR_CU_EVENT_NO_TIMING),
-                     "making an event on cuda:%d", base->info.index);
+    const gr_status status = GR_CUDA_CALL(base, 0, error, event_create(&event, GR_CU_EVENT_NO_TIMING),
+                                          "making an event on cuda:%d", base->info.index);
     if (status != GR_OK && event)
-        self->driver->event_destroy(event);
+        as_cuda(base)->driver->event_destroy(event);
     if (status == GR_OK)
         *out = (uintptr_t)event;
     return status;
 }
 
 static void cuda_event_close(gr_backend *base, gr_event event) {
-    const cuda_backend *self = as_cuda(base);
     if (event != 0)
-        GR_CUDA_RELEASE(self, self->driver->event_destroy(event_of(event)));
+        GR_CUDA_RELEASE(as_cuda(base), event_destroy(event_of(event)));
 }
 
 static gr_status cuda_record(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
-    const gr_status status =
-        GR_CUDA_CALL(self, error, self->driver->event_record(event_of(event), gr_cuda_stream(stream)),
-                     "recording an event in a stream of cuda:%d", base->info.index);
-    return gr_cuda_check_stream(self, stream, status, error);
+    return GR_CUDA_CALL(base, stream, error, event_record(event_of(event), gr_cuda_stream(stream)),
+                        "recording an event in a stream of cuda:%d", base->info.index);
 }
 
 static gr_status cuda_wait_event(gr_backend *base, gr_stream stream, gr_event event, gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
-    const gr_status status =
-        GR_CUDA_CALL(self, error, self->driver->stream_follow(gr_cuda_stream(stream), event_of(event), 0),
-                     "ordering streams on cuda:%d", base->info.index);
-    return gr_cuda_check_stream(self, stream, status, error);
+    return GR_CUDA_CALL(base, stream, error, stream_follow(gr_cuda_stream(stream), event_of(event), 0),
+                        "ordering streams on cuda:%d", base->info.index);
 }
 
 static gr_status cuda_event_done(gr_backend *base, gr_event event, bool wait, bool *done, gr_error *error) {

@@ -3,9 +3,9 @@
 #include "reduce/convert/convert.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/limits.h"
+#include "executor/executor.h"
 #include "reduce/convert/params.h"
 #include "reduce/general/dims.h"
 
@@ -254,15 +254,24 @@ static bool plan_transpose_and_convert(const gr_conversion *conversion, const en
 
 /* ---- choice ---- */
 
-static gr_status plan(const gr_conversion *conversion, const gr_binding *binding, gr_program *program,
-                      gr_error *error) {
+/* A conversion, and the memory whose alignment decides how it is planned. */
+typedef struct bound_conversion {
+    const gr_conversion *conversion;
+    const gr_binding *binding;
+} bound_conversion;
+
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    (void)device;
+    const gr_conversion *conversion = ((const bound_conversion *)request)->conversion;
+    const gr_binding *binding = ((const bound_conversion *)request)->binding;
     const size_t item = gr_dtypes[conversion->to].item_bytes;
     dim dims[GR_CONVERT_DIMS];
     uint64_t count;
-    if (!merge(conversion, item, dims, &count))
-        return gr_fail(error, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions",
-                       GR_CONVERT_DIMS);
-    gr_program_begin(program);
+    if (!merge(conversion, item, dims, &count)) {
+        gr_program_fail(program, GR_ERR_VALUE, "a: strides that do not merge into %d dimensions",
+                        GR_CONVERT_DIMS);
+        return;
+    }
     const endpoint in = {.buffer = gr_program_input(program, 0), .address = binding->inputs[0].origin};
     const endpoint out = {.buffer = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)count * item),
                           .address = binding->host_out != NULL ? 0 : binding->device_out,
@@ -276,7 +285,8 @@ static gr_status plan(const gr_conversion *conversion, const gr_binding *binding
     else
         fits = (tiles && plan_transpose_and_convert(conversion, &in, &out, program)) ||
                plan_conversion(conversion, dims, count, &in, &out, program);
-    return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many elements for one grid");
+    if (!fits)
+        gr_program_fail(program, GR_ERR_VALUE, "a: too many elements for one grid");
 }
 
 gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, const gr_binding *binding,
@@ -284,12 +294,6 @@ gr_status gr_conversion_run(gr_device *device, const gr_conversion *conversion, 
     for (size_t d = 0; d < conversion->ndim; ++d)
         if (conversion->extent[d] == 0)
             return GR_OK;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = plan(conversion, binding, program, error);
-    if (status == GR_OK)
-        status = gr_program_run(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, &(bound_conversion){conversion, binding}, binding, interrupt,
+                              error);
 }

@@ -69,6 +69,12 @@ size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_
     return plan->count;
 }
 
+/* A request, and the modules of its kernels. */
+typedef struct call {
+    const gr_custom *const *customs;
+    const gr_custom_request *request;
+} call;
+
 /* One result from contiguous elements, by a flat kernel. */
 static gr_status plan_flat(const gr_custom *const customs[GR_GENERAL_PASSES],
                            const gr_custom_request *request, gr_program *program, gr_error *error) {
@@ -111,6 +117,13 @@ static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
     return status;
 }
 
+static void plan(const void *of, gr_device *device, gr_program *program) {
+    (void)device;
+    const call *self = of;
+    program->status = (self->request->plan.single_pass ? plan_flat : plan_passes)(
+        self->customs, self->request, program, program->error);
+}
+
 gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
                         const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
     const char *names[GR_GENERAL_PASSES];
@@ -121,16 +134,7 @@ gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const
     for (size_t i = 1; i < count; ++i)
         if (customs[i]->device != device)
             return gr_fail(error, GR_ERR_VALUE, "kernels of %s lie on two devices", customs[0]->text);
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_program_begin(program);
-    gr_status status =
-        (request->plan.single_pass ? plan_flat : plan_passes)(customs, request, program, error);
-    if (status == GR_OK)
-        status = gr_execute_program(device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(device, plan, &(call){customs, request}, binding, interrupt, error);
 }
 
 /* Returns a buffer for the results of a pass, padded with zeros up to the elements that the next pass reads.
@@ -147,17 +151,22 @@ static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program 
     return out;
 }
 
-static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, gr_program *program,
-                           gr_error *error) {
+typedef struct rung_call {
+    const gr_custom *custom;
+    const gr_custom_rung *rung;
+} rung_call;
+
+static void plan_rung(const void *of, gr_device *device, gr_program *program) {
+    const gr_custom *custom = ((const rung_call *)of)->custom;
+    const gr_custom_rung *rung = ((const rung_call *)of)->rung;
     struct {
         uint64_t in, out, n; /* count_bytes bytes of n are passed, if any */
     } params = {0};
-    gr_backend *backend = custom->device->backend;
     gr_kernel *kernel = NULL;
-    const gr_status status = backend->find(backend, custom->module, rung->entry, &kernel, error);
-    gr_program_begin(program);
+    program->status =
+        device->backend->find(device->backend, custom->module, rung->entry, &kernel, program->error);
     uint32_t in = gr_program_input(program, 0);
-    for (size_t i = 0; status == GR_OK && i < rung->count; ++i) {
+    for (size_t i = 0; i < rung->count; ++i) {
         const gr_custom_pass *pass = &rung->passes[i];
         const uint32_t out = rung_output(rung, i, program);
         params.n = pass->n;
@@ -170,32 +179,18 @@ static gr_status plan_rung(const gr_custom *custom, const gr_custom_rung *rung, 
         gr_program_relocate(program, 8, out);
         in = out;
     }
-    return status;
 }
 
 gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = plan_rung(custom, rung, program, error);
-    if (status == GR_OK)
-        status = gr_execute_program(custom->device, program, binding, interrupt, error);
-    free(program);
-    return status;
+    return gr_execute_request(custom->device, plan_rung, &(rung_call){custom, rung}, binding, interrupt,
+                              error);
 }
 
 gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
                               const gr_timing *timing, double *first_pass, double *all_passes,
                               gr_error *error) {
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = plan_rung(custom, rung, program, error);
     const size_t bytes = (size_t)rung->passes[0].n * rung->item_bytes;
-    if (status == GR_OK)
-        status = gr_program_time_copies(custom->device, program, data, bytes, timing, first_pass, all_passes,
-                                        error);
-    free(program);
-    return status;
+    return gr_program_time_copies(custom->device, plan_rung, &(rung_call){custom, rung}, data, bytes, timing,
+                                  first_pass, all_passes, error);
 }

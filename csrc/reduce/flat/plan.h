@@ -3,7 +3,7 @@
 #ifndef GR_REDUCE_FLAT_PLAN_H
 #define GR_REDUCE_FLAT_PLAN_H
 
-#include "executor/executor.h"
+#include "executor/staging_ring.h"
 #include "reduce/flat/params.h"
 
 /* A row of shapes.def. Any shape is correct for any number of elements. */

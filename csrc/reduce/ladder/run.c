@@ -1,64 +1,58 @@
 /* Runs and times rungs of the reduction ladder: checks the plan against the device, and asks CUB for the
    workspace of its function. */
 #include <stddef.h>
-#include <stdlib.h>
 
+#include "executor/executor.h"
 #include "reduce/ladder/ladder.h"
 
 /* Only block sizes above the default can exceed the device's limit. */
-static gr_status check_shared(const gr_variant *variant, const gr_step *first, const gr_device_info *info,
-                              gr_error *error) {
+static void check_shared(const gr_variant *variant, const gr_device_info *info, gr_program *program) {
+    const gr_step *first = program->steps;
+    first += first->kind == GR_STEP_MEMCPY_INLINE;
     const uint32_t granted = info->caps.shared_per_block, block = first->block[0];
     if (first->shared_bytes <= granted) /* later passes need no more */
-        return GR_OK;
+        return;
     uint32_t max_block = block;
     while (max_block > 0 && (!gr_variant_takes_block(variant, max_block) ||
                              (uint64_t)first->shared_bytes * max_block / block > granted))
         --max_block;
-    return gr_fail(error, GR_ERR_VALUE,
-                   "block_size: %u threads of %s take %u bytes of shared memory; a block of %s may have %u, "
-                   "enough for %u threads",
-                   (unsigned)block, variant->rung.name, (unsigned)first->shared_bytes, info->name,
-                   (unsigned)granted, (unsigned)max_block);
+    gr_program_fail(program, GR_ERR_VALUE,
+                    "block_size: %u threads of %s take %u bytes of shared memory; a block of %s may have %u, "
+                    "enough for %u threads",
+                    (unsigned)block, variant->rung.name, (unsigned)first->shared_bytes, info->name,
+                    (unsigned)granted, (unsigned)max_block);
 }
 
 /* Asks the library for the workspace of its function. */
-static gr_status complete_library(gr_device *device, gr_program *program, gr_error *error) {
-    gr_backend *backend = device->backend;
+static void complete_library(gr_device *device, gr_program *program) {
     gr_step *step = &program->steps[0];
     gr_cub_call *call = (gr_cub_call *)(program->params + step->params);
-    gr_status status = gr_library_find(device->kernels.folder, step->kernel.entry, call, error);
-    if (status == GR_OK)
-        status = backend->enter(backend, error);
-    if (status != GR_OK)
-        return status;
-    status = gr_library_ask(call, error);
-    backend->leave(backend);
-    if (status != GR_OK)
-        return status;
+    program->status = gr_library_find(device->kernels.folder, step->kernel.entry, call, program->error);
+    if (program->status == GR_OK)
+        program->status = gr_library_ask(call, program->error);
     /* With a null workspace the library only reports the size again. */
     const size_t bytes = call->temp_bytes > 0 ? call->temp_bytes : 1;
     const uint32_t temp = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
     gr_program_relocate(program, offsetof(gr_cub_call, temp), temp);
-    return GR_OK;
 }
 
 /* Plans for this device: checks its limits, and completes the program of a library's rung. */
-static gr_status plan(gr_device *device, const gr_request *request, gr_program *program, gr_error *error) {
+static void plan(const void *of, gr_device *device, gr_program *program) {
+    const gr_request *request = of;
     const gr_variant *variant = request->variant;
     const gr_device_info *info = &device->backend->info;
-    gr_status status = gr_ladder_plan(request, &gr_reference_device, program, error);
-    if (status == GR_OK)
-        status = gr_rung_check(&variant->rung, info, error);
-    if (status != GR_OK)
-        return status;
+    program->status = gr_ladder_plan(request, &gr_reference_device, program, program->error);
+    if (program->status == GR_OK)
+        program->status = gr_rung_check(&variant->rung, info, program->error);
     if (variant->cluster > 1 && !info->caps.clusters)
-        return gr_fail(error, GR_ERR_VALUE, "variant: %s needs clusters of blocks; %s has none",
-                       variant->rung.name, info->name);
+        gr_program_fail(program, GR_ERR_VALUE, "variant: %s needs clusters of blocks; %s has none",
+                        variant->rung.name, info->name);
+    if (program->status != GR_OK)
+        return;
     if (variant->rung.entry == GR_ENTRY_LIBRARY)
-        return complete_library(device, program, error);
-    const gr_step *first = program->steps;
-    return check_shared(variant, first->kind == GR_STEP_MEMCPY_INLINE ? first + 1 : first, info, error);
+        complete_library(device, program);
+    else
+        check_shared(variant, info, program);
 }
 
 gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,
@@ -73,13 +67,7 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
     const bool is_index = gr_ops[request->op].result == GR_RESULT_INDEX;
     const size_t bytes = is_index ? sizeof(int64_t) : gr_op_partial_bytes(request->op, request->dtype);
     const gr_binding binding = {.inputs = {*source}, .host_out = result, .out_bytes = bytes};
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = plan(device, request, program, error);
-    if (status == GR_OK)
-        status = gr_program_run(device, program, &binding, interrupt, error);
-    free(program);
+    const gr_status status = gr_execute_request(device, plan, request, &binding, interrupt, error);
     if (status == GR_OK)
         gr_op_finish(request->op, gr_op_partial(request->op, request->dtype), result);
     return status;
@@ -88,14 +76,5 @@ gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_s
 gr_status gr_ladder_time(gr_device *device, const gr_request *request, const void *data,
                          const gr_timing *timing, double *first_pass, double *all_passes, gr_error *error) {
     const size_t bytes = (size_t)request->n * gr_dtypes[request->dtype].item_bytes;
-    gr_program *program = gr_program_new(error);
-    if (program == NULL)
-        return GR_ERR_MEMORY;
-    gr_status status = gr_program_clock(device, error);
-    if (status == GR_OK)
-        status = plan(device, request, program, error);
-    if (status == GR_OK)
-        status = gr_program_time_copies(device, program, data, bytes, timing, first_pass, all_passes, error);
-    free(program);
-    return status;
+    return gr_program_time_copies(device, plan, request, data, bytes, timing, first_pass, all_passes, error);
 }
