@@ -44,6 +44,28 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     return 0;
 }
 
+const char *py_text_of(PyObject *value) {
+    Py_ssize_t length;
+    return value != NULL && PyUnicode_CheckExact(value) ? py_utf8(value, &length) : NULL;
+}
+
+int py_precision_argument(PyObject *name, gr_precision *out) {
+    const char *text = name == Py_None ? NULL : py_text_argument(name, "precision");
+    if (text == NULL)
+        return name == Py_None ? 0 : -1;
+    return gr_precision_find(text, out)
+               ? 0
+               : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
+}
+
+bool py_parse_precision(PyObject *name, gr_dtype dtype, gr_precision *out) {
+    if (name == NULL || name == Py_None)
+        return true;
+    const char *text = py_text_of(name);
+    return text != NULL && gr_precision_find(text, out) &&
+           (*out == GR_PRECISION_IEEE || dtype == GR_DTYPE_f32);
+}
+
 int py_find_op(PyObject *name, gr_op *out) {
     Py_ssize_t length;
     const char *text = PyUnicode_Check(name) ? py_utf8(name, &length) : NULL;
@@ -156,8 +178,7 @@ int py_end(const py_state *state, py_work *work, gr_status status) {
         gr_fail(&work->error, GR_ERR_DEVICE,
                 "a signal handler forked the process in the middle of a call; the child has no threads that "
                 "could finish the call");
-    py_raise(state, &work->error);
-    return -1;
+    return py_fail(state, &work->error);
 }
 
 void py_append(PyObject **list, PyObject *item) {

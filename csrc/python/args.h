@@ -4,6 +4,7 @@
 #ifndef GR_PYTHON_ARGS_H
 #define GR_PYTHON_ARGS_H
 
+#include "matmul/matmul.h"
 #include "python/state.h"
 #include "reduce/reduce.h"
 
@@ -19,6 +20,16 @@ const char *py_utf8(PyObject *value, Py_ssize_t *length);
    NumPy's, but not bool) to itself. Clamps integers beyond 64 bits, because the later range check rejects
    them anyway and names the valid range. -1 with an exception set. */
 int py_size_argument(PyObject *value, const char *name, int64_t *out);
+
+/* Finds a precision by its name; None leaves *out as it is. -1 with an exception set. */
+int py_precision_argument(PyObject *name, gr_precision *out);
+
+/* The same on the fast path, also for NULL. False if the dtype does not support the precision, or if the
+   Python fallback has to raise an error. */
+bool py_parse_precision(PyObject *name, gr_dtype dtype, gr_precision *out);
+
+/* Returns the text of a str; NULL if `value` is NULL or no str. */
+const char *py_text_of(PyObject *value);
 
 /* Finds an operator by its name. -1 with an exception set. */
 int py_find_op(PyObject *name, gr_op *out);

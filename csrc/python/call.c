@@ -189,8 +189,7 @@ int py_call_plan(py_call *self) {
         return -1;
     if (make_plan(self, NULL, &error))
         return 0;
-    py_raise(self->job.state, &error);
-    return -1;
+    return py_fail(self->job.state, &error);
 }
 
 /* ---- the run ---- */

@@ -17,6 +17,8 @@ enum { IMAGES, FILTERS }; /* indices of the job's inputs */
 enum { HEIGHT, WIDTH, SPATIAL_DIMS };
 enum { BEFORE, AFTER };
 
+static const char *const names[] = {"x", "w"};
+
 typedef struct conv_call {
     py_job job;
     gr_conv conv;
@@ -25,7 +27,6 @@ typedef struct conv_call {
 
 static void init(conv_call *self, py_state *state) {
     py_job_init(&self->job, state);
-    self->job.input_count = 2;
     self->job.as_array = true;
     memset(&self->conv, 0, sizeof self->conv);
 }
@@ -124,7 +125,7 @@ static void note_alignment(conv_call *self) {
     const py_job *job = &self->job;
     self->conv.x.aligned = job->inputs[IMAGES].source.origin % 16 == 0;
     self->conv.w.aligned = job->inputs[FILTERS].source.origin % 16 == 0;
-    self->conv.out_aligned = job->out == NULL || !job->on_device || job->device_out.source.origin % 16 == 0;
+    self->conv.out_aligned = py_job_out_is_aligned(job);
     self->conv.needs_temporary_output = py_job_out_overlaps(job);
 }
 
@@ -179,12 +180,6 @@ static bool parse_numbers(const py_arguments arguments, conv_call *self) {
     return true;
 }
 
-/* Returns the text of a str argument; NULL if it is absent or not a str. */
-static const char *text_of(PyObject *value) {
-    Py_ssize_t length;
-    return value != NULL && PyUnicode_CheckExact(value) ? py_utf8(value, &length) : NULL;
-}
-
 static bool find_layout(const char *name, gr_conv_layout *out) {
     for (int i = 0; i < GR_CONV_LAYOUTS; ++i) {
         if (strcmp(name, gr_conv_layouts[i]) != 0)
@@ -195,69 +190,60 @@ static bool find_layout(const char *name, gr_conv_layout *out) {
     return false;
 }
 
-/* Parses `precision=` and `variant=`; false if they do not fit each other or the dtype. */
+/* Finds a rung that supports the dtype. Its precision is used, unless another one is asked for. */
+static gr_status find_variant(gr_conv *conv, const char *name, gr_error *error) {
+    const gr_status status = gr_conv_find(name, &conv->variant, error);
+    if (status != GR_OK)
+        return status;
+    if (conv->variant->precision != GR_PRECISION_ANY)
+        conv->precision = conv->variant->precision;
+    return gr_conv_supports_dtype(conv->variant, conv->dtype)
+               ? GR_OK
+               : gr_fail(error, GR_ERR_TYPE, "x: %s does not take dtype %s", name,
+                         gr_dtypes[conv->dtype].numpy_name);
+}
+
+/* Parses `variant=` and `precision=`. False if they do not fit each other or the dtype. */
 static bool parse_names(const py_arguments arguments, gr_conv *conv) {
     gr_error ignored;
-    const bool has_precision = !py_is_none(arguments[PY_NAME_precision]);
-    const char *precision = text_of(arguments[PY_NAME_precision]),
-               *name = text_of(arguments[PY_NAME_variant]);
-    if ((has_precision && (precision == NULL || !gr_precision_find(precision, &conv->precision))) ||
-        (arguments[PY_NAME_variant] != NULL && name == NULL) ||
-        (conv->precision != GR_PRECISION_IEEE && conv->dtype != GR_DTYPE_f32))
+    PyObject *const variant = arguments[PY_NAME_variant];
+    const char *name = variant == NULL ? "auto" : py_text_of(variant);
+    if (name == NULL || (strcmp(name, "auto") != 0 && find_variant(conv, name, &ignored) != GR_OK))
         return false;
-    if (name == NULL || strcmp(name, "auto") == 0)
-        return true;
-    if (gr_conv_find(name, &conv->variant, &ignored) != GR_OK ||
-        !gr_conv_supports_dtype(conv->variant, conv->dtype))
-        return false;
-    if (conv->variant->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
+    const gr_conv_variant *rung = conv->variant;
+    if (rung != NULL && rung->rung.entry == GR_ENTRY_LIBRARY && gr_cudnn_open(&ignored) != GR_OK)
         return false; /* Python searches for the library in more folders */
-    if (!has_precision && conv->variant->precision != GR_PRECISION_ANY)
-        conv->precision = conv->variant->precision;
-    return gr_conv_supports_precision(conv->variant, conv->precision);
+    return py_parse_precision(arguments[PY_NAME_precision], conv->dtype, &conv->precision) &&
+           (rung == NULL || gr_conv_supports_precision(rung, conv->precision));
 }
 
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(const py_arguments arguments, conv_call *self) {
-    static const py_name names[] = {PY_NAME_x, PY_NAME_w};
-    py_job *job = &self->job;
+    PyObject *const inputs[] = {arguments[PY_NAME_x], arguments[PY_NAME_w]};
+    gr_conv *conv = &self->conv;
     const char *layout =
-        arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : text_of(arguments[PY_NAME_layout]);
-    if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_w] == NULL ||
-        !parse_numbers(arguments, self) || layout == NULL || !find_layout(layout, &self->conv.layout))
+        arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : py_text_of(arguments[PY_NAME_layout]);
+    if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[FILTERS] == NULL || !parse_numbers(arguments, self) ||
+        layout == NULL || !find_layout(layout, &conv->layout))
         return 0;
-    for (int side = IMAGES; side <= FILTERS; ++side) {
-        const int parsed =
-            py_operand_from_object(job->state, arguments[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
-                                   side == IMAGES ? "x" : "w", &job->inputs[side]);
-        if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
-            return parsed < 1 ? parsed : -1;
-    }
-    if (describe(self) != NULL || !has_rung(self->conv.dtype) || !parse_names(arguments, &self->conv))
-        return 0;
-    int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
-    const py_operand *x = &job->inputs[IMAGES], *w = &job->inputs[FILTERS];
-    if (parsed > 0 && py_job_is_apart(job, w))
+    int parsed = py_job_parse_inputs(&self->job, inputs, names, PY_NO_COPY);
+    if (parsed > 0 && (describe(self) != NULL || !has_rung(conv->dtype) || !parse_names(arguments, conv)))
         return 0;
     if (parsed > 0)
-        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], x->on_device);
-    if (parsed <= 0)
-        return parsed;
-    note_alignment(self);
-    return py_job_parse_stream(job, arguments[PY_NAME_stream]);
+        parsed = py_job_parse_options(&self->job, arguments);
+    if (parsed > 0)
+        note_alignment(self);
+    return parsed;
 }
 
-static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     const py_signature *signature = py_signature_from_capsule(capsule);
     py_arguments arguments;
-    if (!py_signature_bind(signature, args, count, names, arguments))
+    if (!py_signature_bind(signature, args, count, keywords, arguments))
         return Py_NewRef(Py_NotImplemented);
     conv_call self;
     init(&self, signature->state);
-    const int parsed = parse_arguments(arguments, &self);
-    PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
-                       : parsed == 0 ? Py_NewRef(Py_NotImplemented)
-                                     : NULL;
+    PyObject *result = py_job_run_parsed(&self.job, parse_arguments(arguments, &self), work, &self);
     py_job_release(&self.job);
     return result;
 }
@@ -286,43 +272,21 @@ static int parse_layout(PyObject *value, gr_conv *conv) {
 
 /* Parses x and w: NumPy arrays or views of device memory, of one dtype. */
 static int parse_inputs(conv_call *self, PyObject *const *inputs) {
-    static const char *const names[] = {"x", "w"};
-    py_job *job = &self->job;
-    for (int side = IMAGES; side <= FILTERS; ++side)
-        if (py_operand_from_object(job->state, inputs[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
-                                   &job->inputs[side]) < 0 ||
-            py_operand_ensure_element_strides(&job->inputs[side]) < 0)
-            return -1;
+    if (py_job_parse_inputs(&self->job, inputs, names, PY_NATIVE) < 0)
+        return -1;
     const char *wrong = describe(self);
     return wrong == NULL ? 0 : PY_RAISE(PyExc_ValueError, "%s", wrong);
 }
 
 /* Parses the names of a rung (None: auto) and of a precision (None: the rung's, or IEEE). */
 static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
-    gr_conv *conv = &self->conv;
     gr_error error;
-    if (variant != Py_None) {
-        const char *name = py_text_argument(variant, "variant");
-        if (name == NULL)
-            return -1;
-        if (gr_conv_find(name, &conv->variant, &error) != GR_OK) {
-            py_raise(self->job.state, &error);
-            return -1;
-        }
-        if (conv->variant->precision != GR_PRECISION_ANY)
-            conv->precision = conv->variant->precision;
-    }
-    if (conv->variant != NULL && !gr_conv_supports_dtype(conv->variant, conv->dtype))
-        return PY_RAISE(PyExc_TypeError, "x: %s does not take dtype %s", conv->variant->rung.name,
-                        gr_dtypes[conv->dtype].numpy_name);
-    if (precision == Py_None)
-        return 0;
-    const char *name = py_text_argument(precision, "precision");
-    if (name == NULL)
+    const char *name = variant == Py_None ? NULL : py_text_argument(variant, "variant");
+    if (name == NULL && variant != Py_None)
         return -1;
-    return gr_precision_find(name, &conv->precision)
-               ? 0
-               : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", name);
+    if (name != NULL && find_variant(&self->conv, name, &error) != GR_OK)
+        return py_fail(self->job.state, &error);
+    return py_precision_argument(precision, &self->conv.precision);
 }
 
 PyObject *py_conv2d(PyObject *module, PyObject *args) {
@@ -352,13 +316,11 @@ PyObject *py_conv_records(void) {
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
             if (gr_conv_supports_dtype(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "conv2d", gr_dtypes[dtype].numpy_name));
-        const char *precision =
-            variant->precision == GR_PRECISION_ANY ? "" : gr_precisions[variant->precision];
-        py_append(&list,
-                  py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                 variant->threads > 0 ? Py_BuildValue("(I)", (unsigned)variant->threads)
-                                                      : PyTuple_New(0),
-                                 variant->threads, false, false, precision, false));
+        const py_rung_traits traits = {
+            .default_block = variant->threads,
+            .precision = variant->precision == GR_PRECISION_ANY ? NULL : gr_precisions[variant->precision]};
+        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                        py_one_block_size(variant->threads), &traits));
     }
     return list;
 }

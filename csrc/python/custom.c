@@ -237,8 +237,7 @@ static int parse_call(py_state *state, PyObject *const *args, custom_call *self)
         return -1;
     if (make_plan(self, &error) == GR_OK)
         return 0;
-    py_raise(state, &error);
-    return -1;
+    return py_fail(state, &error);
 }
 
 /* Finds a loaded kernel by its name, or appends the name to `missing`. */

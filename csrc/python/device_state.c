@@ -54,10 +54,8 @@ static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyOb
     self->states.bytes = device_out->extent[0] * 8;
     if (parse_layout(layout, self) < 0)
         return -1;
-    if (gr_states_check(&self->states, &error) != GR_OK) {
-        py_raise(job->state, &error);
-        return -1;
-    }
+    if (gr_states_check(&self->states, &error) != GR_OK)
+        return py_fail(job->state, &error);
     return py_parse_device(job->state, kind, index, &job->device) < 0 ||
                    py_stream_argument(job->state, stream, &job->stream) < 0
                ? -1

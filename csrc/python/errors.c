@@ -75,3 +75,8 @@ PyObject *py_raise(const py_state *state, const gr_error *error) {
         PyErr_SetString(types[error->status], error->message);
     return NULL;
 }
+
+int py_fail(const py_state *state, const gr_error *error) {
+    py_raise(state, error);
+    return -1;
+}

@@ -168,6 +168,10 @@ bool py_job_out_overlaps(const py_job *self) {
     return found;
 }
 
+bool py_job_out_is_aligned(const py_job *self) {
+    return self->out == NULL || !self->on_device || self->device_out.source.origin % 16 == 0;
+}
+
 int py_job_parse_device_out(py_job *self, PyObject *out) {
     py_operand *device_out = &self->device_out;
     if (out == Py_None)
@@ -208,6 +212,28 @@ int py_job_parse_stream(py_job *self, PyObject *value) {
     self->stream_persists = !PyLong_Check(value);
     self->stream_owner = self->stream_persists ? value : NULL;
     return py_stream_argument(self->state, value, &self->stream) < 0 ? -1 : 1;
+}
+
+int py_job_parse_options(py_job *self, const py_arguments arguments) {
+    int parsed = py_job_parse_device(self, arguments[PY_NAME_device]);
+    if (parsed > 0 && py_job_is_apart(self, &self->inputs[1]))
+        return 0;
+    if (parsed > 0)
+        parsed = py_job_parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device],
+                                  self->inputs[0].on_device);
+    return parsed > 0 ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : parsed;
+}
+
+int py_job_parse_inputs(py_job *self, PyObject *const *inputs, const char *const *names,
+                        py_conversion conversion) {
+    self->input_count = 2;
+    for (size_t i = 0; i < self->input_count; ++i) {
+        const int parsed = py_operand_from_object(self->state, inputs[i], conversion, GR_SCOPE_GENERAL,
+                                                  names[i], &self->inputs[i]);
+        if (parsed <= 0 || py_operand_ensure_element_strides(&self->inputs[i]) < 0)
+            return parsed < 1 ? parsed : -1;
+    }
+    return 1;
 }
 
 /* ---- the run ---- */
@@ -307,6 +333,10 @@ PyObject *py_on_written(PyObject *module, PyObject *function) {
     py_state *state = PyModule_GetState(module);
     Py_XSETREF(state->mark_written, Py_NewRef(function));
     Py_RETURN_NONE;
+}
+
+PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *arg) {
+    return parsed > 0 ? py_job_run(self, work, arg) : parsed == 0 ? Py_NewRef(Py_NotImplemented) : NULL;
 }
 
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg) {

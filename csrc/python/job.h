@@ -6,6 +6,7 @@
 
 #include "python/args.h"
 #include "python/operands/operand.h"
+#include "python/signature.h"
 
 enum { PY_JOB_INPUTS = 2 };
 
@@ -42,6 +43,11 @@ void py_job_release(py_job *self);
 int py_job_parse_device(py_job *self, PyObject *value);
 int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
 int py_job_parse_stream(py_job *self, PyObject *value);
+/* All of them, for two inputs that have to be in one place. */
+int py_job_parse_options(py_job *self, const py_arguments arguments);
+/* Converts two inputs, whose strides become multiples of the element size. */
+int py_job_parse_inputs(py_job *self, PyObject *const *inputs, const char *const *names,
+                        py_conversion conversion);
 /* Whether an operand is not on the job's device. */
 bool py_job_is_on_other_device(const py_job *self, const py_operand *operand);
 /* Whether an operand is not where the first input is: on the job's device, or on the host. */
@@ -57,6 +63,8 @@ int py_job_parse_device_out(py_job *self, PyObject *out);
 int py_job_parse_destination(py_job *self, PyObject *destination);
 /* Whether `out` in device memory overlaps an input. */
 bool py_job_out_overlaps(const py_job *self);
+/* Whether the result begins at a multiple of 16 bytes. */
+bool py_job_out_is_aligned(const py_job *self);
 
 static inline bool py_is_none(PyObject *value) {
     return value == NULL || value == Py_None;
@@ -75,5 +83,7 @@ gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *ne
 /* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception
    set. */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
+/* Runs the work if the arguments were parsed (1), or returns NotImplemented (0) or NULL (-1). */
+PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *arg);
 
 #endif

@@ -28,10 +28,8 @@ static int parse_request(py_state *state, PyObject *const *args, rung_call *out)
     const char *variant = op == NULL ? NULL : py_text_argument(args[1], "variant");
     if (variant == NULL)
         return -1;
-    if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK) {
-        py_raise(state, &error);
-        return -1;
-    }
+    if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK)
+        return py_fail(state, &error);
     return find_op(op, out->request.variant, &out->request.op) < 0 ||
                    py_size_argument(args[2], "block_size", &out->request.block) < 0 ||
                    py_size_argument(args[3], "grid_size", &out->request.grid) < 0
@@ -125,10 +123,10 @@ PyObject *py_ladder_records(void) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
         const gr_variant *variant = &gr_variants[i];
-        py_append(&list,
-                  py_rung_record(&variant->rung, coverage(variant), block_sizes(variant),
-                                 gr_variant_default_block(variant), variant->output == GR_OUTPUT_ATOMIC,
-                                 gr_variant_takes_grid(variant), "", false));
+        const py_rung_traits traits = {.default_block = gr_variant_default_block(variant),
+                                       .float_atomics = variant->output == GR_OUTPUT_ATOMIC,
+                                       .takes_grid = gr_variant_takes_grid(variant)};
+        py_append(&list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant), &traits));
     }
     return list;
 }

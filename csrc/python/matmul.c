@@ -15,6 +15,8 @@
 
 enum { LEFT, RIGHT }; /* indices of the job's inputs */
 
+static const char *const names[] = {"a", "b"};
+
 typedef struct matmul_call {
     py_job job;
     gr_matmul matmul;
@@ -22,7 +24,6 @@ typedef struct matmul_call {
 
 static void init(matmul_call *self, py_state *state) {
     py_job_init(&self->job, state);
-    self->job.input_count = 2;
     self->matmul.variant = NULL;
     self->matmul.precision = GR_PRECISION_IEEE;
     self->matmul.needs_temporary_output = false;
@@ -103,16 +104,12 @@ static const char *describe(matmul_call *self) {
     return NULL;
 }
 
-static bool is_floating(gr_dtype dtype) {
-    return gr_dtypes[dtype].kind == GR_KIND_NUMBER;
-}
-
 /* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(matmul_call *self) {
     const py_job *job = &self->job;
     self->matmul.a.aligned = job->inputs[LEFT].source.origin % 16 == 0;
     self->matmul.b.aligned = job->inputs[RIGHT].source.origin % 16 == 0;
-    self->matmul.out_aligned = job->out == NULL || !job->on_device || job->device_out.source.origin % 16 == 0;
+    self->matmul.out_aligned = py_job_out_is_aligned(job);
     self->matmul.needs_temporary_output = py_job_out_overlaps(job);
 }
 
@@ -125,75 +122,60 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 /* ---- the fast path ---- */
 
-/* Parses `precision=`. False if the dtype does not support it. */
-static bool parse_precision(PyObject *name, matmul_call *self) {
-    if (py_is_none(name))
-        return true;
-    Py_ssize_t length;
-    const char *text = PyUnicode_CheckExact(name) ? py_utf8(name, &length) : NULL;
-    return text != NULL && gr_precision_find(text, &self->matmul.precision) &&
-           (self->matmul.precision == GR_PRECISION_IEEE || self->matmul.dtype == GR_DTYPE_f32);
+/* Finds a rung that supports the dtype. Its precision is used, unless another one is asked for. */
+static gr_status find_variant(gr_matmul *matmul, const char *name, gr_error *error) {
+    const gr_status status = gr_matmul_find(name, &matmul->variant, error);
+    if (status != GR_OK)
+        return status;
+    matmul->precision = matmul->variant->precision;
+    return gr_matmul_supports_dtype(matmul->variant, matmul->dtype)
+               ? GR_OK
+               : gr_fail(error, GR_ERR_TYPE, "a: %s does not take dtype %s", name,
+                         gr_dtypes[matmul->dtype].numpy_name);
 }
 
-/* Parses `variant=`: "auto", or a rung that supports the dtype and the precision. Without `precision=`, the
-   rung's own precision is used. */
-static bool parse_variant(PyObject *name, bool has_precision, matmul_call *self) {
+/* Parses `variant=` and `precision=`. False if they do not fit each other or the dtype. */
+static bool parse_names(const py_arguments arguments, gr_matmul *matmul) {
     gr_error ignored;
-    Py_ssize_t length;
-    const char *text = name == NULL ? "auto" : PyUnicode_CheckExact(name) ? py_utf8(name, &length) : NULL;
-    if (text == NULL || strcmp(text, "auto") == 0)
-        return text != NULL;
-    if (gr_matmul_find(text, &self->matmul.variant, &ignored) != GR_OK ||
-        !gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype))
+    PyObject *const variant = arguments[PY_NAME_variant];
+    const char *name = variant == NULL ? "auto" : py_text_of(variant);
+    if (name == NULL || (strcmp(name, "auto") != 0 && find_variant(matmul, name, &ignored) != GR_OK))
         return false;
-    if (self->matmul.variant->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
+    const gr_matmul_variant *rung = matmul->variant;
+    if (rung != NULL && rung->rung.entry == GR_ENTRY_LIBRARY && gr_cublas_open(&ignored) != GR_OK)
         return false; /* Python searches for the library in more folders */
-    if (!has_precision)
-        self->matmul.precision = self->matmul.variant->precision;
-    return gr_matmul_supports_precision(self->matmul.variant, self->matmul.precision);
+    return py_parse_precision(arguments[PY_NAME_precision], matmul->dtype, &matmul->precision) &&
+           (rung == NULL || gr_matmul_supports_precision(rung, matmul->precision));
 }
 
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(const py_arguments arguments, matmul_call *self) {
-    static const py_name names[] = {PY_NAME_a, PY_NAME_b};
+    PyObject *const inputs[] = {arguments[PY_NAME_a], arguments[PY_NAME_b]};
     py_job *job = &self->job;
-    if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_b] == NULL)
+    if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[RIGHT] == NULL)
         return 0;
-    for (int side = LEFT; side <= RIGHT; ++side) {
-        const int parsed =
-            py_operand_from_object(job->state, arguments[names[side]], PY_NO_COPY, GR_SCOPE_GENERAL,
-                                   side == LEFT ? "a" : "b", &job->inputs[side]);
-        if (parsed <= 0 || py_operand_ensure_element_strides(&job->inputs[side]) < 0)
-            return parsed < 1 ? parsed : -1;
-    }
-    if (describe(self) != NULL || !py_job_set_c_strides(job) ||
-        !parse_precision(arguments[PY_NAME_precision], self) ||
-        !parse_variant(arguments[PY_NAME_variant], !py_is_none(arguments[PY_NAME_precision]), self))
-        return 0;
-    job->check_nonfinite = is_floating(job->dtype);
-    int parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
-    const py_operand *a = &job->inputs[LEFT], *b = &job->inputs[RIGHT];
-    if (parsed > 0 && py_job_is_apart(job, b))
+    int parsed = py_job_parse_inputs(job, inputs, names, PY_NO_COPY);
+    if (parsed > 0 &&
+        (describe(self) != NULL || !py_job_set_c_strides(job) || !parse_names(arguments, &self->matmul)))
         return 0;
     if (parsed > 0)
-        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], a->on_device);
+        parsed = py_job_parse_options(job, arguments);
     if (parsed <= 0)
         return parsed;
     note_alignment(self);
-    return py_job_parse_stream(job, arguments[PY_NAME_stream]);
+    job->check_nonfinite = gr_dtypes[job->dtype].kind == GR_KIND_NUMBER;
+    return 1;
 }
 
-static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     const py_signature *signature = py_signature_from_capsule(capsule);
     py_arguments arguments;
-    if (!py_signature_bind(signature, args, count, names, arguments))
+    if (!py_signature_bind(signature, args, count, keywords, arguments))
         return Py_NewRef(Py_NotImplemented);
     matmul_call self;
     init(&self, signature->state);
     const int parsed = parse_arguments(arguments, &self);
-    PyObject *result = parsed > 0    ? py_job_run(&self.job, work, &self)
-                       : parsed == 0 ? Py_NewRef(Py_NotImplemented)
-                                     : NULL;
+    PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
     if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None) {
         const gr_device_info *info = &self.job.device->backend->info;
         result = py_reported(result,
@@ -217,59 +199,37 @@ PyObject *py_multiplier(PyObject *module, PyObject *args) {
 
 /* ---- behind the Python fallback ---- */
 
-/* Parses (a, b, variant): NumPy arrays or views of device memory, of one dtype, and the name of a rung or
-   None. */
-static int parse_product(py_state *state, PyObject *const *args, matmul_call *self) {
-    static const char *const names[] = {"a", "b"};
-    py_job *job = &self->job;
-    for (int side = LEFT; side <= RIGHT; ++side)
-        if (py_operand_from_object(state, args[side], PY_NATIVE, GR_SCOPE_GENERAL, names[side],
-                                   &job->inputs[side]) < 0 ||
-            py_operand_ensure_element_strides(&job->inputs[side]) < 0)
-            return -1;
+/* Parses a and b: NumPy arrays or views of device memory, of one dtype. */
+static int parse_inputs(matmul_call *self, PyObject *const *inputs) {
+    if (py_job_parse_inputs(&self->job, inputs, names, PY_NATIVE) < 0)
+        return -1;
     const char *wrong = describe(self);
     if (wrong != NULL)
         return PY_RAISE(PyExc_ValueError, "%s", wrong);
-    if (!py_job_set_c_strides(job))
-        return PY_RAISE(PyExc_ValueError, "a, b: the product would have too many elements");
-    job->as_array = true;
-    if (args[2] == Py_None)
-        return 0;
-    gr_error error;
-    const char *name = py_text_argument(args[2], "variant");
-    if (name == NULL)
-        return -1;
-    if (gr_matmul_find(name, &self->matmul.variant, &error) != GR_OK) {
-        py_raise(state, &error);
-        return -1;
-    }
-    return gr_matmul_supports_dtype(self->matmul.variant, self->matmul.dtype)
+    self->job.as_array = true;
+    return py_job_set_c_strides(&self->job)
                ? 0
-               : PY_RAISE(PyExc_TypeError, "a: %s does not take dtype %s", name,
-                          gr_dtypes[self->matmul.dtype].numpy_name);
+               : PY_RAISE(PyExc_ValueError, "a, b: the product would have too many elements");
 }
 
-/* Parses the name of a precision; None: the rung's, or IEEE. */
-static int parse_named_precision(PyObject *name, matmul_call *self) {
-    if (self->matmul.variant != NULL)
-        self->matmul.precision = self->matmul.variant->precision;
-    if (name == Py_None)
-        return 0;
-    const char *text = py_text_argument(name, "precision");
-    if (text == NULL)
+/* Parses the names of a rung (None: auto) and of a precision (None: the rung's, or IEEE). */
+static int parse_rung(matmul_call *self, PyObject *variant, PyObject *precision) {
+    gr_error error;
+    const char *name = variant == Py_None ? NULL : py_text_argument(variant, "variant");
+    if (name == NULL && variant != Py_None)
         return -1;
-    return gr_precision_find(text, &self->matmul.precision)
-               ? 0
-               : PY_RAISE(PyExc_ValueError, "precision: unknown precision '%.32s'", text);
+    if (name != NULL && find_variant(&self->matmul, name, &error) != GR_OK)
+        return py_fail(self->job.state, &error);
+    return py_precision_argument(precision, &self->matmul.precision);
 }
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
-    PyObject *inputs[3], *precision, *destination, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOO", &inputs[0], &inputs[1], &inputs[2], &precision, &destination))
+    PyObject *inputs[2], *variant, *precision, *destination, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOOOO", &inputs[LEFT], &inputs[RIGHT], &variant, &precision, &destination))
         return NULL;
     matmul_call self;
     init(&self, PyModule_GetState(module));
-    if (parse_product(self.job.state, inputs, &self) == 0 && parse_named_precision(precision, &self) == 0 &&
+    if (parse_inputs(&self, inputs) == 0 && parse_rung(&self, variant, precision) == 0 &&
         py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);
         result = py_job_run(&self.job, work, &self);
@@ -286,12 +246,11 @@ PyObject *py_matmul_records(void) {
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
             if (gr_matmul_supports_dtype(variant, (gr_dtype)dtype))
                 py_append(&coverage, Py_BuildValue("(ss)", "matmul", gr_dtypes[dtype].numpy_name));
-        py_append(&list,
-                  py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                 variant->threads > 0 ? Py_BuildValue("(I)", (unsigned)variant->threads)
-                                                      : PyTuple_New(0),
-                                 variant->threads, false, false, gr_precisions[variant->precision],
-                                 gr_matmul_is_arch_specific(variant)));
+        const py_rung_traits traits = {.default_block = variant->threads,
+                                       .precision = gr_precisions[variant->precision],
+                                       .is_arch_specific = gr_matmul_is_arch_specific(variant)};
+        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                        py_one_block_size(variant->threads), &traits));
     }
     return list;
 }

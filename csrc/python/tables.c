@@ -24,15 +24,19 @@ PyObject *py_dtypes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
     return py_as_tuple(rows);
 }
 
+PyObject *py_one_block_size(uint32_t threads) {
+    return threads > 0 ? Py_BuildValue("(I)", (unsigned)threads) : PyTuple_New(0);
+}
+
 PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *block_sizes,
-                         int64_t default_block, bool float_atomics, bool takes_grid, const char *precision,
-                         bool exact) {
+                         const py_rung_traits *traits) {
     static const char *const roles[] = {"rung", "side", "study"};
     PyObject *backends = rung->backends == GR_BACKENDS_CUDA ? Py_BuildValue("(s)", "cuda")
                                                             : Py_BuildValue("(ss)", "cuda", "sim");
-    return Py_BuildValue("(sssssNNNisOO(II)ssO)", rung->name, rung->title, rung->technique, rung->ladder,
-                         roles[rung->role], coverage, backends, block_sizes, (int)default_block, rung->file,
-                         float_atomics ? Py_True : Py_False, takes_grid ? Py_True : Py_False,
-                         (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after,
-                         precision, exact ? Py_True : Py_False);
+    return Py_BuildValue(
+        "(sssssNNNisOO(II)ssO)", rung->name, rung->title, rung->technique, rung->ladder, roles[rung->role],
+        coverage, backends, block_sizes, (int)traits->default_block, rung->file,
+        traits->float_atomics ? Py_True : Py_False, traits->takes_grid ? Py_True : Py_False,
+        (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after,
+        traits->precision != NULL ? traits->precision : "", traits->is_arch_specific ? Py_True : Py_False);
 }

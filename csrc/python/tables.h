@@ -5,10 +5,18 @@
 #include "python/state.h"
 #include "rungs/rung.h"
 
-/* Returns the tuple of a rung that `_core.variants` lists; `precision` may be "". Steals the references to
+/* What a rung's own ladder knows of it. */
+typedef struct py_rung_traits {
+    int64_t default_block; /* 0: none */
+    bool float_atomics, takes_grid, is_arch_specific;
+    const char *precision; /* or NULL */
+} py_rung_traits;
+
+/* Returns the tuple of a rung that `_core.variants` lists. Steals the references to
    `coverage` (pairs of operator and dtype) and `block_sizes`. NULL with an exception set. */
 PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *block_sizes,
-                         int64_t default_block, bool float_atomics, bool takes_grid, const char *precision,
-                         bool exact);
+                         const py_rung_traits *traits);
+/* Returns the block sizes of a rung that has one, or none (0). */
+PyObject *py_one_block_size(uint32_t threads);
 
 #endif
