@@ -316,14 +316,15 @@ def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...
 
-# The fast path of a public function, which returns NotImplemented to fall back to Python.
-def reducer(
-    op: str,
+# The fast path of a public function (matmul, conv2d, or a reduction by an operator), which returns
+# NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite.
+def fast_path(
+    function: str,
     positional: tuple[str, ...],
-    others: tuple[str, ...],
+    named: tuple[str, ...],
+    report: Callable[..., None] | None = None,
     parameter: int = 0,
     exact: bool = False,
-    report: Callable[..., None] | None = None,
     /,
 ) -> Callable[..., Any]: ...
 
@@ -350,11 +351,6 @@ def plan_general(
 
 # Largest size in bytes, kernel, threads, maximum of blocks, early trigger, per launch shape.
 def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...
-
-# The fast path of matmul, as `reducer`.
-def multiplier(
-    positional: tuple[str, ...], named: tuple[str, ...], report: Callable[..., None] | None = None, /
-) -> Callable[..., Any]: ...
 def matmul(
     a: np.ndarray | DeviceView,
     b: np.ndarray | DeviceView,
@@ -363,9 +359,6 @@ def matmul(
     destination: Destination,
     /,
 ) -> Any: ...
-
-# The fast path of conv2d, as `reducer`.
-def convolver(positional: tuple[str, ...], named: tuple[str, ...], /) -> Callable[..., Any]: ...
 def conv2d(
     x: np.ndarray | DeviceView,
     w: np.ndarray | DeviceView,

@@ -35,7 +35,7 @@ import numpy as np
 from gpureduce import _functions as functions
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import device_view
-from gpureduce._core import reducer as _reducer
+from gpureduce._core import fast_path
 from gpureduce._core import runs as core_runs
 from gpureduce._device.devices import Device
 from gpureduce._inspection import Info
@@ -221,7 +221,7 @@ class _Reducer:
             f'>>> xp.{name}.reduce([3, 6, 2], device="sim")\n{example}\n'
         )
         self._op = op
-        self._core = _reducer(op, (), (*_ARGUMENTS, *_OPTIONS))
+        self._core = fast_path(op, (), (*_ARGUMENTS, *_OPTIONS))
 
     def __reduce__(self) -> str:
         return self.__name__  # as NumPy's ufuncs: a copy is the thing itself

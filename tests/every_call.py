@@ -78,7 +78,7 @@ PLACED = STATE.to_device("sim")
 LARGEST = gpureduce.State.from_bytes(  # as docs/states.md has it
     gpureduce.partial(wide[:0], "sum", device="sim").to_bytes()[:12] + b"\x08" + b"\xff" * 279 + b"\x7f"
 )
-SUM = _core.reducer("sum", ("a",), ("axis", "out", "where"))
+SUM = _core.fast_path("sum", ("a",), ("axis", "out", "where"))
 QUICK, IN_A_STREAM, REFUSES = Exchange(), Exchange(stream=7), Exchange(refuses="current_stream")
 
 
@@ -324,10 +324,12 @@ def records():
         "hold_until_done of nonsense": call(_core.hold_until_done, _core.SIM, 0, "x", words),
         "stream_handle": call(_core.stream_handle, Stream(__cuda_stream__=lambda: (0, 7))),
         "stream_handle of nonsense": call(_core.stream_handle, "x"),
-        "reducer": lambda: _core.reducer("sum", ("a", "axis"), ("out",))(matrix, 0),
-        "reducer of nonsense": call(_core.reducer, "sum", ("a", "b"), ()),
-        "reducer, exact": lambda: _core.reducer("sum", ("a",), ("device",), 0, True)(wide, device="sim"),
-        "reducer of two": lambda: _core.reducer("dot", ("a", "b"), ())(on_device, on_device),
+        "fast_path": lambda: _core.fast_path("sum", ("a", "axis"), ("out",))(matrix, 0),
+        "fast_path of nonsense": call(_core.fast_path, "sum", ("a", "b"), ()),
+        "fast_path, exact": lambda: _core.fast_path("sum", ("a",), ("device",), None, 0, True)(
+            wide, device="sim"
+        ),
+        "fast_path of two": lambda: _core.fast_path("dot", ("a", "b"), ())(on_device, on_device),
         "array_empty": call(_core.array_empty, (2, 3), "int8", _core.SIM, 0),
         "array_empty in a stream": call(_core.array_empty, (2,), "int8", _core.SIM, 0, Stream(ptr=7)),
         "array_empty without room": call(_core.array_empty, (2**60,), "int8", _core.SIM, 0),

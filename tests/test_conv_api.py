@@ -128,7 +128,9 @@ def test_ways_to_say_the_same(device):
 
 def test_what_needs_no_python(device):
     """The core takes the usual calls by itself, and leaves the others, before anything is done."""
-    core = _core.convolver(("x", "w", "stride", "padding"), ("layout", "groups", "variant", "device", "out"))
+    core = _core.fast_path(
+        "conv2d", ("x", "w", "stride", "padding"), ("layout", "groups", "variant", "device", "out")
+    )
     named = {"device": device}
     np.testing.assert_array_equal(core(X, W, 1, (1, 1), **named), WANTED)
     np.testing.assert_array_equal(core(X, W, padding=1, layout="NHWC", variant="c0", **named), WANTED)

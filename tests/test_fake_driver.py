@@ -238,7 +238,7 @@ def cupy_array(array, stream, **entries):
 
 def check_interfaces_on_two_devices():
     """Their stream is one of the current device; without one, nothing is known of it."""
-    core = _core.reducer("sum", ("a",), ())
+    core = _core.fast_path("sum", ("a",), ())
     for index in (0, 1):
         there = gpureduce.to_device(HOST, f"cuda:{index}")
         given = cupy_array(there, 1)
@@ -248,7 +248,7 @@ def check_interfaces_on_two_devices():
 
 
 def check_interfaces():
-    core = _core.reducer("sum", ("a", "axis"), ("out", "as_device"))
+    core = _core.fast_path("sum", ("a", "axis"), ("out", "as_device"))
     there = gpureduce.to_device(HOST, "cuda")
     stream = new_stream()
     given = cupy_array(there, stream)
@@ -322,7 +322,7 @@ def check_elsewhere():
 
 def check_what_the_short_way_leaves():
     there = gpureduce.to_device(HOST, "cuda")
-    core = _core.reducer("sum", ("a",), ())
+    core = _core.fast_path("sum", ("a",), ())
     fields = (
         {"shape": (10, 0), "strides": (1, 1)},
         {"shape": (2**62, 8), "strides": None},
@@ -347,7 +347,7 @@ def check_what_the_short_way_leaves():
         assert exporter.producer.deleted == 1, given
     bitwise = tensor(there, code=2)
     assert (
-        _core.reducer("bitwise_or", ("a",), ())(bitwise) is NotImplemented and bitwise.producer.deleted == 1
+        _core.fast_path("bitwise_or", ("a",), ())(bitwise) is NotImplemented and bitwise.producer.deleted == 1
     )
     before_ml_dtypes = tensor(there, code=4, bits=16)
     assert core(before_ml_dtypes) is NotImplemented and "ml_dtypes" not in sys.modules
@@ -362,7 +362,7 @@ def check_what_the_short_way_leaves():
 def check_layouts():
     """The core takes elements that lie anyhow by itself, if there are any."""
     there = gpureduce.to_device(HOST, "cuda")
-    core = _core.reducer("sum", ("a",), ())
+    core = _core.fast_path("sum", ("a",), ())
     draw = random.Random(7)
     taken = 0
     for _ in range(3000):
@@ -410,7 +410,7 @@ def check_nothing_is_kept():
     there = gpureduce.to_device(HOST, "cuda")
     taken, left = tensor(there), tensor(there, bits=24)
     refused = tensor(there, Exchange(stream=12345))
-    core = _core.reducer("sum", ("a",), ())
+    core = _core.fast_path("sum", ("a",), ())
     held = [sys.getrefcount(exporter) for exporter in (taken, left, refused)]
     for _ in range(200):
         gpureduce.sum(taken)

@@ -231,7 +231,7 @@ def test_arguments_by_place_and_by_name(device):
 
 def test_functions_of_other_parameters(device):
     """As the package makes them, from signatures; names come in any string of that text."""
-    core = _core.reducer("sum", ("axis", "a"), ("out", "device"))
+    core = _core.fast_path("sum", ("axis", "a"), ("out", "device"))
     array = np.arange(6.0).reshape(2, 3)
     got = core(1, array, **{"".join(["dev", "ice"]): device})
     assert got.tolist() == [3.0, 12.0]
@@ -244,8 +244,8 @@ def test_functions_of_other_parameters(device):
         (1, (), ()),
     ):
         with pytest.raises(ValueError):
-            _core.reducer(*wrong)
-    assert _core.reducer("dot", ("a",), ())(array[0]) is NotImplemented
+            _core.fast_path(*wrong)
+    assert _core.fast_path("dot", ("a",), ())(array[0]) is NotImplemented
 
 
 def test_where_calls_without_a_device_go(device):
@@ -257,7 +257,7 @@ def test_where_calls_without_a_device_go(device):
     with pytest.raises(ValueError):
         _core.default_device(_core.CUDA, -1)
     _core.default_device(kind, index)
-    core = _core.reducer("sum", ("a",), ("as_device",))
+    core = _core.fast_path("sum", ("a",), ("as_device",))
     there = core(np.ones(3), as_device=True)
     assert (there.kind, there.index) == (kind, index)
 

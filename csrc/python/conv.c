@@ -236,27 +236,12 @@ static int parse_arguments(const py_arguments arguments, conv_call *self) {
     return parsed;
 }
 
-static PyObject *convolve(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-    const py_signature *signature = py_signature_from_capsule(capsule);
-    py_arguments arguments;
-    if (!py_signature_bind(signature, args, count, keywords, arguments))
-        return Py_NewRef(Py_NotImplemented);
+PyObject *py_fast_conv2d(const py_signature *signature, const py_arguments arguments) {
     conv_call self;
     init(&self, signature->state);
     PyObject *result = py_job_run_parsed(&self.job, parse_arguments(arguments, &self), work, &self);
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_convolver(PyObject *module, PyObject *args) {
-    static PyMethodDef definition = {
-        "convolver", (PyCFunction)(void (*)(void))convolve, METH_FASTCALL | METH_KEYWORDS,
-        "Fast path of conv2d with these parameters; NotImplemented: fall back to Python."};
-    PyObject *positional, *named;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &positional, &PyTuple_Type, &named))
-        return NULL;
-    const py_signature like = {.op = GR_OP_COUNT, .report = Py_None};
-    return py_signature_new_function(module, &like, positional, named, &definition);
 }
 
 /* ---- behind the Python fallback ---- */

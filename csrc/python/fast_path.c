@@ -1,7 +1,6 @@
 /* The fast path of the public reductions (sum, mean, var, dot, argmin ...): parses common arguments in C and
-   launches the kernels without calling Python code. For any other argument the function that `_core.reducer`
-   made returns NotImplemented before anything was launched: the call falls back to gpureduce/_reduce, which
-   converts, casts, warns or raises. */
+   launches the kernels without calling Python code. For any other argument it returns NotImplemented before
+   anything was launched: the call falls back to gpureduce/_reduce, which converts, casts, warns or raises. */
 #include <string.h>
 
 #include "python/call.h"
@@ -195,11 +194,7 @@ static PyObject *report_nonfinite(const py_signature *self, const py_call *call,
                                                      (int)info->kind, info->index, ddof));
 }
 
-static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
-    const py_signature *self = py_signature_from_capsule(capsule);
-    py_arguments arguments;
-    if (!py_signature_bind(self, args, count, names, arguments))
-        return Py_NewRef(Py_NotImplemented);
+PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments) {
     py_call call;
     py_call_init(&call, self->state);
     call.reduction.op = self->op;
@@ -210,21 +205,4 @@ static PyObject *reduce(PyObject *capsule, PyObject *const *args, Py_ssize_t cou
         result = report_nonfinite(self, &call, arguments, result);
     py_call_release(&call);
     return result;
-}
-
-PyObject *py_reducer(PyObject *module, PyObject *args) {
-    static PyMethodDef definition = {
-        "reducer", (PyCFunction)(void (*)(void))reduce, METH_FASTCALL | METH_KEYWORDS,
-        "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
-    PyObject *name, *positional, *named;
-    py_signature like = {.report = Py_None};
-    unsigned long long parameter = 0;
-    int exact = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!|KpO", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
-                          &parameter, &exact, &like.report) ||
-        py_find_op(name, &like.op) < 0)
-        return NULL;
-    like.parameter = parameter;
-    like.exact = exact != 0;
-    return py_signature_new_function(module, &like, positional, named, &definition);
 }

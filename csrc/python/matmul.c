@@ -167,11 +167,7 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     return 1;
 }
 
-static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-    const py_signature *signature = py_signature_from_capsule(capsule);
-    py_arguments arguments;
-    if (!py_signature_bind(signature, args, count, keywords, arguments))
-        return Py_NewRef(Py_NotImplemented);
+PyObject *py_fast_matmul(const py_signature *signature, const py_arguments arguments) {
     matmul_call self;
     init(&self, signature->state);
     const int parsed = parse_arguments(arguments, &self);
@@ -184,17 +180,6 @@ static PyObject *multiply(PyObject *capsule, PyObject *const *args, Py_ssize_t c
     }
     py_job_release(&self.job);
     return result;
-}
-
-PyObject *py_multiplier(PyObject *module, PyObject *args) {
-    static PyMethodDef definition = {
-        "multiplier", (PyCFunction)(void (*)(void))multiply, METH_FASTCALL | METH_KEYWORDS,
-        "Fast path of matmul with these parameters; NotImplemented: fall back to Python."};
-    PyObject *positional, *named;
-    py_signature like = {.op = GR_OP_COUNT, .report = Py_None};
-    if (!PyArg_ParseTuple(args, "O!O!|O", &PyTuple_Type, &positional, &PyTuple_Type, &named, &like.report))
-        return NULL;
-    return py_signature_new_function(module, &like, positional, named, &definition);
 }
 
 /* ---- behind the Python fallback ---- */

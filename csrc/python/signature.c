@@ -5,6 +5,7 @@
 
 #include "python/args.h"
 #include "python/errors.h"
+#include "python/methods.h"
 
 static const char CAPSULE[] = "gpureduce.public";
 
@@ -18,12 +19,10 @@ static py_name find_name(const py_state *state, PyObject *name) {
     return PY_ARGUMENTS;
 }
 
-const py_signature *py_signature_from_capsule(PyObject *capsule) {
-    return PyCapsule_GetPointer(capsule, CAPSULE);
-}
-
-bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                       py_arguments arguments) {
+/* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
+   error. */
+static bool bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
+                 py_arguments arguments) {
     memset(arguments, 0, sizeof(py_arguments));
     if ((size_t)count > self->positional_count)
         return false;
@@ -36,6 +35,13 @@ bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize
         arguments[name] = args[count + i];
     }
     return arguments[self->accepts[PY_NAME_a] ? PY_NAME_a : PY_NAME_x] != NULL;
+}
+
+static PyObject *call(PyObject *capsule, PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    const py_signature *self = PyCapsule_GetPointer(capsule, CAPSULE);
+    py_arguments arguments;
+    return bind(self, args, count, names, arguments) ? self->implementation(self, arguments)
+                                                     : Py_NewRef(Py_NotImplemented);
 }
 
 PyObject *py_reported(PyObject *result, PyObject *returned) {
@@ -67,22 +73,45 @@ static int parse_parameters(py_signature *self, PyObject *names, bool positional
     return 0;
 }
 
-PyObject *py_signature_new_function(PyObject *module, const py_signature *like, PyObject *positional,
-                                    PyObject *named, PyMethodDef *definition) {
+/* Finds the implementation of "matmul", "conv2d" or an operator. */
+static int find_implementation(PyObject *name, py_signature *self) {
+    const char *text = py_text_of(name);
+    self->op = GR_OP_COUNT;
+    if (text != NULL && strcmp(text, "matmul") == 0)
+        self->implementation = py_fast_matmul;
+    else if (text != NULL && strcmp(text, "conv2d") == 0)
+        self->implementation = py_fast_conv2d;
+    else
+        self->implementation = py_fast_reduction;
+    return self->implementation == py_fast_reduction ? py_find_op(name, &self->op) : 0;
+}
+
+PyObject *py_fast_path(PyObject *module, PyObject *args) {
+    static PyMethodDef definition = {
+        "fast_path", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
+        "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
+    PyObject *name, *positional, *named, *capsule = NULL;
+    py_signature like = {.state = PyModule_GetState(module), .report = Py_None};
+    unsigned long long parameter = 0;
+    int exact = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!|OKp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &like.report, &parameter, &exact) ||
+        find_implementation(name, &like) < 0 || parse_parameters(&like, positional, true) < 0 ||
+        parse_parameters(&like, named, false) < 0)
+        return NULL;
+    like.parameter = parameter;
+    like.exact = exact != 0;
     py_signature *self = PyMem_Malloc(sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
-    *self = *like;
-    self->state = PyModule_GetState(module);
-    PyObject *capsule = NULL;
-    if (parse_parameters(self, positional, true) == 0 && parse_parameters(self, named, false) == 0)
-        capsule = py_capsule_new(module, self, CAPSULE, free_signature);
+    *self = like;
+    capsule = py_capsule_new(module, self, CAPSULE, free_signature);
     if (capsule == NULL) {
         PyMem_Free(self);
         return NULL;
     }
     Py_INCREF(self->report);
-    PyObject *function = PyCFunction_NewEx(definition, capsule, NULL);
+    PyObject *function = PyCFunction_NewEx(&definition, capsule, NULL);
     Py_DECREF(capsule);
     return function;
 }

@@ -1,13 +1,19 @@
-/* Signatures of the public functions that have a fast path in C: binds the positional and keyword arguments
-   of a vectorcall to parameters, as inspect.Signature.bind does, without Python code. */
+/* The fast path of a public function: binds the positional and keyword arguments of a vectorcall to
+   parameters, as inspect.Signature.bind does, and calls the function's implementation in C, without Python
+   code. */
 #ifndef GR_PYTHON_SIGNATURE_H
 #define GR_PYTHON_SIGNATURE_H
 
 #include "python/state.h"
 #include "reduce/reduce.h"
 
+typedef PyObject *py_arguments[PY_ARGUMENTS]; /* by name, borrowed; NULL: not passed */
+
 typedef struct py_signature {
     py_state *state;
+    /* Returns the result; NotImplemented, before anything was launched, to fall back to Python; or NULL with
+       an exception set. */
+    PyObject *(*implementation)(const struct py_signature *self, const py_arguments arguments);
     gr_op op;                         /* of a reduction; GR_OP_COUNT for other functions */
     uint64_t parameter;               /* see gr_op_has_parameter */
     bool exact;                       /* the default of `exact=` */
@@ -17,19 +23,9 @@ typedef struct py_signature {
     bool accepts[PY_ARGUMENTS];       /* which names are parameters, positional or by keyword */
 } py_signature;
 
-typedef PyObject *py_arguments[PY_ARGUMENTS]; /* by name, borrowed; NULL: not passed */
-
-/* Returns a new function with these positional parameters and keyword-only parameters, and with op,
-   parameter, exact and report of `like`. Its implementation gets a capsule as `self`, from which
-   py_signature_from_capsule returns the signature. NULL with an exception set. */
-PyObject *py_signature_new_function(PyObject *module, const py_signature *like, PyObject *positional,
-                                    PyObject *named, PyMethodDef *definition);
-const py_signature *py_signature_from_capsule(PyObject *capsule);
-
-/* Binds the arguments of a call. False if they do not match the signature: the Python fallback raises the
-   error. */
-bool py_signature_bind(const py_signature *self, PyObject *const *args, Py_ssize_t count, PyObject *names,
-                       py_arguments arguments);
+PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
 
 /* Releases what `report` returned. Steals the reference to the result and returns it, or NULL with an
    exception set if the report raised it. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
 
 
-@through(_core.convolver)
+@through(functools.partial(_core.fast_path, "conv2d"))
 def conv2d(
     x: AnyArray,
     w: AnyArray,

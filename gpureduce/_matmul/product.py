@@ -28,7 +28,7 @@ PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
-@through(lambda positional, named: _core.multiplier(positional, named, floating.look_at))
+@through(lambda positional, named: _core.fast_path("matmul", positional, named, floating.look_at))
 def matmul(
     a: AnyArray,
     b: AnyArray,

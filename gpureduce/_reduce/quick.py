@@ -24,19 +24,19 @@ def quick(function: _F, report: Report | None = None) -> _F:
 def exactly(op: str) -> Callable[[_F], _F]:
     """Let a reduction that is always exact go to that of the core at once."""
     report = partial(floating.look_at, op)
-    way = through(lambda positional, others: _core.reducer(op, positional, others, 0, True, report))
+    way = through(lambda positional, others: _core.fast_path(op, positional, others, report, 0, True))
     return lambda function: way(several.several(function))
 
 
 def shared(op: str, parameter: int = 0, report: Report | None = None) -> Callable[[_F], _F]:
     """Let a reduction on one device go to an operator of the core at once."""
     tell = report or partial(floating.look_at, op)
-    return through(lambda positional, others: _core.reducer(op, positional, others, parameter, False, tell))
+    return through(lambda positional, others: _core.fast_path(op, positional, others, tell, parameter))
 
 
 def core_of(op: str, positional: str, others: str, report: Report, parameter: int = 0) -> Callable[..., Any]:
     """Return what the core has for an operator and names of parameters, for functions that have more."""
-    return _core.reducer(op, tuple(positional.split()), tuple(others.split()), parameter, False, report)
+    return _core.fast_path(op, tuple(positional.split()), tuple(others.split()), report, parameter)
 
 
 def through(core_of: Callable[[tuple[str, ...], tuple[str, ...]], Callable[..., Any]]) -> Callable[[_F], _F]:
