@@ -93,20 +93,8 @@ typedef enum ptx_combine { PTX_COMBINE_NONE, PTX_COMBINE_AND, PTX_COMBINE_OR, PT
 
 typedef enum ptx_compare {
     PTX_COMPARE_NONE,
-    PTX_COMPARE_EQ,
-    PTX_COMPARE_NE,
-    PTX_COMPARE_LT,
-    PTX_COMPARE_LE,
-    PTX_COMPARE_GT,
-    PTX_COMPARE_GE,
-    PTX_COMPARE_EQU,
-    PTX_COMPARE_NEU,
-    PTX_COMPARE_LTU,
-    PTX_COMPARE_LEU,
-    PTX_COMPARE_GTU,
-    PTX_COMPARE_GEU,
-    PTX_COMPARE_NUM,
-    PTX_COMPARE_NAN
+#define COMPARISON(id, name, test) PTX_COMPARE_##id,
+#include "comparisons.def"
 } ptx_compare;
 
 typedef enum ptx_rounding {
@@ -123,14 +111,8 @@ typedef enum ptx_address { PTX_ADDRESS_UNIFORM, PTX_ADDRESS_32, PTX_ADDRESS_64 }
 /* The opcodes, one per name in opcodes.def. */
 typedef enum ptx_opcode {
 #define OP(pattern, signature, name) PTX_OP_##name,
-#define COLLECTIVE(pattern, signature, name) PTX_OP_##name,
 #define CONTROL(pattern, signature, name, kind) PTX_OP_##name,
-#define ALSO(pattern, signature, name)
 #include "opcodes.def"
-#undef OP
-#undef COLLECTIVE
-#undef CONTROL
-#undef ALSO
     PTX_OPCODE_COUNT
 } ptx_opcode;
 

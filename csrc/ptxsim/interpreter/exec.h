@@ -11,14 +11,7 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
 
 /* Declares the handlers of all opcodes except control instructions, which executor.c executes. */
 #define OP(pattern, signature, name) ptx_handler ptx_op_##name;
-#define COLLECTIVE(pattern, signature, name) ptx_handler ptx_op_##name;
-#define CONTROL(pattern, signature, name, kind)
-#define ALSO(pattern, signature, name)
 #include "opcodes.def"
-#undef OP
-#undef COLLECTIVE
-#undef CONTROL
-#undef ALSO
 
 /* Stores `value`, an expression of the lane index i, for all lanes of the mask. It is computed for all lanes
    and inactive lanes keep their old value, so that the loop vectorises. */
@@ -78,6 +71,7 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
 
 #define PTX_UNARY(...) PTX_UNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
 #define PTX_BINARY(...) PTX_BINARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
+#define PTX_TERNARY_EACH(...) PTX_TERNARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
 #define PTX_TERNARY(...) PTX_TERNARY_AS(PTX_CLONES, PTX_STORE_LANES, __VA_ARGS__)
 
 static inline f32 ptx_f32_of(u32 bits) {

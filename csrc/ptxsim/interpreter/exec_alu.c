@@ -3,76 +3,39 @@
 
 /* ---- moves ---- */
 
-PTX_UNARY(mov_32, u32, u32, x)
-PTX_UNARY(mov_64, u64, u64, x)
-PTX_BINARY(pack_64, u64, u32, u32, (u64)y << 32 | x)
-PTX_BINARY(pack_32, u32, u32, u32, y << 16 | (x & 0xffff))
-PTX_UNARY(cvta_shared, u64, u64, x + PTX_SHARED_WINDOW)
-PTX_UNARY(cvta_to_shared, u64, u64, x - PTX_SHARED_WINDOW)
-PTX_UNARY(cvta_local, u64, u64, x + PTX_LOCAL_WINDOW)
-PTX_UNARY(cvta_to_local, u64, u64, x - PTX_LOCAL_WINDOW)
-PTX_UNARY(cvta_param, u64, u64, x + PTX_PARAM_WINDOW)
+#define PTX_UNPACK(name, A, low_part, high_part)                                                             \
+    static inline u32 low_##name(A x) {                                                                      \
+        return (u32)(low_part);                                                                              \
+    }                                                                                                        \
+    static inline u32 high_##name(A x) {                                                                     \
+        return (u32)(high_part);                                                                             \
+    }                                                                                                        \
+    PTX_CLONES PTX_HANDLER(name) {                                                                           \
+        ptx_u32 *low = ptx_lanes(w, in, 0), *high = ptx_lanes(w, in, 1);                                     \
+        const ptx_##A *a = ptx_lanes(w, in, 2);                                                              \
+        PTX_STORE_LANES(u32, low, low_##name(a[i]))                                                          \
+        PTX_STORE_LANES(u32, high, high_##name(a[i]))                                                        \
+        return PTX_OK;                                                                                       \
+    }
 
-PTX_CLONES PTX_HANDLER(unpack_64) {
-    ptx_u32 *low = ptx_lanes(w, in, 0);
-    ptx_u32 *high = ptx_lanes(w, in, 1);
-    const ptx_u64 *a = ptx_lanes(w, in, 2);
-    PTX_STORE_LANES(u32, low, a[i])
-    PTX_STORE_LANES(u32, high, a[i] >> 32)
-    return PTX_OK;
-}
+#define PTX_SELECT(name, T)                                                                                  \
+    PTX_CLONES PTX_HANDLER(name) {                                                                           \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##T *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
+        uint32_t choice = *ptx_predicate(w, in, 3);                                                          \
+        PTX_STORE_LANES(T, d, choice >> i & 1 ? a[i] : b[i])                                                 \
+        return PTX_OK;                                                                                       \
+    }
 
-PTX_CLONES PTX_HANDLER(unpack_32) {
-    ptx_u32 *low = ptx_lanes(w, in, 0);
-    ptx_u32 *high = ptx_lanes(w, in, 1);
-    const ptx_u32 *a = ptx_lanes(w, in, 2);
-    PTX_STORE_LANES(u32, low, a[i] & 0xffff)
-    PTX_STORE_LANES(u32, high, a[i] >> 16)
-    return PTX_OK;
-}
-
-PTX_CLONES PTX_HANDLER(selp_32) {
-    ptx_u32 *d = ptx_lanes(w, in, 0);
-    const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);
-    uint32_t choice = *ptx_predicate(w, in, 3);
-    PTX_STORE_LANES(u32, d, choice >> i & 1 ? a[i] : b[i])
-    return PTX_OK;
-}
-
-PTX_CLONES PTX_HANDLER(selp_64) {
-    ptx_u64 *d = ptx_lanes(w, in, 0);
-    const ptx_u64 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);
-    uint32_t choice = *ptx_predicate(w, in, 3);
-    PTX_STORE_LANES(u64, d, choice >> i & 1 ? a[i] : b[i])
-    return PTX_OK;
-}
-
-/* ---- predicates ---- */
-
-PTX_HANDLER(mov_pred) {
-    ptx_set_predicate(w, in, 0, mask, *ptx_predicate(w, in, 1));
-    return PTX_OK;
-}
-
-PTX_HANDLER(not_pred) {
-    ptx_set_predicate(w, in, 0, mask, ~*ptx_predicate(w, in, 1));
-    return PTX_OK;
-}
-
-PTX_HANDLER(and_pred) {
-    ptx_set_predicate(w, in, 0, mask, *ptx_predicate(w, in, 1) & *ptx_predicate(w, in, 2));
-    return PTX_OK;
-}
-
-PTX_HANDLER(or_pred) {
-    ptx_set_predicate(w, in, 0, mask, *ptx_predicate(w, in, 1) | *ptx_predicate(w, in, 2));
-    return PTX_OK;
-}
-
-PTX_HANDLER(xor_pred) {
-    ptx_set_predicate(w, in, 0, mask, *ptx_predicate(w, in, 1) ^ *ptx_predicate(w, in, 2));
-    return PTX_OK;
-}
+/* The value is an expression of the source predicates p and q. */
+#define PTX_PREDICATE(name, value)                                                                           \
+    PTX_HANDLER(name) {                                                                                      \
+        const uint32_t p = *ptx_predicate(w, in, 1);                                                         \
+        const uint32_t q = in->operand_count > 2 ? *ptx_predicate(w, in, 2) : p;                             \
+        (void)q;                                                                                             \
+        ptx_set_predicate(w, in, 0, mask, value);                                                            \
+        return PTX_OK;                                                                                       \
+    }
 
 PTX_CLONES PTX_HANDLER(mov_pair) {
     ptx_u64 *d0 = ptx_lanes(w, in, 0), *d1 = ptx_lanes(w, in, 1);
@@ -118,35 +81,6 @@ static inline s32 signed16(u32 x) {
     return (s32)(int16_t)(uint16_t)x;
 }
 
-PTX_BINARY(add_u16, u32, u32, u32, low16(x + y))
-PTX_BINARY(add_u32, u32, u32, u32, x + y)
-PTX_BINARY(add_u64, u64, u64, u64, x + y)
-PTX_BINARY(sub_u16, u32, u32, u32, low16(x - y))
-PTX_BINARY(sub_u32, u32, u32, u32, x - y)
-PTX_BINARY(sub_u64, u64, u64, u64, x - y)
-PTX_BINARY(mul_lo_u16, u32, u32, u32, low16(x *y))
-PTX_BINARY(mul_lo_u32, u32, u32, u32, x *y)
-PTX_BINARY(mul_lo_u64, u64, u64, u64, x *y)
-PTX_BINARY(mul_hi_u16, u32, u32, u32, low16(x) * low16(y) >> 16)
-PTX_BINARY(mul_hi_s16, u32, u32, u32, low16((u32)(signed16(x) * signed16(y)) >> 16))
-PTX_BINARY(mul_hi_u32, u32, u32, u32, (u64)x *y >> 32)
-PTX_BINARY(mul_hi_s32, u32, s32, s32, (u64)((s64)x *y) >> 32)
-PTX_BINARY(mul_hi_u64, u64, u64, u64, (u128)x *y >> 64)
-PTX_BINARY(mul_hi_s64, u64, s64, s64, (u128)((s128)x *y) >> 64)
-PTX_BINARY(mul_wide_u16, u32, u32, u32, low16(x) * low16(y))
-PTX_BINARY(mul_wide_s16, u32, u32, u32, signed16(x) * signed16(y))
-PTX_BINARY(mul_wide_u32, u64, u32, u32, (u64)x *y)
-PTX_BINARY(mul_wide_s32, u64, s32, s32, (s64)x *y)
-PTX_TERNARY(mad_lo_u16, u32, u32, u32, u32, low16(x *y + z))
-PTX_TERNARY(mad_lo_u32, u32, u32, u32, u32, x *y + z)
-PTX_TERNARY(mad_lo_u64, u64, u64, u64, u64, x *y + z)
-PTX_TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)x *y >> 32) + z)
-PTX_TERNARY(mad_hi_s32, u32, s32, s32, u32, (u32)((u64)((s64)x *y) >> 32) + z)
-PTX_TERNARY(mad_wide_u16, u32, u32, u32, u32, low16(x) * low16(y) + z)
-PTX_TERNARY(mad_wide_s16, u32, u32, u32, u32, (u32)(signed16(x) * signed16(y)) + z)
-PTX_TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)x *y + z)
-PTX_TERNARY(mad_wide_s32, u64, s32, s32, u64, (u64)((s64)x *y) + z)
-
 /* mul24: factors are the lower 24 bits. */
 static inline s64 signed24(u32 x) {
     return (s32)(x << 8) >> 8;
@@ -155,22 +89,6 @@ static inline s64 signed24(u32 x) {
 static inline u64 low24(u32 x) {
     return x & 0xffffffu;
 }
-
-PTX_BINARY(mul24_lo_u32, u32, u32, u32, low24(x) * low24(y))
-PTX_BINARY(mul24_lo_s32, u32, u32, u32, (u64)(signed24(x) * signed24(y)))
-PTX_BINARY(mul24_hi_u32, u32, u32, u32, low24(x) * low24(y) >> 16)
-PTX_BINARY(mul24_hi_s32, u32, u32, u32, (u64)(signed24(x) * signed24(y)) >> 16)
-PTX_TERNARY(mad24_lo_u32, u32, u32, u32, u32, low24(x) * low24(y) + z)
-PTX_TERNARY(mad24_lo_s32, u32, u32, u32, u32, (u64)(signed24(x) * signed24(y)) + z)
-PTX_TERNARY(mad24_hi_u32, u32, u32, u32, u32, (low24(x) * low24(y) >> 16) + z)
-PTX_TERNARY(mad24_hi_s32, u32, u32, u32, u32, ((u64)(signed24(x) * signed24(y)) >> 16) + z)
-
-PTX_TERNARY(sad_u16, u32, u32, u32, u32, low16((low16(x) > low16(y) ? x - y : y - x) + z))
-PTX_TERNARY(sad_s16, u32, u32, u32, u32, low16((signed16(x) > signed16(y) ? x - y : y - x) + z))
-PTX_TERNARY(sad_u32, u32, u32, u32, u32, (x > y ? x - y : y - x) + z)
-PTX_TERNARY(sad_s32, u32, u32, u32, u32, ((s32)x > (s32)y ? x - y : y - x) + z)
-PTX_TERNARY(sad_u64, u64, u64, u64, u64, (x > y ? x - y : y - x) + z)
-PTX_TERNARY(sad_s64, u64, u64, u64, u64, ((s64)x > (s64)y ? x - y : y - x) + z)
 
 /* PTX does not define division by zero; an H200 returns all ones, also as the remainder. The smallest integer
    divided by -1 wraps to itself. */
@@ -216,19 +134,11 @@ static inline u64 remainder_s64(s64 x, s64 y) {
     return y == -1 ? 0 : y ? (u64)(x % y) : UINT64_MAX;
 }
 
-#define DIVISION(...) PTX_BINARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
-PTX_BINARY(div_u16, u32, u32, u32, low16(divide_u32(low16(x), low16(y))))
-PTX_BINARY(div_s16, u32, u32, u32, low16(divide_s32(signed16(x), signed16(y))))
-PTX_BINARY(div_s32, u32, s32, s32, divide_s32(x, y))
-DIVISION(div_u64, u64, u64, u64, divide_u64(x, y))
-DIVISION(div_s64, u64, s64, s64, divide_s64(x, y))
-PTX_BINARY(rem_u16, u32, u32, u32, low16(remainder_u32(low16(x), low16(y))))
-PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))))
-
 /* Fast path for a uniform divisor, as in tree reductions and index arithmetic: a shift for powers of two,
    otherwise a multiplication by the reciprocal. The added 0.5 exceeds the error of the product and is too
    small to reach the next integer. */
-#define UNIFORM_DIVISION(name, by_power, by_reciprocal, by_lane)                                             \
+#define PTX_DIVISION(...) PTX_BINARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
+#define PTX_UNIFORM_DIVISION(name, by_power, by_reciprocal, by_lane)                                         \
     PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
         const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
@@ -250,60 +160,11 @@ PTX_BINARY(rem_s16, u32, u32, u32, low16(remainder_s32(signed16(x), signed16(y))
 #define MASKED(x) (x & (y - 1))
 #define QUOTIENT(quotient, x) (quotient)
 #define REMAINDER(quotient, x) (x - (quotient)*y)
-UNIFORM_DIVISION(div_u32, SHIFTED, QUOTIENT, divide_u32)
-UNIFORM_DIVISION(rem_u32, MASKED, REMAINDER, remainder_u32)
-
-PTX_BINARY(rem_s32, u32, s32, s32, remainder_s32(x, y))
-DIVISION(rem_u64, u64, u64, u64, remainder_u64(x, y))
-DIVISION(rem_s64, u64, s64, s64, remainder_s64(x, y))
-
-PTX_UNARY(neg_s16, u32, u32, low16(0u - x))
-PTX_UNARY(neg_s32, u32, u32, 0u - x)
-PTX_UNARY(neg_s64, u64, u64, 0u - x)
-PTX_UNARY(abs_s16, u32, u32, low16(signed16(x) < 0 ? 0u - x : x))
-PTX_UNARY(abs_s32, u32, u32, (s32)x < 0 ? 0u - x : x)
-PTX_UNARY(abs_s64, u64, u64, (s64)x < 0 ? 0u - x : x)
-PTX_BINARY(min_u16, u32, u32, u32, low16(x) < low16(y) ? low16(x) : low16(y))
-PTX_BINARY(min_s16, u32, u32, u32, low16(signed16(x) < signed16(y) ? x : y))
-PTX_BINARY(min_u32, u32, u32, u32, x < y ? x : y)
-PTX_BINARY(min_s32, u32, s32, s32, x < y ? x : y)
-PTX_BINARY(min_u64, u64, u64, u64, x < y ? x : y)
-PTX_BINARY(min_s64, u64, s64, s64, x < y ? x : y)
-PTX_BINARY(max_u16, u32, u32, u32, low16(x) > low16(y) ? low16(x) : low16(y))
-PTX_BINARY(max_s16, u32, u32, u32, low16(signed16(x) > signed16(y) ? x : y))
-PTX_BINARY(max_u32, u32, u32, u32, x > y ? x : y)
-PTX_BINARY(max_s32, u32, s32, s32, x > y ? x : y)
-PTX_BINARY(max_u64, u64, u64, u64, x > y ? x : y)
-PTX_BINARY(max_s64, u64, s64, s64, x > y ? x : y)
-
 /* ---- logic and shifts; shift amounts of at least the width shift out all bits ---- */
-
-PTX_BINARY(and_32, u32, u32, u32, x &y)
-PTX_BINARY(and_64, u64, u64, u64, x &y)
-PTX_BINARY(or_32, u32, u32, u32, x | y)
-PTX_BINARY(or_64, u64, u64, u64, x | y)
-PTX_BINARY(xor_32, u32, u32, u32, x ^ y)
-PTX_BINARY(xor_64, u64, u64, u64, x ^ y)
-PTX_UNARY(not_32, u32, u32, ~x)
-PTX_UNARY(not_64, u64, u64, ~x)
-PTX_BINARY(shl_b16, u32, u32, u32, y > 15 ? 0 : low16(x << (y & 15)))
-PTX_BINARY(shl_b32, u32, u32, u32, y > 31 ? 0 : x << (y & 31))
-PTX_BINARY(shl_b64, u64, u64, u32, y > 63 ? 0 : x << (y & 63))
-PTX_BINARY(shr_u16, u32, u32, u32, y > 15 ? 0 : low16(x) >> (y & 15))
-PTX_BINARY(shr_s16, u32, u32, u32, low16((u32)(signed16(x) >> (y > 15 ? 15 : y))))
-PTX_BINARY(shr_u32, u32, u32, u32, y > 31 ? 0 : x >> (y & 31))
-PTX_BINARY(shr_s32, u32, s32, u32, x >> (y > 31 ? 31 : y))
-PTX_BINARY(shr_u64, u64, u64, u32, y > 63 ? 0 : x >> (y & 63))
-PTX_BINARY(shr_s64, u64, s64, u32, x >> (y > 63 ? 63 : y))
 
 static inline u64 join(u32 low, u32 high) {
     return (u64)high << 32 | low;
 }
-
-PTX_TERNARY(shf_l_wrap, u32, u32, u32, u32, join(x, y) << (z & 31) >> 32)
-PTX_TERNARY(shf_r_wrap, u32, u32, u32, u32, join(x, y) >> (z & 31))
-PTX_TERNARY(shf_l_clamp, u32, u32, u32, u32, z > 31 ? x : join(x, y) << (z & 31) >> 32)
-PTX_TERNARY(shf_r_clamp, u32, u32, u32, u32, z > 31 ? y : join(x, y) >> (z & 31))
 
 /* ---- bits ---- */
 
@@ -322,18 +183,6 @@ static inline u32 highest(u64 x) {
 static inline u64 xor_sign(s64 x) {
     return (u64)(x < 0 ? ~x : x);
 }
-
-PTX_UNARY(popc_b32, u32, u32, __builtin_popcount(x))
-PTX_UNARY(popc_b64, u32, u64, __builtin_popcountll(x))
-PTX_UNARY(clz_b32, u32, u32, x ? __builtin_clz(x) : 32)
-PTX_UNARY(clz_b64, u32, u64, x ? __builtin_clzll(x) : 64)
-PTX_UNARY(brev_b32, u32, u32, reverse(x))
-PTX_UNARY(brev_b64, u64, u64, join(reverse((u32)(x >> 32)), reverse((u32)x)))
-PTX_UNARY(bfind_u32, u32, u32, highest(x))
-PTX_UNARY(bfind_s32, u32, s32, highest(xor_sign(x)))
-PTX_UNARY(bfind_u64, u32, u64, highest(x))
-PTX_UNARY(bfind_s64, u32, s64, highest(xor_sign(x)))
-PTX_UNARY(bfind_shiftamt_u32, u32, u32, x ? 31u - highest(x) : UINT32_MAX)
 
 /* A mask of the lowest `count` bits. */
 static inline u64 low_bits(u64 count) {
@@ -360,39 +209,26 @@ static inline u64 insert(u64 x, u64 into, u64 start, u64 count, u32 width) {
 }
 
 /* The 32-bit forms use the lower 8 bits of start and count, the 64-bit forms all bits. */
-PTX_TERNARY(bfe_u32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, false))
-PTX_TERNARY(bfe_s32, u32, u32, u32, u32, extract(x, y & 255, z & 255, 32, true))
-PTX_TERNARY(bfe_u64, u64, u64, u32, u32, extract(x, y, z, 64, false))
-PTX_TERNARY(bfe_s64, u64, u64, u32, u32, extract(x, y, z, 64, true))
 
-PTX_HANDLER(bfi_b32) {
-    ptx_u32 *d = ptx_lanes(w, in, 0);
-    const ptx_u32 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);
-    const ptx_u32 *start = ptx_lanes(w, in, 3), *count = ptx_lanes(w, in, 4);
-    PTX_STORE_EACH_LANE(u32, d, insert(a[i], b[i], start[i] & 255, count[i] & 255, 32))
-    return PTX_OK;
-}
-
-PTX_HANDLER(bfi_b64) {
-    ptx_u64 *d = ptx_lanes(w, in, 0);
-    const ptx_u64 *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);
-    const ptx_u32 *start = ptx_lanes(w, in, 3), *count = ptx_lanes(w, in, 4);
-    PTX_STORE_EACH_LANE(u64, d, insert(a[i], b[i], start[i], count[i], 64))
-    return PTX_OK;
-}
+#define PTX_INSERT(name, T, value)                                                                           \
+    PTX_HANDLER(name) {                                                                                      \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##T *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
+        const ptx_u32 *starts = ptx_lanes(w, in, 3), *counts = ptx_lanes(w, in, 4);                          \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            const unsigned i = (unsigned)__builtin_ctz(left);                                                \
+            const T x = a[i], y = b[i];                                                                      \
+            const u32 start = starts[i], count = counts[i];                                                  \
+            d[i] = (T)(value);                                                                               \
+        }                                                                                                    \
+        return PTX_OK;                                                                                       \
+    }
 
 /* bmsk: `count` ones from `start` on. szext: extends a number of `count` bits with its top bit or with
    zeros. */
 static inline u32 ones(u32 start, u32 count) {
     return start > 31 ? 0 : (u32)low_bits(count) << start;
 }
-
-PTX_BINARY(bmsk_clamp, u32, u32, u32, ones(x, y))
-PTX_BINARY(bmsk_wrap, u32, u32, u32, ones(x & 31, y & 31))
-PTX_BINARY(szext_clamp_u32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, false))
-PTX_BINARY(szext_clamp_s32, u32, u32, u32, extract(x, 0, y > 32 ? 32 : y, 32, true))
-PTX_BINARY(szext_wrap_u32, u32, u32, u32, extract(x, 0, y & 31, 32, false))
-PTX_BINARY(szext_wrap_s32, u32, u32, u32, extract(x, 0, y & 31, 32, true))
 
 /* fns: position of the `offset`-th set bit from `base` on, upwards or downwards. The most negative offset
    returns 0, as on an H200. */
@@ -410,15 +246,6 @@ static inline u32 nth_bit(u32 x, u32 base, s32 offset) {
     return UINT32_MAX;
 }
 
-PTX_TERNARY_AS(, PTX_STORE_EACH_LANE, fns_b32, u32, u32, u32, s32, nth_bit(x, y, z))
-PTX_UNARY(cnot_b16, u32, u32, low16(x) == 0)
-PTX_UNARY(cnot_b32, u32, u32, x == 0)
-PTX_UNARY(cnot_b64, u64, u64, x == 0)
-PTX_TERNARY(slct_32, u32, u32, u32, s32, z >= 0 ? x : y)
-PTX_TERNARY(slct_64, u64, u64, u64, s32, z >= 0 ? x : y)
-PTX_TERNARY(slct_32_f32, u32, u32, u32, f32, z >= 0 ? x : y)
-PTX_TERNARY(slct_64_f32, u64, u64, u64, f32, z >= 0 ? x : y)
-
 /* prmt: each byte of the result is one of the eight bytes of y:x, or its sign bit replicated. */
 static inline u32 permute(u32 x, u32 y, u32 selector) {
     u64 bytes = join(x, y);
@@ -432,8 +259,6 @@ static inline u32 permute(u32 x, u32 y, u32 selector) {
     }
     return result;
 }
-
-PTX_TERNARY(prmt_b32, u32, u32, u32, u32, permute(x, y, z))
 
 /* Two 16-bit or four 8-bit numbers in a 32-bit word. */
 static inline s32 half_of(u32 x, unsigned k) {
@@ -455,11 +280,6 @@ static inline u32 unsigned_byte_of(u32 x, unsigned k) {
 #define RELU_PAIR(test)                                                                                      \
     (low16((u32)RELU(half_of(x, 0) test half_of(y, 0) ? half_of(x, 0) : half_of(y, 0))) |                    \
      low16((u32)RELU(half_of(x, 1) test half_of(y, 1) ? half_of(x, 1) : half_of(y, 1))) << 16)
-PTX_BINARY(add_16x2, u32, u32, u32, low16(x + y) | low16((x >> 16) + (y >> 16)) << 16)
-PTX_BINARY(max_relu_s16x2, u32, u32, u32, RELU_PAIR(>))
-PTX_BINARY(min_relu_s16x2, u32, u32, u32, RELU_PAIR(<))
-PTX_BINARY(max_relu_s32, u32, s32, s32, RELU(x > y ? x : y))
-PTX_BINARY(min_relu_s32, u32, s32, s32, RELU(x < y ? x : y))
 
 /* vabsdiff4: absolute differences of four bytes, and their sum. */
 static inline u32 byte_distance(u32 x, u32 y, unsigned k) {
@@ -467,33 +287,7 @@ static inline u32 byte_distance(u32 x, u32 y, unsigned k) {
     return a > b ? a - b : b - a;
 }
 
-PTX_BINARY(vabsdiff4, u32, u32, u32,
-           byte_distance(x, y, 0) | byte_distance(x, y, 1) << 8 | byte_distance(x, y, 2) << 16 |
-               byte_distance(x, y, 3) << 24)
-PTX_TERNARY(vabsdiff4_add, u32, u32, u32, u32,
-            z + byte_distance(x, y, 0) + byte_distance(x, y, 1) + byte_distance(x, y, 2) +
-                byte_distance(x, y, 3))
-PTX_BINARY(max_s16x2, u32, u32, u32, PACKED_PAIR(half_of, >))
-PTX_BINARY(min_s16x2, u32, u32, u32, PACKED_PAIR(half_of, <))
-PTX_BINARY(max_u16x2, u32, u32, u32, PACKED_PAIR(unsigned_half_of, >))
-PTX_BINARY(min_u16x2, u32, u32, u32, PACKED_PAIR(unsigned_half_of, <))
-#define DOT_4(of_x, of_y, k) ((u32)of_x(x, k) * (u32)of_y(y, k))
-#define DOT(name, of_x, of_y)                                                                                \
-    PTX_TERNARY(name, u32, u32, u32, u32,                                                                    \
-                z + DOT_4(of_x, of_y, 0) + DOT_4(of_x, of_y, 1) + DOT_4(of_x, of_y, 2) +                     \
-                    DOT_4(of_x, of_y, 3))
-DOT(dp4a_u32_u32, unsigned_byte_of, unsigned_byte_of)
-DOT(dp4a_u32_s32, unsigned_byte_of, byte_of)
-DOT(dp4a_s32_u32, byte_of, unsigned_byte_of)
-DOT(dp4a_s32_s32, byte_of, byte_of)
-#define DOT_2(name, of_x, of_y)                                                                              \
-    PTX_TERNARY(dp2a_lo_##name, u32, u32, u32, u32, z + DOT_4(of_x, of_y, 0) + DOT_4(of_x, of_y, 1))         \
-    PTX_TERNARY(dp2a_hi_##name, u32, u32, u32, u32,                                                          \
-                z + (u32)of_x(x, 0) * (u32)of_y(y, 2) + (u32)of_x(x, 1) * (u32)of_y(y, 3))
-DOT_2(u32_u32, unsigned_half_of, unsigned_byte_of)
-DOT_2(u32_s32, unsigned_half_of, byte_of)
-DOT_2(s32_u32, half_of, unsigned_byte_of)
-DOT_2(s32_s32, half_of, byte_of)
+#define PRODUCT(of_x, of_y, k, m) ((u32)of_x(x, k) * (u32)of_y(y, m))
 
 PTX_CLONES PTX_HANDLER(lop3_b32) {
     ptx_u32 *d = ptx_lanes(w, in, 0);
@@ -508,3 +302,29 @@ PTX_CLONES PTX_HANDLER(lop3_b32) {
                         (a[i] & b[i] & ~c[i] & term[6]) | (a[i] & b[i] & c[i] & term[7]))
     return PTX_OK;
 }
+
+/* ---- extended precision: carry-in and carry-out (.cc, addc, subc, madc) ---- */
+
+#define PTX_CARRYING(name, T, wide, takes, gives, value)                                                     \
+    PTX_HANDLER(name) {                                                                                      \
+        ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
+        const ptx_##T *a = ptx_lanes(w, in, 1), *b = ptx_lanes(w, in, 2);                                    \
+        const ptx_##T *third = in->operand_count > 3 ? ptx_lanes(w, in, 3) : b;                              \
+        uint32_t *carry = &w->predicates[PTX_PRED_CARRY];                                                    \
+        const uint32_t before = (takes) ? *carry : 0;                                                        \
+        uint32_t after = 0;                                                                                  \
+        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
+            const unsigned i = (unsigned)__builtin_ctz(left);                                                \
+            const wide x = a[i], y = b[i], z = third[i], c = before >> i & 1;                                \
+            (void)z;                                                                                         \
+            const wide result = (value);                                                                     \
+            d[i] = (T)result;                                                                                \
+            after |= (uint32_t)(result >> 8 * sizeof(T) != 0) << i;                                          \
+        }                                                                                                    \
+        if (gives)                                                                                           \
+            *carry = (*carry & ~mask) | after;                                                               \
+        return PTX_OK;                                                                                       \
+    }
+
+#include "interpreter/values.h"
+#include "opcodes_integer.def"

@@ -6,31 +6,10 @@
 #include "interpreter/exec.h"
 #include "interpreter/half.h"
 
-PTX_UNARY(cvt_u64_u32, u64, u32, x)
-PTX_UNARY(cvt_s64_s32, u64, s32, (s64)x)
-PTX_UNARY(cvt_u32_u64, u32, u64, x)
-
-PTX_UNARY(cvt_f64_f32, f64, f32, ptx_result_f64(x, x, x, x))
-PTX_UNARY(cvt_f32_f64, f32, f64, (f32)x)
-PTX_UNARY(cvt_f64_s32, f64, s32, x)
-PTX_UNARY(cvt_f64_u32, f64, u32, x)
-PTX_UNARY(cvt_f64_s64, f64, s64, (f64)x)
-PTX_UNARY(cvt_f64_u64, f64, u64, (f64)x)
-
 /* Clamps to the range of s64; a NaN becomes the minimum. */
 static inline s64 clamp_s64(f64 x) {
     return x >= 0x1p63 ? INT64_MAX : x >= -0x1p63 ? (s64)x : INT64_MIN;
 }
-
-PTX_UNARY(cvt_rni_s64_f64, u64, f64, clamp_s64(nearbyint(x)))
-PTX_UNARY(cvt_rzi_s64_f64, u64, f64, clamp_s64(x))
-
-PTX_UNARY(cvt_f32_f16, f32, u32, ptx_f32_of_half(x))
-PTX_UNARY(cvt_f16_f32, u32, f32, ptx_half_of_f32(x))
-PTX_UNARY(cvt_f32_bf16, f32, u32, ptx_f32_of_bfloat(x))
-PTX_UNARY(cvt_bf16_f32, u32, f32, ptx_bfloat_of_f32(x))
-PTX_BINARY(cvt_f16x2_f32, u32, f32, f32, ptx_half_of_f32(x) << 16 | ptx_half_of_f32(y))
-PTX_BINARY(cvt_bf16x2_f32, u32, f32, f32, ptx_bfloat_of_f32(x) << 16 | ptx_bfloat_of_f32(y))
 
 /* The bits of a slot, which may be wider than the type. */
 static u64 read_bits(const ptx_warp *w, const ptx_instr *in, unsigned operand, unsigned lane) {
@@ -286,7 +265,6 @@ PAIR(bf16x2, PTX_TYPE_BF16)
 
 /* TF32 is f32 with the lower 13 bits zero. cvt.rna rounds to nearest, ties away from zero; of a NaN the
    remaining bits are kept. */
-PTX_UNARY(cvt_tf32_away, u32, u32, (x + ((x >> 23 & 255) == 255 ? 0 : 0x1000)) & ~0x1fffu)
 
 static u32 tf32_rounded(f32 value, const ptx_instr *in) {
     enum { NAN_TF32 = 0x7fffe000 };
@@ -302,3 +280,6 @@ PTX_HANDLER(cvt_tf32) {
     PTX_STORE_EACH_LANE(u32, d, tf32_rounded(a[i], in))
     return PTX_OK;
 }
+
+#include "interpreter/values.h"
+#include "opcodes_convert.def"

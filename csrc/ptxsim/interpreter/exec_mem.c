@@ -26,7 +26,7 @@ static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, co
 /* ---- loads ---- */
 
 /* M is the type in memory, T the type of the register slot. Element e of a vector is stored to operand e. */
-#define LOAD(name, M, T)                                                                                     \
+#define PTX_LOAD(name, M, T)                                                                                 \
     static inline T load_##name(const uint8_t *from) {                                                       \
         M value;                                                                                             \
         memcpy(&value, from, sizeof value);                                                                  \
@@ -80,7 +80,7 @@ static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, co
                 load_##name(at->lane[row] + i * sizeof(M));                                                  \
         }                                                                                                    \
     }                                                                                                        \
-    PTX_CLONES PTX_HANDLER(ld_##name) {                                                                      \
+    PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_lane_pointers at;                                                                                \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
@@ -96,29 +96,16 @@ static ptx_status check_spin(ptx_warp *w, const ptx_instr *in, uint32_t mask, co
         return in->strong ? check_spin(w, in, mask, &at, size) : PTX_OK;                                     \
     }
 
-LOAD(u8, uint8_t, u32)
-LOAD(s8, int8_t, u32)
-LOAD(u16, uint16_t, u32)
-LOAD(s16, int16_t, u32)
-LOAD(b32, uint32_t, u32)
-LOAD(b64, uint64_t, u64)
-LOAD(u8_wide, uint8_t, u64)
-LOAD(s8_wide, int8_t, u64)
-LOAD(u16_wide, uint16_t, u64)
-LOAD(s16_wide, int16_t, u64)
-LOAD(u32_wide, uint32_t, u64)
-LOAD(s32_wide, int32_t, u64)
-
 /* ---- stores ---- */
 
 /* T is the type of the register slot, whose low bits are stored as M. Lanes store in order, so that the last
    lane's value remains if addresses are equal. */
-#define STORE(name, M, T)                                                                                    \
+#define PTX_STORE(name, M, T)                                                                                \
     static inline void store_##name(uint8_t *to, T value) {                                                  \
         M low = (M)value;                                                                                    \
         memcpy(to, &low, sizeof low);                                                                        \
     }                                                                                                        \
-    PTX_CLONES PTX_HANDLER(st_##name) {                                                                      \
+    PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_lane_pointers at;                                                                                \
         unsigned size = (unsigned)sizeof(M) * in->vector;                                                    \
         ptx_status status = ptx_locate_lanes(w, in, mask, size, &at);                                        \
@@ -145,20 +132,12 @@ LOAD(s32_wide, int32_t, u64)
         return PTX_OK;                                                                                       \
     }
 
-STORE(b8, uint8_t, u32)
-STORE(b16, uint16_t, u32)
-STORE(b32, uint32_t, u32)
-STORE(b64, uint64_t, u64)
-STORE(b8_wide, uint8_t, u64)
-STORE(b16_wide, uint16_t, u64)
-STORE(b32_wide, uint32_t, u64)
-
 /* ---- atomics: lane by lane, in order; tickets order those on global memory between host threads ---- */
 
 /* atom and red from an expression of the old value x and the operands y and z. An atomic that changes
    nothing, such as a failed compare-and-swap, may be polling. */
-#define ATOMIC_HANDLER(prefix, name, M, T, returns, first)                                                   \
-    PTX_HANDLER(prefix##_##name) {                                                                           \
+#define ATOMIC(name, M, T, returns, first, value_of)                                                         \
+    PTX_HANDLER(name) {                                                                                      \
         ptx_lane_pointers at;                                                                                \
         ptx_status status = ptx_locate_lanes(w, in, mask, sizeof(M), &at);                                   \
         if (status != PTX_OK)                                                                                \
@@ -173,7 +152,7 @@ STORE(b32_wide, uint32_t, u64)
             uint8_t *place = ptx_lane_pointer(&at, i, sizeof(M));                                            \
             M old, fresh;                                                                                    \
             memcpy(&old, place, sizeof old);                                                                 \
-            fresh = atomic_value_##name(in, old, b[i], c[i]);                                                \
+            fresh = value_of(in, old, b[i], c[i]);                                                           \
             memcpy(place, &fresh, sizeof fresh);                                                             \
             addresses = ptx_mix_digest(addresses, (uintptr_t)place);                                         \
             seen = ptx_mix_digest(ptx_mix_digest(seen, old), b[i]);                                          \
@@ -184,58 +163,23 @@ STORE(b32_wide, uint32_t, u64)
         return changed ? PTX_OK : ptx_poll_check(w, in, mask, addresses, seen);                              \
     }
 
-#define ATOM_OF(name, M, T, value)                                                                           \
-    static inline M atomic_value_##name(const ptx_instr *in, M x, T y, T z) {                                \
+#define PTX_ATOM(name, M, T, value)                                                                          \
+    static inline M value_##name(const ptx_instr *in, M x, T y, T z) {                                       \
         (void)in;                                                                                            \
         (void)x;                                                                                             \
         (void)y;                                                                                             \
         (void)z;                                                                                             \
         return (M)(value);                                                                                   \
     }                                                                                                        \
-    ATOMIC_HANDLER(atom, name, M, T, true, 1)
+    ATOMIC(name, M, T, true, 1, value_##name)
+#define PTX_RED(name, M, T, atom) ATOMIC(name, M, T, false, 0, value_##atom)
 
-#define ATOM(name, T, value) ATOM_OF(name, T, T, value)
-
-#define ATOMIC_OF(name, M, T, value)                                                                         \
-    ATOM_OF(name, M, T, value)                                                                               \
-    ATOMIC_HANDLER(red, name, M, T, false, 0)
-
-#define ATOMIC(name, T, value) ATOMIC_OF(name, T, T, value)
-
-ATOMIC(add_u32, u32, x + y)
-ATOMIC(add_u64, u64, x + y)
 /* f32 atomic addition flushes subnormals in global memory, but not in shared memory (measured on an H200). */
 static inline f32 atomic_sum_f32(const ptx_instr *in, f32 x, f32 y) {
     if (in->space == PTX_SPACE_SHARED || in->space == PTX_SPACE_CLUSTER)
         return ptx_result_f32(x + y);
     return ptx_flush(ptx_result_f32(ptx_flush(x) + ptx_flush(y)));
 }
-
-ATOMIC(add_f32, u32, ptx_bits_f32(atomic_sum_f32(in, ptx_f32_of(x), ptx_f32_of(y))))
-ATOMIC(add_f64, u64,
-       ptx_bits_f64(ptx_result_f64(ptx_f64_of(x) + ptx_f64_of(y), ptx_f64_of(y), ptx_f64_of(x),
-                                   ptx_f64_of(x))))
-ATOMIC(min_u32, u32, x < y ? x : y)
-ATOMIC(min_s32, u32, (s32)x < (s32)y ? x : y)
-ATOMIC(min_u64, u64, x < y ? x : y)
-ATOMIC(min_s64, u64, (s64)x < (s64)y ? x : y)
-ATOMIC(max_u32, u32, x > y ? x : y)
-ATOMIC(max_s32, u32, (s32)x > (s32)y ? x : y)
-ATOMIC(max_u64, u64, x > y ? x : y)
-ATOMIC(max_s64, u64, (s64)x > (s64)y ? x : y)
-ATOMIC(inc_u32, u32, x >= y ? 0 : x + 1)
-ATOMIC(dec_u32, u32, x == 0 || x > y ? y : x - 1)
-ATOMIC(and_b32, u32, x &y)
-ATOMIC(and_b64, u64, x &y)
-ATOMIC(or_b32, u32, x | y)
-ATOMIC(or_b64, u64, x | y)
-ATOMIC(xor_b32, u32, x ^ y)
-ATOMIC(xor_b64, u64, x ^ y)
-ATOM(exch_b32, u32, y)
-ATOM(exch_b64, u64, y)
-ATOM(cas_b32, u32, x == y ? z : x)
-ATOM(cas_b64, u64, x == y ? z : x)
-ATOM_OF(cas_b16, uint16_t, u32, x == (uint16_t)y ? z : x)
 
 /* Sums of 16-bit floats, scalar and packed. */
 static inline u32 half_sum(u32 x, u32 y) {
@@ -246,7 +190,5 @@ static inline u32 bfloat_sum(u32 x, u32 y) {
     return ptx_bfloat_of_f32(ptx_f32_of_bfloat(x & 0xffff) + ptx_f32_of_bfloat(y & 0xffff));
 }
 
-ATOMIC_OF(add_f16, uint16_t, u32, half_sum(x, y))
-ATOMIC_OF(add_bf16, uint16_t, u32, bfloat_sum(x, y))
-ATOMIC(add_f16x2, u32, half_sum(x, y) | half_sum(x >> 16, y >> 16) << 16)
-ATOMIC(add_bf16x2, u32, bfloat_sum(x, y) | bfloat_sum(x >> 16, y >> 16) << 16)
+#include "interpreter/values.h"
+#include "opcodes_memory.def"

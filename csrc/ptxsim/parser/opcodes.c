@@ -6,14 +6,9 @@
 
 static const ptx_opcode_row rows[] = {
 #define OP(pattern, signature, name) {pattern, signature, PTX_OP_##name},
-#define COLLECTIVE(pattern, signature, name) {pattern, signature, PTX_OP_##name},
 #define CONTROL(pattern, signature, name, kind) {pattern, signature, PTX_OP_##name},
 #define ALSO(pattern, signature, name) {pattern, signature, PTX_OP_##name},
 #include "opcodes.def"
-#undef OP
-#undef COLLECTIVE
-#undef CONTROL
-#undef ALSO
 };
 enum { ROWS = sizeof rows / sizeof rows[0], ENTRIES = 2 * ROWS };
 _Static_assert(ENTRIES <= UINT16_MAX, "the chains number their entries, two a row, from 1 in 16 bits");
@@ -23,12 +18,7 @@ static const ptx_opcode_traits traits[PTX_OPCODE_COUNT] = {
 #define COLLECTIVE(pattern, signature, name) [PTX_OP_##name] = {PTX_RUN, true},
 #define CONTROL(pattern, signature, name, kind)                                                              \
     [PTX_OP_##name] = {kind, (kind) >= PTX_BARRIER && (kind) <= PTX_CLUSTER_WAIT},
-#define ALSO(pattern, signature, name)
 #include "opcodes.def"
-#undef OP
-#undef COLLECTIVE
-#undef CONTROL
-#undef ALSO
 };
 
 ptx_opcode_traits ptx_opcode_traits_of(ptx_opcode opcode) {
@@ -207,20 +197,8 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"and", .combine = PTX_COMBINE_AND},
         {"or", .combine = PTX_COMBINE_OR},
         {"xor", .combine = PTX_COMBINE_XOR},
-        {"eq", .compare = PTX_COMPARE_EQ},
-        {"ne", .compare = PTX_COMPARE_NE},
-        {"lt", .compare = PTX_COMPARE_LT},
-        {"le", .compare = PTX_COMPARE_LE},
-        {"gt", .compare = PTX_COMPARE_GT},
-        {"ge", .compare = PTX_COMPARE_GE},
-        {"equ", .compare = PTX_COMPARE_EQU},
-        {"neu", .compare = PTX_COMPARE_NEU},
-        {"ltu", .compare = PTX_COMPARE_LTU},
-        {"leu", .compare = PTX_COMPARE_LEU},
-        {"gtu", .compare = PTX_COMPARE_GTU},
-        {"geu", .compare = PTX_COMPARE_GEU},
-        {"num", .compare = PTX_COMPARE_NUM},
-        {"nan", .compare = PTX_COMPARE_NAN},
+#define COMPARISON(id, name, test) {#name, .compare = PTX_COMPARE_##id},
+#include "comparisons.def"
         {"rni", .rounding = PTX_ROUND_NEAREST},
         {"rzi", .rounding = PTX_ROUND_ZERO},
         {"rmi", .rounding = PTX_ROUND_DOWN},
