@@ -26,4 +26,13 @@ static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+static inline uint64_t gr_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 #endif

@@ -104,10 +104,8 @@ gr_conv_params gr_conv_make_params(const gr_conv *self) {
 }
 
 const gr_conv_variant *gr_conv_rung(const char *name) {
-    const gr_conv_variant *variant = NULL;
     gr_error ignored;
-    gr_conv_find(name, &variant, &ignored);
-    return variant;
+    return gr_rung_find(&gr_conv_ladder, name, &ignored);
 }
 
 gr_step *gr_conv_launch(const gr_conv *self, const gr_conv_job *job, const char *form, const void *params,

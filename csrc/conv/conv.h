@@ -51,10 +51,8 @@ typedef struct gr_conv_variant {
 } gr_conv_variant;
 
 extern const gr_conv_variant gr_conv_variants[];
-extern const size_t gr_conv_variant_count;
+extern const gr_ladder gr_conv_ladder;
 
-/* Finds a rung by name; GR_ERR_VALUE lists the names. */
-gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *error);
 bool gr_conv_supports_dtype(const gr_conv_variant *variant, gr_dtype dtype);
 bool gr_conv_supports_precision(const gr_conv_variant *variant, gr_precision precision);
 

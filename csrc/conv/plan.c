@@ -46,7 +46,7 @@ static bool is_candidate(const gr_conv *self, const gr_conv_variant *variant, co
  *best_time microseconds; of equal ones the last. */
 static void consider(const gr_conv *self, const gr_device_info *info, gr_precision one, gr_precision other,
                      const gr_conv_variant **out, double *best_time) {
-    for (size_t i = 0; i < gr_conv_variant_count; ++i) {
+    for (size_t i = 0; i < gr_conv_ladder.count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
         if ((variant->precision != one && variant->precision != other) || !is_candidate(self, variant, info))
             continue;

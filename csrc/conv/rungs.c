@@ -18,18 +18,9 @@ const gr_conv_variant gr_conv_variants[] = {
 #undef GR_RUNG
 };
 
-const size_t gr_conv_variant_count = sizeof gr_conv_variants / sizeof gr_conv_variants[0];
+const gr_ladder gr_conv_ladder = GR_LADDER(gr_conv_variants, " of conv");
 
 const char *const gr_conv_layouts[GR_CONV_LAYOUTS] = {"NHWC", "NCHW"};
-
-gr_status gr_conv_find(const char *name, const gr_conv_variant **out, gr_error *error) {
-    size_t row;
-    const gr_status status = gr_rung_find(gr_conv_variants, sizeof gr_conv_variants[0], gr_conv_variant_count,
-                                          name, " of conv", &row, error);
-    if (status == GR_OK)
-        *out = &gr_conv_variants[row];
-    return status;
-}
 
 bool gr_conv_supports_dtype(const gr_conv_variant *variant, gr_dtype dtype) {
     static const bool sets[GR_CONV_SETS][GR_DTYPE_COUNT] = {

@@ -51,10 +51,8 @@ typedef struct gr_exact_variant {
 } gr_exact_variant;
 
 extern const gr_exact_variant gr_exact_variants[];
-extern const size_t gr_exact_variant_count;
+extern const gr_ladder gr_exact_ladder;
 
-/* GR_ERR_VALUE lists the names. */
-gr_status gr_exact_find(const char *name, const gr_exact_variant **out, gr_error *error);
 bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype);
 
 /* Sums `count` contiguous elements. */

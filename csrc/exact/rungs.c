@@ -18,16 +18,7 @@ const gr_exact_variant gr_exact_variants[] = {
 #undef GR_RUNG
 };
 
-const size_t gr_exact_variant_count = sizeof gr_exact_variants / sizeof gr_exact_variants[0];
-
-gr_status gr_exact_find(const char *name, const gr_exact_variant **out, gr_error *error) {
-    size_t place;
-    const gr_status status = gr_rung_find(gr_exact_variants, sizeof gr_exact_variants[0],
-                                          gr_exact_variant_count, name, " of exact sums", &place, error);
-    if (status == GR_OK)
-        *out = &gr_exact_variants[place];
-    return status;
-}
+const gr_ladder gr_exact_ladder = GR_LADDER(gr_exact_variants, " of exact sums");
 
 bool gr_exact_covers(const gr_exact_variant *variant, gr_op op, gr_dtype dtype) {
     return variant != NULL && gr_op_is_sum(op) && dtype == GR_DTYPE_f32;

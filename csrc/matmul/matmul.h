@@ -50,15 +50,13 @@ typedef struct gr_matmul_variant {
 } gr_matmul_variant;
 
 extern const gr_matmul_variant gr_matmul_variants[];
-extern const size_t gr_matmul_variant_count;
+extern const gr_ladder gr_matmul_ladder;
 
 /* Returns whether the PTX of the rung runs on one compute capability alone: sm_90a, because of wgmma. */
 static inline bool gr_matmul_is_arch_specific(const gr_matmul_variant *variant) {
     return variant->a_box > 0;
 }
 
-/* Finds a rung by name; GR_ERR_VALUE lists the names. */
-gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error);
 bool gr_matmul_supports_dtype(const gr_matmul_variant *variant, gr_dtype dtype);
 bool gr_matmul_supports_precision(const gr_matmul_variant *variant, gr_precision precision);
 

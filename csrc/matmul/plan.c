@@ -66,7 +66,7 @@ static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant
 /* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no
    rung has the precision. */
 static gr_matmul_tiling choose(const gr_matmul *self, const gr_matmul_job *job) {
-    for (size_t i = gr_matmul_variant_count; i-- > 0;) {
+    for (size_t i = gr_matmul_ladder.count; i-- > 0;) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         /* m10 needs the newest device, so that where it fits every tile shape of tiles.def is a candidate. */
         if (fits(variant, self, job->info))

@@ -37,16 +37,7 @@ bool gr_precision_find(const char *name, gr_precision *out) {
     return false;
 }
 
-const size_t gr_matmul_variant_count = sizeof gr_matmul_variants / sizeof gr_matmul_variants[0];
-
-gr_status gr_matmul_find(const char *name, const gr_matmul_variant **out, gr_error *error) {
-    size_t row;
-    const gr_status status = gr_rung_find(gr_matmul_variants, sizeof gr_matmul_variants[0],
-                                          gr_matmul_variant_count, name, " of matmul", &row, error);
-    if (status == GR_OK)
-        *out = &gr_matmul_variants[row];
-    return status;
-}
+const gr_ladder gr_matmul_ladder = GR_LADDER(gr_matmul_variants, " of matmul");
 
 bool gr_matmul_supports_dtype(const gr_matmul_variant *variant, gr_dtype dtype) {
     static const bool sets[GR_MATMUL_SETS][GR_DTYPE_COUNT] = {

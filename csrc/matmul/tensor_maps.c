@@ -18,19 +18,10 @@ typedef struct matrices {
     uint64_t unit, count;
 } matrices;
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static matrices count_matrices(const gr_matmul_view *view, const uint64_t *stack, int64_t *strides) {
     matrices found = {.unit = 0, .count = 1};
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
-        found.unit = gcd(found.unit, (uint64_t)view->stack[d]);
+        found.unit = gr_common_divisor(found.unit, (uint64_t)view->stack[d]);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d) {
         strides[d] = found.unit == 0 ? 0 : (int64_t)((uint64_t)view->stack[d] / found.unit);
         found.count += (uint64_t)strides[d] * (stack[d] - 1);

@@ -171,8 +171,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
 
 static bool make_plan(py_call *self, const size_t *kept, gr_error *error) {
     fill_layout(self, kept);
-    return gr_general_plan_make(&self->reduction.layout, &gr_reference_device, &self->reduction.plan,
-                                error) == GR_OK;
+    return gr_general_plan_make(&self->reduction.layout, &self->reduction.plan, error) == GR_OK;
 }
 
 int py_call_plan(py_call *self) {

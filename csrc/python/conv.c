@@ -132,7 +132,7 @@ static void note_alignment(conv_call *self) {
 /* Whether any rung supports a dtype. */
 static bool has_rung(gr_dtype dtype) {
     bool found = false;
-    for (size_t i = 0; i < gr_conv_variant_count; ++i)
+    for (size_t i = 0; i < gr_conv_ladder.count; ++i)
         found = found || gr_conv_supports_dtype(&gr_conv_variants[i], dtype);
     return found;
 }
@@ -192,9 +192,9 @@ static bool find_layout(const char *name, gr_conv_layout *out) {
 
 /* Finds a rung that supports the dtype. Its precision is used, unless another one is asked for. */
 static gr_status find_variant(gr_conv *conv, const char *name, gr_error *error) {
-    const gr_status status = gr_conv_find(name, &conv->variant, error);
-    if (status != GR_OK)
-        return status;
+    conv->variant = gr_rung_find(&gr_conv_ladder, name, error);
+    if (conv->variant == NULL)
+        return error->status;
     if (conv->variant->precision != GR_PRECISION_ANY)
         conv->precision = conv->variant->precision;
     return gr_conv_supports_dtype(conv->variant, conv->dtype)
@@ -295,7 +295,7 @@ PyObject *py_conv2d(PyObject *module, PyObject *args) {
 
 PyObject *py_conv_records(void) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_conv_variant_count; ++i) {
+    for (size_t i = 0; list != NULL && i < gr_conv_ladder.count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)

@@ -184,7 +184,7 @@ static gr_status describe_dims(const py_operand *operand, gr_dims *dims, gr_erro
     py_operand_fill_layout(operand, &layout);
     layout.item_bytes = 1;
     memset(layout.reduced, true, sizeof layout.reduced);
-    const gr_status status = gr_general_plan_make(&layout, &gr_reference_device, &plan, error);
+    const gr_status status = gr_general_plan_make(&layout, &plan, error);
     if (status == GR_OK)
         *dims = plan.launches[0].params.along;
     return status;
@@ -203,7 +203,7 @@ static gr_status make_plan(custom_call *self, gr_error *error) {
     else
         describe_arrays(self, &layout);
     gr_general_plan *plan = &self->request.plan;
-    gr_status status = gr_general_plan_make(&layout, &gr_reference_device, plan, error);
+    gr_status status = gr_general_plan_make(&layout, plan, error);
     bool even = true;
     for (size_t i = 0; status == GR_OK && i < self->arrays; ++i) {
         gr_custom_operand *operand = &self->request.operands[self->input[i]];

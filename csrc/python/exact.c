@@ -22,7 +22,8 @@ typedef struct rung_call {
 static int parse_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
     gr_error error;
     py_operand_init(&self->source);
-    if (gr_exact_find(name, &self->variant, &error) != GR_OK)
+    self->variant = gr_rung_find(&gr_exact_ladder, name, &error);
+    if (self->variant == NULL)
         return py_fail(state, &error);
     if (py_operand_from_object(state, a, PyTuple_Check(a) ? PY_NATIVE : PY_COPY, GR_SCOPE_GENERAL, "a",
                                &self->source) < 0)
@@ -67,7 +68,7 @@ PyObject *py_exact_rung(PyObject *module, PyObject *args) {
 PyObject *py_exact_records(void) {
     const py_rung_traits traits = {.default_block = GR_EXACT_THREADS};
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_exact_variant_count; ++i) {
+    for (size_t i = 0; list != NULL && i < gr_exact_ladder.count; ++i) {
         PyObject *coverage =
             Py_BuildValue("((ss))", gr_ops[GR_OP_sum].name, gr_dtypes[GR_DTYPE_f32].numpy_name);
         py_append(&list, py_rung_record(&gr_exact_variants[i].rung, coverage,

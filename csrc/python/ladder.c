@@ -28,7 +28,8 @@ static int parse_request(py_state *state, PyObject *const *args, rung_call *out)
     const char *variant = op == NULL ? NULL : py_text_argument(args[1], "variant");
     if (variant == NULL)
         return -1;
-    if (gr_variant_find(variant, &out->request.variant, &error) != GR_OK)
+    out->request.variant = gr_rung_find(&gr_reduction_ladder, variant, &error);
+    if (out->request.variant == NULL)
         return py_fail(state, &error);
     return find_op(op, out->request.variant, &out->request.op) < 0 ||
                    py_size_argument(args[2], "block_size", &out->request.block) < 0 ||
@@ -121,7 +122,7 @@ static PyObject *block_sizes(const gr_variant *variant) {
 
 PyObject *py_ladder_records(void) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+    for (size_t i = 0; list != NULL && i < gr_reduction_ladder.count; ++i) {
         const gr_variant *variant = &gr_variants[i];
         const py_rung_traits traits = {.default_block = gr_variant_default_block(variant),
                                        .float_atomics = variant->output == GR_OUTPUT_ATOMIC,
@@ -142,7 +143,7 @@ PyObject *py_ladder_launches(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ig
     static const char *const shared[] = {"thread", "ring", "static"};
     static const char *const outputs[] = {"partials", "last", "atomic"};
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_variant_count; ++i) {
+    for (size_t i = 0; list != NULL && i < gr_reduction_ladder.count; ++i) {
         const gr_variant *each = &gr_variants[i];
         if (each->rung.entry != GR_ENTRY_LIBRARY)
             py_append(&list,

@@ -124,9 +124,9 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 
 /* Finds a rung that supports the dtype. Its precision is used, unless another one is asked for. */
 static gr_status find_variant(gr_matmul *matmul, const char *name, gr_error *error) {
-    const gr_status status = gr_matmul_find(name, &matmul->variant, error);
-    if (status != GR_OK)
-        return status;
+    matmul->variant = gr_rung_find(&gr_matmul_ladder, name, error);
+    if (matmul->variant == NULL)
+        return error->status;
     matmul->precision = matmul->variant->precision;
     return gr_matmul_supports_dtype(matmul->variant, matmul->dtype)
                ? GR_OK
@@ -225,7 +225,7 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
 
 PyObject *py_matmul_records(void) {
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_matmul_variant_count; ++i) {
+    for (size_t i = 0; list != NULL && i < gr_matmul_ladder.count; ++i) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)

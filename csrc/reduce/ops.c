@@ -39,29 +39,11 @@ bool gr_op_find(const char *name, gr_op *out) {
     return false;
 }
 
-static bool is_complex(gr_dtype dtype) {
-    return dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
-}
-
 static bool is_in(gr_dtype_set set, gr_dtype dtype) {
-    const bool is_float = gr_dtypes[dtype].kind != GR_KIND_BITS;
-    switch (set) {
-    case GR_DTYPES_BITS:
-        return !is_float;
-    case GR_DTYPES_FLOATS:
-        return is_float;
-    case GR_DTYPES_REALS:
-        return is_float && !is_complex(dtype);
-    case GR_DTYPES_COMPLEX:
-        return is_complex(dtype);
-    case GR_DTYPES_NOT_COMPLEX:
-        return !is_complex(dtype);
-    case GR_DTYPES_NONE:
-        return false;
-    case GR_DTYPES_ALL:
-        break;
-    }
-    return true;
+    const bool is_complex = dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
+    return (set & (gr_dtypes[dtype].kind == GR_KIND_BITS ? GR_DTYPES_BITS
+                   : is_complex                          ? GR_DTYPES_COMPLEX
+                                                         : GR_DTYPES_REALS)) != 0;
 }
 
 bool gr_op_takes(gr_op op, gr_dtype dtype) {

@@ -12,15 +12,15 @@ typedef enum gr_op {
 #undef GR_OP_ENUM
 } gr_op;
 
-/* Sets of dtypes. */
+/* Sets of dtypes: bits for bool and integers, real and complex floating-point numbers. */
 typedef enum gr_dtype_set {
-    GR_DTYPES_ALL,
-    GR_DTYPES_BITS,
-    GR_DTYPES_FLOATS,
-    GR_DTYPES_REALS,
-    GR_DTYPES_COMPLEX,
-    GR_DTYPES_NOT_COMPLEX,
-    GR_DTYPES_NONE
+    GR_DTYPES_NONE = 0,
+    GR_DTYPES_BITS = 1,
+    GR_DTYPES_REALS = 2,
+    GR_DTYPES_NOT_COMPLEX = 3,
+    GR_DTYPES_COMPLEX = 4,
+    GR_DTYPES_FLOATS = 6,
+    GR_DTYPES_ALL = 7
 } gr_dtype_set;
 typedef enum gr_result {
     GR_RESULT_SAME,
@@ -119,6 +119,14 @@ gr_dtype gr_op_result(gr_op op, gr_dtype dtype);
 static inline size_t gr_op_numbers(gr_op op) {
     return gr_ops[op].result == GR_RESULT_SUMS ? 6 : 1;
 }
+
+/* How results are made from the last State. */
+typedef struct gr_finish {
+    const void *initial;       /* an element of the result's dtype, or NULL */
+    const uint64_t *parameter; /* replaces the number of elements, unless NULL */
+    uint32_t flags;            /* bits of reduce/params.h */
+    size_t result_bytes;       /* per result */
+} gr_finish;
 
 /* The dtype of a partial result, which is the element of a rung's next pass. Of an operator whose result is
    an INDEX, partial results are pairs of a position and an element of this dtype

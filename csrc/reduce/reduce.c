@@ -9,22 +9,18 @@ size_t gr_reduction_result_bytes(const gr_reduction *reduction) {
     return gr_dtypes[gr_op_result(reduction->op, reduction->dtype)].item_bytes * gr_op_numbers(reduction->op);
 }
 
-/* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
-static const void *initial_of(const gr_reduction *self) {
+static gr_finish finish_of(const gr_reduction *self) {
     static const gr_scalar zero = {.bytes = {0}};
-    const bool from_zero = gr_op_has(self->op, GR_FROM_ZERO);
-    return from_zero && self->initial == NULL ? &zero : self->initial;
-}
-
-static const uint64_t *parameter_of(const gr_reduction *self) {
-    return gr_op_has_parameter(self->op) ? &self->parameter : NULL;
-}
-
-static uint32_t finish_flags(const gr_reduction *self) {
     const gr_op op = self->op;
-    const bool root = gr_op_has(op, GR_ROOT),
-               skips = gr_op_has(op, GR_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
-    return (root ? GR_FINISH_ROOT : 0u) | (skips ? GR_FINISH_SKIP_NAN : 0u);
+    /* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
+    const bool from_zero = gr_op_has(op, GR_FROM_ZERO) && self->initial == NULL;
+    const bool skips_nan = gr_op_has(op, GR_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
+    return (gr_finish){
+        .initial = from_zero ? &zero : self->initial,
+        .parameter = gr_op_has_parameter(op) ? &self->parameter : NULL,
+        .flags = (gr_op_has(op, GR_ROOT) ? GR_FINISH_ROOT : 0u) | (skips_nan ? GR_FINISH_SKIP_NAN : 0u),
+        .result_bytes = gr_reduction_result_bytes(self),
+    };
 }
 
 static void plan_part(const void *request, const gr_device_caps *caps, const gr_chunk_range *part,
@@ -32,19 +28,16 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
     const gr_reduction *self = request;
     const gr_flat_work work = {
         .item_bytes = self->layout.item_bytes,
-        .result_bytes = gr_reduction_result_bytes(self),
         .pair = self->layout.pair,
         .large_states = self->layout.state_bytes > GR_STATE_BYTES,
         .part = *part,
-        .initial = initial_of(self),
-        .parameter = parameter_of(self),
-        .finish_flags = finish_flags(self),
+        .finish = finish_of(self),
     };
     const bool whole = part->count == part->total, hopper = caps->capability >= GR_HOPPER;
     const bool without_ring = work.pair || gr_op_has(self->op, GR_COMPUTE_BOUND);
     const gr_flat_shape *shape =
         self->shape != NULL ? self->shape : gr_flat_best(part->count * work.item_bytes, without_ring, caps);
-    program->result_bytes = work.result_bytes;
+    program->result_bytes = work.finish.result_bytes;
     program->input_bytes = (size_t)part->count * work.item_bytes;
     gr_step *step = gr_flat_append(&work, shape, program);
     step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
@@ -62,10 +55,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)self->plan.results * result_bytes),
         .has_second = self->layout.has_second,
         .has_where = self->layout.has_second && !self->layout.pair,
-        .initial = initial_of(self),
-        .parameter = parameter_of(self),
-        .finish_flags = finish_flags(self),
-        .result_bytes = result_bytes,
+        .finish = finish_of(self),
     };
     /* Masked means have their own State, which includes a count. */
     const char *states_of = gr_op_is_mean(self->op) && operands.has_where ? "masked_" : "";

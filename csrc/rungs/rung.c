@@ -17,20 +17,17 @@ gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_erro
     return GR_OK;
 }
 
-static const gr_rung *rung_at(const void *rows, size_t row_bytes, size_t i) {
-    return (const gr_rung *)((const char *)rows + i * row_bytes);
-}
-
-gr_status gr_rung_find(const void *rows, size_t row_bytes, size_t count, const char *name, const char *of,
-                       size_t *out, gr_error *error) {
-    for (*out = 0; *out < count; ++*out)
-        if (strcmp(rung_at(rows, row_bytes, *out)->name, name) == 0)
-            return GR_OK;
+const void *gr_rung_find(const gr_ladder *ladder, const char *name, gr_error *error) {
     char names[512] = "auto";
     size_t used = strlen(names);
-    for (size_t i = 0; i < count && used < sizeof names; ++i)
-        used +=
-            (size_t)snprintf(names + used, sizeof names - used, ", %s", rung_at(rows, row_bytes, i)->name);
-    return gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'%s; expected one of %s", name, of,
-                   names);
+    for (size_t i = 0; i < ladder->count; ++i) {
+        const gr_rung *rung = (const void *)((const char *)ladder->rows + i * ladder->row_bytes);
+        if (strcmp(rung->name, name) == 0)
+            return rung;
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, ", %s", rung->name);
+    }
+    gr_fail(error, GR_ERR_VALUE, "variant: unknown variant '%.64s'%s; expected one of %s", name, ladder->of,
+            names);
+    return NULL;
 }

@@ -32,10 +32,17 @@ typedef struct gr_rung {
             title, technique                                                                                 \
     }
 
-/* Finds a name among `count` rows of `row_bytes` bytes whose first member is a gr_rung, and sets *out to its
-   index. GR_ERR_VALUE lists the names; `of` follows the unknown name in the message. */
-gr_status gr_rung_find(const void *rows, size_t row_bytes, size_t count, const char *name, const char *of,
-                       size_t *out, gr_error *error);
+/* A ladder: rows whose first member is a gr_rung. */
+typedef struct gr_ladder {
+    const void *rows;
+    size_t row_bytes, count;
+    const char *of; /* what follows an unknown name in messages */
+} gr_ladder;
+#define GR_LADDER(rows, of)                                                                                  \
+    { rows, sizeof(rows)[0], sizeof(rows) / sizeof(rows)[0], of }
+
+/* Returns the row of a name; NULL after GR_ERR_VALUE, which lists the names. */
+const void *gr_rung_find(const gr_ladder *ladder, const char *name, gr_error *error);
 
 /* GR_ERR_VALUE if the rung cannot run on the device. */
 gr_status gr_rung_check(const gr_rung *rung, const gr_device_info *info, gr_error *error);

@@ -53,15 +53,14 @@ static bool merge(const gr_conversion *conversion, size_t item, dim dims[GR_CONV
     return true;
 }
 
-/* Byte offsets of the input's and the output's address in a launch's parameters. */
-typedef struct address_offsets {
-    size_t in, out;
-} address_offsets;
+_Static_assert(offsetof(gr_transpose_params, out) == offsetof(gr_copy_params, out) &&
+                   offsetof(gr_convert_params, at) == 0,
+               "append() relocates the first fields of all three");
 
-/* Appends a launch. Returns false if the grid is too large. */
+/* Appends a launch, whose parameters begin as gr_copy_params do. Returns false if the grid is too large. */
 static bool append(const char *file, const char *kernel, const char *size, uint64_t blocks, uint32_t threads,
-                   const void *params, size_t bytes, address_offsets at, const endpoint *in,
-                   const endpoint *out, gr_program *program) {
+                   const void *params, size_t bytes, const endpoint *in, const endpoint *out,
+                   gr_program *program) {
     if (blocks > GR_MAX_GRID)
         return false;
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
@@ -70,8 +69,8 @@ static bool append(const char *file, const char *kernel, const char *size, uint6
     GR_KERNEL_NAME(step->kernel.entry, kernel, size);
     step->grid[0] = (uint32_t)blocks;
     step->block[0] = threads;
-    gr_program_relocate(program, at.in, in->buffer);
-    gr_program_relocate(program, at.out, out->buffer);
+    gr_program_relocate(program, offsetof(gr_copy_params, in), in->buffer);
+    gr_program_relocate(program, offsetof(gr_copy_params, out), out->buffer);
     return true;
 }
 
@@ -142,10 +141,9 @@ static bool plan_transpose(const dim dims[GR_CONVERT_DIMS], size_t down, size_t 
         return false;
     params.tiles_across = (uint32_t)tiles_across;
     params.tiles_down = (uint32_t)tiles_down;
-    const address_offsets at = {offsetof(gr_transpose_params, in), offsetof(gr_transpose_params, out)};
     return append("copy", vectors ? "copy_turned_vectors_" : "copy_turned_", sizes[item],
                   blocks * tiles_across * tiles_down, vectors ? GR_TRANSPOSE_VECTOR_THREADS : GR_COPY_THREADS,
-                  &params, sizeof params, at, in, out, program);
+                  &params, sizeof params, in, out, program);
 }
 
 /* ---- runs and single elements ---- */
@@ -209,11 +207,10 @@ static bool plan_copy(const dim dims[GR_CONVERT_DIMS], size_t close, size_t item
         }
         params.count = out->bytes / item / params.inner;
     }
-    const address_offsets at = {offsetof(gr_copy_params, in), offsetof(gr_copy_params, out)};
     return append("copy", runs ? "copy_runs_" : "copy_each_",
                   sizes[runs && item > MAX_RUN_ITEM ? MAX_RUN_ITEM : item],
                   gr_ceil_div(params.count, each * GR_COPY_THREADS), GR_COPY_THREADS, &params, sizeof params,
-                  at, in, out, program);
+                  in, out, program);
 }
 
 /* ---- dtype conversion ---- */
@@ -227,10 +224,9 @@ static bool plan_conversion(const gr_conversion *conversion, const dim dims[GR_C
     const bool vectors = params.at.dims == 1 && is_even((int64_t)count, GR_CONVERT_ITEMS_PER_THREAD) &&
                          dims[0].in == (int64_t)gr_dtypes[conversion->from].item_bytes &&
                          is_even((int64_t)(in->address | out->address), GR_COPY_VECTOR);
-    const address_offsets at = {offsetof(gr_convert_params, at.in), offsetof(gr_convert_params, at.out)};
     return append("convert", vectors ? "convert_vectors" : "convert", "",
                   gr_ceil_div(count, (uint64_t)GR_CONVERT_ITEMS_PER_THREAD * GR_COPY_THREADS),
-                  GR_COPY_THREADS, &params, sizeof params, at, in, out, program);
+                  GR_COPY_THREADS, &params, sizeof params, in, out, program);
 }
 
 /* Transposes before it converts: an additional pass, but otherwise each element would read a sector (32

@@ -80,7 +80,7 @@ static gr_status plan_flat(const gr_custom *const customs[GR_GENERAL_PASSES],
                            const gr_custom_request *request, gr_program *program, gr_error *error) {
     const uint64_t count = request->plan.reduced_count;
     const gr_flat_work work = {.item_bytes = request->item_bytes,
-                               .result_bytes = request->out_bytes,
+                               .finish = {.result_bytes = request->out_bytes},
                                .large_states = request->large_states,
                                .part = {.count = count, .total = count}};
     const gr_flat_shape *shape = flat_shape(request);

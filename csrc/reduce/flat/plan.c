@@ -68,20 +68,20 @@ gr_step *gr_flat_append(const gr_flat_work *work, const gr_flat_shape *shape, gr
     const bool few = !shape->is_ring && part->count <= max_one_block_elements(work);
     const bool whole = part->count == part->total, last = part->first + part->count == part->total;
     const uint32_t in = gr_program_input(program, 0), second = work->pair ? gr_program_input(program, 1) : in;
-    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->result_bytes);
+    const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, work->finish.result_bytes);
     const size_t slot_bytes = work->large_states ? GR_FLAT_LARGE_SLOT_BYTES : GR_FLAT_SLOT_BYTES;
     const uint32_t slots = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_FLAT_MAX_BLOCKS * slot_bytes);
     const uint32_t state = whole ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, slot_bytes);
     gr_flat_params params = {
         .count = part->count,
         .flags = (whole ? shape->flags : 0u) | (part->first > 0 ? GR_FLAT_HAS_CARRY : 0u) |
-                 (last ? GR_FLAT_FINAL | work->finish_flags : 0u) | (few ? GR_FLAT_FEW : 0u),
+                 (last ? GR_FLAT_FINAL | work->finish.flags : 0u) | (few ? GR_FLAT_FEW : 0u),
         .first = part->first,
-        .divisor = work->parameter != NULL ? *work->parameter : part->total,
+        .divisor = work->finish.parameter != NULL ? *work->finish.parameter : part->total,
     };
-    if (last && work->initial != NULL) {
-        params.flags |= initial_flag(work->initial, work->result_bytes);
-        memcpy(params.initial, work->initial, work->result_bytes);
+    if (last && work->finish.initial != NULL) {
+        params.flags |= initial_flag(work->finish.initial, work->finish.result_bytes);
+        memcpy(params.initial, work->finish.initial, work->finish.result_bytes);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = few ? 1 : grid_of(work, shape);

@@ -5,6 +5,7 @@
 
 #include "executor/staging_ring.h"
 #include "reduce/flat/params.h"
+#include "reduce/ops.h"
 
 /* A row of shapes.def. Any shape is correct for any number of elements. */
 typedef struct gr_flat_shape {
@@ -24,13 +25,11 @@ const gr_flat_shape *gr_flat_best(uint64_t bytes, bool pair, const gr_device_cap
 
 /* The elements of a launch: the whole input, or a chunk that follows others, which left their State. */
 typedef struct gr_flat_work {
-    size_t item_bytes, result_bytes;
+    size_t item_bytes;
     bool pair;
     bool large_states; /* States have up to half of GR_FLAT_LARGE_SLOT_BYTES */
     gr_chunk_range part;
-    const void *initial;       /* an element of the result's dtype, or NULL */
-    const uint64_t *parameter; /* replaces the number of elements, unless NULL */
-    uint32_t finish_flags;     /* bits of reduce/params.h */
+    gr_finish finish;
 } gr_flat_work;
 
 /* Appends the launch, with one or two inputs, an output and, between chunks, a State. The caller names its

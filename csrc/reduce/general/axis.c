@@ -57,15 +57,6 @@ static uint64_t max_u64(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        const uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static uint32_t power_of_two_from(uint64_t n, uint32_t limit) {
     uint32_t power = 1;
     while (power < n && power < limit)
@@ -86,23 +77,26 @@ static uint64_t column_vector(const gr_layout *layout) {
     return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
 }
 
-/* Resident blocks of kernels on the reference device. */
-static uint64_t rows_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    const int occupancy = GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements;
-    return (uint64_t)limits->multiprocessors * (uint64_t)occupancy;
+/* Blocks that the reference device holds at once. */
+static uint64_t resident(unsigned blocks_per_sm) {
+    return (uint64_t)gr_reference_device.multiprocessors * blocks_per_sm;
 }
 
-static uint64_t columns_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
-    const uint64_t min_state = layout->item_bytes == 1 ? 8 : 0,
-                   state = max_u64(layout->state_bytes, min_state);
-    return (uint64_t)limits->multiprocessors * GR_COLUMNS_OCCUPANCY(state, column_vector(layout));
+static uint64_t rows_resident_blocks(const gr_layout *layout) {
+    return resident(GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements);
+}
+
+static uint64_t columns_resident_blocks(const gr_layout *layout) {
+    const uint64_t min_state = layout->item_bytes == 1 ? 8 : 0;
+    const uint64_t state = max_u64(layout->state_bytes, min_state);
+    return resident(GR_COLUMNS_OCCUPANCY(state, column_vector(layout)));
 }
 
 /* Kernels of operators that share a file are compiled without a bound: there only States of a position and
    large ones lower the occupancy. */
-static uint64_t axis_resident_blocks(const gr_layout *layout, const gr_limits *limits) {
+static uint64_t axis_resident_blocks(const gr_layout *layout) {
     const bool bounded = layout->in_c_order || !layout->only_axis || layout->state_bytes > GR_STATE_BYTES;
-    return (uint64_t)limits->multiprocessors * GR_AXIS_OCCUPANCY(bounded ? layout->state_bytes : 0);
+    return resident(GR_AXIS_OCCUPANCY(bounded ? layout->state_bytes : 0));
 }
 
 /* Parts per result such that `blocks` blocks per part are resident at once. */
@@ -110,17 +104,13 @@ static uint64_t parts_for(uint64_t blocks, uint64_t max_parts, uint64_t resident
     return max_u64(1, min_u64(resident_blocks / blocks, max_parts));
 }
 
-static bool fits_grid(uint64_t blocks) {
-    return blocks <= GR_MAX_GRID;
-}
-
-/* Sets `blocks` blocks for each part of the results. Returns true: the grid fits. */
+/* Sets `blocks` blocks for each part of the results. Returns false if these are too many for a grid. */
 static bool set_launch(gr_general_launch *launch, const char *kernel, uint64_t blocks, uint64_t parts) {
     launch->kernel = kernel;
     launch->grid_x = (uint32_t)blocks;
     launch->grid_y = (uint32_t)parts;
     launch->params.parts = parts;
-    return true;
+    return blocks <= GR_MAX_GRID;
 }
 
 /* Whether to trigger the dependent launch (programmatic dependent launch) when the kernel starts. Blocks of
@@ -169,15 +159,19 @@ static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads
 
 /* ---- vectors ---- */
 
-/* Whether each row of each slot is one aligned vector. */
-static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
-    const int64_t bytes = (int64_t)(vector * layout->item_bytes);
-    if (p->keep.extent[0] % vector != 0 || layout->origin % (uint64_t)bytes != 0)
-        return false;
+/* Whether the strides between rows are multiples of as many bytes. */
+static bool has_aligned_rows(const gr_general_params *p, int64_t bytes) {
     for (size_t d = 0; d < GR_MAX_DIMS; ++d)
         if ((d > 0 && p->keep.stride[d] % bytes != 0) || p->along.stride[d] % bytes != 0)
             return false;
     return true;
+}
+
+/* Whether each row of each slot is one aligned vector. */
+static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint64_t vector) {
+    const uint64_t bytes = vector * layout->item_bytes;
+    return p->keep.extent[0] % vector == 0 && layout->origin % bytes == 0 &&
+           has_aligned_rows(p, (int64_t)bytes);
 }
 
 /* Units per thread, from `max_each` down to `min_each`: fewer if half of the threads would be idle. */
@@ -196,7 +190,7 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     const size_t larger = max_u64(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
     const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
-    return fits_grid(blocks) && set_launch(launch, "map", blocks, 1);
+    return set_launch(launch, "map", blocks, 1);
 }
 
 /* ---- tiles ---- */
@@ -208,14 +202,14 @@ static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t element
     const uint64_t bytes = tiles->region * item_bytes;
     if (bytes % 4 != 0)
         return;
-    const uint32_t together = (uint32_t)common_divisor(bytes / 4, 32);
+    const uint32_t together = (uint32_t)gr_common_divisor(bytes / 4, 32);
     tiles->rotate_shift = 5;
     for (uint32_t power = together; power > 1; power /= 2)
         --tiles->rotate_shift;
     tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
 }
 
-static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
     const int64_t item = (int64_t)layout->item_bytes;
@@ -242,15 +236,13 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
     /* Tiles start at the array's alignment modulo 16 bytes. Four blocks per SM, if each then has a result
        for each thread. */
     const uint64_t vector = GR_VECTOR_BYTES / layout->item_bytes,
-                   unit = vector / common_divisor(region, vector);
+                   unit = vector / gr_common_divisor(region, vector);
     const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    const uint64_t target = max_u64(gr_ceil_div(regions, (uint64_t)limits->multiprocessors * 4),
-                                    gr_ceil_div(GR_GENERAL_THREADS, width));
+    const uint64_t target =
+        max_u64(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width));
     const uint64_t each = min_u64(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
-    if (!fits_grid(blocks))
-        return false;
     const uint64_t in_tile = min_u64(each * width, GR_GENERAL_THREADS);
     const uint32_t lanes = power_of_two_up_to(min_u64(GR_GENERAL_THREADS / in_tile, p->count), 32);
     p->tiles = (gr_tiles){.regions = regions,
@@ -264,13 +256,13 @@ static bool plan_tiles(const gr_layout *layout, const gr_limits *limits, gr_gene
 
 /* ---- rows ---- */
 
-static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
     if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < MIN_GAPPED_RUN_BYTES)
         return false;
     /* Threads per result: all resident threads, but from a warp to a block, if there are enough elements. */
-    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout, limits);
+    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
     const uint64_t all = p->results * p->count * item;
@@ -286,8 +278,6 @@ static bool plan_rows(const gr_layout *layout, const gr_limits *limits, gr_gener
         along /= 2;
     const uint32_t lanes = power_of_two_up_to(max_u64(run * item / each, min_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
-    if (!fits_grid(blocks))
-        return false;
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
     const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
 
@@ -329,7 +319,7 @@ static void set_divisors(gr_columns *c) {
     c->by_down = (1u << 16) / c->down + 1;
 }
 
-static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_columns(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0];
     const uint64_t vector = column_vector(layout);
@@ -343,24 +333,23 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
             return false;
         if (item > MAX_UNALIGNED_ITEM && p->results * p->count * item < MIN_UNALIGNED_BYTES)
             return false;
-        c.period = width / common_divisor(width, vector);
-        c.replicas = (uint32_t)(vector / common_divisor(width, vector));
+        c.period = width / gr_common_divisor(width, vector);
+        c.replicas = (uint32_t)(vector / gr_common_divisor(width, vector));
         rows = p->count / c.replicas;
         if (c.period > GR_GENERAL_THREADS && rows < MIN_UNALIGNED_ROWS)
             return false;
     }
     c.slots = p->results / width * c.period;
-    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout, limits);
+    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout);
     const uint64_t min_across = min_u64(c.period, unaligned ? MAX_UNALIGNED_ACROSS : MIN_ACROSS);
     share_columns(&c, rows, min_across, unaligned ? min_across : min_u64(c.period, MIN_SECTOR_SLOTS),
                   unaligned && item > MAX_UNALIGNED_ITEM ? 2 * THREAD_ROWS : THREAD_ROWS, resident_blocks);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
-    if (!fits_grid(blocks))
-        return false;
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident_blocks);
-    if (parts == 1 && blocks < limits->multiprocessors && p->count > 4 && p->count <= FEW_ROWS)
+    if (parts == 1 && blocks < resident(1) && p->count > 4 && p->count <= FEW_ROWS)
         return false; /* `axis` has more threads */
-    set_launch(launch, "columns", blocks, parts);
+    if (!set_launch(launch, "columns", blocks, parts))
+        return false;
     if (unaligned) {
         const bool fold = c.period == c.across;
         p->along.stride[0] = (int64_t)(c.period * vector * item);
@@ -376,16 +365,8 @@ static bool plan_columns(const gr_layout *layout, const gr_limits *limits, gr_ge
 /* ---- spread ---- */
 
 /* Whether there are enough results to give each thread whole ones. */
-static bool enough_for_whole(const gr_general_params *p, const gr_limits *limits) {
-    return p->results >= (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor / 2;
-}
-
-/* Whether all rows have the same alignment to 4-byte words. */
-static bool has_words(const gr_general_params *p) {
-    for (size_t d = 0; d < GR_MAX_DIMS; ++d)
-        if ((d > 0 && p->keep.stride[d] % 4 != 0) || p->along.stride[d] % 4 != 0)
-            return false;
-    return true;
+static bool enough_for_whole(const gr_general_params *p) {
+    return p->results >= resident(gr_reference_device.threads_per_multiprocessor) / 2;
 }
 
 static void find_bounds(const gr_dims *dims, gr_columns *c) {
@@ -396,17 +377,17 @@ static void find_bounds(const gr_dims *dims, gr_columns *c) {
     }
 }
 
-static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const uint64_t item = layout->item_bytes, width = p->keep.extent[0], vector = column_vector(layout);
     if (item > MAX_SPREAD_ITEM || p->keep.stride[0] != (int64_t)item || width * item < MIN_SPREAD_BYTES ||
-        (p->count < MIN_SPREAD_ROWS && enough_for_whole(p, limits)) || (item < 4 && !has_words(p)))
+        (p->count < MIN_SPREAD_ROWS && enough_for_whole(p)) || (item < 4 && !has_aligned_rows(p, 4)))
         return false;
     const uint64_t lead = item < 4 ? layout->origin % 4 / item : 0;
     gr_columns c = {
         .width = width, .replicas = 1, .period = gr_ceil_div(width + lead, vector), .lead = (uint32_t)lead};
     const uint64_t batches = p->results / width;
-    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout, limits);
+    const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout);
     c.slots = batches * c.period;
     share_columns(&c, p->count, min_u64(c.period, WARP), min_u64(c.period, MIN_ACROSS), THREAD_ROWS,
                   resident_blocks);
@@ -416,7 +397,7 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
     c.period = pieces * c.across;
     c.slots = batches * c.period;
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
-    if (!fits_grid(blocks) || (blocks < limits->multiprocessors && p->count <= FEW_ROWS))
+    if (blocks > GR_MAX_GRID || (blocks < resident(1) && p->count <= FEW_ROWS))
         return false;
     if (!layout->in_c_order && p->along.extent[1] > p->along.extent[0])
         gr_dims_swap(&p->along, 0, 1); /* threads iterate over the first dimension without a division */
@@ -433,21 +414,21 @@ static bool plan_spread(const gr_layout *layout, const gr_limits *limits, gr_gen
 
 /* ---- any layout ---- */
 
-static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint64_t resident_blocks = (uint64_t)limits->multiprocessors * limits->threads_per_multiprocessor;
+    const uint64_t resident_threads = resident(gr_reference_device.threads_per_multiprocessor);
     const gr_dims *keep = &p->keep;
     const bool tiny = keep->extent[0] * layout->item_bytes <= TINY_ROW && keep->extent[1] > 1;
     const bool along_first =
         p->results == 1 || gr_magnitude(p->along.stride[0]) <= gr_magnitude(keep->stride[tiny ? 1 : 0]);
     const bool few = p->count * layout->item_bytes <= WHOLE_BYTES;
     const bool masked = layout->has_second && !layout->pair;
-    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p, limits)) {
+    if ((!along_first || few) && !masked && !layout->only_axis && enough_for_whole(p)) {
         const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS * GR_RESULTS_PER_THREAD);
         p->iterator = gr_dims_iterator(&p->along, 1);
-        return fits_grid(blocks) && set_launch(launch, "whole", blocks, 1);
+        return set_launch(launch, "whole", blocks, 1);
     }
-    const bool many_rows = p->results * WARP >= resident_blocks / 4;
+    const bool many_rows = p->results * WARP >= resident_threads / 4;
     uint32_t along;
     if (along_first) {
         /* At most one warp per row if rows alone fill the device, with at least eight elements per thread:
@@ -457,7 +438,7 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     } else {
         /* Neighbouring threads have neighbouring results, at least 32 if a row has as many. */
         const bool wide =
-            p->results >= resident_blocks || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
+            p->results >= resident_threads || p->results * p->count * layout->item_bytes >= SPLIT_BYTES;
         const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
         along = GR_GENERAL_THREADS / columns;
         if (many_rows)
@@ -466,11 +447,9 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
-    if (!fits_grid(blocks))
-        return false;
     const uint64_t each = p->results <= FEW_RESULTS ? FEW_ELEMENTS : THREAD_ELEMENTS;
     const uint64_t max_parts = p->count / (along * each);
-    launch->resident_blocks = axis_resident_blocks(layout, limits);
+    launch->resident_blocks = axis_resident_blocks(layout);
     const uint64_t parts = even_parts(layout, p, blocks, p->count / along,
                                       max_parts < MIN_PARTS ? 1 : max_parts, launch->resident_blocks);
     p->threads_along = along;
@@ -479,31 +458,31 @@ static bool plan_any(const gr_layout *layout, const gr_limits *limits, gr_genera
     return set_launch(launch, "axis", blocks, parts);
 }
 
-static bool plan_one(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
+static bool plan_one(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const bool scattered = p->flags & GR_SCATTERED_OUTPUT;
     const bool few = scattered && p->results * p->count <= FEW_SCATTERED;
     const bool side_by_side = layout->packed && !layout->has_second && p->count > 0 && !few;
     if (side_by_side && layout->only_rows)
-        return plan_rows(layout, limits, launch) || plan_any(layout, limits, launch);
+        return plan_rows(layout, launch) || plan_any(layout, launch);
     const bool all = side_by_side && !layout->only_axis;
-    if ((all && (plan_map(layout, launch) || plan_tiles(layout, limits, launch))) ||
-        (side_by_side && (plan_rows(layout, limits, launch) || plan_columns(layout, limits, launch)))) {
+    if ((all && (plan_map(layout, launch) || plan_tiles(layout, launch))) ||
+        (side_by_side && (plan_rows(layout, launch) || plan_columns(layout, launch)))) {
         launch->writes_states = scattered;
         return true;
     }
-    return (all && plan_spread(layout, limits, launch)) || plan_any(layout, limits, launch);
+    return (all && plan_spread(layout, launch)) || plan_any(layout, launch);
 }
 
-bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch) {
-    launch->resident_blocks = (uint64_t)limits->multiprocessors * BLOCKS_PER_SM;
-    if (!plan_one(layout, limits, launch))
+bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch) {
+    launch->resident_blocks = resident(BLOCKS_PER_SM);
+    if (!plan_one(layout, launch))
         return false;
     launch->params.flags |= triggers_early(layout, launch) ? GR_TRIGGER_EARLY : 0;
     return true;
 }
 
-bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch) {
+bool gr_last_plan(gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     /* Enough threads per result to load all States at once, but at least four neighbouring results. */
     const uint32_t side_by_side = power_of_two_from(p->results, 4);
@@ -513,6 +492,5 @@ bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch) {
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;
     /* At most as many blocks as are resident: with more, each would do too little. */
-    return set_launch(launch, "last", min_u64(blocks, (uint64_t)limits->multiprocessors * LAST_BLOCKS_PER_SM),
-                      1);
+    return set_launch(launch, "last", min_u64(blocks, resident(LAST_BLOCKS_PER_SM)), 1);
 }

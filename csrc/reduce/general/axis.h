@@ -9,9 +9,9 @@
 /* `launch->params` holds the merged dimensions, the number of results and the elements per result. Fills in
    the kernel, the grid and `parts`, the number of States that each result is made from: 1 if the launch
    writes results itself. Returns false if the results are too many for one grid. */
-bool gr_axis_plan(const gr_layout *layout, const gr_limits *limits, gr_general_launch *launch);
+bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch);
 
 /* Plans pass 2, which combines `params.count` rows of States into results. */
-bool gr_last_plan(const gr_limits *limits, gr_general_launch *launch);
+bool gr_last_plan(gr_general_launch *launch);
 
 #endif

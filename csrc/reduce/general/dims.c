@@ -56,15 +56,13 @@ gr_strided_iterator gr_dims_iterator(const gr_dims *dims, uint64_t step) {
 }
 
 void gr_dims_swap(gr_dims *dims, size_t a, size_t b) {
-    const uint64_t extent = dims->extent[a];
-    const int64_t stride = dims->stride[a], second = dims->second_stride[a];
-    const gr_fast_divmod by = dims->by[a];
-    dims->extent[a] = dims->extent[b];
-    dims->stride[a] = dims->stride[b];
-    dims->second_stride[a] = dims->second_stride[b];
-    dims->by[a] = dims->by[b];
-    dims->extent[b] = extent;
-    dims->stride[b] = stride;
-    dims->second_stride[b] = second;
-    dims->by[b] = by;
+    const gr_dims old = *dims;
+    dims->extent[a] = old.extent[b];
+    dims->extent[b] = old.extent[a];
+    dims->stride[a] = old.stride[b];
+    dims->stride[b] = old.stride[a];
+    dims->second_stride[a] = old.second_stride[b];
+    dims->second_stride[b] = old.second_stride[a];
+    dims->by[a] = old.by[b];
+    dims->by[b] = old.by[a];
 }

@@ -51,16 +51,24 @@ static bool is_closer(const dim *a, const dim *b) {
     return a->stride != 0 && b->stride != 0 && gr_magnitude(a->stride) < gr_magnitude(b->stride);
 }
 
-/* Sorts dimensions by stride, but never past a broadcast one. Insertion sort: stable, and the lists are
-   short. */
-static void sort(dims_list *list) {
-    for (size_t i = 1; i < list->count; ++i) {
-        const dim moved = list->dims[i];
-        size_t at = i;
-        for (; at > 0 && is_closer(&moved, &list->dims[at - 1]); --at)
-            list->dims[at] = list->dims[at - 1];
-        list->dims[at] = moved;
-    }
+static bool is_before_in_output(const dim *a, const dim *b) {
+    return a->out < b->out;
+}
+
+/* Inserts a dimension in front of the last ones that it goes before. */
+static void insert(dims_list *list, dim added, bool (*goes_before)(const dim *, const dim *)) {
+    size_t at = list->count++;
+    for (; at > 0 && goes_before(&added, &list->dims[at - 1]); --at)
+        list->dims[at] = list->dims[at - 1];
+    list->dims[at] = added;
+}
+
+/* Insertion sort: stable, and the lists are short. By stride, no dimension moves past a broadcast one. */
+static void sort(dims_list *list, bool (*goes_before)(const dim *, const dim *)) {
+    const size_t count = list->count;
+    list->count = 0;
+    for (size_t i = 0; i < count; ++i)
+        insert(list, list->dims[i], goes_before);
 }
 
 /* Removes broadcast dimensions (stride 0) from the list; of a positional operator only the last ones, so
@@ -104,7 +112,6 @@ static bool store(const dims_list *list, gr_dims *dims) {
             dims->second_stride[count++] = d->second;
         }
     }
-    gr_dims_divide(dims);
     return true;
 }
 
@@ -115,6 +122,7 @@ static bool store_output(const dims_list *list, gr_output_layout *output) {
     for (size_t i = 0; i < list->count; ++i)
         outs.dims[i] = (dim){.extent = list->dims[i].extent, .stride = list->dims[i].out};
     const bool fits = store(&outs, &dims);
+    gr_dims_divide(&dims);
     memcpy(output->extent, dims.extent, sizeof output->extent);
     memcpy(output->stride, dims.stride, sizeof output->stride);
     memcpy(output->by, dims.by, sizeof output->by);
@@ -149,25 +157,16 @@ static bool is_contiguous_output(const gr_output_layout *output) {
     return output->extent[1] == 1 && output->stride[0] == 1;
 }
 
-/* Sorts by stride in the output. */
-static void sort_by_output(dims_list *list) {
-    for (size_t i = 1; i < list->count; ++i) {
-        const dim moved = list->dims[i];
-        size_t at = i;
-        for (; at > 0 && moved.out < list->dims[at - 1].out; --at)
-            list->dims[at] = list->dims[at - 1];
-        list->dims[at] = moved;
-    }
-}
-
 static bool store_last(const dims_list *list, gr_general_params *p) {
-    return store(list, &p->keep) && store_output(list, &p->output_layout);
+    const bool fits = store(list, &p->keep) && store_output(list, &p->output_layout);
+    gr_dims_divide(&p->keep);
+    return fits;
 }
 
 /* Plans pass 2, which makes results from the States of the first launch. `own` are the dimensions of
    distinct results, `shared` the broadcast dimensions along which a result is replicated. */
-static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
-                      const gr_general_params *first, const dims_list *own, const dims_list *shared) {
+static bool plan_last(const gr_layout *layout, gr_general_plan *plan, const gr_general_params *first,
+                      const dims_list *own, const dims_list *shared) {
     gr_general_launch *last = &plan->launches[plan->count++];
     gr_general_params *p = &last->params;
     dims_list all = *own;
@@ -177,12 +176,8 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
         all.dims[i].second = 0;
     }
     /* Neighbouring threads write neighbouring results. */
-    for (size_t i = 0; i < shared->count; ++i) {
-        size_t at = all.count++;
-        for (; at > 0 && shared->dims[i].out < all.dims[at - 1].out; --at)
-            all.dims[at] = all.dims[at - 1];
-        all.dims[at] = shared->dims[i];
-    }
+    for (size_t i = 0; i < shared->count; ++i)
+        insert(&all, shared->dims[i], is_before_in_output);
     plan->states_bytes = (size_t)(first->parts * first->results) *
                          (layout->state_bytes > GR_STATE_BYTES ? GR_LARGE_STATE_BYTES : GR_STATE_BYTES);
     p->results = plan->results;
@@ -192,12 +187,21 @@ static bool plan_last(const gr_layout *layout, const gr_limits *limits, gr_gener
     set_multiplicity(p, first->multiplicity);
     /* Sorting by output pays, as pass 2 writes more results than it reads States. */
     dims_list by_output = all;
-    sort_by_output(&by_output);
+    sort(&by_output, is_before_in_output);
     if ((shared->count == 0 || !store_last(&by_output, p)) && !store_last(&all, p))
         return false;
     if (shared->count > 0 || p->multiplicity > 1 || !is_contiguous_output(&p->output_layout))
         p->flags = GR_SCATTERED_OUTPUT;
-    return gr_last_plan(limits, last);
+    return gr_last_plan(last);
+}
+
+/* Whether the elements of one result, and of the second vector, are contiguous. A mask is for other kernels.
+ */
+static bool is_contiguous(const gr_layout *layout, const gr_dims *along) {
+    const int64_t item = (int64_t)layout->item_bytes;
+    const bool adjacent = along->extent[0] == 1 ||
+                          (along->stride[0] == item && (!layout->pair || along->second_stride[0] == item));
+    return along->extent[1] == 1 && adjacent && (!layout->has_second || layout->pair);
 }
 
 static gr_status too_many_dims(size_t kept, size_t reduced, gr_error *error) {
@@ -206,8 +210,7 @@ static gr_status too_many_dims(size_t kept, size_t reduced, gr_error *error) {
                    GR_MAX_DIMS);
 }
 
-gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
-                               gr_error *error) {
+gr_status gr_general_plan_make(const gr_layout *layout, gr_general_plan *plan, gr_error *error) {
     dims_list keep, along, shared = {.count = 0}, ignored;
     collect(layout, false, &keep);
     collect(layout, true, &along);
@@ -216,29 +219,28 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     plan->reduced_count = product(&along);
     if (plan->results == 0)
         return GR_OK;
-    const int64_t item = (int64_t)layout->item_bytes;
     const bool once = layout->rearranged && plan->reduced_count > 0;
     const uint64_t multiplicity = once ? extract_broadcast(&along, layout->in_c_order, &ignored) : 1;
     if (!layout->in_c_order)
-        sort(&along);
+        sort(&along, is_closer);
     gr_general_launch *first = &plan->launches[0];
     gr_general_params *p = &first->params;
+    const bool merges = store(&along, &p->along);
+    if (!layout->in_c_order)
+        move_long_dim_second(&p->along);
     p->count = product(&along);
+    plan->single_pass = merges && layout->single_pass && plan->results == 1 && multiplicity == 1 &&
+                        is_contiguous(layout, &p->along);
+    if (plan->single_pass)
+        return GR_OK;
     if (once && p->count * plan->results * layout->item_bytes >= MIN_SHARED_BYTES)
         extract_broadcast(&keep, false, &shared);
     if (layout->rearranged)
-        sort(&keep);
-    if (!store(&keep, &p->keep) || !store(&along, &p->along) || !store_output(&keep, &p->output_layout))
+        sort(&keep, is_closer);
+    if (!merges || !store(&keep, &p->keep) || !store_output(&keep, &p->output_layout))
         return too_many_dims(keep.count, along.count, error);
-    if (!layout->in_c_order)
-        move_long_dim_second(&p->along);
-    const bool contiguous = plan->results == 1 && p->along.extent[1] == 1 && multiplicity == 1 &&
-                            (!layout->has_second || layout->pair) &&
-                            (p->count == 1 || (p->along.stride[0] == item &&
-                                               (!layout->pair || p->along.second_stride[0] == item)));
-    plan->single_pass = layout->single_pass && contiguous;
-    if (plan->single_pass)
-        return GR_OK;
+    gr_dims_divide(&p->keep);
+    gr_dims_divide(&p->along);
     plan->count = 1;
     p->results = product(&keep);
     p->divisor = plan->reduced_count;
@@ -246,9 +248,9 @@ gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits,
     if (shared.count == 0 && (p->multiplicity > 1 || !is_contiguous_output(&p->output_layout)))
         p->flags = GR_SCATTERED_OUTPUT;
 
-    bool fits = gr_axis_plan(layout, limits, first);
+    bool fits = gr_axis_plan(layout, first);
     if (fits && (p->parts > 1 || first->writes_states || shared.count > 0))
-        fits = plan_last(layout, limits, plan, p, &keep, &shared);
+        fits = plan_last(layout, plan, p, &keep, &shared);
     return fits ? GR_OK : gr_fail(error, GR_ERR_VALUE, "a: too many results for one grid");
 }
 
@@ -258,12 +260,12 @@ gr_step *gr_general_append(const gr_general_plan *plan, size_t pass, const gr_ge
     const bool first = pass == 0, last = pass + 1 == plan->count;
     *params = planned->params;
     params->flags |=
-        (first && operands->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | operands->finish_flags : 0u);
-    if (operands->parameter != NULL)
-        params->divisor = *operands->parameter;
-    if (last && operands->initial != NULL) {
+        (first && operands->has_where ? GR_HAS_WHERE : 0u) | (last ? GR_FINAL | operands->finish.flags : 0u);
+    if (operands->finish.parameter != NULL)
+        params->divisor = *operands->finish.parameter;
+    if (last && operands->finish.initial != NULL) {
         params->flags |= GR_HAS_INITIAL;
-        memcpy(params->initial, operands->initial, operands->result_bytes);
+        memcpy(params->initial, operands->finish.initial, operands->finish.result_bytes);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, bytes);
     step->grid[0] = planned->grid_x;

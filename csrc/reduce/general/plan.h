@@ -5,6 +5,7 @@
 
 #include "program/program.h"
 #include "reduce/general/layout.h"
+#include "reduce/ops.h"
 
 enum { GR_GENERAL_PASSES = 2 };
 
@@ -19,17 +20,13 @@ typedef struct gr_general_plan {
 
 /* Returns GR_ERR_VALUE if the kept or the reduced dimensions do not merge into GR_MAX_DIMS. The caller then
    copies the input to C order, kept dimensions first, and plans again. */
-gr_status gr_general_plan_make(const gr_layout *layout, const gr_limits *limits, gr_general_plan *plan,
-                               gr_error *error);
+gr_status gr_general_plan_make(const gr_layout *layout, gr_general_plan *plan, gr_error *error);
 
-/* The buffers of a program, and the values that the plan does not depend on. */
+/* The buffers of a program. */
 typedef struct gr_general_operands {
     uint32_t in, second, out, states; /* numbers of buffers; `second` and `states` are ignored if unused */
     bool has_second, has_where;
-    const void *initial;       /* an element of the result's dtype, or NULL */
-    const uint64_t *parameter; /* replaces the number of elements, unless NULL */
-    uint32_t finish_flags;     /* bits of reduce/params.h */
-    size_t result_bytes;
+    gr_finish finish;
 } gr_general_operands;
 
 /* Appends a launch; the caller names its kernel. `params` are the first of the `bytes` bytes of parameters.

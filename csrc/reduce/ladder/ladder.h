@@ -34,10 +34,7 @@ typedef struct gr_variant {
 } gr_variant;
 
 extern const gr_variant gr_variants[];
-extern const size_t gr_variant_count;
-
-/* GR_ERR_VALUE lists the names. */
-gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error);
+extern const gr_ladder gr_reduction_ladder;
 
 /* Whether the variant has kernels for the operator on elements of this dtype. */
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype);

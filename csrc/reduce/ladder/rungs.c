@@ -20,16 +20,7 @@ const gr_variant gr_variants[] = {
 #undef GR_RUNG
 };
 
-const size_t gr_variant_count = sizeof gr_variants / sizeof gr_variants[0];
-
-gr_status gr_variant_find(const char *name, const gr_variant **out, gr_error *error) {
-    size_t place;
-    const gr_status status =
-        gr_rung_find(gr_variants, sizeof gr_variants[0], gr_variant_count, name, "", &place, error);
-    if (status == GR_OK)
-        *out = &gr_variants[place];
-    return status;
-}
+const gr_ladder gr_reduction_ladder = GR_LADDER(gr_variants, "");
 
 bool gr_variant_covers(const gr_variant *variant, gr_op op, gr_dtype dtype) {
     return gr_ops[op].in_set[variant->ops] && gr_dtypes[dtype].scope == GR_SCOPE_LADDER &&
