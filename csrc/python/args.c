@@ -193,6 +193,18 @@ PyObject *py_as_tuple(PyObject *list) {
     return tuple;
 }
 
+PyObject *py_tuple_of_integers(const int64_t *values, size_t step, Py_ssize_t count) {
+    PyObject *tuple = PyTuple_New(count);
+    for (Py_ssize_t i = 0; tuple != NULL && i < count; ++i) {
+        PyObject *value = PyLong_FromLongLong(values[(size_t)i * step]);
+        if (value == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, i, value);
+    }
+    return tuple;
+}
+
 PyObject *py_list_of_doubles(const double *values, size_t count) {
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list != NULL && i < count; ++i)

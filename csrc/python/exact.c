@@ -1,68 +1,60 @@
 /* The rungs of the ladder of exact sums (correctly rounded sums of float32): converts the arguments, runs one
-   rung on a device or profiles it on the simulator, and lists the rungs. */
+   rung, and lists the rungs. */
 #include "exact/exact.h"
 
-#include <string.h>
-
-#include "python/args.h"
-#include "python/dtype.h"
 #include "python/errors.h"
+#include "python/job.h"
 #include "python/methods.h"
-#include "python/operands/operand.h"
 #include "python/tables.h"
 
-/* The arguments of a rung. */
 typedef struct rung_call {
+    py_job job; /* input 0: the elements */
     const gr_exact_variant *variant;
-    py_operand source;
-    uint64_t count;
 } rung_call;
 
-/* Parses (a, variant). */
-static int parse_call(py_state *state, PyObject *a, const char *name, rung_call *self) {
+/* Parses (a, variant, device_kind, device_index). */
+static int parse_call(PyObject *args, rung_call *self) {
+    py_state *state = self->job.state;
+    py_operand *source = &self->job.inputs[0];
+    PyObject *a, *kind, *index;
+    const char *name;
     gr_error error;
-    py_operand_init(&self->source);
+    if (!PyArg_ParseTuple(args, "OsOO", &a, &name, &kind, &index))
+        return -1;
     self->variant = gr_rung_find(&gr_exact_ladder, name, &error);
     if (self->variant == NULL)
         return py_fail(state, &error);
     if (py_operand_from_object(state, a, PyTuple_Check(a) ? PY_NATIVE : PY_COPY, GR_SCOPE_GENERAL, "a",
-                               &self->source) < 0)
+                               source) < 0)
         return -1;
-    if (!gr_exact_covers(self->variant, GR_OP_sum, self->source.dtype))
+    if (!gr_exact_covers(self->variant, GR_OP_sum, source->dtype))
         return PY_RAISE(PyExc_TypeError, "a: %s takes float32, not %s", name,
-                        gr_dtypes[self->source.dtype].numpy_name);
-    if (!py_operand_is_contiguous(&self->source, true)) {
-        if (self->source.owner == NULL)
+                        gr_dtypes[source->dtype].numpy_name);
+    if (!py_operand_is_contiguous(source, true)) {
+        if (source->owner == NULL)
             return PY_RAISE(PyExc_ValueError,
                             "a: %s takes device arrays in C order; 'auto' takes any strides", name);
-        if (py_operand_make_contiguous(&self->source) < 0)
+        if (py_operand_make_contiguous(source) < 0)
             return -1;
     }
-    self->count = py_operand_count(&self->source, NULL);
-    return 0;
+    self->job.dtype = GR_DTYPE_f32;
+    self->job.ndim = 0;
+    return py_parse_device(state, kind, index, &self->job.device);
+}
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    const rung_call *self = arg;
+    return gr_exact_rung_run(device, self->variant, py_operand_count(&self->job.inputs[0], NULL),
+                             &binding->inputs[0], interrupt, binding->host_out, error);
 }
 
 PyObject *py_exact_rung(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    PyObject *a, *kind, *index, *answer = NULL;
-    const char *name;
-    gr_device *device;
-    rung_call call;
-    if (!PyArg_ParseTuple(args, "OsOO", &a, &name, &kind, &index))
-        return NULL;
-    if (parse_call(state, a, name, &call) == 0 && py_parse_device(state, kind, index, &device) == 0) {
-        gr_scalar result = {.bytes = {0}};
-        py_work work;
-        py_begin(&work);
-        const gr_status status = gr_exact_rung_run(device, call.variant, call.count, &call.source.source,
-                                                   &work.interrupt, &result, &work.error);
-        if (py_end(state, &work, status) == 0) {
-            py_count_run();
-            answer = py_result(state, GR_DTYPE_f32, result);
-        }
-    }
-    py_operand_release(&call.source);
-    return answer;
+    rung_call self;
+    py_job_init(&self.job, PyModule_GetState(module));
+    PyObject *result = parse_call(args, &self) < 0 ? NULL : py_job_run(&self.job, work, &self);
+    py_job_release(&self.job);
+    return result;
 }
 
 PyObject *py_exact_records(void) {

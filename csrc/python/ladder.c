@@ -2,17 +2,14 @@
    operators, dtypes and block sizes that they support. */
 #include "reduce/ladder/ladder.h"
 
-#include "python/args.h"
-#include "python/dtype.h"
 #include "python/errors.h"
+#include "python/job.h"
 #include "python/methods.h"
-#include "python/operands/operand.h"
 #include "python/tables.h"
 
 typedef struct rung_call {
-    py_operand source; /* the elements; the caller releases it, also after an error */
+    py_job job; /* input 0: the elements */
     gr_request request;
-    gr_device *device;
 } rung_call;
 
 static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
@@ -22,80 +19,78 @@ static int find_op(const char *name, const gr_variant *variant, gr_op *out) {
 }
 
 /* Parses (op, variant, block_size, grid_size, device_kind, device_index). */
-static int parse_request(py_state *state, PyObject *const *args, rung_call *out) {
+static int parse_request(PyObject *const *args, rung_call *self) {
     gr_error error = {.status = GR_OK};
     const char *op = py_text_argument(args[0], "op");
     const char *variant = op == NULL ? NULL : py_text_argument(args[1], "variant");
     if (variant == NULL)
         return -1;
-    out->request.variant = gr_rung_find(&gr_reduction_ladder, variant, &error);
-    if (out->request.variant == NULL)
-        return py_fail(state, &error);
-    return find_op(op, out->request.variant, &out->request.op) < 0 ||
-                   py_size_argument(args[2], "block_size", &out->request.block) < 0 ||
-                   py_size_argument(args[3], "grid_size", &out->request.grid) < 0
+    self->request.variant = gr_rung_find(&gr_reduction_ladder, variant, &error);
+    if (self->request.variant == NULL)
+        return py_fail(self->job.state, &error);
+    return find_op(op, self->request.variant, &self->request.op) < 0 ||
+                   py_size_argument(args[2], "block_size", &self->request.block) < 0 ||
+                   py_size_argument(args[3], "grid_size", &self->request.grid) < 0
                ? -1
-               : py_parse_device(state, args[4], args[5], &out->device);
+               : py_parse_device(self->job.state, args[4], args[5], &self->job.device);
 }
 
 /* Parses (a, op, variant, block_size, grid_size, device_kind, device_index). With `views`, `a` may be a
    tuple: a view of contiguous device memory. */
-static int parse_call(py_state *state, PyObject *const *args, bool views, rung_call *out) {
-    gr_request *request = &out->request;
+static int parse_call(PyObject *const *args, bool views, rung_call *self) {
+    gr_request *request = &self->request;
+    py_operand *source = &self->job.inputs[0];
     const bool is_view = views && PyTuple_Check(args[0]);
-    py_operand_init(&out->source);
-    if (parse_request(state, args + 1, out) < 0 ||
-        py_operand_from_object(state, args[0], is_view ? PY_NATIVE : PY_COPY,
-                               is_view ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a", &out->source) < 0)
+    if (parse_request(args + 1, self) < 0 ||
+        py_operand_from_object(self->job.state, args[0], is_view ? PY_NATIVE : PY_COPY,
+                               is_view ? GR_SCOPE_GENERAL : GR_SCOPE_LADDER, "a", source) < 0)
         return -1;
-    if (out->source.owner != NULL &&
-        !py_operand_is_contiguous(&out->source, gr_op_is_positional(request->op)) &&
-        py_operand_make_contiguous(&out->source) < 0)
+    if (source->owner != NULL && !py_operand_is_contiguous(source, gr_op_is_positional(request->op)) &&
+        py_operand_make_contiguous(source) < 0)
         return -1;
-    request->dtype = out->source.dtype;
-    request->n = py_operand_count(&out->source, NULL);
+    request->dtype = source->dtype;
+    request->n = py_operand_count(source, NULL);
+    self->job.dtype = gr_op_result(request->op, request->dtype);
+    self->job.ndim = 0;
     if (gr_variant_covers(request->variant, request->op, request->dtype))
         return 0;
     return PY_RAISE(PyExc_TypeError, "a: %s does not take dtype %s", gr_ops[request->op].name,
                     gr_dtypes[request->dtype].numpy_name);
 }
 
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    const rung_call *self = arg;
+    return gr_ladder_run(device, &self->request, &binding->inputs[0], interrupt, binding->host_out, error);
+}
+
 PyObject *py_reduce(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    py_state *state = PyModule_GetState(module);
-    rung_call call;
-    PyObject *answer = NULL;
     if (count != 7)
         return PyErr_Format(PyExc_TypeError, "expected 7 arguments, got %zd", count);
-    if (parse_call(state, args, true, &call) == 0) {
-        gr_scalar result = {.bytes = {0}};
-        py_work work;
-        py_begin(&work);
-        const gr_status status = gr_ladder_run(call.device, &call.request, &call.source.source,
-                                               &work.interrupt, &result, &work.error);
-        if (py_end(state, &work, status) == 0) {
-            py_count_run();
-            answer = py_result(state, gr_op_result(call.request.op, call.request.dtype), result);
-        }
-    }
-    py_operand_release(&call.source);
-    return answer;
+    rung_call self;
+    py_job_init(&self.job, PyModule_GetState(module));
+    PyObject *result = parse_call(args, true, &self) < 0 ? NULL : py_job_run(&self.job, work, &self);
+    py_job_release(&self.job);
+    return result;
 }
 
 static gr_status time_passes(void *arg, const gr_timing *timing, double *first_pass, double *all_passes,
                              gr_error *error) {
-    const rung_call *call = arg;
-    const void *data = (const char *)call->source.source.host + call->source.source.origin;
-    return gr_ladder_time(call->device, &call->request, data, timing, first_pass, all_passes, error);
+    const rung_call *self = arg;
+    const gr_source *source = &self->job.inputs[0].source;
+    return gr_ladder_time(self->job.device, &self->request, (const char *)source->host + source->origin,
+                          timing, first_pass, all_passes, error);
 }
 
 PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
-    py_state *state = PyModule_GetState(module);
-    rung_call call;
     if (count != 8)
         return PyErr_Format(PyExc_TypeError, "expected 8 arguments, got %zd", count);
-    PyObject *times =
-        parse_call(state, args, false, &call) < 0 ? NULL : py_time_passes(state, args[7], time_passes, &call);
-    py_operand_release(&call.source);
+    rung_call self;
+    py_job_init(&self.job, PyModule_GetState(module));
+    PyObject *times = parse_call(args, false, &self) < 0
+                          ? NULL
+                          : py_time_passes(self.job.state, args[7], time_passes, &self);
+    py_job_release(&self.job);
     return times;
 }
 

@@ -101,11 +101,13 @@ PyObject *py_stream_handle(PyObject *module, PyObject *stream_object) {
                : PyLong_FromUnsignedLongLong(stream == 0 ? GR_LEGACY_HANDLE : stream);
 }
 
-/* Parses a stream and its device. -1 with an exception set. */
-static int parse_stream(py_state *state, PyObject *kind, PyObject *index, PyObject *stream_object,
-                        gr_device **device, gr_stream *stream) {
-    return py_stream_argument(state, stream_object, stream) < 0 ? -1
-                                                                : py_parse_device(state, kind, index, device);
+/* Parses (device_kind, device_index, stream). -1 with an exception set. */
+static int parse_stream(py_state *state, PyObject *args, gr_device **device, gr_stream *stream) {
+    PyObject *kind, *index, *stream_object;
+    return !PyArg_ParseTuple(args, "OOO", &kind, &index, &stream_object) ||
+                   py_stream_argument(state, stream_object, stream) < 0
+               ? -1
+               : py_parse_device(state, kind, index, device);
 }
 
 PyObject *py_stream_order(PyObject *module, PyObject *args) {
@@ -114,8 +116,8 @@ PyObject *py_stream_order(PyObject *module, PyObject *args) {
     gr_device *device;
     gr_stream from, to;
     if (!PyArg_ParseTuple(args, "OOOO", &kind, &index, &before, &after) ||
-        py_stream_argument(state, before, &from) < 0 ||
-        parse_stream(state, kind, index, after, &device, &to) < 0)
+        py_stream_argument(state, before, &from) < 0 || py_stream_argument(state, after, &to) < 0 ||
+        py_parse_device(state, kind, index, &device) < 0)
         return NULL;
     py_work work;
     py_begin(&work);
@@ -125,11 +127,9 @@ PyObject *py_stream_order(PyObject *module, PyObject *args) {
 
 PyObject *py_stream_wait(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *stream_object;
     gr_device *device;
     gr_stream stream;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &stream_object) ||
-        parse_stream(state, kind, index, stream_object, &device, &stream) < 0)
+    if (parse_stream(state, args, &device, &stream) < 0)
         return NULL;
     py_work work;
     py_begin(&work);
@@ -141,13 +141,11 @@ PyObject *py_stream_wait(PyObject *module, PyObject *args) {
 
 PyObject *py_stream_captured(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
-    PyObject *kind, *index, *stream_object;
     gr_device *device;
     gr_stream stream;
     gr_stream_state order;
     gr_error error;
-    if (!PyArg_ParseTuple(args, "OOO", &kind, &index, &stream_object) ||
-        parse_stream(state, kind, index, stream_object, &device, &stream) < 0)
+    if (parse_stream(state, args, &device, &stream) < 0)
         return NULL;
     const gr_status status = device->backend->streams->get_state(device->backend, stream, &order, &error);
     return status != GR_OK ? py_raise(state, &error) : PyBool_FromLong(order.capture != 0);

@@ -84,30 +84,16 @@ static void array_dealloc(PyObject *object) {
     Py_DECREF(type);
 }
 
+enum { AXIS_STEP = sizeof(py_axis) / sizeof(int64_t) };
+
 static PyObject *get_shape(PyObject *object, void *Py_UNUSED(closure)) {
     const py_array *self = (py_array *)object;
-    PyObject *shape = PyTuple_New(Py_SIZE(self));
-    for (Py_ssize_t d = 0; shape != NULL && d < Py_SIZE(self); ++d) {
-        PyObject *length = PyLong_FromUnsignedLongLong(self->axis[d].extent);
-        if (length == NULL)
-            Py_CLEAR(shape);
-        else
-            PyTuple_SET_ITEM(shape, d, length);
-    }
-    return shape;
+    return py_tuple_of_integers((const int64_t *)&self->axis[0].extent, AXIS_STEP, Py_SIZE(self));
 }
 
 static PyObject *get_strides(PyObject *object, void *Py_UNUSED(closure)) {
     const py_array *self = (py_array *)object;
-    PyObject *strides = PyTuple_New(Py_SIZE(self));
-    for (Py_ssize_t d = 0; strides != NULL && d < Py_SIZE(self); ++d) {
-        PyObject *bytes = PyLong_FromLongLong(self->axis[d].stride);
-        if (bytes == NULL)
-            Py_CLEAR(strides);
-        else
-            PyTuple_SET_ITEM(strides, d, bytes);
-    }
-    return strides;
+    return py_tuple_of_integers(&self->axis[0].stride, AXIS_STEP, Py_SIZE(self));
 }
 
 static PyObject *get_dtype(PyObject *object, void *Py_UNUSED(closure)) {

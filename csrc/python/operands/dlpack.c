@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/operands/dlpack_abi.h"
@@ -109,18 +110,6 @@ static int check_structure(const dl_tensor *tensor) {
     return 0;
 }
 
-static PyObject *tuple_of(const int64_t *values, int count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (int i = 0; tuple != NULL && i < count; ++i) {
-        PyObject *value = PyLong_FromLongLong(values[i]);
-        if (value == NULL)
-            Py_CLEAR(tuple);
-        else
-            PyTuple_SET_ITEM(tuple, i, value);
-    }
-    return tuple;
-}
-
 /* Returns the strides in bytes. Those of axes of at most one element are arbitrary numbers and become 0. */
 static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
     int64_t bytes[DL_MAX_NDIM];
@@ -140,7 +129,7 @@ static PyObject *byte_strides(const dl_tensor *tensor, int64_t item_bytes) {
     }
     if (!fits)
         return PyErr_Format(PyExc_BufferError, "DLPack: a stride is past 64 bits");
-    return tuple_of(bytes, tensor->ndim);
+    return py_tuple_of_integers(bytes, 1, tensor->ndim);
 }
 
 PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) {
@@ -155,9 +144,9 @@ PyObject *dl_describe(const dl_tensor *tensor, bool read_only, PyObject *owner) 
     if (strides == NULL)
         return NULL;
     return Py_BuildValue("KNNsiiOO", (unsigned long long)((uintptr_t)tensor->data + tensor->byte_offset),
-                         tuple_of(tensor->shape, tensor->ndim), strides, gr_dtypes[dtype].numpy_name,
-                         (int)tensor->device.type, (int)tensor->device.number, read_only ? Py_True : Py_False,
-                         owner);
+                         py_tuple_of_integers(tensor->shape, 1, tensor->ndim), strides,
+                         gr_dtypes[dtype].numpy_name, (int)tensor->device.type, (int)tensor->device.number,
+                         read_only ? Py_True : Py_False, owner);
 }
 
 /* Moves the tensor from its capsule to a new owner. The owner gets its destructor last, so that after an
