@@ -191,41 +191,8 @@ typedef struct ptx_constant {
 } ptx_constant;
 
 typedef enum ptx_special {
-    PTX_TID_X,
-    PTX_TID_Y,
-    PTX_TID_Z,
-    PTX_NTID_X,
-    PTX_NTID_Y,
-    PTX_NTID_Z,
-    PTX_CTAID_X,
-    PTX_CTAID_Y,
-    PTX_CTAID_Z,
-    PTX_NCTAID_X,
-    PTX_NCTAID_Y,
-    PTX_NCTAID_Z,
-    PTX_CLUSTER_CTAID_X,
-    PTX_CLUSTER_CTAID_Y,
-    PTX_CLUSTER_CTAID_Z,
-    PTX_CLUSTER_CTARANK,
-    PTX_CLUSTERID_X,
-    PTX_CLUSTERID_Y,
-    PTX_CLUSTERID_Z,
-    PTX_CLUSTER_NCTAID_X,
-    PTX_CLUSTER_NCTAID_Y,
-    PTX_CLUSTER_NCTAID_Z,
-    PTX_CLUSTER_NCTARANK,
-    PTX_NCLUSTERID_X,
-    PTX_NCLUSTERID_Y,
-    PTX_NCLUSTERID_Z,
-    PTX_LANEID,
-    PTX_WARPID,
-    PTX_NWARPID,
-    PTX_LANEMASK_EQ,
-    PTX_LANEMASK_LT,
-    PTX_LANEMASK_LE,
-    PTX_LANEMASK_GT,
-    PTX_LANEMASK_GE,
-    PTX_DYNAMIC_SMEM_SIZE,
+#define SPECIAL(id, name, value) PTX_##id,
+#include "specials.def"
     PTX_SPECIAL_COUNT
 } ptx_special;
 

@@ -60,78 +60,29 @@ static void fill(ptx_warp *warp, const ptx_constant *c, uint64_t value) {
             ((ptx_u32 *)(void *)slot)[i] = (uint32_t)value;
 }
 
-/* Special registers that differ between blocks. */
-static bool changes_with_block(ptx_special which) {
-    return (which >= PTX_CTAID_X && which <= PTX_CTAID_Z) ||
-           (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTERID_Z);
-}
-
-static uint32_t block_value(const ptx_block *block, const ptx_run *run, ptx_special which) {
-    const uint32_t *size = run->cluster;
+/* The value of a special register that differs between blocks; returns false for the others. */
+static bool block_value(const ptx_block *block, ptx_special which, uint32_t *value) {
+    const ptx_run *run = block->worker->run;
     switch (which) {
-    case PTX_CTAID_X:
-    case PTX_CTAID_Y:
-    case PTX_CTAID_Z:
-        return block->index[which - PTX_CTAID_X];
-    case PTX_CLUSTER_CTAID_X:
-    case PTX_CLUSTER_CTAID_Y:
-    case PTX_CLUSTER_CTAID_Z:
-        return block->index[which - PTX_CLUSTER_CTAID_X] % size[which - PTX_CLUSTER_CTAID_X];
-    case PTX_CLUSTERID_X:
-    case PTX_CLUSTERID_Y:
-    case PTX_CLUSTERID_Z:
-        return block->index[which - PTX_CLUSTERID_X] / size[which - PTX_CLUSTERID_X];
+#define SPECIAL(id, name, of_thread)
+#define BLOCK_SPECIAL(id, name, of_block)                                                                    \
+    case PTX_##id:                                                                                           \
+        *value = of_block;                                                                                   \
+        return true;
+#include "specials.def"
     default:
-        return block->rank;
+        return false;
     }
 }
 
 static uint32_t special_value(const ptx_run *run, ptx_special which, uint32_t warp, uint32_t lane) {
-    const uint32_t *block = run->config->block, *grid = run->config->grid;
-    uint32_t thread = warp * PTX_LANES + lane;
+    const uint32_t thread = warp * PTX_LANES + lane;
     switch (which) {
-    case PTX_TID_X:
-        return thread % block[0];
-    case PTX_TID_Y:
-        return thread / block[0] % block[1];
-    case PTX_TID_Z:
-        return thread / block[0] / block[1];
-    case PTX_NTID_X:
-    case PTX_NTID_Y:
-    case PTX_NTID_Z:
-        return block[which - PTX_NTID_X];
-    case PTX_NCTAID_X:
-    case PTX_NCTAID_Y:
-    case PTX_NCTAID_Z:
-        return grid[which - PTX_NCTAID_X];
-    case PTX_CLUSTER_NCTAID_X:
-    case PTX_CLUSTER_NCTAID_Y:
-    case PTX_CLUSTER_NCTAID_Z:
-        return run->cluster[which - PTX_CLUSTER_NCTAID_X];
-    case PTX_CLUSTER_NCTARANK:
-        return run->cluster_blocks;
-    case PTX_NCLUSTERID_X:
-    case PTX_NCLUSTERID_Y:
-    case PTX_NCLUSTERID_Z:
-        return run->clusters[which - PTX_NCLUSTERID_X];
-    case PTX_LANEID:
-        return lane;
-    case PTX_WARPID:
-        return warp;
-    case PTX_NWARPID:
-        return (run->block_threads + PTX_LANES - 1) / PTX_LANES;
-    case PTX_LANEMASK_EQ:
-        return 1u << lane;
-    case PTX_LANEMASK_LT:
-        return (1u << lane) - 1;
-    case PTX_LANEMASK_LE:
-        return UINT32_MAX >> (31 - lane);
-    case PTX_LANEMASK_GT:
-        return ~(UINT32_MAX >> (31 - lane));
-    case PTX_LANEMASK_GE:
-        return ~((1u << lane) - 1);
-    case PTX_DYNAMIC_SMEM_SIZE:
-        return (uint32_t)run->config->dynamic_shared_bytes;
+#define SPECIAL(id, name, of_thread)                                                                         \
+    case PTX_##id:                                                                                           \
+        return of_thread;
+#define BLOCK_SPECIAL(id, name, of_block)
+#include "specials.def"
     default:
         return 0; /* block_value sets it when the block starts */
     }
@@ -180,8 +131,9 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
            (kernel->predicate_count - PTX_PRED_FIRST) * sizeof *warp->predicates);
     for (size_t k = 0; k < kernel->constant_count; k++) {
         const ptx_constant *c = &kernel->constants[k];
-        if (c->kind == PTX_CONSTANT_SPECIAL && changes_with_block((ptx_special)c->value))
-            fill(warp, c, block_value(warp->block, warp->worker->run, (ptx_special)c->value));
+        uint32_t value;
+        if (c->kind == PTX_CONSTANT_SPECIAL && block_value(warp->block, (ptx_special)c->value, &value))
+            fill(warp, c, value);
     }
 }
 
