@@ -20,7 +20,7 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     observed->kernel = kernel;
     ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
     if (status == PTX_OK && profile->look_for_races)
-        status = ptx_racecheck_create(kernel, &observed->races, &failed);
+        status = ptx_racecheck_create(&observed->races, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_ACCESSES)
         status = ptx_access_log_create(profile->timeline_block, &observed->accesses, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_STEPS)
@@ -57,13 +57,13 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
     memcpy(observed->block, config->block, sizeof observed->block);
     observed->dynamic_shared_bytes = config->dynamic_shared_bytes;
     size_t count = 0;
-    observed->observers[count++] = ptx_counters_observer(observed->counters);
+    observed->observers[count++] = &observed->counters->base;
     if (observed->races != NULL)
-        observed->observers[count++] = ptx_racecheck_observer(observed->races);
+        observed->observers[count++] = &observed->races->base;
     if (observed->accesses != NULL)
-        observed->observers[count++] = ptx_access_log_observer(observed->accesses);
+        observed->observers[count++] = &observed->accesses->base;
     if (observed->trace != NULL)
-        observed->observers[count++] = ptx_trace_observer(observed->trace);
+        observed->observers[count++] = &observed->trace->base;
     config->observers = observed->observers;
     config->observer_count = count;
     config->print = keep_printed;

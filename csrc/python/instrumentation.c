@@ -69,11 +69,9 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
                                           "barrier",    "unfenced",   "absent-lane"};
     if (racecheck == NULL)
         return Py_NewRef(Py_None);
-    size_t count = 0;
-    const ptx_race *races = ptx_racecheck_races(racecheck, &count);
     PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < count; ++i) {
-        const ptx_race *race = &races[i];
+    for (size_t i = 0; list != NULL && i < racecheck->table.count; ++i) {
+        const ptx_race *race = &racecheck->table.races[i];
         py_append(&list,
                   Py_BuildValue("(siiIIKKKKKi)", hazards[race->hazard], pc_or_none(race->first_pc),
                                 pc_or_none(race->second_pc), race->first_thread, race->second_thread,
@@ -86,27 +84,24 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
 
 /* Returns (rounds, threads, one state byte per round and thread), or None. */
 static PyObject *timeline_tuple(const ptx_counters *counters) {
-    const ptx_timeline timeline = ptx_counters_timeline(counters);
-    if (timeline.rounds == 0)
+    const size_t rounds = counters->timeline_rounds, threads = counters->timeline_threads;
+    if (rounds == 0)
         return Py_NewRef(Py_None);
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(timeline.rounds * timeline.threads));
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(rounds * threads));
     if (bytes == NULL)
         return NULL;
-    for (size_t i = 0; i < timeline.rounds; ++i)
-        memcpy(PyBytes_AS_STRING(bytes) + i * timeline.threads, timeline.states + i * timeline.stride,
-               timeline.threads);
-    return Py_BuildValue("(nnN)", (Py_ssize_t)timeline.rounds, (Py_ssize_t)timeline.threads, bytes);
+    for (size_t i = 0; i < rounds; ++i)
+        memcpy(PyBytes_AS_STRING(bytes) + i * threads, counters->timeline + i * PTX_TIMELINE_STRIDE, threads);
+    return Py_BuildValue("(nnN)", (Py_ssize_t)rounds, (Py_ssize_t)threads, bytes);
 }
 
 /* Returns (the logged accesses as bytes, number of accesses beyond the log's capacity), or None. */
 static PyObject *access_log_tuple(const ptx_access_log *accesses) {
     if (accesses == NULL)
         return Py_NewRef(Py_None);
-    size_t count = 0;
-    uint64_t lost = 0;
-    const ptx_logged_access *list = ptx_access_log_entries(accesses, &count, &lost);
-    return Py_BuildValue("(y#K)", count > 0 ? (const char *)list : "", (Py_ssize_t)(count * sizeof *list),
-                         (unsigned long long)lost);
+    const size_t count = accesses->count;
+    return Py_BuildValue("(y#K)", count > 0 ? (const char *)accesses->entries : "",
+                         (Py_ssize_t)(count * sizeof *accesses->entries), (unsigned long long)accesses->lost);
 }
 
 /* Returns the text of an instruction without its guard predicate. */
@@ -121,33 +116,30 @@ static PyObject *statement_of(const ptx_kernel *kernel, size_t pc) {
 static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
     if (trace == NULL)
         return Py_NewRef(Py_None);
-    size_t steps = 0, touches = 0, writes = 0;
-    uint64_t lost = 0;
-    const ptx_step *step = ptx_trace_steps(trace, &steps, &lost);
-    const ptx_step_access *touch = ptx_trace_accesses(trace, &touches);
-    const ptx_register_write *written = ptx_trace_register_writes(trace, &writes);
+    const size_t steps = trace->step_count, touches = trace->access_count,
+                 writes = trace->register_write_count;
     PyObject *statements = PyList_New(0);
     for (size_t pc = 0; statements != NULL && pc < kernel->count; ++pc)
         py_append(&statements, statement_of(kernel, pc));
-    return Py_BuildValue("(y#y#y#KN)", steps > 0 ? (const char *)step : "",
-                         (Py_ssize_t)(steps * sizeof *step), touches > 0 ? (const char *)touch : "",
-                         (Py_ssize_t)(touches * sizeof *touch), writes > 0 ? (const char *)written : "",
-                         (Py_ssize_t)(writes * sizeof *written), (unsigned long long)lost, statements);
+    return Py_BuildValue(
+        "(y#y#y#KN)", steps > 0 ? (const char *)trace->steps : "", (Py_ssize_t)(steps * sizeof *trace->steps),
+        touches > 0 ? (const char *)trace->accesses : "", (Py_ssize_t)(touches * sizeof *trace->accesses),
+        writes > 0 ? (const char *)trace->register_writes : "",
+        (Py_ssize_t)(writes * sizeof *trace->register_writes), (unsigned long long)trace->lost, statements);
 }
 
 static PyObject *launch_tuple(const gr_observed *observed) {
     const ptx_kernel *kernel = observed->kernel;
     const uint32_t *grid = observed->grid, *block = observed->block;
-    size_t rounds = 0;
-    const ptx_round *round = ptx_counters_rounds(observed->counters, &rounds);
-    const uint64_t dropped = observed->races != NULL ? ptx_racecheck_dropped(observed->races) : 0;
+    const ptx_counters *counters = observed->counters;
+    const uint64_t dropped = observed->races != NULL ? observed->races->table.dropped : 0;
     return Py_BuildValue(
         "(s(III)(III)nNy#y#NNKNNy#)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
         block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
-        instruction_list(kernel), (const char *)ptx_counters_instructions(observed->counters),
-        (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)round,
-        (Py_ssize_t)(rounds * sizeof *round), timeline_tuple(observed->counters), race_list(observed->races),
-        (unsigned long long)dropped, access_log_tuple(observed->accesses),
+        instruction_list(kernel), (const char *)counters->instructions,
+        (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)counters->rounds,
+        (Py_ssize_t)(counters->round_count * sizeof *counters->rounds), timeline_tuple(counters),
+        race_list(observed->races), (unsigned long long)dropped, access_log_tuple(observed->accesses),
         trace_tuple(kernel, observed->trace), observed->printed != NULL ? observed->printed : "",
         (Py_ssize_t)observed->printed_bytes);
 }

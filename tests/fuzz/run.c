@@ -60,9 +60,8 @@ static void launch(const ptx_kernel *kernel, ptx_launch_config config, outcome *
 }
 
 static void check_races(const ptx_kernel *kernel, const ptx_racecheck *races) {
-    size_t count;
-    const ptx_race *race = ptx_racecheck_races(races, &count);
-    for (const ptx_race *end = race + count; race < end; race++) {
+    const ptx_race *race = races->table.races;
+    for (const ptx_race *end = race + races->table.count; race < end; race++) {
         FUZZ_CHECK(race->first_pc == PTX_NO_PC || race->first_pc < kernel->count);
         FUZZ_CHECK(race->second_pc == PTX_NO_PC || race->second_pc < kernel->count);
         FUZZ_CHECK(race->count > 0 && race->block < 4);
@@ -73,8 +72,8 @@ static void launch_observed(const ptx_kernel *kernel, ptx_launch_config config, 
     ptx_counters *counters = NULL;
     ptx_racecheck *races = NULL;
     FUZZ_CHECK(ptx_counters_create(kernel, config.grid[0] - 1, &counters, &result->error) == PTX_OK);
-    FUZZ_CHECK(ptx_racecheck_create(kernel, &races, &result->error) == PTX_OK);
-    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(races)};
+    FUZZ_CHECK(ptx_racecheck_create(&races, &result->error) == PTX_OK);
+    ptx_observer *observers[] = {&counters->base, &races->base};
     config.observers = observers;
     config.observer_count = 2;
     launch(kernel, config, result);

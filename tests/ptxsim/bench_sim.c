@@ -45,16 +45,14 @@ static double best_observed(sim *s, const char *name, unsigned grid, unsigned bl
     ptx_counters *counters;
     ptx_racecheck *races;
     if (ptx_counters_create(kernel, UINT64_MAX, &counters, &s->error) != PTX_OK ||
-        ptx_racecheck_create(kernel, &races, &s->error) != PTX_OK)
+        ptx_racecheck_create(&races, &s->error) != PTX_OK)
         exit(2);
-    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(races)};
+    ptx_observer *observers[] = {&counters->base, &races->base};
     s->config.observers = observers;
     s->config.observer_count = 2;
     double best = best_of_five(s, name, grid, block, n, out);
     s->config.observer_count = 0;
-    size_t count;
-    ptx_racecheck_races(races, &count);
-    CHECK_EQUAL(count, 0);
+    CHECK_EQUAL(races->table.count, 0);
     ptx_counters_free(counters);
     ptx_racecheck_free(races);
     return best;

@@ -185,7 +185,7 @@ static void count(counted *c, const char *statements, unsigned grid, unsigned bl
     free(text);
     c->kernel = ptx_module_find(c->s.module, "k");
     CHECK_EQUAL(ptx_counters_create(c->kernel, timeline_block, &c->counters, &c->s.error), PTX_OK);
-    ptx_observer *observers[] = {ptx_counters_observer(c->counters)};
+    ptx_observer *observers[] = {&c->counters->base};
     c->s.config.observers = observers;
     c->s.config.observer_count = 1;
     c->s.config.threads = threads;
@@ -205,7 +205,7 @@ static const ptx_counter *counter_of(const counted *c, const char *opcode, unsig
         const char *line = text + c->kernel->source[pc].text_offset;
         const char *column = line + c->kernel->source[pc].column - 1;
         if (strncmp(column, opcode, strlen(opcode)) == 0 && n-- == 0)
-            return &ptx_counters_instructions(c->counters)[pc];
+            return &c->counters->instructions[pc];
     }
     fprintf(stderr, "no %s\n", opcode);
     exit(2);
@@ -248,9 +248,8 @@ static void test_rounds(void) {
     for (unsigned threads = 1; threads <= 3; threads += 2) {
         counted c;
         count(&c, tree, 7, 64, threads, 6);
-        size_t rounds;
-        const ptx_round *round = ptx_counters_rounds(c.counters, &rounds);
-        CHECK_EQUAL(rounds, 3);
+        const ptx_round *round = c.counters->rounds;
+        CHECK_EQUAL(c.counters->round_count, 3);
         const uint64_t want[3][7] = {
             {7, 14, 14, 448, 448, 14, 14}, {7, 14, 7, 448, 224, 14, 7}, {7, 14, 7, 448, 35, 0, 0}};
         for (unsigned r = 0; r < 3; r++) {
@@ -274,18 +273,18 @@ static void test_rounds(void) {
 static void test_timeline(void) {
     counted c;
     count(&c, tree, 7, 40, 1, 3);
-    ptx_timeline t = ptx_counters_timeline(c.counters);
-    CHECK_EQUAL(t.rounds, 3);
-    CHECK_EQUAL(t.threads, 40);
+    const uint8_t *states = c.counters->timeline;
+    CHECK_EQUAL(c.counters->timeline_rounds, 3);
+    CHECK_EQUAL(c.counters->timeline_threads, 40);
     for (unsigned thread = 0; thread < 40; thread++) {
-        CHECK_EQUAL(t.states[thread], PTX_WORKED);
-        CHECK_EQUAL(t.states[t.stride + thread],
+        CHECK_EQUAL(states[thread], PTX_WORKED);
+        CHECK_EQUAL(states[PTX_TIMELINE_STRIDE + thread],
                     thread < 32 ? PTX_WORKED | PTX_CONFLICTED | 2 << PTX_WAYS : 0);
-        CHECK_EQUAL(t.states[2 * t.stride + thread], thread < 5 ? PTX_WORKED : 0);
+        CHECK_EQUAL(states[2 * PTX_TIMELINE_STRIDE + thread], thread < 5 ? PTX_WORKED : 0);
     }
     release(&c);
     count(&c, tree, 7, 40, 1, 7); /* a block that does not exist */
-    CHECK_EQUAL(ptx_counters_timeline(c.counters).rounds, 0);
+    CHECK_EQUAL(c.counters->timeline_rounds, 0);
     release(&c);
 }
 
@@ -295,9 +294,8 @@ static void test_many_rounds(void) {
     count(&c,
           "mov.u32 %r1, 2000; loop: bar.sync 0; sub.u32 %r1, %r1, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra loop;",
           1, 32, 1, 0);
-    size_t rounds;
-    const ptx_round *round = ptx_counters_rounds(c.counters, &rounds);
-    CHECK_EQUAL(rounds, PTX_MAX_ROUNDS);
+    const ptx_round *round = c.counters->rounds;
+    CHECK_EQUAL(c.counters->round_count, PTX_MAX_ROUNDS);
     CHECK_EQUAL(round[PTX_MAX_ROUNDS - 2].blocks, 1);
     CHECK_EQUAL(round[PTX_MAX_ROUNDS - 1].blocks, 2001 - (PTX_MAX_ROUNDS - 1));
     release(&c);
@@ -310,9 +308,8 @@ static void test_kinds_of_work(void) {
           "bar.warp.sync -1; bar.sync 0; shfl.sync.down.b32 %r1, %r31, 1, 31, -1; bar.sync 0;\n"
           "st.u32 [%rd28], %r31; atom.global.add.u32 %r2, [%rd31], 1;",
           1, 32, 1, UINT64_MAX);
-    size_t rounds;
-    const ptx_round *round = ptx_counters_rounds(c.counters, &rounds);
-    CHECK_EQUAL(rounds, 3);
+    const ptx_round *round = c.counters->rounds;
+    CHECK_EQUAL(c.counters->round_count, 3);
     CHECK_EQUAL(round[0].working_warps, 0);
     CHECK_EQUAL(round[1].working_lanes, 32);
     CHECK_EQUAL(counter_of(&c, "st.u32", 0)->global_sectors, 4);

@@ -33,19 +33,19 @@ static outcome launch(const char *statements, unsigned block) {
     ptx_counters *counters;
     ptx_racecheck *racecheck;
     CHECK_EQUAL(ptx_counters_create(kernel, UINT64_MAX, &counters, &s.error), PTX_OK);
-    CHECK_EQUAL(ptx_racecheck_create(kernel, &racecheck, &s.error), PTX_OK);
-    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(racecheck)};
+    CHECK_EQUAL(ptx_racecheck_create(&racecheck, &s.error), PTX_OK);
+    ptx_observer *observers[] = {&counters->base, &racecheck->base};
     s.config.observers = observers;
     s.config.observer_count = 2;
     o.status = sim_run(&s, "k", 1, block, 0, out);
     o.error = s.error;
     for (size_t pc = 0; pc < kernel->count; pc++)
         if (kernel->code[pc].opcode == PTX_OP_ldmatrix) {
-            o.wavefronts += ptx_counters_instructions(counters)[pc].shared_wavefronts;
-            o.ideal += ptx_counters_instructions(counters)[pc].shared_ideal;
+            o.wavefronts += counters->instructions[pc].shared_wavefronts;
+            o.ideal += counters->instructions[pc].shared_ideal;
         }
-    const ptx_race *races = ptx_racecheck_races(racecheck, &o.races);
-    o.hazard = o.races ? races[0].hazard : PTX_HAZARD_BARRIER;
+    o.races = racecheck->table.count;
+    o.hazard = o.races ? racecheck->table.races[0].hazard : PTX_HAZARD_BARRIER;
     ptx_counters_free(counters);
     ptx_racecheck_free(racecheck);
     sim_close(&s);

@@ -50,9 +50,9 @@ static void run_kernel(sim *s, const char *dialect, const ptx_kernel *kernel, bo
     ptx_counters *counters;
     ptx_racecheck *races;
     if (ptx_counters_create(kernel, 0, &counters, &s->error) != PTX_OK ||
-        ptx_racecheck_create(kernel, &races, &s->error) != PTX_OK)
+        ptx_racecheck_create(&races, &s->error) != PTX_OK)
         exit(2);
-    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(races)};
+    ptx_observer *observers[] = {&counters->base, &races->base};
     s->config.observers = observers;
     s->config.observer_count = 2;
     ptx_memory_write(s->memory, s->out, blank, sizeof blank, NULL);

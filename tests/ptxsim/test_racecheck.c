@@ -33,13 +33,14 @@ static found check(const char *statements, unsigned grid, unsigned block, unsign
     sim_open(&s, text, in, sizeof in, sizeof out);
     const ptx_kernel *kernel = ptx_module_find(s.module, "k");
     ptx_racecheck *races;
-    CHECK_EQUAL(ptx_racecheck_create(kernel, &races, &s.error), PTX_OK);
-    ptx_observer *observers[] = {ptx_racecheck_observer(races)};
+    CHECK_EQUAL(ptx_racecheck_create(&races, &s.error), PTX_OK);
+    ptx_observer *observers[] = {&races->base};
     s.config.observers = observers;
     s.config.observer_count = 1;
     s.config.threads = threads;
     f.status = sim_run(&s, "k", grid, block, 0, NULL);
-    const ptx_race *all = ptx_racecheck_races(races, &f.count);
+    const ptx_race *all = races->table.races;
+    f.count = races->table.count;
     for (size_t i = 0; i < f.count && i < MOST; i++) {
         f.races[i] = all[i];
         f.first_line[i] = all[i].first_pc == PTX_NO_PC ? 0 : kernel->source[all[i].first_pc].line;

@@ -29,9 +29,9 @@ static void run(const char *ptx, unsigned grid, unsigned threads, bool observed,
     ptx_counters *counters;
     ptx_racecheck *races;
     if (ptx_counters_create(kernel, UINT64_MAX, &counters, &s.error) != PTX_OK ||
-        ptx_racecheck_create(kernel, &races, &s.error) != PTX_OK)
+        ptx_racecheck_create(&races, &s.error) != PTX_OK)
         exit(2);
-    ptx_observer *observers[] = {ptx_counters_observer(counters), ptx_racecheck_observer(races)};
+    ptx_observer *observers[] = {&counters->base, &races->base};
     s.config.observers = observers;
     s.config.observer_count = observed ? 2 : 0;
     s.config.threads = threads;
@@ -42,11 +42,11 @@ static void run(const char *ptx, unsigned grid, unsigned threads, bool observed,
     if (o->status != PTX_OK)
         snprintf(o->message, sizeof o->message, "%s", s.error.message);
     CHECK_EQUAL(ptx_memory_read(s.memory, o->in, s.in, sizeof o->in, &s.error), PTX_OK);
-    const ptx_counter *counter = ptx_counters_instructions(counters);
+    const ptx_counter *counter = counters->instructions;
     for (size_t pc = 0; pc < kernel->count; pc++)
         for (unsigned lanes = 0; lanes <= PTX_LANES; lanes++)
             o->issued += (lanes + 1) * counter[pc].lanes[lanes];
-    ptx_racecheck_races(races, &o->races);
+    o->races = races->table.count;
     ptx_counters_free(counters);
     ptx_racecheck_free(races);
     sim_close(&s);

@@ -21,15 +21,19 @@ static void run(traced *t, const char *statements, unsigned grid, unsigned block
     sim_open(&t->s, text, in, sizeof in, sizeof out);
     free(text);
     CHECK_EQUAL(ptx_trace_create(wanted, &t->trace, &t->s.error), PTX_OK);
-    ptx_observer *observers[] = {ptx_trace_observer(t->trace)};
+    ptx_observer *observers[] = {&t->trace->base};
     t->s.config.observers = observers;
     t->s.config.observer_count = 1;
     t->s.config.threads = 2;
     ptx_status status = sim_run(&t->s, "k", grid, block, 0, out);
     check_report(status == PTX_OK, statements, 0, status == PTX_OK ? "" : t->s.error.message);
-    t->steps = ptx_trace_steps(t->trace, &t->step_count, &t->lost);
-    t->touches = ptx_trace_accesses(t->trace, &t->touch_count);
-    t->written = ptx_trace_register_writes(t->trace, &t->written_count);
+    t->steps = t->trace->steps;
+    t->step_count = t->trace->step_count;
+    t->touches = t->trace->accesses;
+    t->touch_count = t->trace->access_count;
+    t->written = t->trace->register_writes;
+    t->written_count = t->trace->register_write_count;
+    t->lost = t->trace->lost;
 }
 
 static void release(traced *t) {

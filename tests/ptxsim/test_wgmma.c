@@ -297,15 +297,15 @@ static outcome launch(const char *statements, unsigned block, bool watched) {
     sim s;
     sim_open(&s, text, in, sizeof in, sizeof o.out);
     ptx_racecheck *racecheck;
-    CHECK_EQUAL(ptx_racecheck_create(ptx_module_find(s.module, "k"), &racecheck, &s.error), PTX_OK);
-    ptx_observer *observers[] = {ptx_racecheck_observer(racecheck)};
+    CHECK_EQUAL(ptx_racecheck_create(&racecheck, &s.error), PTX_OK);
+    ptx_observer *observers[] = {&racecheck->base};
     s.config.observers = observers;
     s.config.observer_count = watched;
     o.status = sim_run(&s, "k", 1, block, 0, o.out);
     o.error = s.error;
-    const ptx_race *races = ptx_racecheck_races(racecheck, &o.races);
+    o.races = racecheck->table.count;
     for (size_t i = 0; i < o.races; i++)
-        o.hazards |= 1u << races[i].hazard;
+        o.hazards |= 1u << racecheck->table.races[i].hazard;
     ptx_racecheck_free(racecheck);
     sim_close(&s);
     free(text);

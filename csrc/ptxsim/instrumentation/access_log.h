@@ -17,14 +17,16 @@ typedef struct ptx_logged_access {
 /* Maximal number of logged accesses. */
 enum { PTX_MAX_LOGGED = 1 << 22 };
 
-typedef struct ptx_access_log ptx_access_log;
+typedef struct ptx_access_log {
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
+    uint64_t block;
+    ptx_logged_access *entries; /* in order */
+    size_t count, capacity;
+    uint64_t lost; /* accesses that were not logged */
+} ptx_access_log;
 
 /* `block` is a linear block index. */
 ptx_status ptx_access_log_create(uint64_t block, ptx_access_log **out, ptx_error *error);
 void ptx_access_log_free(ptx_access_log *log);
-ptx_observer *ptx_access_log_observer(ptx_access_log *log);
-
-/* Returns the accesses in order; the log owns them. *lost is the number of accesses that were not logged. */
-const ptx_logged_access *ptx_access_log_entries(const ptx_access_log *log, size_t *count, uint64_t *lost);
 
 #endif

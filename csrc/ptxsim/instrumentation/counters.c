@@ -7,19 +7,6 @@
 #include "diagnostic.h"
 #include "instrumentation/transactions.h"
 
-struct ptx_counters {
-    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
-    const ptx_kernel *kernel;
-    ptx_counter *instructions;
-    ptx_round rounds[PTX_MAX_ROUNDS];
-    size_t round_count;
-    uint64_t timeline_block;
-    size_t timeline_threads, timeline_rounds;
-    uint8_t *timeline; /* PTX_MAX_ROUNDS x 1024 threads; untouched pages use no memory */
-};
-
-enum { MAX_THREADS = PTX_MAX_WARPS * PTX_LANES };
-
 /* State of one resident block; a worker reuses it for consecutive blocks. */
 typedef struct counter_state {
     ptx_counters *owner;
@@ -32,7 +19,8 @@ typedef struct counter_state {
     uint32_t worked_lanes[PTX_MAX_WARPS]; /* mask of the lanes that worked in this round, per warp */
     uint32_t lanes[PTX_MAX_WARPS];        /* mask of the existing lanes, per warp */
     bool in_timeline;                     /* the block is the timeline's */
-    uint8_t ways[MAX_THREADS]; /* degree of each thread's worst bank conflict, for the timeline only */
+    uint8_t
+        ways[PTX_TIMELINE_STRIDE]; /* degree of each thread's worst bank conflict, for the timeline only */
 } counter_state;
 
 static void *attach(ptx_observer *self, const ptx_worker *worker) {
@@ -97,9 +85,7 @@ static void block_begin(void *state, const ptx_block *block) {
     const ptx_worker *worker = block->worker;
     for (unsigned i = 0; i < worker->warp_count; i++)
         c->lanes[i] = block->warps[i].live;
-    const uint32_t *grid = worker->run->config->grid, *index = block->index;
-    c->in_timeline =
-        index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]) == c->owner->timeline_block;
+    c->in_timeline = block->number == c->owner->timeline_block;
     if (c->in_timeline)
         c->owner->timeline_threads = worker->run->block_threads;
     c->round = 0;
@@ -109,7 +95,7 @@ static void block_begin(void *state, const ptx_block *block) {
 /* Writes the current round into the timeline. */
 static void update_timeline(const counter_state *c) {
     ptx_counters *to = c->owner;
-    uint8_t *row = to->timeline + c->round * MAX_THREADS;
+    uint8_t *row = to->timeline + c->round * PTX_TIMELINE_STRIDE;
     for (unsigned t = 0; t < to->timeline_threads; t++) {
         const unsigned worked_lanes = c->worked_lanes[t / PTX_LANES] >> t % PTX_LANES & 1, ways = c->ways[t];
         const unsigned before = row[t] >> PTX_WAYS;
@@ -215,7 +201,7 @@ ptx_status ptx_counters_create(const ptx_kernel *kernel, uint64_t timeline_block
         counters->timeline_block = timeline_block;
         counters->instructions = calloc(kernel->count, sizeof *counters->instructions);
         if (timeline_block != UINT64_MAX)
-            counters->timeline = calloc(PTX_MAX_ROUNDS, MAX_THREADS);
+            counters->timeline = calloc(PTX_MAX_ROUNDS, PTX_TIMELINE_STRIDE);
         if (counters->instructions && (counters->timeline || timeline_block == UINT64_MAX))
             return PTX_OK;
     }
@@ -230,24 +216,4 @@ void ptx_counters_free(ptx_counters *counters) {
     free(counters->instructions);
     free(counters->timeline);
     free(counters);
-}
-
-ptx_observer *ptx_counters_observer(ptx_counters *counters) {
-    return &counters->base;
-}
-
-const ptx_counter *ptx_counters_instructions(const ptx_counters *counters) {
-    return counters->instructions;
-}
-
-const ptx_round *ptx_counters_rounds(const ptx_counters *counters, size_t *count) {
-    *count = counters->round_count;
-    return counters->rounds;
-}
-
-ptx_timeline ptx_counters_timeline(const ptx_counters *counters) {
-    return (ptx_timeline){.rounds = counters->timeline_rounds,
-                          .threads = counters->timeline_threads,
-                          .stride = MAX_THREADS,
-                          .states = counters->timeline};
 }

@@ -28,23 +28,23 @@ typedef struct ptx_round {
    worst bank conflict (an n-way conflict is n). */
 enum { PTX_WORKED = 1, PTX_CONFLICTED = 2, PTX_WAYS = 2 };
 
-typedef struct ptx_timeline {
-    size_t rounds, threads;
-    size_t stride;         /* bytes from one round to the next */
-    const uint8_t *states; /* one byte per thread of a round */
-} ptx_timeline;
+enum { PTX_TIMELINE_STRIDE = PTX_MAX_WARPS * PTX_LANES };
 
-typedef struct ptx_counters ptx_counters;
+typedef struct ptx_counters {
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
+    const ptx_kernel *kernel;
+    ptx_counter *instructions; /* one per instruction of the kernel */
+    ptx_round rounds[PTX_MAX_ROUNDS];
+    size_t round_count;
+    uint64_t timeline_block;
+    size_t timeline_threads, timeline_rounds;
+    uint8_t
+        *timeline; /* a state per thread, PTX_TIMELINE_STRIDE bytes a round; untouched pages use no memory */
+} ptx_counters;
 
 /* `timeline_block` is a linear block index, UINT64_MAX for no timeline. */
 ptx_status ptx_counters_create(const ptx_kernel *kernel, uint64_t timeline_block, ptx_counters **out,
                                ptx_error *error);
 void ptx_counters_free(ptx_counters *counters);
-ptx_observer *ptx_counters_observer(ptx_counters *counters);
-
-/* The counters own the results. There is one ptx_counter per instruction of the kernel. */
-const ptx_counter *ptx_counters_instructions(const ptx_counters *counters);
-const ptx_round *ptx_counters_rounds(const ptx_counters *counters, size_t *count);
-ptx_timeline ptx_counters_timeline(const ptx_counters *counters);
 
 #endif

@@ -42,12 +42,6 @@ typedef struct read_overflow {
     size_t count, capacity;
 } read_overflow;
 
-struct ptx_racecheck {
-    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
-    const ptx_kernel *kernel;
-    ptx_race_table table;
-};
-
 static const ptx_hooks hooks;
 
 /* The access of one lane to one word. */
@@ -548,13 +542,11 @@ static void join_cluster(ptx_race_state *leader, const ptx_block *block) {
 
 static void block_begin(void *state, const ptx_block *block) {
     ptx_race_state *c = state;
-    const ptx_worker *worker = block->worker;
     if (block->rank == 0)
         join_cluster(c, block);
     ptx_hb_begin(c, block);
     c->async_read_count = 0;
-    const uint32_t *grid = worker->run->config->grid, *index = block->index;
-    c->block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
+    c->block = block->number;
 }
 
 static void on_absent_source(void *state, const ptx_warp *warp, const ptx_instr *in, unsigned lane,
@@ -588,29 +580,15 @@ static const ptx_hooks hooks = {.attach = attach,
                                 .mbarrier_wait = on_mbarrier_wait,
                                 .fault = on_fault};
 
-ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error) {
+ptx_status ptx_racecheck_create(ptx_racecheck **out, ptx_error *error) {
     ptx_racecheck *racecheck = calloc(1, sizeof *racecheck);
     *out = racecheck;
     if (!racecheck)
         return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for a race check");
     racecheck->base.hooks = &hooks;
-    racecheck->kernel = kernel;
     return PTX_OK;
 }
 
 void ptx_racecheck_free(ptx_racecheck *racecheck) {
     free(racecheck);
-}
-
-ptx_observer *ptx_racecheck_observer(ptx_racecheck *racecheck) {
-    return &racecheck->base;
-}
-
-const ptx_race *ptx_racecheck_races(const ptx_racecheck *racecheck, size_t *count) {
-    *count = racecheck->table.count;
-    return racecheck->table.races;
-}
-
-uint64_t ptx_racecheck_dropped(const ptx_racecheck *racecheck) {
-    return racecheck->table.dropped;
 }

@@ -9,16 +9,15 @@
 #ifndef PTXSIM_RACECHECK_H
 #define PTXSIM_RACECHECK_H
 
-#include "instrumentation/race.h"
+#include "instrumentation/race_table.h"
 #include "interpreter/hooks.h"
 
-typedef struct ptx_racecheck ptx_racecheck;
+typedef struct ptx_racecheck {
+    ptx_observer base;    /* first member, so that a ptx_observer * can be cast to this type */
+    ptx_race_table table; /* the reports, sorted by hazard and instruction */
+} ptx_racecheck;
 
-ptx_status ptx_racecheck_create(const ptx_kernel *kernel, ptx_racecheck **out, ptx_error *error);
+ptx_status ptx_racecheck_create(ptx_racecheck **out, ptx_error *error);
 void ptx_racecheck_free(ptx_racecheck *racecheck);
-ptx_observer *ptx_racecheck_observer(ptx_racecheck *racecheck);
-/* Returns the reports, sorted by hazard and instruction; the racecheck owns them. */
-const ptx_race *ptx_racecheck_races(const ptx_racecheck *racecheck, size_t *count);
-uint64_t ptx_racecheck_dropped(const ptx_racecheck *racecheck);
 
 #endif

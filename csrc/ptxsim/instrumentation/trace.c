@@ -1,4 +1,5 @@
-/* Records the steps of one block: instructions, accesses and written registers. */
+/* Records the steps of one block: instructions, accesses and written registers. Only the thread that runs the
+   block writes to the trace, so no lock is needed. */
 #include "instrumentation/trace.h"
 
 #include <stdlib.h>
@@ -11,58 +12,6 @@
 #include "reserve.h"
 
 enum { NO_STEP = UINT32_MAX };
-
-struct ptx_trace {
-    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
-    uint64_t block;
-    ptx_step *steps;
-    size_t step_count, step_capacity;
-    ptx_step_access *accesses;
-    size_t access_count, access_capacity;
-    ptx_register_write *register_writes;
-    size_t register_write_count, register_write_capacity;
-    uint64_t lost;
-};
-
-/* State of one resident block; a worker reuses it for consecutive blocks. Only the state that meets the
-   recorded block writes to the owner, so no lock is needed. */
-typedef struct trace_state {
-    ptx_trace *owner;
-    const ptx_kernel *kernel;
-    const ptx_block *block; /* the recorded block, or NULL */
-    uint32_t round;
-    uint32_t last[PTX_MAX_WARPS]; /* per warp, the step whose results are not recorded yet */
-} trace_state;
-
-static void *attach(ptx_observer *self, const ptx_worker *worker) {
-    trace_state *w = calloc(1, sizeof *w);
-    if (w) {
-        w->owner = (ptx_trace *)self;
-        w->kernel = worker->kernel;
-    }
-    return w;
-}
-
-static void detach(ptx_observer *self, void *state) {
-    (void)self;
-    free(state);
-}
-
-static void block_begin(void *state, const ptx_block *block) {
-    trace_state *w = state;
-    const uint32_t *grid = block->worker->run->config->grid, *index = block->index;
-    const uint64_t number = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]);
-    w->block = number == w->owner->block ? block : NULL;
-    w->round = 0;
-    for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
-        w->last[i] = NO_STEP;
-}
-
-static void barrier(void *state, const ptx_block *block, uint32_t mask) {
-    trace_state *w = state;
-    if (ptx_count_lanes(mask) == block->live_warps)
-        w->round++;
-}
 
 /* ---- registers ---- */
 
@@ -82,44 +31,42 @@ static void record_register(ptx_trace *to, const ptx_warp *warp, uint32_t step, 
 }
 
 /* Instructions are reported before they execute; their results are read when the warp issues the next one. */
-static void record_results(trace_state *w, const ptx_warp *warp) {
-    const uint32_t step = w->last[warp->index];
-    w->last[warp->index] = NO_STEP;
-    if (step == NO_STEP || !w->owner->steps[step].executed)
+static void record_results(ptx_trace *to, const ptx_warp *warp) {
+    const uint32_t step = to->last[warp->index];
+    to->last[warp->index] = NO_STEP;
+    if (step == NO_STEP || !to->steps[step].executed)
         return;
-    const ptx_instr *in = &w->kernel->code[w->owner->steps[step].pc];
+    const ptx_instr *in = &warp->worker->kernel->code[to->steps[step].pc];
     unsigned operand = 0;
     for (unsigned k = 0; k < in->operand_count; k++)
         if (ptx_role_of(in, k) == PTX_ROLE_WRITTEN)
-            record_register(w->owner, warp, step, in, k, operand++);
+            record_register(to, warp, step, in, k, operand++);
 }
 
 static void block_end(void *state, const ptx_block *block) {
-    trace_state *w = state;
-    for (unsigned i = 0; w->block && i < block->worker->warp_count; i++)
-        record_results(w, &block->warps[i]);
-    w->block = NULL;
+    ptx_trace *to = state;
+    for (unsigned i = 0; block->number == to->block && i < block->worker->warp_count; i++)
+        record_results(to, &block->warps[i]);
 }
 
 /* ---- steps ---- */
 
 static void issue(void *state, const ptx_warp *warp, const ptx_instr *in, uint32_t mask) {
-    trace_state *w = state;
-    ptx_trace *to = w->owner;
-    if (!w->block)
+    ptx_trace *to = state;
+    if (warp->block->number != to->block)
         return;
-    record_results(w, warp);
+    record_results(to, warp);
     if (to->step_count == PTX_MAX_STEPS ||
         !ptx_reserve(&to->steps, &to->step_capacity, to->step_count, sizeof *to->steps)) {
         to->lost++;
         return;
     }
-    w->last[warp->index] = (uint32_t)to->step_count;
-    to->steps[to->step_count++] = (ptx_step){.pc = (uint32_t)(in - w->kernel->code),
+    to->last[warp->index] = (uint32_t)to->step_count;
+    to->steps[to->step_count++] = (ptx_step){.pc = (uint32_t)(in - warp->worker->kernel->code),
                                              .warp = warp->index,
                                              .active = warp->active,
                                              .executed = mask,
-                                             .round = w->round};
+                                             .round = warp->block->round};
 }
 
 static ptx_step_access *new_access(ptx_trace *to, uint32_t step) {
@@ -135,10 +82,10 @@ static ptx_step_access *new_access(ptx_trace *to, uint32_t step) {
 }
 
 /* Records one entry per allocation that the lanes access. */
-static void record_global(trace_state *w, const ptx_warp *warp, const ptx_access *access) {
+static void record_global(ptx_trace *to, const ptx_warp *warp, const ptx_access *access) {
     for (uint32_t left = access->mask; left;) {
         const ptx_allocation *at = ptx_view_find(warp->worker->view, access->address[__builtin_ctz(left)]);
-        ptx_step_access *record = new_access(w->owner, w->last[warp->index]);
+        ptx_step_access *record = new_access(to, to->last[warp->index]);
         if (!record)
             return;
         ptx_access part = *access;
@@ -163,15 +110,15 @@ static void record_global(trace_state *w, const ptx_warp *warp, const ptx_access
 }
 
 static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_access *access) {
-    trace_state *w = state;
+    ptx_trace *to = state;
     (void)in;
-    if (!w->block)
+    if (warp->block->number != to->block)
         return;
     if (access->space == PTX_SPACE_GLOBAL) {
-        record_global(w, warp, access);
+        record_global(to, warp, access);
         return;
     }
-    ptx_step_access *record = new_access(w->owner, w->last[warp->index]);
+    ptx_step_access *record = new_access(to, to->last[warp->index]);
     if (!record)
         return;
     if (access->space == PTX_SPACE_SHARED) {
@@ -188,12 +135,13 @@ static void on_access(void *state, const ptx_warp *warp, const ptx_instr *in, co
 }
 
 static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, const ptx_async *copy) {
-    trace_state *w = state;
+    ptx_trace *to = state;
     (void)in;
     const ptx_shared_address *place = copy->to.block ? &copy->to : &copy->from;
-    ptx_step_access *record = w->block && place->block == w->block && !copy->completed
-                                  ? new_access(w->owner, w->last[warp->index])
-                                  : NULL;
+    ptx_step_access *record =
+        warp->block->number == to->block && place->block == warp->block && !copy->completed
+            ? new_access(to, to->last[warp->index])
+            : NULL;
     if (!record)
         return;
     record->mask = 1u << copy->lane;
@@ -205,14 +153,8 @@ static void on_async(void *state, const ptx_warp *warp, const ptx_instr *in, con
 
 /* ---- the trace ---- */
 
-static const ptx_hooks hooks = {.attach = attach,
-                                .detach = detach,
-                                .block_begin = block_begin,
-                                .block_end = block_end,
-                                .issue = issue,
-                                .access = on_access,
-                                .async = on_async,
-                                .barrier = barrier};
+static const ptx_hooks hooks = {
+    .block_end = block_end, .issue = issue, .access = on_access, .async = on_async};
 
 ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error) {
     ptx_trace *trace = calloc(1, sizeof *trace);
@@ -221,6 +163,8 @@ ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error) {
         return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the steps of a block");
     trace->base.hooks = &hooks;
     trace->block = block;
+    for (unsigned i = 0; i < PTX_MAX_WARPS; i++)
+        trace->last[i] = NO_STEP;
     return PTX_OK;
 }
 
@@ -231,24 +175,4 @@ void ptx_trace_free(ptx_trace *trace) {
     free(trace->accesses);
     free(trace->register_writes);
     free(trace);
-}
-
-ptx_observer *ptx_trace_observer(ptx_trace *trace) {
-    return &trace->base;
-}
-
-const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t *lost) {
-    *count = trace->step_count;
-    *lost = trace->lost;
-    return trace->steps;
-}
-
-const ptx_step_access *ptx_trace_accesses(const ptx_trace *trace, size_t *count) {
-    *count = trace->access_count;
-    return trace->accesses;
-}
-
-const ptx_register_write *ptx_trace_register_writes(const ptx_trace *trace, size_t *count) {
-    *count = trace->register_write_count;
-    return trace->register_writes;
 }

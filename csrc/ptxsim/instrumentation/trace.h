@@ -37,16 +37,21 @@ typedef struct ptx_register_write {
 /* Maximal number of recorded steps. */
 enum { PTX_MAX_STEPS = 10000 };
 
-typedef struct ptx_trace ptx_trace;
+typedef struct ptx_trace {
+    ptx_observer base; /* first member, so that a ptx_observer * can be cast to this type */
+    uint64_t block;
+    ptx_step *steps;
+    size_t step_count, step_capacity;
+    ptx_step_access *accesses;
+    size_t access_count, access_capacity;
+    ptx_register_write *register_writes;
+    size_t register_write_count, register_write_capacity;
+    uint64_t lost;                /* steps, accesses and results that were not recorded */
+    uint32_t last[PTX_MAX_WARPS]; /* per warp, the step whose results are not recorded yet */
+} ptx_trace;
 
 /* `block` is a linear block index. */
 ptx_status ptx_trace_create(uint64_t block, ptx_trace **out, ptx_error *error);
 void ptx_trace_free(ptx_trace *trace);
-ptx_observer *ptx_trace_observer(ptx_trace *trace);
-
-/* The trace owns the results. *lost is the number of steps, accesses and results that were not recorded. */
-const ptx_step *ptx_trace_steps(const ptx_trace *trace, size_t *count, uint64_t *lost);
-const ptx_step_access *ptx_trace_accesses(const ptx_trace *trace, size_t *count);
-const ptx_register_write *ptx_trace_register_writes(const ptx_trace *trace, size_t *count);
 
 #endif

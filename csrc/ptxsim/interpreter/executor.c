@@ -146,6 +146,7 @@ static void release(ptx_block *block, uint32_t barrier) {
     block->reductions[barrier] = (ptx_barrier_reduction){0};
     if (block->observer_count && released)
         ptx_hooks_barrier(block, released);
+    block->round += (unsigned)__builtin_popcount(released) == block->live_warps;
     block->barrier_arrivals[barrier] = 0;
 }
 

@@ -17,7 +17,7 @@ ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error) {
                         config->observer_count, PTX_MAX_OBSERVERS);
     for (size_t i = 0; i < config->observer_count; i++) {
         ptx_observer *observer = config->observers[i];
-        void *state = observer->hooks->attach(observer, block->worker);
+        void *state = observer->hooks->attach ? observer->hooks->attach(observer, block->worker) : observer;
         if (!state)
             return ptx_fail(error, PTX_ERR_MEMORY, "out of memory for the observers of a launch");
         block->observers[block->observer_count].hooks = observer->hooks;
@@ -29,7 +29,8 @@ ptx_status ptx_hooks_attach(ptx_block *block, ptx_error *error) {
 void ptx_hooks_detach(ptx_block *block) {
     for (unsigned i = 0; i < block->observer_count; i++) {
         ptx_observer *observer = block->worker->run->config->observers[i];
-        observer->hooks->detach(observer, block->observers[i].state);
+        if (observer->hooks->detach)
+            observer->hooks->detach(observer, block->observers[i].state);
     }
     block->observer_count = 0;
 }

@@ -48,8 +48,9 @@ typedef struct ptx_mbarrier_event {
 } ptx_mbarrier_event;
 
 typedef struct ptx_hooks {
-    /* Creates the state for one resident block; NULL if memory ran out. All other hooks except detach may be
-       NULL. */
+    /* Creates the state for one resident block; NULL if memory ran out. Every hook may be NULL; without
+       attach and detach the observer itself is the state of all blocks, which several threads may run at
+       once. */
     void *(*attach)(ptx_observer *self, const ptx_worker *worker);
     /* Merges the state into the observer's results and frees it. Only the launching thread calls it. */
     void (*detach)(ptx_observer *self, void *state);

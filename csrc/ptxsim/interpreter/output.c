@@ -44,10 +44,8 @@ void ptx_output_end(ptx_block *block) {
     ptx_run *run = block->worker->run;
     if (!block->text.length)
         return;
-    const uint32_t *grid = run->config->grid, *index = block->index;
-    const ptx_printed printed = {.block = index[0] + grid[0] * (index[1] + (uint64_t)grid[1] * index[2]),
-                                 .cluster = block->cluster->index,
-                                 .text = block->text};
+    const ptx_printed printed = {
+        .block = block->number, .cluster = block->cluster->index, .text = block->text};
     pthread_mutex_lock(&run->lock);
     const bool good =
         ptx_reserve(&run->printed, &run->printed_capacity, run->printed_count, sizeof *run->printed);

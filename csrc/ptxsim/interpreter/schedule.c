@@ -139,6 +139,7 @@ static void start_warp(ptx_warp *warp, unsigned block_threads) {
 
 static void start_block(ptx_worker *worker, ptx_block *block) {
     block->live_warps = worker->warp_count;
+    block->round = 0;
     memset(block->waiting, 0, sizeof block->waiting);
     memset(block->reductions, 0, sizeof block->reductions);
     memset(block->barrier_arrivals, 0, sizeof block->barrier_arrivals);
@@ -175,6 +176,8 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
         block->index[0] = (uint32_t)(index % count[0]) * size[0] + rank % size[0];
         block->index[1] = (uint32_t)(index / count[0] % count[1]) * size[1] + rank / size[0] % size[1];
         block->index[2] = (uint32_t)(index / count[0] / count[1]) * size[2] + rank / size[0] / size[1];
+        const uint32_t *grid = run->config->grid;
+        block->number = block->index[0] + grid[0] * (block->index[1] + (uint64_t)grid[1] * block->index[2]);
         start_block(worker, block);
     }
 }

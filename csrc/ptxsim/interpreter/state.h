@@ -159,6 +159,8 @@ struct ptx_block {
     ptx_cluster *cluster;
     uint32_t rank; /* in its cluster */
     uint32_t index[3];
+    uint64_t number;          /* linear block index in the grid */
+    uint32_t round;           /* barriers of all its warps so far */
     ptx_window shared, local; /* `local` has the local memory of all threads, one after the other */
     unsigned live_warps;
     unsigned waiting[PTX_BARRIERS];
