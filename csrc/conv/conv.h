@@ -93,4 +93,9 @@ gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, ui
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,
                       const gr_interrupt *interrupt, gr_error *error);
 
+/* Opens cuDNN, which the rung `cudnn` calls for comparison with the ladder: $GPUREDUCE_LIBCUDNN, else
+   libcudnn.so of the supported version as the dynamic linker finds it, unless the process has it already.
+   GR_ERR_VALUE says what was looked for. */
+gr_status gr_cudnn_open(gr_error *error);
+
 #endif

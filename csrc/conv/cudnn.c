@@ -1,12 +1,8 @@
-/* The rung `cudnn`: cuDNN's functions, loaded by dlopen; a library step of a program; and its completion,
-   which asks cuDNN for the fastest algorithm whose workspace is small enough. */
-#include "conv/cudnn.h"
-
-#include <pthread.h>
+/* The rung `cudnn`: cuDNN's functions, loaded by dlopen; a library step of a program, for which cuDNN chooses
+   the fastest algorithm whose workspace is small enough. */
 #include <stddef.h>
 
 #include "conv/internal.h"
-#include "device/vendor.h"
 
 /* Enumerators of cudnn_ops.h and cudnn_cnn.h, whose headers the build does not need. */
 enum { CUDNN_FLOAT = 0, CUDNN_HALF = 2, CUDNN_BFLOAT16 = 9 };
@@ -52,22 +48,18 @@ typedef struct algorithm {
        descriptor convolution, int algorithm, void *workspace, size_t bytes, const void *beta,               \
        descriptor of_out, void *out))
 
-/* One library per process and one handle per device. The stream is a property of the handle, so that a lock
-   serializes its use. */
+/* One handle per device. The stream is a property of the handle, so that a lock serializes its use. */
 static struct {
-    pthread_mutex_t lock;
-    void *library;
     const char *(*describe)(int status);
 #define POINTER(field, symbol, parameters) int(*field) parameters;
     CUDNN_SYMBOLS(POINTER)
 #undef POINTER
     handle handles[GR_MAX_CUDA_DEVICES];
-} cudnn = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} cudnn;
 
 typedef struct cudnn_call {
     gr_library_call call;
     int device, algorithm, math;
-    uint32_t workspace_buffer; /* buffer of the program */
     size_t workspace_bytes;
     gr_conv conv;
     gr_devptr x, w, out, workspace;
@@ -75,61 +67,25 @@ typedef struct cudnn_call {
 
 /* ---- the library ---- */
 
-static gr_status open_library(gr_error *error) {
-    static const gr_vendor vendor = {"cudnn", "cuDNN 9", "GPUREDUCE_LIBCUDNN", {"libcudnn.so.9", NULL}};
-    static const gr_vendor_symbol symbols[] = {{"cudnnGetErrorString", &cudnn.describe},
+static const gr_symbol symbols[] = {{"cudnnGetErrorString", &cudnn.describe},
 #define SYMBOL(field, symbol, parameters) {symbol, &cudnn.field},
-                                               CUDNN_SYMBOLS(SYMBOL)
+                                    CUDNN_SYMBOLS(SYMBOL)
 #undef SYMBOL
-                                                   {NULL, NULL}};
-    return gr_vendor_open(&vendor, symbols, &cudnn.library, error);
-}
+                                        {NULL, NULL}};
+static gr_vendor vendor = {.variant = "cudnn",
+                           .needed = "cuDNN 9",
+                           .environment = "GPUREDUCE_LIBCUDNN",
+                           .names = {"libcudnn.so.9"},
+                           .symbols = symbols,
+                           .describe = &cudnn.describe,
+                           .lock = PTHREAD_MUTEX_INITIALIZER};
 
 gr_status gr_cudnn_open(gr_error *error) {
-    pthread_mutex_lock(&cudnn.lock);
-    const gr_status status = cudnn.library != NULL ? GR_OK : open_library(error);
-    pthread_mutex_unlock(&cudnn.lock);
-    return status;
+    return gr_vendor_open(&vendor, error);
 }
 
 static gr_status check(int code, const char *doing, gr_error *error) {
-    return code == 0 ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cudnn: %s: %s", doing, cudnn.describe(code));
-}
-
-/* ---- the plan ---- */
-
-/* Returns whether the result has the size that cuDNN computes from symmetric padding. */
-static bool is_symmetric(const gr_conv_axis *axis) {
-    const uint64_t padded = axis->size + 2 * (uint64_t)axis->padding;
-    const uint64_t reach = (axis->kernel - 1) * axis->dilation + 1;
-    return axis->size > 0 && padded >= reach && (padded - reach) / axis->stride + 1 == axis->out;
-}
-
-static bool fits_31_bits(uint64_t a, uint64_t b, uint64_t c) {
-    uint64_t product;
-    return !__builtin_mul_overflow(a, b, &product) && !__builtin_mul_overflow(product, c, &product) &&
-           product < INT32_MAX;
-}
-
-bool gr_conv_cudnn_supports(const gr_conv *self) {
-    const gr_conv_axis *height = &self->height, *width = &self->width;
-    return self->channels > 0 && is_symmetric(height) && is_symmetric(width) &&
-           fits_31_bits(self->batch * self->groups * self->channels, height->size, width->size) &&
-           fits_31_bits(self->batch * self->groups * self->filters, height->out, width->out) &&
-           fits_31_bits(self->groups * self->filters * self->channels, height->kernel, width->kernel);
-}
-
-void gr_conv_cudnn(const gr_conv *self, gr_conv_job job) {
-    enum { MIN_BYTES = 16 }; /* bytes, until gr_cudnn_complete knows the size */
-    gr_program *program = job.program;
-    const cudnn_call call = {.call = {.name = "cudnn"},
-                             .conv = *self,
-                             .workspace_buffer = gr_program_buffer(program, GR_BUFFER_TEMPORARY, MIN_BYTES)};
-    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_relocate(program, offsetof(cudnn_call, x), job.x);
-    gr_program_relocate(program, offsetof(cudnn_call, w), job.w);
-    gr_program_relocate(program, offsetof(cudnn_call, out), job.out);
-    gr_program_relocate(program, offsetof(cudnn_call, workspace), call.workspace_buffer);
+    return gr_vendor_check(&vendor, code, doing, error);
 }
 
 /* ---- the run ---- */
@@ -216,7 +172,7 @@ static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr
                : status;
 }
 
-static gr_status convolve(const cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
+static gr_status convolve(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
     static const float one = 1, zero = 0;
     return check(cudnn.convolve(self, &one, of->x, (const void *)(uintptr_t)call->x, of->w,
                                 (const void *)(uintptr_t)call->w, of->convolution, call->algorithm,
@@ -225,63 +181,71 @@ static gr_status convolve(const cudnn_call *call, handle self, const descriptors
                  "convolving", error);
 }
 
-/* The caller holds the lock and has made the context of the device current. */
-static gr_status acquire_handle(int device, handle *out, gr_error *error) {
+/* Calls `use` with the handle of the device, which works in `stream` unless that is NULL, and the descriptors
+   of the convolution. The caller has made the context of the device current. */
+static gr_status with_descriptors(cudnn_call *call, void *stream,
+                                  gr_status (*use)(cudnn_call *, handle, const descriptors *, gr_error *),
+                                  gr_error *error) {
+    descriptors of = {NULL, NULL, NULL, NULL};
     gr_status status = GR_OK;
-    if (cudnn.handles[device] == NULL)
-        status = check(cudnn.create(&cudnn.handles[device]), "making a handle", error);
-    *out = cudnn.handles[device];
+    pthread_mutex_lock(&vendor.lock);
+    handle *self = &cudnn.handles[call->device];
+    if (*self == NULL)
+        status = check(cudnn.create(self), "making a handle", error);
+    if (status == GR_OK && stream != NULL)
+        status = check(cudnn.set_stream(*self, stream), "setting the stream", error);
+    if (status == GR_OK)
+        status = check(create(&of), "making descriptors", error);
+    if (status == GR_OK)
+        status = check(describe(&of, &call->conv, call->math), "describing it", error);
+    if (status == GR_OK)
+        status = use(call, *self, &of, error);
+    destroy(&of);
+    pthread_mutex_unlock(&vendor.lock);
     return status;
 }
 
 static gr_status run(const gr_library_call *given, void *stream, gr_error *error) {
-    const cudnn_call *call = (const cudnn_call *)given;
-    descriptors of = {NULL, NULL, NULL, NULL};
-    handle self;
-    pthread_mutex_lock(&cudnn.lock);
-    gr_status status = acquire_handle(call->device, &self, error);
-    if (status == GR_OK)
-        status = check(cudnn.set_stream(self, stream), "setting the stream", error);
-    if (status == GR_OK)
-        status = check(create(&of), "making descriptors", error);
-    if (status == GR_OK)
-        status = check(describe(&of, &call->conv, call->math), "describing it", error);
-    if (status == GR_OK)
-        status = convolve(call, self, &of, error);
-    destroy(&of);
-    pthread_mutex_unlock(&cudnn.lock);
-    return status;
+    cudnn_call call = *(const cudnn_call *)given;
+    return with_descriptors(&call, stream, convolve, error);
 }
 
-/* The caller has made the context of the device current. */
-static gr_status complete(cudnn_call *call, gr_error *error) {
-    descriptors of = {NULL, NULL, NULL, NULL};
-    handle self;
-    pthread_mutex_lock(&cudnn.lock);
-    call->math = math_of(&call->conv);
-    gr_status status = acquire_handle(call->device, &self, error);
-    if (status == GR_OK)
-        status = check(create(&of), "making descriptors", error);
-    if (status == GR_OK)
-        status = check(describe(&of, &call->conv, call->math), "describing it", error);
-    if (status == GR_OK)
-        status = choose(call, self, &of, error);
-    destroy(&of);
-    pthread_mutex_unlock(&cudnn.lock);
-    return status;
+/* ---- the plan ---- */
+
+/* Returns whether the result has the size that cuDNN computes from symmetric padding. */
+static bool is_symmetric(const gr_conv_axis *axis) {
+    const uint64_t padded = axis->size + 2 * (uint64_t)axis->padding;
+    const uint64_t reach = (axis->kernel - 1) * axis->dilation + 1;
+    return axis->size > 0 && padded >= reach && (padded - reach) / axis->stride + 1 == axis->out;
 }
 
-gr_status gr_cudnn_complete(gr_device *device, gr_program *program, gr_error *error) {
-    gr_status status = gr_cudnn_open(error);
-    for (size_t i = 0; status == GR_OK && i < program->step_count; ++i) {
-        if (program->steps[i].kind != GR_STEP_LIBRARY)
-            continue;
-        cudnn_call *call = (cudnn_call *)(program->params + program->steps[i].params);
-        call->call.run = run;
-        call->device = device->backend->info.index;
-        status = complete(call, error);
-        if (status == GR_OK && call->workspace_bytes > 0)
-            program->buffers[call->workspace_buffer].bytes = call->workspace_bytes;
-    }
-    return status;
+static bool fits_31_bits(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t product;
+    return !__builtin_mul_overflow(a, b, &product) && !__builtin_mul_overflow(product, c, &product) &&
+           product < INT32_MAX;
+}
+
+bool gr_conv_cudnn_supports(const gr_conv *self) {
+    const gr_conv_axis *height = &self->height, *width = &self->width;
+    return self->channels > 0 && is_symmetric(height) && is_symmetric(width) &&
+           fits_31_bits(self->batch * self->groups * self->channels, height->size, width->size) &&
+           fits_31_bits(self->batch * self->groups * self->filters, height->out, width->out) &&
+           fits_31_bits(self->groups * self->filters * self->channels, height->kernel, width->kernel);
+}
+
+void gr_conv_cudnn(const gr_conv *self, gr_conv_job job) {
+    enum { MIN_BYTES = 16 };
+    gr_program *program = job.program;
+    cudnn_call call = {
+        .call = {"cudnn", run}, .device = job.info->index, .math = math_of(self), .conv = *self};
+    program->status = gr_cudnn_open(program->error);
+    if (program->status == GR_OK)
+        program->status = with_descriptors(&call, NULL, choose, program->error);
+    const size_t bytes = call.workspace_bytes > 0 ? call.workspace_bytes : MIN_BYTES;
+    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
+    gr_program_relocate(program, offsetof(cudnn_call, x), job.x);
+    gr_program_relocate(program, offsetof(cudnn_call, w), job.w);
+    gr_program_relocate(program, offsetof(cudnn_call, out), job.out);
+    gr_program_relocate(program, offsetof(cudnn_call, workspace),
+                        gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes));
 }

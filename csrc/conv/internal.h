@@ -168,10 +168,10 @@ gr_conv_append gr_conv_depthwise;
 bool gr_conv_prefers_pointwise(const gr_conv *self);
 gr_conv_append gr_conv_pointwise;
 
-/* ---- cudnn.c: the convolution of cuDNN; cudnn.h has what other folders call ---- */
+/* ---- cudnn.c: the convolution of cuDNN ---- */
 
 bool gr_conv_cudnn_supports(const gr_conv *self);
-/* Appends a library step, which gr_cudnn_complete fills in. */
+/* Appends a library step by the algorithm that cuDNN chooses. */
 gr_conv_append gr_conv_cudnn;
 
 /* ---- cost_model.c ---- */

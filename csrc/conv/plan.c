@@ -2,7 +2,6 @@
    copies operands whose layout it does not take, and appends its launches to a program. Runs that program. */
 #include <math.h>
 
-#include "conv/cudnn.h"
 #include "conv/internal.h"
 #include "executor/executor.h"
 
@@ -119,8 +118,6 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         append_rung(&self, job);
     if (needs_temporary_output)
         gr_matmul_copy_output(count, self.width.out, item_bytes, job.out, out, program);
-    if (is_library(self.variant) && program->status == GR_OK)
-        program->status = gr_cudnn_complete(device, program, program->error);
 }
 
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,

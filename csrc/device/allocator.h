@@ -13,10 +13,8 @@ enum {
 /* Sources of memory: cached objects for each stream, allocations of results, and workspace of captured
  * graphs. */
 typedef struct gr_allocator {
-    gr_free_list free_list;
+    gr_free_list free_list; /* first member: a gr_free_list * of a device is a gr_allocator * */
     gr_allocation_list *allocations;
-    struct gr_capture_workspace
-        *shared; /* zeroed workspace of captures; the lock of free_list guards the list */
 } gr_allocator;
 
 gr_status gr_allocator_open(gr_allocator *allocator, gr_backend *backend, gr_error *error);

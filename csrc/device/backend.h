@@ -148,7 +148,8 @@ typedef struct gr_stream_ops {
     /* Allocates pinned host memory. *mapped is its device address, 0 if it is not mapped. */
     gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
     void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed */
-    /* Whether host memory is pinned, so that copies from it are asynchronous; *mapped as for host_alloc. */
+    /* Whether host memory is pinned, so that copies from it are asynchronous; *mapped as for host_alloc. NULL
+     * if memory is not mapped. */
     bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
 
     /* Writes the state of a stream. GR_ERR_DEVICE if its capture has failed. */
@@ -159,7 +160,8 @@ typedef struct gr_stream_ops {
                              gr_error *error);
     void (*free_async)(gr_backend *self, gr_stream stream, gr_devptr address); /* address 0 is allowed */
     /* Attaches a user object to the graph that is being captured: forget(arg) is called once, from any
-     * thread, when neither the graph nor its instances will run again. `forget` must not call the driver. */
+     * thread, when neither the graph nor its instances will run again. `forget` must not call the driver.
+     * NULL on the simulator. */
     gr_status (*retain_in_graph)(gr_backend *self, const gr_stream_state *stream_state,
                                  void (*forget)(void *arg), void *arg, gr_error *error);
     gr_status (*stream_open)(gr_backend *self, gr_stream *out, gr_error *error);

@@ -142,12 +142,12 @@ typedef struct event {
     gr_event event;
 } event;
 
-static gr_status event_open(gr_backend *backend, gr_cached *self, gr_error *error) {
-    return backend->streams->event_open(backend, &((event *)self)->event, error);
+static gr_status event_open(gr_free_list *free_list, gr_cached *self, gr_error *error) {
+    return free_list->backend->streams->event_open(free_list->backend, &((event *)self)->event, error);
 }
 
-static void event_close(gr_backend *backend, gr_cached *self) {
-    backend->streams->event_close(backend, ((event *)self)->event);
+static void event_close(gr_free_list *free_list, gr_cached *self) {
+    free_list->backend->streams->event_close(free_list->backend, ((event *)self)->event);
 }
 
 static const gr_cached_kind events = {"an event", sizeof(event), 16, event_open, event_close};

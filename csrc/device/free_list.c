@@ -12,7 +12,7 @@ void gr_free_list_init(gr_free_list *free_list) {
 
 static void close_one(gr_free_list *free_list, gr_cached *self) {
     if (self->process == gr_process())
-        self->kind->close(free_list->backend, self);
+        self->kind->close(free_list, self);
     free(self);
 }
 
@@ -28,12 +28,14 @@ void gr_free_list_clear(gr_free_list *free_list) {
     }
 }
 
-static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes, uint64_t stream) {
-    return self->kind == kind && self->bytes == bytes && self->stream_state.id == stream;
+static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes,
+                 const gr_stream_state *stream) {
+    return self->kind == kind && self->bytes == bytes && self->stream_state.id == stream->id &&
+           self->stream_state.capture == stream->capture;
 }
 
 static gr_cached *pop_idle(gr_free_list *free_list, const gr_cached_kind *kind, size_t bytes,
-                           uint64_t stream) {
+                           const gr_stream_state *stream) {
     gr_cached **place = &free_list->idle;
     pthread_mutex_lock(&free_list->lock);
     while (*place != NULL && !fits(*place, kind, bytes, stream))
@@ -51,7 +53,7 @@ gr_status gr_free_list_acquire(gr_free_list *free_list, const gr_cached_kind *ki
     gr_cached *self;
     if (stream_state == NULL)
         stream_state = &any;
-    while ((self = pop_idle(free_list, kind, bytes, stream_state->id)) != NULL) {
+    while ((self = pop_idle(free_list, kind, bytes, stream_state)) != NULL) {
         if (self->process == gr_process()) {
             *out = self;
             return GR_OK;
@@ -62,7 +64,7 @@ gr_status gr_free_list_acquire(gr_free_list *free_list, const gr_cached_kind *ki
     if (self == NULL)
         return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", kind->name);
     *self = (gr_cached){.kind = kind, .bytes = bytes, .stream_state = *stream_state, .process = gr_process()};
-    const gr_status status = kind->open(free_list->backend, self, error);
+    const gr_status status = kind->open(free_list, self, error);
     if (status == GR_OK)
         *out = self;
     else

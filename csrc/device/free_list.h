@@ -1,6 +1,6 @@
 /* A free list of per-device objects (zeroed workspace, mapped memory, staging rings, events), which calls
- * acquire and release. An object is reused by kind, size and stream. After fork() the child can neither use
- * nor close an object of its parent. */
+ * acquire and release. An object is reused by kind, size, stream and capture. After fork() the child can
+ * neither use nor close an object of its parent. */
 #ifndef GR_DEVICE_FREE_LIST_H
 #define GR_DEVICE_FREE_LIST_H
 
@@ -9,6 +9,7 @@
 #include "device/backend.h"
 
 typedef struct gr_cached gr_cached;
+typedef struct gr_free_list gr_free_list;
 
 typedef struct gr_cached_kind {
     const char *name; /* name of the object, for error messages */
@@ -16,9 +17,9 @@ typedef struct gr_cached_kind {
     size_t max_idle;  /* max number of idle objects; the least recently used one is closed */
     /* Opens an object, which is zeroed except for its gr_cached. The meaning of `bytes` depends on the kind.
      */
-    gr_status (*open)(gr_backend *backend, gr_cached *self, gr_error *error);
+    gr_status (*open)(gr_free_list *free_list, gr_cached *self, gr_error *error);
     /* Closes an object, also after `open` failed. Does not free `self`. */
-    void (*close)(gr_backend *backend, gr_cached *self);
+    void (*close)(gr_free_list *free_list, gr_cached *self);
 } gr_cached_kind;
 
 struct gr_cached {
@@ -29,11 +30,11 @@ struct gr_cached {
     int process;                  /* number of the process that opened it */
 };
 
-typedef struct gr_free_list {
+struct gr_free_list {
     gr_backend *backend;
     gr_cached *idle; /* most recently released first */
     pthread_mutex_t lock;
-} gr_free_list;
+};
 
 void gr_free_list_init(gr_free_list *free_list);
 /* Closes all idle objects. */

@@ -1,11 +1,65 @@
-/* Opens the CUB library and calls its functions. */
+/* Opens libraries and finds their functions; calls the functions of CUB. */
 #include "device/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+const char *gr_find_symbols(void *library, const gr_symbol *symbols) {
+    for (; symbols->name != NULL; ++symbols) {
+        void *address = dlsym(library, symbols->name);
+        if (address == NULL)
+            return symbols->name;
+        /* ISO C has no conversion from data to function pointers */
+        memcpy(symbols->out, &address, sizeof address);
+    }
+    return NULL;
+}
+
+/* ---- libraries of NVIDIA ---- */
+
+static gr_status open_vendor(gr_vendor *self, gr_error *error) {
+    const char *asked = getenv(self->environment);
+    const bool named = asked != NULL && *asked != '\0';
+    const char *first = named ? asked : self->names[0], *second = named ? NULL : self->names[1];
+    void *library = dlopen(first, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL && second != NULL)
+        library = dlopen(second, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *reason = dlerror();
+        if (gr_is_exhausted(error, self->variant, reason))
+            return error->status;
+        return gr_fail(error, GR_ERR_VALUE,
+                       "variant: %s is NVIDIA's library, which was not found: looked for %s%s%s (%s)",
+                       self->variant, first, second != NULL ? " and " : "", second != NULL ? second : "",
+                       reason);
+    }
+    if (gr_find_symbols(library, self->symbols) != NULL) {
+        gr_fail(error, GR_ERR_VALUE, "variant: %s needs %s: %s", self->variant, self->needed, dlerror());
+        dlclose(library);
+        return error->status;
+    }
+    self->library = library;
+    return GR_OK;
+}
+
+gr_status gr_vendor_open(gr_vendor *self, gr_error *error) {
+    pthread_mutex_lock(&self->lock);
+    const gr_status status = self->library != NULL ? GR_OK : open_vendor(self, error);
+    pthread_mutex_unlock(&self->lock);
+    return status;
+}
+
+gr_status gr_vendor_check(const gr_vendor *self, int code, const char *doing, gr_error *error) {
+    return code == 0
+               ? GR_OK
+               : gr_fail(error, GR_ERR_DEVICE, "%s: %s: %s", self->variant, doing, (*self->describe)(code));
+}
+
+/* ---- CUB ---- */
 
 /* RTLD_NODELETE: the library stays loaded, as it has registered its kernels with the CUDA runtime in it. */
 static gr_status open_library(const char *folder, void **out, gr_error *error) {
@@ -23,14 +77,6 @@ static gr_status open_library(const char *folder, void **out, gr_error *error) {
     if (*out != NULL || gr_is_exhausted(error, "cannot load the CUB library", reason))
         return *out != NULL ? GR_OK : error->status;
     return gr_fail(error, GR_ERR_DEVICE, "cannot load the CUB library: %s", reason);
-}
-
-static gr_status find_symbol(void *library, const char *name, void *function, gr_error *error) {
-    void *address = dlsym(library, name);
-    if (!address)
-        return gr_fail(error, GR_ERR_DEVICE, "the CUB library has no %s; reinstall gpureduce", name);
-    memcpy(function, &address, sizeof address); /* ISO C has no conversion from data to function pointers */
-    return GR_OK;
 }
 
 static gr_status check(const gr_cub_call *call, int code, gr_error *error) {
@@ -53,9 +99,10 @@ gr_status gr_library_find(const char *folder, const char *entry, gr_cub_call *ca
     gr_status status = open_library(folder, &library, error);
     if (status != GR_OK)
         return status;
-    status = find_symbol(library, entry, &call->reduce, error);
-    if (status == GR_OK)
-        status = find_symbol(library, "cub_describe", &call->describe, error);
+    const gr_symbol symbols[] = {{entry, &call->reduce}, {"cub_describe", &call->describe}, {NULL, NULL}};
+    const char *missing = gr_find_symbols(library, symbols);
+    if (missing != NULL)
+        status = gr_fail(error, GR_ERR_DEVICE, "the CUB library has no %s; reinstall gpureduce", missing);
     dlclose(library);
     call->call = (gr_library_call){.name = entry, .run = run};
     return status;

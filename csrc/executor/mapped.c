@@ -11,13 +11,14 @@ enum {
     UNWRITTEN = 0xA5, /* poison: the value of each byte before the kernel writes it */
 };
 
-static gr_status mapped_open(gr_backend *backend, gr_cached *cached, gr_error *error) {
+static gr_status mapped_open(gr_free_list *free_list, gr_cached *cached, gr_error *error) {
+    gr_backend *backend = free_list->backend;
     gr_mapped *self = (gr_mapped *)cached;
     return backend->streams->host_alloc(backend, cached->bytes, &self->host, &self->there, error);
 }
 
-static void mapped_close(gr_backend *backend, gr_cached *self) {
-    backend->streams->host_free(backend, ((gr_mapped *)self)->host);
+static void mapped_close(gr_free_list *free_list, gr_cached *self) {
+    free_list->backend->streams->host_free(free_list->backend, ((gr_mapped *)self)->host);
 }
 
 static const struct {

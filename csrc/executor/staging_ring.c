@@ -20,6 +20,12 @@ enum {
     IDLE_RINGS = 2,
     RESULT_BYTES = 16,
     PLAIN_BYTES = 4 << 10, /* bytes for temporary buffers of programs */
+    /* Events: the last copy into each stage, the last kernel that read each stage, and the end of the work
+     * that was in the default stream when the call began. */
+    COPIED = 0,
+    REDUCED = COPIED + STAGES,
+    BEFORE = REDUCED + STAGES,
+    EVENTS,
 };
 
 typedef struct gr_staging_ring {
@@ -32,8 +38,7 @@ typedef struct gr_staging_ring {
     gr_devptr zeroed, plain;
     gr_devptr result;
     gr_stream copies, kernels;
-    gr_event copied[STAGES], reduced[STAGES]; /* last copy into each stage, last kernel that read it */
-    gr_event before; /* the end of the work that was in the default stream when the call began */
+    gr_event events[EVENTS];
     gr_copy_pool *pool;
     gr_program program; /* of the chunk that is being enqueued */
 } gr_staging_ring;
@@ -74,22 +79,21 @@ static size_t copy_threads(void) {
     return count < MAX_THREADS ? (size_t)count : MAX_THREADS;
 }
 
-static void ring_close(gr_backend *backend, gr_cached *cached) {
+static void ring_close(gr_free_list *free_list, gr_cached *cached) {
+    gr_backend *backend = free_list->backend;
     const gr_stream_ops *streams = backend->streams;
     gr_staging_ring *self = (gr_staging_ring *)cached;
     gr_copy_pool_close(self->pool);
-    for (size_t i = 0; i < STAGES; ++i) {
-        streams->event_close(backend, self->copied[i]);
-        streams->event_close(backend, self->reduced[i]);
-    }
-    streams->event_close(backend, self->before);
+    for (size_t i = 0; i < EVENTS; ++i)
+        streams->event_close(backend, self->events[i]);
     streams->stream_close(backend, self->copies);
     streams->stream_close(backend, self->kernels);
     backend->free(backend, self->device);
     streams->host_free(backend, self->host);
 }
 
-static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *error) {
+static gr_status ring_open(gr_free_list *free_list, gr_cached *cached, gr_error *error) {
+    gr_backend *backend = free_list->backend;
     const gr_stream_ops *streams = backend->streams;
     gr_staging_ring *self = (gr_staging_ring *)cached;
     const size_t bytes = STAGES * cached->bytes;
@@ -110,13 +114,8 @@ static gr_status ring_open(gr_backend *backend, gr_cached *cached, gr_error *err
         status = streams->stream_open(backend, &self->copies, error);
     if (status == GR_OK)
         status = streams->stream_open(backend, &self->kernels, error);
-    if (status == GR_OK)
-        status = streams->event_open(backend, &self->before, error);
-    for (size_t i = 0; status == GR_OK && i < STAGES; ++i) {
-        status = streams->event_open(backend, &self->copied[i], error);
-        if (status == GR_OK)
-            status = streams->event_open(backend, &self->reduced[i], error);
-    }
+    for (size_t i = 0; status == GR_OK && i < EVENTS; ++i)
+        status = streams->event_open(backend, &self->events[i], error);
     return status == GR_OK ? gr_copy_pool_open(copy_threads(), &self->pool, error) : status;
 }
 
@@ -144,7 +143,7 @@ static void describe(run *self) {
         const gr_source *source = &self->binding->inputs[i];
         gr_devptr ignored;
         self->from[i] = (const char *)source->host + source->origin;
-        pinned += streams->pinned(self->backend, self->from[i], bytes, &ignored);
+        pinned += streams->maps && streams->pinned(self->backend, self->from[i], bytes, &ignored);
     }
     self->pinned = pinned == self->reduction->inputs;
     self->mixed = pinned > 0 && !self->pinned;
@@ -175,11 +174,11 @@ static gr_status start(const run *self, gr_error *error) {
 static gr_status wait_for_default_stream(const run *self, gr_error *error) {
     gr_backend *backend = self->backend;
     const gr_staging_ring *ring = self->ring;
-    gr_status status = backend->streams->record(backend, 0, ring->before, error);
+    gr_status status = backend->streams->record(backend, 0, ring->events[BEFORE], error);
     if (status == GR_OK)
-        status = backend->streams->wait_event(backend, ring->copies, ring->before, error);
+        status = backend->streams->wait_event(backend, ring->copies, ring->events[BEFORE], error);
     if (status == GR_OK && reduces(self))
-        status = backend->streams->wait_event(backend, ring->kernels, ring->before, error);
+        status = backend->streams->wait_event(backend, ring->kernels, ring->events[BEFORE], error);
     return status;
 }
 
@@ -208,7 +207,7 @@ static gr_status reclaim_stages(run *self, uint64_t wanted, gr_error *error) {
     const uint64_t before = self->freed;
     gr_status status = GR_OK;
     while (status == GR_OK && self->freed < self->sent) {
-        const gr_event event = self->ring->copied[self->freed % STAGES];
+        const gr_event event = self->ring->events[COPIED + self->freed % STAGES];
         bool done = false;
         status = backend->streams->event_done(backend, event, wanted >= self->freed + STAGES, &done, error);
         if (status != GR_OK || !done)
@@ -237,14 +236,15 @@ static gr_status enqueue_copies(const run *self, uint64_t chunk, gr_error *error
         reduces(self) ? ring->device + offset : self->binding->device_out + chunk * self->chunk_bytes;
     gr_status status = GR_OK;
     if (reduces(self) && chunk >= STAGES) /* the kernel may still read the stage */
-        status = streams->wait_event(backend, ring->copies, ring->reduced[stage], error);
+        status = streams->wait_event(backend, ring->copies, ring->events[REDUCED + stage], error);
     for (size_t i = 0; status == GR_OK && i < self->reduction->inputs; ++i) {
         const char *from = self->pinned ? self->from[i] + chunk * self->chunk_bytes
                                         : ring->host + offset + i * self->chunk_bytes;
         status = backend->upload(backend, ring->copies, to + i * self->chunk_bytes, from,
                                  (size_t)range_of(self, chunk).count * self->reduction->item_bytes, error);
     }
-    return status == GR_OK ? streams->record(backend, ring->copies, ring->copied[stage], error) : status;
+    return status == GR_OK ? streams->record(backend, ring->copies, ring->events[COPIED + stage], error)
+                           : status;
 }
 
 /* Enqueues the program that reduces a chunk, after its uploads. */
@@ -265,11 +265,12 @@ static gr_status enqueue_program(const run *self, uint64_t chunk, gr_error *erro
         gr_program_pack(program, GR_BUFFER_TEMPORARY, ring->plain, addresses) > PLAIN_BYTES)
         return gr_fail(error, GR_ERR_VALUE,
                        "the program of a chunk needs more workspace than a staging ring has");
-    gr_status status = backend->streams->wait_event(backend, ring->kernels, ring->copied[stage], error);
+    gr_status status =
+        backend->streams->wait_event(backend, ring->kernels, ring->events[COPIED + stage], error);
     if (status == GR_OK)
         status = gr_program_enqueue(self->device, program, addresses, ring->kernels, self->interrupt, error);
     if (status == GR_OK)
-        status = backend->streams->record(backend, ring->kernels, ring->reduced[stage], error);
+        status = backend->streams->record(backend, ring->kernels, ring->events[REDUCED + stage], error);
     return status;
 }
 

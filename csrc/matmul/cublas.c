@@ -1,11 +1,7 @@
 /* The rung `cublas`: cuBLAS's functions, loaded by dlopen; a library step of a program; and its run, a
    strided batched GEMM for each index of the outer batch dimensions. */
-#include "matmul/cublas.h"
-
-#include <pthread.h>
 #include <stddef.h>
 
-#include "device/vendor.h"
 #include "matmul/internal.h"
 
 /* Enumerators of cublas_api.h and library_types.h, whose headers the build does not need. */
@@ -27,17 +23,16 @@ typedef void *handle;
        int64_t stride_b, const void *beta, void *c, int type_c, int64_t ldc, int64_t stride_c,               \
        int64_t count, int compute, int algorithm))
 
-/* One library per process and one handle per device. Stream and workspace are properties of the handle, so
-   that a lock serializes its use. */
+/* One handle per device. Stream and workspace are properties of the handle, so that a lock serializes its
+ * use.
+ */
 static struct {
-    pthread_mutex_t lock;
-    void *library;
     const char *(*describe)(int status);
 #define POINTER(field, symbol, parameters) int(*field) parameters;
     CUBLAS_SYMBOLS(POINTER)
 #undef POINTER
     handle handles[GR_MAX_CUDA_DEVICES];
-} cublas = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} cublas;
 
 typedef struct cublas_call {
     gr_library_call call;
@@ -48,65 +43,21 @@ typedef struct cublas_call {
 
 /* ---- the library ---- */
 
-static gr_status open_library(gr_error *error) {
-    static const gr_vendor vendor = {
-        "cublas", "cuBLAS 12 or later", "GPUREDUCE_LIBCUBLAS", {"libcublas.so.13", "libcublas.so.12"}};
-    static const gr_vendor_symbol symbols[] = {{"cublasGetStatusString", &cublas.describe},
+static const gr_symbol symbols[] = {{"cublasGetStatusString", &cublas.describe},
 #define SYMBOL(field, symbol, parameters) {symbol, &cublas.field},
-                                               CUBLAS_SYMBOLS(SYMBOL)
+                                    CUBLAS_SYMBOLS(SYMBOL)
 #undef SYMBOL
-                                                   {NULL, NULL}};
-    return gr_vendor_open(&vendor, symbols, &cublas.library, error);
-}
+                                        {NULL, NULL}};
+static gr_vendor vendor = {.variant = "cublas",
+                           .needed = "cuBLAS 12 or later",
+                           .environment = "GPUREDUCE_LIBCUBLAS",
+                           .names = {"libcublas.so.13", "libcublas.so.12"},
+                           .symbols = symbols,
+                           .describe = &cublas.describe,
+                           .lock = PTHREAD_MUTEX_INITIALIZER};
 
 gr_status gr_cublas_open(gr_error *error) {
-    pthread_mutex_lock(&cublas.lock);
-    const gr_status status = cublas.library != NULL ? GR_OK : open_library(error);
-    pthread_mutex_unlock(&cublas.lock);
-    return status;
-}
-
-static gr_status check(int code, const char *doing, gr_error *error) {
-    return code == 0 ? GR_OK : gr_fail(error, GR_ERR_DEVICE, "cublas: %s: %s", doing, cublas.describe(code));
-}
-
-/* ---- the plan ---- */
-
-/* Of an operand with a leading dimension: whether it is column-major. */
-static bool is_column_major(const gr_matmul_view *view) {
-    return view->column != 1;
-}
-
-/* Returns whether cuBLAS accepts the operand uncopied. Sets strides of dimensions of length 1 to a valid
-   leading dimension. */
-static bool has_leading_dimension(gr_matmul_view *view, uint64_t rows, uint64_t columns) {
-    const int64_t wide = (int64_t)columns, high = (int64_t)rows;
-    if (rows == 1)
-        view->row = view->column == 1 || columns == 1 ? wide : 1;
-    if (columns == 1)
-        view->column = view->row >= wide ? 1 : high;
-    const bool supported = is_column_major(view) ? view->row == 1 && view->column >= high : view->row >= wide;
-    return supported && view->stack[0] >= 0;
-}
-
-static void prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,
-                    uint32_t *buffer, gr_program *program) {
-    const gr_matmul_shape shape = {rows, columns, columns};
-    if (!has_leading_dimension(view, rows, columns))
-        gr_matmul_pack_operand(view, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program);
-}
-
-void gr_cublas_plan(const gr_matmul *self, gr_matmul_job job) {
-    cublas_call call = {.call = {.name = "cublas"}, .product = *self};
-    gr_program *program = job.program;
-    prepare(&call.product.a, self->m, self->k, self, &job.a, program);
-    prepare(&call.product.b, self->k, self->n, self, &job.b, program);
-    const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
-    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
-    gr_program_relocate(program, offsetof(cublas_call, a), job.a);
-    gr_program_relocate(program, offsetof(cublas_call, b), job.b);
-    gr_program_relocate(program, offsetof(cublas_call, c), job.c);
-    gr_program_relocate(program, offsetof(cublas_call, workspace), workspace);
+    return gr_vendor_open(&vendor, error);
 }
 
 /* ---- the run ---- */
@@ -120,6 +71,11 @@ static int type_of(gr_dtype dtype) {
 
 static void *pointer(gr_devptr base, int64_t elements, gr_dtype dtype) {
     return (void *)(uintptr_t)(base + (uint64_t)(elements * (int64_t)gr_dtypes[dtype].item_bytes));
+}
+
+/* Of an operand with a leading dimension: whether it is column-major. */
+static bool is_column_major(const gr_matmul_view *view) {
+    return view->column != 1;
 }
 
 static int64_t leading_dimension(const gr_matmul_view *view) {
@@ -154,32 +110,57 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
 static gr_status run(const gr_library_call *call, void *stream, gr_error *error) {
     const cublas_call *p = (const cublas_call *)call;
     const uint64_t count = gr_matmul_stack_count(p->product.stack);
-    pthread_mutex_lock(&cublas.lock);
+    pthread_mutex_lock(&vendor.lock);
     handle *self = &cublas.handles[p->device];
     gr_status status = GR_OK;
     if (*self == NULL) {
-        status = check(cublas.create(self), "making a handle", error);
+        status = gr_vendor_check(&vendor, cublas.create(self), "making a handle", error);
         if (status == GR_OK)
-            status = check(cublas.set_math_mode(*self, NO_REDUCED_SUMS), "setting the mode of sums", error);
+            status = gr_vendor_check(&vendor, cublas.set_math_mode(*self, NO_REDUCED_SUMS),
+                                     "setting the mode of sums", error);
     }
     if (status == GR_OK)
-        status = check(cublas.set_stream(*self, stream), "setting the stream", error);
+        status = gr_vendor_check(&vendor, cublas.set_stream(*self, stream), "setting the stream", error);
     if (status == GR_OK)
-        status = check(cublas.set_workspace(*self, (void *)(uintptr_t)p->workspace, WORKSPACE_BYTES),
-                       "setting the workspace", error);
+        status = gr_vendor_check(
+            &vendor, cublas.set_workspace(*self, (void *)(uintptr_t)p->workspace, WORKSPACE_BYTES),
+            "setting the workspace", error);
     for (uint64_t first = 0; status == GR_OK && first < count; first += p->product.stack[0])
-        status = check(multiply(p, *self, first), "multiplying", error);
-    pthread_mutex_unlock(&cublas.lock);
+        status = gr_vendor_check(&vendor, multiply(p, *self, first), "multiplying", error);
+    pthread_mutex_unlock(&vendor.lock);
     return status;
 }
 
-gr_status gr_cublas_complete(gr_device *device, gr_program *program, gr_error *error) {
-    const gr_status status = gr_cublas_open(error);
-    for (size_t i = 0; status == GR_OK && i < program->step_count; ++i)
-        if (program->steps[i].kind == GR_STEP_LIBRARY) {
-            cublas_call *call = (cublas_call *)(program->params + program->steps[i].params);
-            call->call.run = run;
-            call->device = device->backend->info.index;
-        }
-    return status;
+/* ---- the plan ---- */
+
+/* Returns whether cuBLAS accepts the operand uncopied. Sets strides of dimensions of length 1 to a valid
+   leading dimension. */
+static bool has_leading_dimension(gr_matmul_view *view, uint64_t rows, uint64_t columns) {
+    const int64_t wide = (int64_t)columns, high = (int64_t)rows;
+    if (rows == 1)
+        view->row = view->column == 1 || columns == 1 ? wide : 1;
+    if (columns == 1)
+        view->column = view->row >= wide ? 1 : high;
+    const bool supported = is_column_major(view) ? view->row == 1 && view->column >= high : view->row >= wide;
+    return supported && view->stack[0] >= 0;
+}
+
+static void prepare(gr_matmul_view *view, uint64_t rows, uint64_t columns, const gr_matmul *self,
+                    uint32_t *buffer, gr_program *program) {
+    const gr_matmul_shape shape = {rows, columns, columns};
+    if (!has_leading_dimension(view, rows, columns))
+        gr_matmul_pack_operand(view, &shape, self->stack, gr_dtypes[self->dtype].item_bytes, buffer, program);
+}
+
+void gr_cublas_plan(const gr_matmul *self, gr_matmul_job job) {
+    cublas_call call = {.call = {"cublas", run}, .device = job.info->index, .product = *self};
+    gr_program *program = job.program;
+    prepare(&call.product.a, self->m, self->k, self, &job.a, program);
+    prepare(&call.product.b, self->k, self->n, self, &job.b, program);
+    const uint32_t workspace = gr_program_buffer(program, GR_BUFFER_TEMPORARY, WORKSPACE_BYTES);
+    gr_program_step(program, GR_STEP_LIBRARY, &call, sizeof call);
+    gr_program_relocate(program, offsetof(cublas_call, a), job.a);
+    gr_program_relocate(program, offsetof(cublas_call, b), job.b);
+    gr_program_relocate(program, offsetof(cublas_call, c), job.c);
+    gr_program_relocate(program, offsetof(cublas_call, workspace), workspace);
 }

@@ -56,10 +56,9 @@ void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_m
 bool gr_matmul_prefers_gemv(const gr_matmul *self);
 void gr_matmul_gemv(const gr_matmul *self, gr_matmul_job job);
 
-/* ---- cublas.c: the product of cuBLAS; cublas.h has what other folders call ---- */
+/* ---- cublas.c: the product of cuBLAS ---- */
 
-/* Appends a library step, which gr_cublas_complete fills in, and copies of operands that have no leading
-   dimension. */
+/* Appends a library step, and copies of operands that have no leading dimension. */
 void gr_cublas_plan(const gr_matmul *self, gr_matmul_job job);
 
 #endif

@@ -115,4 +115,9 @@ void gr_matmul_pack_operand(gr_matmul_view *view, const gr_matmul_shape *shape, 
 void gr_matmul_copy_output(uint64_t count, uint64_t columns, size_t item_bytes, uint32_t from, uint32_t out,
                            gr_program *program);
 
+/* Opens cuBLAS, which the rung `cublas` calls for comparison with the ladder: $GPUREDUCE_LIBCUBLAS, else
+   libcublas.so of a supported version as the dynamic linker finds it, unless the process has it already.
+   GR_ERR_VALUE says what was looked for. */
+gr_status gr_cublas_open(gr_error *error);
+
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/limits.h"
 #include "executor/executor.h"
-#include "matmul/cublas.h"
 #include "matmul/internal.h"
 
 enum {
@@ -220,7 +219,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     if (self->needs_temporary_output)
         gr_matmul_copy_output(count, self->n, item_bytes, job.c, out, program);
     if (is_library(self->variant) && program->status == GR_OK)
-        program->status = gr_cublas_complete(device, program, program->error);
+        program->status = gr_cublas_open(program->error);
 }
 
 gr_status gr_matmul_run(gr_device *device, const gr_matmul *self, const gr_binding *binding,

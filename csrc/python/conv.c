@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "conv/conv.h"
-#include "conv/cudnn.h"
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"

@@ -3,7 +3,6 @@
    fallback, and the profiler on the simulator. */
 #include <string.h>
 
-#include "matmul/cublas.h"
 #include "matmul/matmul.h"
 #include "python/args.h"
 #include "python/dtype.h"

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "conv/cudnn.h"
-#include "matmul/cublas.h"
+#include "conv/conv.h"
+#include "matmul/matmul.h"
 #include "python/args.h"
 #include "python/dtype.h"
 #include "python/errors.h"

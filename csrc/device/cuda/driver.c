@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "device/library.h"
 #include "device/process.h"
 
 /* The record of the driver, of which a process has one. */
@@ -21,14 +21,11 @@ static struct {
     bool ready;
 } driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static const struct {
-    const char *name;
-    size_t offset;
-} symbols[] = {
-#define GR_CUDA_SYMBOL(field, symbol, parameters) {#symbol, offsetof(gr_cuda_driver, field)},
+static const gr_symbol symbols[] = {
+#define GR_CUDA_SYMBOL(field, symbol, parameters) {#symbol, &driver.table.field},
 #include "device/cuda/driver.def"
 #undef GR_CUDA_SYMBOL
-};
+    {NULL, NULL}};
 
 static gr_status open_library(gr_error *error) {
     const char *path = getenv("GPUREDUCE_LIBCUDA");
@@ -41,14 +38,11 @@ static gr_status open_library(gr_error *error) {
             return error->status;
         return gr_fail(error, GR_ERR_DEVICE, "no CUDA driver: %s", reason);
     }
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *address = dlsym(library, symbols[i].name);
-        if (!address) {
-            dlclose(library);
-            return gr_fail(error, GR_ERR_DEVICE, "%s has no %s: the CUDA driver is too old (12.0 is needed)",
-                           path, symbols[i].name);
-        }
-        memcpy((char *)&driver.table + symbols[i].offset, &address, sizeof address);
+    const char *missing = gr_find_symbols(library, symbols);
+    if (missing != NULL) {
+        dlclose(library);
+        return gr_fail(error, GR_ERR_DEVICE, "%s has no %s: the CUDA driver is too old (12.0 is needed)",
+                       path, missing);
     }
     driver.library = library;
     return GR_OK;

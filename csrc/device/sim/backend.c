@@ -183,14 +183,6 @@ static void sim_host_free(gr_backend *base, void *memory) {
     free(memory);
 }
 
-static bool sim_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
-    (void)base;
-    (void)memory;
-    (void)bytes;
-    *mapped = 0;
-    return false;
-}
-
 static gr_status sim_get_state(gr_backend *base, gr_stream stream, gr_stream_state *out, gr_error *error) {
     (void)stream;
     *out = (gr_stream_state){.stream = 0};
@@ -206,15 +198,6 @@ static gr_status sim_alloc_async(gr_backend *base, gr_stream stream, size_t byte
 static void sim_free_async(gr_backend *base, gr_stream stream, gr_devptr address) {
     (void)stream;
     sim_free(base, address);
-}
-
-static gr_status sim_retain_in_graph(gr_backend *base, const gr_stream_state *stream_state,
-                                     void (*forget)(void *arg), void *arg, gr_error *error) {
-    (void)base;
-    (void)stream_state;
-    (void)forget;
-    (void)arg;
-    return gr_fail(error, GR_ERR_DEVICE, "the simulator has no graphs");
 }
 
 /* Opens a stream or an event, which need no state. */
@@ -245,10 +228,8 @@ static const gr_stream_ops sim_stream_ops = {
     .get_state = sim_get_state,
     .alloc_async = sim_alloc_async,
     .free_async = sim_free_async,
-    .retain_in_graph = sim_retain_in_graph,
     .host_alloc = sim_host_alloc,
     .host_free = sim_host_free,
-    .pinned = sim_pinned,
     .stream_open = sim_begin,
     .stream_close = sim_end,
     .event_open = sim_begin,
