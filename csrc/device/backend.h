@@ -49,8 +49,7 @@ typedef struct gr_image {
 typedef uint64_t gr_stream;
 typedef uint64_t gr_event; /* a CUevent: a point in a stream that other streams can wait for */
 
-enum { GR_LEGACY_HANDLE = 1 };     /* CU_STREAM_LEGACY */
-enum { GR_PER_THREAD_HANDLE = 2 }; /* CU_STREAM_PER_THREAD */
+enum { GR_LEGACY_HANDLE = 1, GR_PER_THREAD_HANDLE = 2 }; /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 
 /* The state of a stream when work is enqueued. */
 typedef struct gr_stream_state {
@@ -145,12 +144,13 @@ typedef struct gr_backend gr_backend;
  * call returns. */
 typedef struct gr_stream_ops {
     bool maps; /* memory of host_alloc is mapped: kernels can access it */
-    /* Allocates pinned host memory. *mapped is its device address, 0 if it is not mapped. */
+    /* Allocates pinned host memory. *mapped is its device address, 0 if it is not mapped. The caller frees
+     * *out also after a failure, unless it is NULL; likewise a stream and an event. */
     gr_status (*host_alloc)(gr_backend *self, size_t bytes, void **out, gr_devptr *mapped, gr_error *error);
     void (*host_free)(gr_backend *self, void *memory); /* NULL is allowed */
-    /* Whether host memory is pinned, so that copies from it are asynchronous; *mapped as for host_alloc. NULL
-     * if memory is not mapped. */
-    bool (*pinned)(gr_backend *self, const void *memory, size_t bytes, gr_devptr *mapped);
+    /* Whether host memory is pinned, so that copies from it are asynchronous. NULL if memory is not mapped.
+     */
+    bool (*pinned)(gr_backend *self, const void *memory, size_t bytes);
 
     /* Writes the state of a stream. GR_ERR_DEVICE if its capture has failed. */
     gr_status (*get_state)(gr_backend *self, gr_stream stream, gr_stream_state *out, gr_error *error);

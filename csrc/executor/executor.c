@@ -115,10 +115,9 @@ static gr_status enqueue(const gr_execution *self, bool *pinned, gr_error *error
     *pinned = false;
     for (size_t i = 0; status == GR_OK && self->mapped != NULL && i < GR_MAX_PROGRAM_INPUTS; ++i) {
         const gr_source *source = &self->binding->inputs[i];
-        gr_devptr ignored;
-        *pinned = *pinned || (source->host != NULL &&
-                              backend->streams->pinned(backend, (const char *)source->host + source->origin,
-                                                       program->input_bytes, &ignored));
+        const char *first = (const char *)source->host + source->origin;
+        *pinned = *pinned ||
+                  (source->host != NULL && backend->streams->pinned(backend, first, program->input_bytes));
     }
     return status;
 }

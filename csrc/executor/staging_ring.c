@@ -51,10 +51,8 @@ typedef struct run {
     const gr_binding *binding;
     const gr_progress *progress;
     const gr_interrupt *interrupt;
-    size_t chunk_bytes; /* bytes of a chunk of one input */
-    const char *from[GR_COPY_SOURCES];
+    gr_copy_job job;
     bool pinned; /* the arrays are pinned: uploaded without staging */
-    bool mixed;  /* one of two arrays is pinned */
     uint64_t chunks;
     uint64_t sent, freed;    /* chunks whose copies are enqueued; chunks whose copies are complete */
     struct timespec checked; /* time of the last check for signals */
@@ -133,41 +131,33 @@ bool gr_staging_ring_can_reduce(const gr_device *device, const gr_chunked_reduct
            (device->backend->streams->maps ? GR_ZERO_COPY_BYTES : stage_bytes());
 }
 
-static void describe(run *self) {
-    const gr_stream_ops *streams = self->backend->streams;
-    const uint64_t bytes = self->reduction->count * self->reduction->item_bytes;
-    self->chunk_bytes = self->ring->cached.bytes / self->reduction->inputs;
-    self->chunks = bytes / self->chunk_bytes + (bytes % self->chunk_bytes != 0);
+/* Describes the copies, and starts the threads if there is something for them to copy. */
+static gr_status start(run *self, gr_error *error) {
+    gr_backend *backend = self->backend;
+    const gr_staging_ring *ring = self->ring;
+    gr_copy_job *job = &self->job;
     size_t pinned = 0;
-    for (size_t i = 0; i < self->reduction->inputs; ++i) {
+    *job = (gr_copy_job){.sources = self->reduction->inputs,
+                         .bytes = self->reduction->count * self->reduction->item_bytes,
+                         .chunk_bytes = ring->cached.bytes / self->reduction->inputs,
+                         .ring = ring->host,
+                         .stages = STAGES,
+                         .stage_bytes = ring->cached.bytes};
+    for (size_t i = 0; i < job->sources; ++i) {
         const gr_source *source = &self->binding->inputs[i];
-        gr_devptr ignored;
-        self->from[i] = (const char *)source->host + source->origin;
-        pinned += streams->maps && streams->pinned(self->backend, self->from[i], bytes, &ignored);
+        job->from[i] = (const char *)source->host + source->origin;
+        pinned += backend->streams->maps && backend->streams->pinned(backend, job->from[i], job->bytes);
     }
-    self->pinned = pinned == self->reduction->inputs;
-    self->mixed = pinned > 0 && !self->pinned;
+    self->pinned = pinned == job->sources;
+    self->chunks = job->bytes / job->chunk_bytes + (job->bytes % job->chunk_bytes != 0);
     clock_gettime(CLOCK_MONOTONIC, &self->checked);
-}
-
-/* Has the threads begin, where there is something for them to copy. */
-static gr_status start(const run *self, gr_error *error) {
     if (self->pinned)
         return GR_OK;
-    const uint64_t bytes = self->reduction->count * self->reduction->item_bytes;
     /* Only pinned memory can have a copy of another library under way to it. */
-    const gr_status status = self->mixed ? self->backend->wait(self->backend, 0, error) : GR_OK;
-    if (status != GR_OK)
-        return status;
-    gr_copy_job job = {.sources = self->reduction->inputs,
-                       .bytes = bytes,
-                       .chunk_bytes = self->chunk_bytes,
-                       .ring = self->ring->host,
-                       .stages = STAGES,
-                       .stage_bytes = self->ring->cached.bytes};
-    memcpy(job.from, self->from, sizeof job.from);
-    gr_copy_pool_start(self->ring->pool, &job, STAGES);
-    return GR_OK;
+    const gr_status status = pinned > 0 ? backend->wait(backend, 0, error) : GR_OK;
+    if (status == GR_OK)
+        gr_copy_pool_start(ring->pool, job, STAGES);
+    return status;
 }
 
 /* The streams begin after what other libraries have put into the default stream. */
@@ -194,9 +184,9 @@ static gr_status check_interrupt(run *self, gr_error *error) {
     if (self->interrupt != NULL && self->interrupt->pending(self->interrupt->arg))
         return gr_fail(error, GR_ERR_INTERRUPTED, "interrupted during the upload of the array");
     const gr_progress *progress = self->progress;
-    const uint64_t total = self->reduction->count * self->reduction->item_bytes * self->reduction->inputs;
-    const uint64_t done = self->freed * self->chunk_bytes * self->reduction->inputs;
-    if (progress != NULL && self->freed < self->chunks && progress->report(progress->arg, done, total))
+    const uint64_t sources = self->job.sources, done = self->freed * self->job.chunk_bytes * sources;
+    if (progress != NULL && self->freed < self->chunks &&
+        progress->report(progress->arg, done, self->job.bytes * sources))
         return gr_fail(error, GR_ERR_INTERRUPTED, "stopped by the progress callback");
     return GR_OK;
 }
@@ -220,7 +210,7 @@ static gr_status reclaim_stages(run *self, uint64_t wanted, gr_error *error) {
 }
 
 static gr_chunk_range range_of(const run *self, uint64_t chunk) {
-    const uint64_t capacity = self->chunk_bytes / self->reduction->item_bytes, first = chunk * capacity;
+    const uint64_t capacity = self->job.chunk_bytes / self->reduction->item_bytes, first = chunk * capacity;
     const uint64_t left = self->reduction->count - first;
     return (gr_chunk_range){
         .first = first, .count = left < capacity ? left : capacity, .total = self->reduction->count};
@@ -233,14 +223,14 @@ static gr_status enqueue_copies(const run *self, uint64_t chunk, gr_error *error
     const gr_staging_ring *ring = self->ring;
     const size_t stage = (size_t)(chunk % STAGES), offset = stage * ring->cached.bytes;
     const gr_devptr to =
-        reduces(self) ? ring->device + offset : self->binding->device_out + chunk * self->chunk_bytes;
+        reduces(self) ? ring->device + offset : self->binding->device_out + chunk * self->job.chunk_bytes;
     gr_status status = GR_OK;
     if (reduces(self) && chunk >= STAGES) /* the kernel may still read the stage */
         status = streams->wait_event(backend, ring->copies, ring->events[REDUCED + stage], error);
     for (size_t i = 0; status == GR_OK && i < self->reduction->inputs; ++i) {
-        const char *from = self->pinned ? self->from[i] + chunk * self->chunk_bytes
-                                        : ring->host + offset + i * self->chunk_bytes;
-        status = backend->upload(backend, ring->copies, to + i * self->chunk_bytes, from,
+        const char *from = self->pinned ? self->job.from[i] + chunk * self->job.chunk_bytes
+                                        : ring->host + offset + i * self->job.chunk_bytes;
+        status = backend->upload(backend, ring->copies, to + i * self->job.chunk_bytes, from,
                                  (size_t)range_of(self, chunk).count * self->reduction->item_bytes, error);
     }
     return status == GR_OK ? streams->record(backend, ring->copies, ring->events[COPIED + stage], error)
@@ -258,7 +248,7 @@ static gr_status enqueue_program(const run *self, uint64_t chunk, gr_error *erro
     self->reduction->plan(self->reduction->request, &backend->info.caps, &part, program);
     gr_devptr addresses[GR_MAX_BUFFERS] = {0}, inputs[GR_MAX_PROGRAM_INPUTS] = {0};
     for (size_t i = 0; i < self->reduction->inputs; ++i)
-        inputs[i] = ring->device + stage * ring->cached.bytes + i * self->chunk_bytes;
+        inputs[i] = ring->device + stage * ring->cached.bytes + i * self->job.chunk_bytes;
     gr_program_bind(program, inputs,
                     self->binding->host_out != NULL ? ring->result : self->binding->device_out, addresses);
     if (gr_program_pack(program, GR_BUFFER_ZEROED, ring->zeroed, addresses) > GR_ZEROED_BYTES ||
@@ -310,10 +300,9 @@ static gr_status download_result(const run *self, gr_error *error) {
         memcpy(out, host_result(self), self->binding->out_bytes);
         return status;
     }
-    const gr_status status = backend->wait(backend, ring->kernels, error);
-    return status == GR_OK && out != NULL
+    return out != NULL
                ? backend->download(backend, ring->kernels, out, ring->result, self->binding->out_bytes, error)
-               : status;
+               : backend->wait(backend, ring->kernels, error);
 }
 
 /* Afterwards no thread and no stream reads the array or the ring, also after a failure. */
@@ -350,7 +339,6 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
                 .binding = binding,
                 .progress = progress,
                 .interrupt = interrupt};
-    describe(&self);
     gr_result_poison(host_result(&self), RESULT_BYTES);
     status = start(&self, error);
     if (status == GR_OK)
@@ -361,7 +349,7 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
         status = download_result(&self, error);
     quiesce(&self, status);
     gr_free_list_release(&device->allocator.free_list, cached, status == GR_OK);
-    const uint64_t total = reduction->count * reduction->item_bytes * reduction->inputs;
+    const uint64_t total = self.job.bytes * self.job.sources;
     if (status == GR_OK && progress != NULL && progress->report(progress->arg, total, total))
         status = gr_fail(error, GR_ERR_INTERRUPTED, "stopped by the progress callback");
     return status;
@@ -369,9 +357,8 @@ gr_status gr_staging_ring_reduce(gr_device *device, const gr_chunked_reduction *
 
 bool gr_staging_ring_is_faster(const gr_device *device, const gr_source *source) {
     const gr_stream_ops *streams = device->backend->streams;
-    gr_devptr ignored;
     return streams->maps && source->host != NULL && source->bytes > stage_bytes() &&
-           !streams->pinned(device->backend, source->host, source->bytes, &ignored);
+           !streams->pinned(device->backend, source->host, source->bytes);
 }
 
 gr_status gr_staging_ring_upload(gr_device *device, const gr_source *source, gr_devptr to,

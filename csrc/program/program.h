@@ -4,7 +4,6 @@
 #ifndef GR_PROGRAM_PROGRAM_H
 #define GR_PROGRAM_PROGRAM_H
 
-#include "base/source.h"
 #include "device/device.h"
 
 enum {
@@ -128,6 +127,13 @@ gr_status gr_program_instantiate(gr_device *device, const gr_program *program, c
 /* Enqueues all steps in a stream. Every buffer must have an address. */
 gr_status gr_program_enqueue(gr_device *device, const gr_program *program, const gr_devptr *addresses,
                              gr_stream stream, const gr_interrupt *interrupt, gr_error *error);
+
+/* Where the elements of an input are: in host memory or in device memory. */
+typedef struct gr_source {
+    const void *host; /* `bytes` of host memory that hold the elements; NULL: they are on the device */
+    size_t bytes;
+    uint64_t origin; /* of the first element: byte offset into `host`, or device address */
+} gr_source;
 
 /* The memory that a call binds to the inputs and the output of a program (I/O binding). */
 typedef struct gr_binding {

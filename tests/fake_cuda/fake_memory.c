@@ -266,10 +266,6 @@ static bool look_up_pointer(int attribute, void *value, gr_cu_deviceptr address)
     while (o && !((o->kind == ALLOCATION || o->kind == PINNED) && !o->freed &&
                   address - (uint64_t)(uintptr_t)o->memory < o->bytes))
         o = o->next;
-    if (o && attribute == GR_CU_POINTER_ON_DEVICE) {
-        memcpy(value, &address, sizeof address);
-        return true;
-    }
     return o && describe_pointer(o, attribute, value);
 }
 

@@ -46,7 +46,7 @@ MUTANTS = (
         "chunks that threads bring lie one over the other",
         "csrc/executor/staging_ring.c",
         "enqueue_copies",
-        "self->binding->device_out + chunk * self->chunk_bytes;",
+        "self->binding->device_out + chunk * self->job.chunk_bytes;",
         "self->binding->device_out;",
         ("tests/test_fake_driver.py", "-k", "large_arrays"),
     ),

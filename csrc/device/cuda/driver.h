@@ -50,7 +50,6 @@ enum {
 };
 enum {
     GR_CU_POINTER_MEMORY_TYPE = 2,
-    GR_CU_POINTER_ON_DEVICE = 3, /* device address */
     GR_CU_POINTER_DEVICE = 9,
     GR_CU_POINTER_RANGE_START = 11,
     GR_CU_POINTER_RANGE_BYTES = 12,

@@ -53,51 +53,51 @@ static gr_status check_allocated(const cuda_backend *self, gr_cu_result result, 
                          self->base.info.index);
 }
 
-gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
+/* Frees memory of alloc(); address 0 is allowed. */
+static void release(const cuda_backend *self, gr_cu_pool pool, gr_stream stream, gr_devptr address) {
+    if (address != 0 && pool)
+        GR_CUDA_RELEASE(self, pool_free(address, gr_cuda_stream(stream)));
+    else if (address != 0)
+        GR_CUDA_RELEASE(self, free(address));
+}
+
+/* Allocates from a pool, or without one if `pool` is NULL. */
+static gr_status alloc(const cuda_backend *self, gr_cu_pool pool, gr_stream stream, size_t bytes,
+                       gr_devptr *out, gr_error *error) {
+    const gr_cuda_driver *driver = self->driver;
+    const size_t size = bytes ? bytes : 16; /* the driver refuses 0 bytes */
+    gr_cu_deviceptr address = 0;
     gr_status status = gr_cuda_enter(self, error);
     if (status != GR_OK)
         return status;
-    gr_cu_deviceptr address = 0;
-    status = check_allocated(self, self->driver->alloc(&address, bytes ? bytes : 16), bytes,
-                             error); /* cuMemAlloc refuses 0 bytes */
+    const gr_cu_result result = pool ? driver->pool_alloc(&address, size, pool, gr_cuda_stream(stream))
+                                     : driver->alloc(&address, size);
+    status = check_allocated(self, result, bytes, error);
+    status = gr_cuda_check_stream(self, stream, status, error);
     status = gr_cuda_leave(self, status, error);
-    if (status != GR_OK && address)
-        self->driver->free(address);
     if (status == GR_OK)
         *out = address;
+    else
+        release(self, pool, stream, address);
     return status;
 }
 
-void gr_cuda_free(gr_backend *base, gr_devptr address) {
-    if (address)
-        GR_CUDA_RELEASE(as_cuda(base), free(address));
+gr_status gr_cuda_alloc(gr_backend *base, size_t bytes, gr_devptr *out, gr_error *error) {
+    return alloc(as_cuda(base), NULL, 0, bytes, out, error);
 }
 
 gr_status gr_cuda_alloc_async(gr_backend *base, gr_stream stream, size_t bytes, gr_devptr *out,
                               gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    if (!self->pool)
-        return gr_cuda_alloc(base, bytes, out, error);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    gr_cu_deviceptr address = 0;
-    const gr_cu_stream in = gr_cuda_stream(stream);
-    status = check_allocated(self, self->driver->pool_alloc(&address, bytes ? bytes : 16, self->pool, in),
-                             bytes, error);
-    status = gr_cuda_check_stream(self, stream, status, error);
-    if (status == GR_OK)
-        *out = address;
-    return gr_cuda_leave(self, status, error);
+    const cuda_backend *self = as_cuda(base);
+    return alloc(self, self->pool, self->pool ? stream : 0, bytes, out, error);
+}
+
+void gr_cuda_free(gr_backend *base, gr_devptr address) {
+    release(as_cuda(base), NULL, 0, address);
 }
 
 void gr_cuda_free_async(gr_backend *base, gr_stream stream, gr_devptr address) {
-    cuda_backend *self = as_cuda(base);
-    if (!self->pool)
-        gr_cuda_free(base, address);
-    else if (address)
-        GR_CUDA_RELEASE(self, pool_free(address, gr_cuda_stream(stream)));
+    release(as_cuda(base), as_cuda(base)->pool, stream, address);
 }
 
 gr_status gr_cuda_upload(gr_backend *base, gr_stream stream, gr_devptr to, const void *from, size_t bytes,

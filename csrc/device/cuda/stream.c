@@ -3,30 +3,13 @@
 
 static gr_status cuda_host_alloc(gr_backend *base, size_t bytes, void **out, gr_devptr *mapped,
                                  gr_error *error) {
-    const cuda_backend *self = as_cuda(base);
-    const gr_cuda_driver *driver = self->driver;
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    void *memory = NULL;
-    gr_cu_deviceptr address = 0;
-    status =
-        gr_cuda_check(driver, driver->host_alloc(&memory, bytes, GR_CU_HOST_PORTABLE | GR_CU_HOST_MAPPED),
-                      error, "allocating %zu bytes of pinned host memory", bytes);
+    *out = NULL;
+    gr_status status =
+        GR_CUDA_CALL(base, 0, error, host_alloc(out, bytes, GR_CU_HOST_PORTABLE | GR_CU_HOST_MAPPED),
+                     "allocating %zu bytes of pinned host memory", bytes);
     if (status == GR_OK)
-        status = gr_cuda_check(driver, driver->host_pointer(&address, memory, 0), error,
-                               "mapping pinned host memory to cuda:%d", base->info.index);
-    if (status != GR_OK && memory) {
-        driver->host_free(memory);
-        memory = NULL;
-    }
-    status = gr_cuda_leave(self, status, error);
-    if (status != GR_OK && memory)
-        driver->host_free(memory);
-    if (status == GR_OK) {
-        *out = memory;
-        *mapped = address;
-    }
+        status = GR_CUDA_CALL(base, 0, error, host_pointer(mapped, *out, 0),
+                              "mapping pinned host memory to cuda:%d", base->info.index);
     return status;
 }
 
@@ -37,24 +20,21 @@ static void cuda_host_free(gr_backend *base, void *memory) {
 
 /* For an address that it does not know the driver returns zeros if several attributes are queried. A query of
  * one attribute fails, which compute-sanitizer reports. */
-static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes, gr_devptr *mapped) {
+static bool cuda_pinned(gr_backend *base, const void *memory, size_t bytes) {
     const cuda_backend *self = as_cuda(base);
     const gr_cu_deviceptr address = (uintptr_t)memory;
     unsigned type = 0;
-    gr_cu_deviceptr start = 0, on_device = 0;
+    gr_cu_deviceptr start = 0;
     size_t length = 0;
-    int attributes[] = {GR_CU_POINTER_MEMORY_TYPE, GR_CU_POINTER_RANGE_START, GR_CU_POINTER_RANGE_BYTES,
-                        GR_CU_POINTER_ON_DEVICE};
-    void *values[] = {&type, &start, &length, &on_device};
+    int attributes[] = {GR_CU_POINTER_MEMORY_TYPE, GR_CU_POINTER_RANGE_START, GR_CU_POINTER_RANGE_BYTES};
+    void *values[] = {&type, &start, &length};
     gr_error ignored;
     if (gr_cuda_enter(self, &ignored) != GR_OK)
         return false;
-    const bool known = self->driver->pointer_attributes(4, attributes, values, address) == GR_CU_SUCCESS &&
-                       type == GR_CU_MEMORY_HOST && address >= start && address - start <= length &&
-                       bytes <= length - (address - start);
-    *mapped = known ? on_device : 0;
+    const bool known = self->driver->pointer_attributes(3, attributes, values, address) == GR_CU_SUCCESS;
     gr_cuda_leave(self, GR_OK, &ignored);
-    return known;
+    return known && type == GR_CU_MEMORY_HOST && address >= start && address - start <= length &&
+           bytes <= length - (address - start);
 }
 
 /* cuStreamGetCaptureInfo invalidates no capture. CUDA_ERROR_STREAM_CAPTURE_IMPLICIT is its answer for the
@@ -119,10 +99,7 @@ static gr_status cuda_stream_open(gr_backend *base, gr_stream *out, gr_error *er
     gr_cu_stream stream = NULL;
     const gr_status status = GR_CUDA_CALL(base, 0, error, stream_create(&stream, GR_CU_STREAM_NON_BLOCKING),
                                           "making a stream on cuda:%d", base->info.index);
-    if (status != GR_OK && stream)
-        as_cuda(base)->driver->stream_destroy(stream);
-    if (status == GR_OK)
-        *out = (uintptr_t)stream;
+    *out = (uintptr_t)stream;
     return status;
 }
 
@@ -140,10 +117,7 @@ static gr_status cuda_event_open(gr_backend *base, gr_event *out, gr_error *erro
     gr_cu_event event = NULL;
     const gr_status status = GR_CUDA_CALL(base, 0, error, event_create(&event, GR_CU_EVENT_NO_TIMING),
                                           "making an event on cuda:%d", base->info.index);
-    if (status != GR_OK && event)
-        as_cuda(base)->driver->event_destroy(event);
-    if (status == GR_OK)
-        *out = (uintptr_t)event;
+    *out = (uintptr_t)event;
     return status;
 }
 

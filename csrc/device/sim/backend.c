@@ -87,28 +87,26 @@ static gr_status sim_find(gr_backend *base, gr_module *module, const char *entry
     return GR_OK;
 }
 
+/* The number in an environment variable, or 0 if it is not from 1 to `max`. */
+static uint32_t number_in(const char *variable, long max) {
+    const char *text = getenv(variable);
+    const long value = text != NULL ? strtol(text, NULL, 10) : 0;
+    return value > 0 && value <= max ? (uint32_t)value : 0;
+}
+
 static unsigned host_threads(void) {
-    const char *text = getenv("GPUREDUCE_SIM_THREADS");
-    if (text != NULL && *text != '\0') {
-        const long asked = strtol(text, NULL, 10);
-        if (asked >= 1 && asked <= PTX_MAX_HOST_THREADS)
-            return (unsigned)asked;
-    }
+    const unsigned asked = number_in("GPUREDUCE_SIM_THREADS", PTX_MAX_HOST_THREADS);
+    if (asked > 0)
+        return asked;
     cpu_set_t cpus;
     const int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
     return count < PTX_MAX_HOST_THREADS ? (unsigned)count : PTX_MAX_HOST_THREADS;
 }
 
-static uint32_t number_in(const char *variable) {
-    const char *text = getenv(variable);
-    const long value = text != NULL ? strtol(text, NULL, 10) : 0;
-    return value > 0 && value <= INT32_MAX ? (uint32_t)value : 0;
-}
-
 void gr_sim_configure(ptx_launch_config *config) {
     config->threads = host_threads();
-    config->block_order = number_in("GPUREDUCE_SIM_BLOCK_ORDER");
-    config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS");
+    config->block_order = number_in("GPUREDUCE_SIM_BLOCK_ORDER", INT32_MAX);
+    config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS", INT32_MAX);
 }
 
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
