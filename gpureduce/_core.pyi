@@ -101,15 +101,15 @@ def scan(
     /,
 ) -> Any: ...
 
-# `offsets`: of the segments, then `ordered` row numbers (0: elements are in order). `nothing`: the result
-# of an empty segment.
+# `offsets`: of the segments, then `ordered` row numbers (0: elements are in order). `empty_result`: of an
+# empty segment.
 def segments(
     a: object,
     op: str,
     axis: int,
     offsets: object,
     ordered: int,
-    nothing: np.ndarray,
+    empty_result: np.ndarray,
     ddof: float,
     destination: Destination,
     /,
@@ -121,10 +121,10 @@ def segment_coverage() -> list[tuple[str, str]]: ...
 # The offsets of the groups, then the numbers of their rows, or `out`.
 def label_order(labels: object, groups: int, destination: Destination, /) -> Any: ...
 
-# The elements of ranks, a row per line, or `out`. `ends`: (mean, dtype, lower, upper, weight, rest) makes
-# quantiles of them.
+# The elements of ranks, a row per line, or `out`; their quantiles if `quantiles` is (mean, dtype, lower,
+# upper, weight, rest).
 def order_select(
-    a: object, ranks: np.ndarray, nans: bool, ends: tuple | None, destination: Destination, /
+    a: object, ranks: np.ndarray, nans: bool, quantiles: tuple | None, destination: Destination, /
 ) -> Any: ...
 
 # The first k elements of each line, or `out`; their indices are written to `indices`, a view of device
@@ -275,22 +275,23 @@ def exact_carry(states: np.ndarray, /) -> bool: ...
 # fall back to Python.
 def exact_sharded(arrays: tuple[object, ...], others: tuple[object, ...] | None, mean: bool, /) -> Any: ...
 
-# The dtype, and the merged states per operator, or NotImplemented; `dot` without others is the sum of
-# squares.
-def sharded_states(
-    arrays: tuple[object, ...], others: tuple[object, ...] | None, ops: tuple[str, ...], /
+# The dtype, and per operator the merged states of exact sums (`states`), or one result per array; or
+# NotImplemented. `dot` without others is the sum of squares. Without states, sums are of integers that cannot
+# wrap.
+def sharded(
+    arrays: tuple[object, ...],
+    others: tuple[object, ...] | None,
+    ops: tuple[str, ...],
+    states: bool,
+    /,
 ) -> Any: ...
 
-# The dtype, and one result per array, per operator, or NotImplemented; sums only of integers that cannot
-# wrap.
-def sharded_values(arrays: tuple[object, ...], ops: tuple[str, ...], /) -> Any: ...
-
-# Makes states, in place, of the results that reductions wrote there and of `left`; see
+# Makes states, in place, of the results that reductions wrote there and of `input`; see
 # csrc/python/device_state.c.
 def state_begin(
     memory: Array,
     layout: tuple[object, ...],
-    left: tuple[object, ...],
+    input: tuple[object, ...],
     device_kind: int,
     device_index: int,
     stream: object,

@@ -494,7 +494,7 @@ def test_what_the_core_refuses():
                  (0, "float32", b"\0\1", b"\0\0", two, two), (0, "float32", b"\0", b"\0\0", two, two),
                  (0, "float32", b"\0" * 9, b"\0" * 9, bytes(72), bytes(72)), (1, "x", b"\0", b"\0", two, two),
                  (0, "float32", b"", b"", b"", b"")):  # fmt: skip
-        with pytest.raises(ValueError, match="ends: expected"):
+        with pytest.raises(ValueError, match="quantiles: expected"):
             _core.order_select(a, np.array([1]), False, ends, place)
     there = gpureduce.to_device(a, "sim")
     view = there.view_tuple()

@@ -128,15 +128,15 @@ int py_stream_argument(const py_state *state, PyObject *value, gr_stream *out) {
     int found = 0;
     for (size_t i = 0; !PyLong_Check(value) && found == 0 && i < sizeof names / sizeof names[0]; ++i)
         found = get_stream_handle(value, state->names[names[i]], i == 0, &handle);
-    PyObject *const asked = found > 0 ? handle : value;
-    if (found >= 0 && PyIndex_Check(asked))
-        number = PyNumber_Index(asked);
+    PyObject *const stream = found > 0 ? handle : value;
+    if (found >= 0 && PyIndex_Check(stream))
+        number = PyNumber_Index(stream);
     /* Arrays have __index__, too, but raise TypeError if they have several elements. */
     if (found >= 0 && number == NULL && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError)))
         PyErr_Format(
             PyExc_TypeError,
             "stream: expected a handle of a CUDA stream (an integer) or an object that has one, got %s",
-            Py_TYPE(asked)->tp_name);
+            Py_TYPE(stream)->tp_name);
     Py_XDECREF(handle);
     if (number == NULL)
         return -1;

@@ -12,7 +12,7 @@
 typedef struct device_state_call {
     py_job job;
     gr_states states;
-    gr_states_input left;
+    gr_states_input input;
 } device_state_call;
 
 /* Parses (results, operation, dtype, parts present, offsets of value, count, index, sum and squares, words of
@@ -65,20 +65,20 @@ static int parse_memory(PyObject *memory, PyObject *layout, PyObject *kind, PyOb
 /* Parses a contiguous array of 64-bit words on the device. */
 static int parse_words(device_state_call *self, PyObject *value, size_t number, uint64_t count) {
     py_operand *input = &self->job.inputs[number];
-    if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "given", input) < 0)
+    if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "words", input) < 0)
         return -1;
     self->job.input_count = number + 1;
     return input->source.host == NULL && gr_dtypes[input->dtype].item_bytes == 8 &&
                    gr_dtypes[input->dtype].kind == GR_KIND_BITS && py_operand_is_contiguous(input, true) &&
                    py_operand_count(input, NULL) == count
                ? 0
-               : PY_RAISE(PyExc_ValueError, "given: expected as many integers of 64 bits on the device");
+               : PY_RAISE(PyExc_ValueError, "words: expected as many integers of 64 bits on the device");
 }
 
 /* Parses the strides that map positions in a shard to positions in the whole array. */
 static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_params *p) {
     if (PyTuple_GET_SIZE(extents) != PyTuple_GET_SIZE(strides) || PyTuple_GET_SIZE(extents) > GR_STATE_NDIM)
-        return PY_RAISE(PyExc_ValueError, "left: expected a stride for each of up to %d lengths",
+        return PY_RAISE(PyExc_ValueError, "input: expected a stride for each of up to %d lengths",
                         GR_STATE_NDIM);
     p->ndim = (uint32_t)PyTuple_GET_SIZE(extents);
     for (Py_ssize_t d = 0; d < PyTuple_GET_SIZE(extents); ++d) {
@@ -87,23 +87,23 @@ static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_
         if (PyErr_Occurred())
             return -1;
         if (p->extent[d] == 0)
-            return PY_RAISE(PyExc_ValueError, "left: expected lengths above 0");
+            return PY_RAISE(PyExc_ValueError, "input: expected lengths above 0");
     }
     return 0;
 }
 
 /* Parses (sums of integers, or squares of another part, or None; sums of the integers' upper halves or None;
    whether the first are sums; elements per result, or -1; start, extents and strides of positions). */
-static int parse_left(PyObject *left, device_state_call *self) {
-    gr_state_begin_params *p = &self->left.params;
+static int parse_input(PyObject *input, device_state_call *self) {
+    gr_state_begin_params *p = &self->input.params;
     const gr_state_params *states = &self->states.params;
     PyObject *first, *second, *extents, *strides;
     int whole;
     long long elements, start;
     memset(p, 0, sizeof *p);
     self->job.input_count = 0;
-    self->left.has_high = false;
-    if (!PyArg_ParseTuple(left, "OOpLLO!O!", &first, &second, &whole, &elements, &start, &PyTuple_Type,
+    self->input.has_high = false;
+    if (!PyArg_ParseTuple(input, "OOpLLO!O!", &first, &second, &whole, &elements, &start, &PyTuple_Type,
                           &extents, &PyTuple_Type, &strides) ||
         parse_positions(extents, strides, p) < 0)
         return -1;
@@ -111,10 +111,10 @@ static int parse_left(PyObject *left, device_state_call *self) {
     p->start = start;
     p->flags = (whole ? GR_STATE_INTEGER_SUMS : 0u) | (elements >= 0 ? GR_STATE_EQUAL_COUNTS : 0u);
     if (first == Py_None)
-        return whole ? PY_RAISE(PyExc_ValueError, "left: expected the sums") : 0;
+        return whole ? PY_RAISE(PyExc_ValueError, "input: expected the sums") : 0;
     if ((whole && states->sum_result_words != states->sum_words) ||
         (!whole && !(states->has & GR_STATE_HAS_SQUARES)))
-        return PY_RAISE(PyExc_ValueError, "left: these states have no place for it");
+        return PY_RAISE(PyExc_ValueError, "input: these states have no place for it");
     if (parse_words(self, first, 0, whole ? states->results : states->results * states->square_words) < 0)
         return -1;
     if (!whole)
@@ -123,7 +123,7 @@ static int parse_left(PyObject *left, device_state_call *self) {
         p->flags |= GR_STATE_LOW_SIGNED;
     if (!whole || second == Py_None)
         return 0;
-    self->left.has_high = true;
+    self->input.has_high = true;
     if (parse_words(self, second, 1, states->results) < 0)
         return -1;
     p->flags |= self->job.inputs[1].dtype == GR_DTYPE_i64 ? GR_STATE_HIGH_SIGNED : 0u;
@@ -133,7 +133,7 @@ static int parse_left(PyObject *left, device_state_call *self) {
 static gr_status begin(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                        gr_error *error) {
     const device_state_call *self = arg;
-    return gr_states_begin_run(device, &self->states, &self->left, binding, interrupt, error);
+    return gr_states_begin_run(device, &self->states, &self->input, binding, interrupt, error);
 }
 
 static gr_status merge(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -143,26 +143,26 @@ static gr_status merge(void *arg, gr_device *device, const gr_binding *binding, 
 }
 
 PyObject *py_state_begin(PyObject *module, PyObject *args) {
-    PyObject *memory, *layout, *left, *kind, *index, *stream, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OO!O!OOO", &memory, &PyTuple_Type, &layout, &PyTuple_Type, &left, &kind,
+    PyObject *memory, *layout, *input, *kind, *index, *stream, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OO!O!OOO", &memory, &PyTuple_Type, &layout, &PyTuple_Type, &input, &kind,
                           &index, &stream))
         return NULL;
     device_state_call self;
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_memory(memory, layout, kind, index, stream, &self) == 0 && parse_left(left, &self) == 0)
+    if (parse_memory(memory, layout, kind, index, stream, &self) == 0 && parse_input(input, &self) == 0)
         result = py_job_run(&self.job, begin, &self);
     py_job_release(&self.job);
     return result;
 }
 
 PyObject *py_state_merge(PyObject *module, PyObject *args) {
-    PyObject *memory, *theirs, *layout, *kind, *index, *stream, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOO!OOO", &memory, &theirs, &PyTuple_Type, &layout, &kind, &index, &stream))
+    PyObject *memory, *others, *layout, *kind, *index, *stream, *result = NULL;
+    if (!PyArg_ParseTuple(args, "OOO!OOO", &memory, &others, &PyTuple_Type, &layout, &kind, &index, &stream))
         return NULL;
     device_state_call self;
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_memory(memory, layout, kind, index, stream, &self) == 0 &&
-        parse_words(&self, theirs, 0, self.states.bytes / 8) == 0)
+        parse_words(&self, others, 0, self.states.bytes / 8) == 0)
         result = py_job_run(&self.job, merge, &self);
     py_job_release(&self.job);
     return result;

@@ -244,10 +244,10 @@ static gr_status order_streams(const py_job *self, bool after, gr_error *error) 
     gr_status status = GR_OK;
     for (size_t i = 0; status == GR_OK && i <= PY_JOB_INPUTS; ++i) {
         const py_operand *operand = i < PY_JOB_INPUTS ? &self->inputs[i] : &self->device_out;
-        const gr_stream theirs = operand->stream;
-        if (operand->on_device && theirs != self->stream)
-            status = gr_stream_wait_for(self->device, after ? self->stream : theirs,
-                                        after ? theirs : self->stream, error);
+        const gr_stream operand_stream = operand->stream;
+        if (operand->on_device && operand_stream != self->stream)
+            status = gr_stream_wait_for(self->device, after ? self->stream : operand_stream,
+                                        after ? operand_stream : self->stream, error);
     }
     return status;
 }

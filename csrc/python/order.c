@@ -13,8 +13,8 @@ enum { ELEMENTS, OTHERS };
 typedef struct order_call {
     py_job job;
     gr_order_request order;
-    int64_t given[GR_ORDER_MAX_RANKS];
-    gr_order_quantiles ends;
+    int64_t inline_ranks[GR_ORDER_MAX_RANKS];
+    gr_order_quantiles quantiles;
 } order_call;
 
 /* Parses the elements: (lines, length), at least one, contiguous. */
@@ -53,11 +53,11 @@ static bool are_ranks(const int64_t *ranks, uint64_t lines, uint64_t count, uint
 
 /* Parses the ranks: the same for all lines (one axis), or different ones per line (two axes). The former are
    copied to `self` if they are at most GR_ORDER_MAX_RANKS, and then passed as kernel parameters. */
-static int parse_ranks(order_call *self, PyObject *given) {
+static int parse_ranks(order_call *self, PyObject *object) {
     py_operand *ranks = &self->job.inputs[OTHERS];
     gr_order_request *order = &self->order;
     self->job.input_count = 2;
-    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
+    if (py_operand_from_object(self->job.state, object, PY_NATIVE, GR_SCOPE_GENERAL, "ranks", ranks) < 0)
         return -1;
     const size_t ndim = ranks->ndim;
     if (ranks->owner == NULL || ranks->dtype != GR_DTYPE_i64 || ndim < 1 || ndim > 2 ||
@@ -70,9 +70,9 @@ static int parse_ranks(order_call *self, PyObject *given) {
                    order->ranks, order->length))
         return PY_RAISE(PyExc_ValueError, "ranks: expected integers that ascend, less than the length");
     if (!order->ranks_per_line && order->ranks <= GR_ORDER_MAX_RANKS) {
-        memcpy(self->given, PyArray_DATA((PyArrayObject *)ranks->owner),
-               order->ranks * sizeof self->given[0]);
-        order->inline_ranks = self->given;
+        memcpy(self->inline_ranks, PyArray_DATA((PyArrayObject *)ranks->owner),
+               order->ranks * sizeof self->inline_ranks[0]);
+        order->inline_ranks = self->inline_ranks;
         self->job.input_count = 1;
     }
     self->job.extent[1] = order->ranks;
@@ -81,15 +81,15 @@ static int parse_ranks(order_call *self, PyObject *given) {
 
 /* Parses the interpolation between elements: (mean, dtype, lower, upper, weight, rest), the last four as
    bytes. `lower` and `upper` are indices of ranks, `weight` and `rest` doubles, one per result. */
-static int parse_ends(order_call *self, PyObject *given) {
-    gr_order_quantiles *ends = &self->ends;
+static int parse_quantiles(order_call *self, PyObject *object) {
+    gr_order_quantiles *quantiles = &self->quantiles;
     const char *name, *lower, *upper, *weight, *rest;
     Py_ssize_t counts[4];
     int mean, dtype = 0;
-    if (!PyTuple_Check(given) ||
-        !PyArg_ParseTuple(given, "isy#y#y#y#", &mean, &name, &lower, &counts[0], &upper, &counts[1], &weight,
+    if (!PyTuple_Check(object) ||
+        !PyArg_ParseTuple(object, "isy#y#y#y#", &mean, &name, &lower, &counts[0], &upper, &counts[1], &weight,
                           &counts[2], &rest, &counts[3]))
-        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "ends: expected a tuple");
+        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "quantiles: expected a tuple");
     while (dtype < GR_DTYPE_COUNT && strcmp(gr_dtypes[dtype].numpy_name, name) != 0)
         ++dtype;
     const gr_dtype from = self->order.dtype, to = (gr_dtype)dtype, own = gr_dtypes[from].mean;
@@ -100,28 +100,29 @@ static int parse_ends(order_call *self, PyObject *given) {
                                 (to == own || to == GR_DTYPE_f64);
     if (!fits || counts[0] < 1 || counts[0] > GR_ORDER_MAX_QUANTILES || counts[1] != counts[0] ||
         counts[2] != counts[0] * (Py_ssize_t)sizeof(double) || counts[3] != counts[2])
-        return PY_RAISE(PyExc_ValueError, "ends: expected a mean of elements, for a few results");
-    *ends = (gr_order_quantiles){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
-    memcpy(ends->lower, lower, (size_t)counts[0]);
-    memcpy(ends->upper, upper, (size_t)counts[0]);
-    memcpy(ends->weight, weight, (size_t)counts[2]);
-    memcpy(ends->rest, rest, (size_t)counts[3]);
-    for (size_t i = 0; i < ends->results; ++i)
-        if (ends->lower[i] >= self->order.ranks || ends->upper[i] >= self->order.ranks)
-            return PY_RAISE(PyExc_ValueError, "ends: expected numbers of ranks");
-    self->order.quantiles = ends;
+        return PY_RAISE(PyExc_ValueError, "quantiles: expected a mean of elements, for a few results");
+    *quantiles =
+        (gr_order_quantiles){.results = (uint64_t)counts[0], .to = (uint32_t)to, .mean = (uint32_t)mean};
+    memcpy(quantiles->lower, lower, (size_t)counts[0]);
+    memcpy(quantiles->upper, upper, (size_t)counts[0]);
+    memcpy(quantiles->weight, weight, (size_t)counts[2]);
+    memcpy(quantiles->rest, rest, (size_t)counts[3]);
+    for (size_t i = 0; i < quantiles->results; ++i)
+        if (quantiles->lower[i] >= self->order.ranks || quantiles->upper[i] >= self->order.ranks)
+            return PY_RAISE(PyExc_ValueError, "quantiles: expected numbers of ranks");
+    self->order.quantiles = quantiles;
     self->job.dtype = to;
     self->job.extent[1] = self->job.extent[0];
-    self->job.extent[0] = ends->results;
+    self->job.extent[0] = quantiles->results;
     return 0;
 }
 
 /* Parses k and the array to which the indices of the k first elements are written. */
-static int parse_indices(order_call *self, PyObject *given, Py_ssize_t k) {
+static int parse_indices(order_call *self, PyObject *object, Py_ssize_t k) {
     py_operand *indices = &self->job.inputs[OTHERS];
     gr_order_request *order = &self->order;
     self->job.input_count = 2;
-    if (py_operand_from_object(self->job.state, given, PY_NATIVE, GR_SCOPE_GENERAL, "indices", indices) < 0)
+    if (py_operand_from_object(self->job.state, object, PY_NATIVE, GR_SCOPE_GENERAL, "indices", indices) < 0)
         return -1;
     if (k < 1 || (uint64_t)k > order->length)
         return PY_RAISE(PyExc_ValueError, "k: expected 1 to the length of a line");
@@ -149,14 +150,15 @@ static int parse_destination(order_call *self, PyObject *destination) {
 }
 
 PyObject *py_order_select(PyObject *module, PyObject *args) {
-    PyObject *a, *ranks, *ends, *destination, *result = NULL;
+    PyObject *a, *ranks, *quantiles, *destination, *result = NULL;
     int nans;
-    if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &ends, &destination))
+    if (!PyArg_ParseTuple(args, "OOpOO", &a, &ranks, &nans, &quantiles, &destination))
         return NULL;
     order_call self = {.order = {.task = GR_ORDER_TASK_SELECT, .nans = nans != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a) == 0 && parse_ranks(&self, ranks) == 0 &&
-        (ends == Py_None || parse_ends(&self, ends) == 0) && parse_destination(&self, destination) == 0)
+        (quantiles == Py_None || parse_quantiles(&self, quantiles) == 0) &&
+        parse_destination(&self, destination) == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;

@@ -64,7 +64,7 @@ static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t ordere
 }
 
 /* Infers the shape of the result, and parses the result of an empty segment. */
-static int parse_results(segments_call *self, PyObject *nothing) {
+static int parse_results(segments_call *self, PyObject *empty_result) {
     py_job *job = &self->job;
     const py_operand *source = &job->inputs[ELEMENTS];
     gr_dtype dtype = GR_DTYPE_COUNT;
@@ -73,12 +73,15 @@ static int parse_results(segments_call *self, PyObject *nothing) {
     job->ndim = source->ndim;
     memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
     job->extent[self->axis] = self->segments.segments;
-    if (!PyArray_Check(nothing) ||
-        py_find_dtype(job->state, (PyArrayObject *)nothing, GR_SCOPE_GENERAL, "nothing", &dtype) < 0 ||
-        dtype != job->dtype || PyArray_SIZE((PyArrayObject *)nothing) != 1)
-        return PyErr_Occurred() ? -1
-                                : PY_RAISE(PyExc_TypeError, "nothing: expected one element of the result");
-    memcpy(&self->segments.empty_result, PyArray_DATA((PyArrayObject *)nothing), gr_dtypes[dtype].item_bytes);
+    if (!PyArray_Check(empty_result) ||
+        py_find_dtype(job->state, (PyArrayObject *)empty_result, GR_SCOPE_GENERAL, "empty_result", &dtype) <
+            0 ||
+        dtype != job->dtype || PyArray_SIZE((PyArrayObject *)empty_result) != 1)
+        return PyErr_Occurred()
+                   ? -1
+                   : PY_RAISE(PyExc_TypeError, "empty_result: expected one element of the result");
+    memcpy(&self->segments.empty_result, PyArray_DATA((PyArrayObject *)empty_result),
+           gr_dtypes[dtype].item_bytes);
     return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
@@ -88,15 +91,15 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
 }
 
 PyObject *py_segments(PyObject *module, PyObject *args) {
-    PyObject *a, *op, *offsets, *nothing, *destination, *result = NULL;
+    PyObject *a, *op, *offsets, *empty_result, *destination, *result = NULL;
     Py_ssize_t axis, ordered;
     segments_call self = {.axis = 0};
-    if (!PyArg_ParseTuple(args, "OOnOnOdO", &a, &op, &axis, &offsets, &ordered, &nothing, &self.segments.ddof,
-                          &destination))
+    if (!PyArg_ParseTuple(args, "OOnOnOdO", &a, &op, &axis, &offsets, &ordered, &empty_result,
+                          &self.segments.ddof, &destination))
         return NULL;
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
-        parse_results(&self, nothing) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
+        parse_results(&self, empty_result) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         if (py_job_out_overlaps(&self.job))
             PyErr_SetString(PyExc_ValueError, "out: overlaps with a");
         else

@@ -121,24 +121,25 @@ static int parse_all(sharded_call *self) {
             one->size = gr_exact_state_size(one->op, self->dtype, &one->each);
             one->bytes = one->each * one->size.words * sizeof(int64_t);
         }
+        if (one->bytes > GR_ASYNC_RESULT_BYTES)
+            return 0;
     }
     return 1;
 }
 
 /* Initialises and parses all calls. 1: parsed; 0: fall back to Python; -1 with an exception set. */
-static int init(sharded_call *self, size_t op_count) {
+static int init(sharded_call *self) {
     self->count = (size_t)PyTuple_GET_SIZE(self->arrays);
-    self->op_count = op_count;
     if (self->count == 0 || self->count > MAX_SHARDS)
         return 0;
     if (self->others != NULL && (size_t)PyTuple_GET_SIZE(self->others) != self->count)
         return PY_RAISE(PyExc_ValueError, "others: expected as many as parts");
-    self->shard = malloc(self->count * op_count * sizeof *self->shard);
+    self->shard = malloc(self->count * self->op_count * sizeof *self->shard);
     if (self->shard == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (size_t i = 0; i < self->count * op_count; ++i) {
+    for (size_t i = 0; i < self->count * self->op_count; ++i) {
         py_call_init(&self->shard[i].call, self->state);
         self->shard[i].is_launched = false;
     }
@@ -214,15 +215,14 @@ static int run(sharded_call *self) {
 
 /* ---- functions of the module ---- */
 
-/* 1: parsed; -1 with an exception set. */
-static int parse_ops(PyObject *ops, sharded_call *self, size_t *op_count) {
-    *op_count = (size_t)PyTuple_GET_SIZE(ops);
-    if (*op_count == 0 || *op_count > MAX_OPS)
+static int parse_ops(PyObject *ops, sharded_call *self) {
+    self->op_count = (size_t)PyTuple_GET_SIZE(ops);
+    if (self->op_count == 0 || self->op_count > MAX_OPS)
         return PY_RAISE(PyExc_ValueError, "ops: expected 1 to %d", MAX_OPS);
-    for (size_t w = 0; w < *op_count; ++w)
+    for (size_t w = 0; w < self->op_count; ++w)
         if (py_find_op(PyTuple_GET_ITEM(ops, (Py_ssize_t)w), &self->op_results[w].op) < 0)
             return -1;
-    return 1;
+    return 0;
 }
 
 /* None becomes NULL. */
@@ -234,7 +234,7 @@ static int parse_others(PyObject *others, sharded_call *self) {
 }
 
 PyObject *py_exact_sharded(PyObject *module, PyObject *args) {
-    sharded_call self = {.state = PyModule_GetState(module), .states = true};
+    sharded_call self = {.state = PyModule_GetState(module), .states = true, .op_count = 1};
     PyObject *others, *result = NULL;
     int mean;
     if (!PyArg_ParseTuple(args, "O!Op", &PyTuple_Type, &self.arrays, &others, &mean) ||
@@ -244,9 +244,7 @@ PyObject *py_exact_sharded(PyObject *module, PyObject *args) {
     op_results *one = &self.op_results[0];
     one->op = self.others != NULL ? GR_OP_dot : GR_OP_sum;
     one->out = total;
-    int parsed = init(&self, 1);
-    if (parsed > 0 && one->bytes > GR_ASYNC_RESULT_BYTES)
-        parsed = 0;
+    const int parsed = init(&self);
     if (parsed == 0) {
         result = Py_NewRef(Py_NotImplemented);
     } else if (parsed > 0 && run(&self) == 0) {
@@ -290,34 +288,18 @@ static PyObject *run_all(sharded_call *self) {
     return results == NULL ? NULL : Py_BuildValue("(NN)", py_descr(self->state, self->dtype), results);
 }
 
-static PyObject *run_ops(sharded_call *self, PyObject *ops) {
-    PyObject *result = NULL;
-    size_t op_count = 0;
-    int parsed = parse_ops(ops, self, &op_count);
-    if (parsed > 0)
-        parsed = init(self, op_count);
-    for (size_t w = 0; parsed > 0 && w < op_count; ++w)
-        if (self->op_results[w].bytes > GR_ASYNC_RESULT_BYTES)
-            parsed = 0;
-    if (parsed >= 0)
-        result = parsed > 0 ? run_all(self) : Py_NewRef(Py_NotImplemented);
-    release(self);
-    return result;
-}
-
-PyObject *py_sharded_states(PyObject *module, PyObject *args) {
-    sharded_call self = {.state = PyModule_GetState(module), .states = true};
-    PyObject *others, *ops;
-    if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &self.arrays, &others, &PyTuple_Type, &ops) ||
-        parse_others(others, &self) < 0)
-        return NULL;
-    return run_ops(&self, ops);
-}
-
-PyObject *py_sharded_values(PyObject *module, PyObject *args) {
+PyObject *py_sharded(PyObject *module, PyObject *args) {
     sharded_call self = {.state = PyModule_GetState(module)};
-    PyObject *ops;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &self.arrays, &PyTuple_Type, &ops))
+    PyObject *others, *ops, *result = NULL;
+    int states;
+    if (!PyArg_ParseTuple(args, "O!OO!p", &PyTuple_Type, &self.arrays, &others, &PyTuple_Type, &ops,
+                          &states) ||
+        parse_others(others, &self) < 0 || parse_ops(ops, &self) < 0)
         return NULL;
-    return run_ops(&self, ops);
+    self.states = states != 0;
+    const int parsed = init(&self);
+    if (parsed >= 0)
+        result = parsed > 0 ? run_all(&self) : Py_NewRef(Py_NotImplemented);
+    release(&self);
+    return result;
 }

@@ -48,7 +48,7 @@ def state_of(
 def _of_sums(
     parts: tuple[Any, ...], op: str, others: tuple[Any, ...] | None, shape: tuple[int, ...]
 ) -> State | None:
-    made = _core.sharded_states(parts, others, _SUMS[op])
+    made = _core.sharded(parts, others, _SUMS[op], True)
     if made is not NotImplemented:
         held, fields = made
         return _state(op, held, held, shape, dict(zip(("sum", "squares"), fields, strict=False)))
@@ -62,7 +62,7 @@ def _of_sums(
 
 def _total_of(parts: tuple[Any, ...]) -> tuple[np.dtype, int] | None:
     """Return the dtype of a sum of integers, and the sum."""
-    made = _core.sharded_values(parts, ("sum",))
+    made = _core.sharded(parts, None, ("sum",), False)
     if made is NotImplemented:
         return None
     _, (values,) = made
@@ -88,7 +88,7 @@ def sum_of(parts: tuple[Any, ...], others: tuple[Any, ...] | None, divisor: int 
 
 def value_of(parts: tuple[Any, ...], op: str) -> Any:
     """Return the result of all elements, of operators whose states are no more; NotImplemented as above."""
-    made = _core.sharded_values(parts, (op,)) if op in _VALUES else NotImplemented
+    made = _core.sharded(parts, None, (op,), False) if op in _VALUES else NotImplemented
     if made is NotImplemented:
         return made
     _, (values,) = made
@@ -110,7 +110,7 @@ def _of_values(parts: tuple[Any, ...], op: str, shape: tuple[int, ...]) -> State
 
 def _of_places(parts: tuple[Any, ...], op: str, shape: tuple[int, ...], along: int) -> State | None:
     less, ops = _PLACES[op]
-    made = _core.sharded_values(parts, ops)
+    made = _core.sharded(parts, None, ops, False)
     if made is NotImplemented:
         return None
     held, (indices, values) = made

@@ -50,7 +50,7 @@ gr_status py_array_detach_stream(py_array *self, gr_device *device, gr_error *er
     return status;
 }
 
-size_t py_array_bytes(const py_array *self) {
+static size_t size_in_bytes(const py_array *self) {
     size_t bytes = gr_dtypes[self->dtype].item_bytes;
     for (size_t d = 0; d < py_array_ndim(self); ++d)
         bytes *= (size_t)self->axis[d].extent;
@@ -58,7 +58,7 @@ size_t py_array_bytes(const py_array *self) {
 }
 
 gr_status py_array_allocate(py_array *self, gr_device *device, gr_error *error) {
-    const size_t bytes = py_array_bytes(self);
+    const size_t bytes = size_in_bytes(self);
     if (bytes == 0)
         return GR_OK;
     const gr_status status = gr_allocation_new(device, self->stream, bytes, &self->allocation, error);
@@ -221,7 +221,7 @@ PyObject *py_array_empty(PyObject *module, PyObject *args) {
         return NULL;
     const bool is_object = stream_object != Py_None && !PyLong_Check(stream_object);
     py_array_set_stream(self, stream, is_object ? stream_object : NULL, is_object);
-    if (py_array_bytes(self) == 0)
+    if (size_in_bytes(self) == 0)
         return (PyObject *)self;
     if (py_open_device(state, self->kind, self->index, &device) == 0) {
         py_work work;
@@ -253,7 +253,7 @@ static bool set_view_address(const py_array *array, PyObject *strides, long long
             return false;
     }
     view->pointer = base->pointer + (uint64_t)first;
-    return low >= 0 && high <= (int64_t)py_array_bytes(base);
+    return low >= 0 && high <= (int64_t)size_in_bytes(base);
 }
 
 PyObject *py_array_view(PyObject *module, PyObject *args) {
@@ -277,7 +277,7 @@ PyObject *py_array_view(PyObject *module, PyObject *args) {
     view->process = array->process;
     view->base = (py_array *)Py_NewRef(array->base != NULL ? array->base : array);
     /* A view without elements has no address, and the strides of C order. */
-    if (py_array_bytes(view) == 0 || set_view_address(array, strides, offset, view))
+    if (size_in_bytes(view) == 0 || set_view_address(array, strides, offset, view))
         return (PyObject *)view;
     Py_DECREF(view);
     return PyErr_Occurred() ? NULL

@@ -56,6 +56,4 @@ static inline size_t py_array_ndim(const py_array *self) {
     return (size_t)Py_SIZE(self);
 }
 
-size_t py_array_bytes(const py_array *self);
-
 #endif
