@@ -83,7 +83,8 @@ static uint64_t resident(unsigned blocks_per_sm) {
 }
 
 static uint64_t rows_resident_blocks(const gr_layout *layout) {
-    return resident(GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements);
+    const int blocks = GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements;
+    return resident((unsigned)blocks);
 }
 
 static uint64_t columns_resident_blocks(const gr_layout *layout) {
