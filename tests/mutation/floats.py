@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant(
         "lanes keep their counts", NAN, "NanMean", "x.low += __shfl", "x.low = __shfl", nan("many_threads")
     ),
-    Mutant("of a count the high bits are lost", NAN, "FlatNanMean", "0x7ffffffu", "0x3u", nan("nanmean")),
+    Mutant("of a count the high bits are lost", NAN, "VectorAccumulator", "0x7ffffffu", "0x3u", nan("nanmean")),
     Mutant(
         "a NaN makes a product 0",
         NAN,
@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(
         "of equal ones in a turn the last wins",
         NAN,
-        "FlatNanArgExtreme",
+        "VectorNanArgExtreme",
         "for (unsigned i = N * length; i-- > 0;)",
         "for (unsigned i = 0; i < N * length; ++i)",
         nan("positions"),
@@ -93,7 +93,7 @@ MUTANTS = (
     Mutant(
         "a turn equal to those before wins",
         NAN,
-        "FlatNanArgExtreme",
+        "VectorNanArgExtreme",
         "Largest ? less(acc.value, best) : less(best, acc.value)",
         "Largest ? !less(best, acc.value) : !less(acc.value, best)",
         nan("first_of_equals"),
@@ -168,7 +168,7 @@ MUTANTS = (
         "less.others *",
         LOGARITHMS,
     ),
-    Mutant("equal ones count once", EXPONENTIALS, "FlatLogSumExp", "(double(equals) - 1)", "0.0", LOGARITHMS),
+    Mutant("equal ones count once", EXPONENTIALS, "VectorAccumulator", "(double(equals) - 1)", "0.0", LOGARITHMS),
     Mutant("-infinity adds something", EXPONENTIALS, "exp_of", "x > -86.0f", "x != -86.0f", LOGARITHMS),
     Mutant(
         "the 1 drowns what is small",

@@ -32,7 +32,7 @@ MUTANTS = (
     Mutant(
         "a turn is about 0, which a large mean is far from",
         VARIANCE,
-        "FlatVarOfNumbers",
+        "VectorVarOfNumbers",
         "* (Value(1) / N);",
         "* Value(0);",
         moments("large_mean"),
@@ -48,7 +48,7 @@ MUTANTS = (
     Mutant(
         "a turn counts NaNs, too",
         VARIANCE,
-        "FlatVarOfNumbers",
+        "VectorVarOfNumbers",
         "count += is_nan ? 0.0 : 1.0;",
         "count += 1.0;",
         moments("nans_among"),
@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         "only one half of complex numbers varies",
         VARIANCE,
-        "FlatVarOfComplex",
+        "VectorVarOfComplex",
         "fma(apart[i].re, apart[i].re, apart[i].im * apart[i].im)",
         "apart[i].re * apart[i].re",
         moments("as_numpy"),

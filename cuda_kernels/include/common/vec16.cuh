@@ -11,10 +11,10 @@ template <> struct Bits<2> { using type = uint16_t; };
 template <> struct Bits<4> { using type = uint32_t; };
 template <> struct Bits<8> { using type = uint64_t; };
 
-// Kept as words: an array of small elements would take a register for each element.
-template <class In> struct alignas(16) Vec16 {
-    static constexpr unsigned length = 16 / sizeof(In);
-    uint32_t words[4];
+// Elements as words: an array of small elements would take a register for each element.
+template <class In, unsigned Words> struct alignas(4 * Words) Packed {
+    static constexpr unsigned length = 4 * Words / sizeof(In);
+    uint32_t words[Words];
 
     __device__ uint32_t word(unsigned i) const {
         return words[i];
@@ -43,11 +43,20 @@ template <class In> struct alignas(16) Vec16 {
                 __device__ Both() {
                 }
             } both;
-            both.bits = words[e / each] >> 8 * sizeof(In) * (e % each);
+            both.bits = typename Bits<sizeof(In)>::type(words[e / each] >> 8 * sizeof(In) * (e % each));
             return both.element;
         }
     }
 };
+template <class In> using Vec16 = Packed<In, 4>;
+
+// Element and word number i of several vectors.
+template <class In> __device__ In element_of(const Vec16<In> *x, unsigned i) {
+    return x[i / Vec16<In>::length].at(i % Vec16<In>::length);
+}
+template <class In> __device__ uint32_t word_of(const Vec16<In> *x, unsigned i) {
+    return x[i / 4].word(i % 4);
+}
 
 // For making a Vec16 of elements.
 template <class In> union Vec16Elements {

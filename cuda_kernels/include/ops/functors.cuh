@@ -4,26 +4,12 @@
 //   load(x, position)       the State of one element; `position` counts along the reduction
 //   combine(a, b)           associative and commutative, so that any tree is right
 //   Out, finish(s, count)   the result, and its value for a State of `count` elements; may take flags, too
-//   start(Out)              the State of an `initial` value
+//   start(Out)              the State of an `initial` value, if there may be one
 #pragma once
 
 #include <type_traits>
-#include <utility>
 
 #include "common/element_types.cuh"
-
-// Calls `finish` with the flags of the launch where it takes them.
-template <class F, class = void> struct Finish {
-    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t) {
-        return F::finish(s, parameter);
-    }
-};
-template <class F>
-struct Finish<F, decltype(void(F::finish(std::declval<typename F::State>(), uint64_t(), uint32_t())))> {
-    static __device__ typename F::Out of(typename F::State s, uint64_t parameter, uint32_t flags) {
-        return F::finish(s, parameter, flags);
-    }
-};
 
 // A float sum and what its additions lost. `sum` takes the steps of a plain sum, so that infinities, NaNs and
 // overflow come out as they do there. The lost part is Knuth's two-sum, exact for round to nearest.
@@ -34,24 +20,17 @@ struct Compensated {
 template <class T> struct Pair { T re, im; };
 
 // Conversions of an element to the type that computes.
+template <class T> __device__ auto widen(T x) {
+    if constexpr (std::is_floating_point<T>::value)
+        return x;
+    else if constexpr (std::is_signed<T>::value)
+        return int64_t(x);
+    else
+        return uint64_t(x);
+}
 inline __device__ int64_t widen(gr_bool x) {
     return x.value != 0;
 }
-#define GR_WIDEN(In, Wide)                                                                                   \
-    inline __device__ Wide widen(In x) {                                                                     \
-        return Wide(x);                                                                                      \
-    }
-GR_WIDEN(int8_t, int64_t)
-GR_WIDEN(int16_t, int64_t)
-GR_WIDEN(int32_t, int64_t)
-GR_WIDEN(int64_t, int64_t)
-GR_WIDEN(uint8_t, uint64_t)
-GR_WIDEN(uint16_t, uint64_t)
-GR_WIDEN(uint32_t, uint64_t)
-GR_WIDEN(uint64_t, uint64_t)
-GR_WIDEN(float, float)
-GR_WIDEN(double, double)
-#undef GR_WIDEN
 inline __device__ float widen(gr_f16 x) {
     return __half2float(x);
 }
@@ -73,51 +52,34 @@ template <> struct SumState<float> { using type = Compensated; };
 template <> struct SumState<gr_c64> { using type = Pair<Compensated>; };
 
 // Sums of everything that is a State. Signed overflow wraps, as in NumPy.
+template <class T, class U> __device__ T plus(T a, U b) {
+    return a + T(b);
+}
 inline __device__ int64_t plus(int64_t a, int64_t b) {
     return int64_t(uint64_t(a) + uint64_t(b));
-}
-inline __device__ uint64_t plus(uint64_t a, uint64_t b) {
-    return a + b;
-}
-inline __device__ float plus(float a, float b) {
-    return a + b;
-}
-inline __device__ double plus(double a, double b) {
-    return a + b;
 }
 inline __device__ Compensated plus(Compensated a, Compensated b) {
     const float sum = a.sum + b.sum, b_part = sum - a.sum, a_part = sum - b_part;
     return {sum, (a.lost + b.lost) + ((a.sum - a_part) + (b.sum - b_part))};
 }
-template <class T> __device__ Pair<T> plus(Pair<T> a, Pair<T> b) {
+template <class T, class U> __device__ Pair<T> plus(Pair<T> a, Pair<U> b) {
     return {plus(a.re, b.re), plus(a.im, b.im)};
 }
 
+template <class T> __device__ T times(T a, T b) {
+    return a * b;
+}
 inline __device__ int64_t times(int64_t a, int64_t b) {
     return int64_t(uint64_t(a) * uint64_t(b));
-}
-inline __device__ uint64_t times(uint64_t a, uint64_t b) {
-    return a * b;
-}
-inline __device__ float times(float a, float b) {
-    return a * b;
-}
-inline __device__ double times(double a, double b) {
-    return a * b;
 }
 template <class T> __device__ Pair<T> times(Pair<T> a, Pair<T> b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
-// From an element widened to the State of a sum, and back to plain numbers.
+// From an element widened to the State of a sum.
 template <class State, class T> struct Convert {
     static __device__ State to(T x) {
         return State(x);
-    }
-};
-template <class T> struct Convert<Pair<T>, Pair<T>> {
-    static __device__ Pair<T> to(Pair<T> x) {
-        return x;
     }
 };
 template <> struct Convert<Compensated, float> {
@@ -130,8 +92,8 @@ template <> struct Convert<Pair<Compensated>, Pair<float>> {
         return {{x.re, 0.0f}, {x.im, 0.0f}};
     }
 };
-template <> struct Convert<Pair<double>, Pair<float>> {
-    static __device__ Pair<double> to(Pair<float> x) {
+template <class S, class T> struct Convert<Pair<S>, Pair<T>> {
+    static __device__ Pair<S> to(Pair<T> x) {
         return {x.re, x.im};
     }
 };
@@ -204,17 +166,7 @@ template <class T> struct Zero<Pair<T>> {
 // the `initial` that the planner gives.
 template <class T> struct Neutral {
     static __device__ T make() {
-        return Zero<T>::make();
-    }
-};
-template <> struct Neutral<float> {
-    static __device__ float make() {
-        return -0.0f;
-    }
-};
-template <> struct Neutral<double> {
-    static __device__ double make() {
-        return -0.0;
+        return T(-0.0);
     }
 };
 template <> struct Neutral<Compensated> {
@@ -238,17 +190,36 @@ template <class T> struct One<Pair<T>> {
     }
 };
 
-template <class In> struct Sum {
-    using State = typename SumState<In>::type;
-    using Out = typename SumOut<In>::type;
+// What functors have in common whose States are sums.
+template <class S> struct Additive {
+    using State = S;
     static __device__ State identity() {
         return Neutral<State>::make();
     }
-    static __device__ State load(In x, uint64_t) {
-        return Convert<State, Wide<In>>::to(widen(x));
-    }
     static __device__ State combine(State a, State b) {
         return plus(a, b);
+    }
+};
+// What functors have in common whose State is an element as it is computed in.
+template <class In, class Result = In> struct Elementwise {
+    using State = Wide<In>;
+    using Out = Result;
+    static __device__ State load(In x, uint64_t) {
+        return widen(x);
+    }
+    static __device__ Out finish(State s, uint64_t) {
+        return Narrow<Out>::from(s);
+    }
+    static __device__ State start(Out x) {
+        return widen(x);
+    }
+};
+
+template <class In> struct Sum : Additive<typename SumState<In>::type> {
+    using State = typename SumState<In>::type;
+    using Out = typename SumOut<In>::type;
+    static __device__ State load(In x, uint64_t) {
+        return Convert<State, Wide<In>>::to(widen(x));
     }
     static __device__ Out finish(State s, uint64_t) {
         return Narrow<Out>::from(settle(s));
@@ -258,23 +229,13 @@ template <class In> struct Sum {
     }
 };
 
-template <class In> struct Prod {
+template <class In> struct Prod : Elementwise<In, typename SumOut<In>::type> {
     using State = Wide<In>;
-    using Out = typename SumOut<In>::type;
     static __device__ State identity() {
         return One<State>::make();
     }
-    static __device__ State load(In x, uint64_t) {
-        return widen(x);
-    }
     static __device__ State combine(State a, State b) {
         return times(a, b);
-    }
-    static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(s);
-    }
-    static __device__ State start(Out x) {
-        return widen(x);
     }
 };
 
@@ -286,33 +247,25 @@ template <> struct MeanState<Pair<Compensated>> { using type = Pair<double>; };
 template <> struct MeanState<int64_t> { using type = double; };
 template <> struct MeanState<uint64_t> { using type = double; };
 
-inline __device__ float divide(float x, uint64_t count) {
-    return x / float(count);
-}
-inline __device__ double divide(double x, uint64_t count) {
-    return x / double(count);
+template <class T> __device__ auto divide(T x, uint64_t count) {
+    using Quotient = typename MeanState<T>::type;
+    return Quotient(x) / Quotient(count);
 }
 template <class T> __device__ Pair<T> divide(Pair<T> x, uint64_t count) {
     return {x.re / T(count), x.im / T(count)};
 }
 
-template <class In> struct Mean {
+template <class In> struct Mean : Additive<typename MeanState<typename SumState<In>::type>::type> {
     using State = typename MeanState<typename SumState<In>::type>::type;
     using Out = typename MeanState<typename SumOut<In>::type>::type;
-    static __device__ State identity() {
-        return Neutral<State>::make();
-    }
     static __device__ State load(In x, uint64_t) {
         return Convert<State, Wide<In>>::to(widen(x));
-    }
-    static __device__ State combine(State a, State b) {
-        return plus(a, b);
     }
     static __device__ Out finish(State s, uint64_t count) {
         return Narrow<Out>::from(divide(settle(s), count));
     }
     static __device__ State start(Out) {
-        return Zero<State>::make(); // NumPy's mean has no initial value but that
+        return Zero<State>::make(); // NumPy's mean has no initial value but 0
     }
 };
 
@@ -366,17 +319,11 @@ template <> struct Product<Pair<Compensated>, Pair<float>> {
 };
 
 // numpy.dot keeps the dtype of the vectors: integers wrap in it, and bools are or'ed.
-template <class In> struct Dot {
+template <class In> struct Dot : Additive<typename SumState<In>::type> {
     using State = typename SumState<In>::type;
     using Out = In;
-    static __device__ State identity() {
-        return Neutral<State>::make();
-    }
     static __device__ State load(In x, In y) {
         return Product<State, Wide<In>>::of(widen(x), widen(y));
-    }
-    static __device__ State combine(State a, State b) {
-        return plus(a, b);
     }
     static __device__ Out finish(State s, uint64_t) {
         return Narrow<Out>::from(settle(s));

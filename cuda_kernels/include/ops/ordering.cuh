@@ -8,17 +8,11 @@
 
 // NumPy's order: a NaN precedes everything, so that it propagates; complex numbers are ordered by their real
 // parts first.
-inline __device__ bool is_nan(float x) {
-    return x != x;
-}
-inline __device__ bool is_nan(double x) {
+template <class T> __device__ bool is_nan(T x) {
     return x != x;
 }
 template <class T> __device__ bool is_nan(Pair<T> x) {
     return is_nan(x.re) || is_nan(x.im);
-}
-template <class T> __device__ bool is_nan(T) {
-    return false;
 }
 
 template <class T> __device__ bool less(T a, T b) {
@@ -38,52 +32,30 @@ template <bool Largest, class T> __device__ bool wins(T a, T b) {
 }
 
 // The value that every element of T wins over or equals.
-template <bool Largest> __device__ float worst(float) {
-    return Largest ? -INFINITY : INFINITY;
+template <bool Largest> __device__ bool worst(gr_bool) {
+    return !Largest;
 }
-template <bool Largest> __device__ float worst(gr_f16) {
-    return worst<Largest>(0.0f);
-}
-template <bool Largest> __device__ float worst(gr_bf16) {
-    return worst<Largest>(0.0f);
-}
-template <bool Largest> __device__ double worst(double) {
-    return Largest ? -INFINITY : INFINITY;
+template <bool Largest, class T> __device__ auto worst(T x) {
+    if constexpr (std::is_floating_point<T>::value)
+        return Largest ? -T(INFINITY) : T(INFINITY);
+    else if constexpr (!std::is_integral<T>::value)
+        return worst<Largest>(widen(x));
+    else {
+        const T lowest = T(-1) < T(0) ? T(T(1) << (8 * sizeof(T) - 1)) : T(0);
+        return Largest ? lowest : T(~lowest);
+    }
 }
 template <bool Largest, class T> __device__ Pair<T> worst(Pair<T>) {
     return {worst<Largest>(T()), worst<Largest>(T())};
 }
-template <bool Largest> __device__ Pair<float> worst(gr_c64) {
-    return worst<Largest>(Pair<float>());
-}
-template <bool Largest> __device__ Pair<double> worst(gr_c128) {
-    return worst<Largest>(Pair<double>());
-}
-template <bool Largest> __device__ bool worst(gr_bool) {
-    return !Largest;
-}
-template <bool Largest, class T> __device__ T worst(T) {
-    const T lowest = T(-1) < T(0) ? T(T(1) << (8 * sizeof(T) - 1)) : T(0);
-    return Largest ? lowest : T(~lowest);
-}
 
-template <class In, bool Largest> struct Extreme {
+template <class In, bool Largest> struct Extreme : Elementwise<In> {
     using State = Wide<In>;
-    using Out = In;
     static __device__ State identity() {
         return worst<Largest>(State());
     }
-    static __device__ State load(In x, uint64_t) {
-        return widen(x);
-    }
     static __device__ State combine(State a, State b) {
         return wins<Largest>(b, a) ? b : a;
-    }
-    static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(s);
-    }
-    static __device__ State start(Out x) {
-        return widen(x);
     }
 };
 template <class In> struct Min : Extreme<In, false> {};
@@ -119,16 +91,10 @@ template <class In, bool Largest> struct ArgExtreme {
     static __device__ Out finish(State s, uint64_t) {
         return s.position;
     }
-    static __device__ State start(Out) {
-        return identity();
-    }
 };
 template <class In> struct ArgMin : ArgExtreme<In, false> {};
 template <class In> struct ArgMax : ArgExtreme<In, true> {};
 
-inline __device__ bool is_true(float x) {
-    return x != 0;
-}
 template <class T> __device__ bool is_true(T x) {
     return x != 0;
 }
@@ -195,26 +161,16 @@ template <class In> struct CountNonzero {
     }
 };
 
-template <class In> struct BitwiseAnd {
+template <class In> struct BitwiseAnd : Elementwise<In> {
     using State = Wide<In>;
-    using Out = In;
     static __device__ State identity() {
         return ~State(0);
-    }
-    static __device__ State load(In x, uint64_t) {
-        return widen(x);
     }
     static __device__ State combine(State a, State b) {
         return a & b;
     }
-    static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(s);
-    }
-    static __device__ State start(Out x) {
-        return widen(x);
-    }
 };
-template <class In> struct BitwiseOr : BitwiseAnd<In> {
+template <class In> struct BitwiseOr : Elementwise<In> {
     using State = Wide<In>;
     static __device__ State identity() {
         return State(0);

@@ -1,42 +1,36 @@
-// Thread accumulators of the flat kernels: how a thread takes in vectors of 16 bytes. Each functor here is
-// one of functors.cuh or ordering.cuh, with
+// Vector accumulators: how a thread takes in vectors of 16 bytes. VectorAccumulator<F, In> is a functor as F,
+// a functor of functors.cuh or ordering.cuh, with
 //   Acc                                  a thread's accumulator
 //   init()                               the Acc of no elements
 //   accumulate<N>(acc, x, first, apart)  takes in N vectors; element e of x[k] is at first + k * apart + e
 //   accumulate<N>(acc, x, y)             the same for pairs of vectors
 //   to_state(acc)                        its State
+// Its State may be another than that of F.
 #pragma once
 
 #include "grid/block_state.cuh"
 #include "ops/ordering.cuh"
 #include "reduce/by_element.cuh"
 
+template <class F, class In> struct VectorAccumulator : ByElement<F, In> {};
+
 // ---- sums: what they have in common is SumOf<In>, with a State that `plus` adds ----
 
-template <class S> struct Adds : StateAccumulator<S> {
-    using State = S;
-    static __device__ State identity() {
-        return Neutral<State>::make();
-    }
-    static __device__ State init() {
-        return identity();
-    }
-    static __device__ State combine(State a, State b) {
-        return plus(a, b);
-    }
-};
+template <class S> struct Adds : StateAccumulator<Additive<S>> {};
 
-// The sum of Count terms, a power of two, as a balanced tree: its rounding errors grow with the logarithm of
-// Count. Branch by branch, so that few terms are live at once.
-template <unsigned Count, class Terms> __device__ auto tree_sum(const Terms &term, unsigned first = 0) {
+// Combines Count terms, a power of two, as a balanced tree, branch by branch, so that few terms are live at
+// once.
+template <unsigned Count, class Combine, class Terms>
+__device__ auto tree(const Combine &combine, const Terms &term, unsigned first = 0) {
     if constexpr (Count == 1)
         return term(first);
     else
-        return plus(tree_sum<Count / 2>(term, first), tree_sum<Count / 2>(term, first + Count / 2));
+        return combine(tree<Count / 2>(combine, term, first),
+                       tree<Count / 2>(combine, term, first + Count / 2));
 }
-
-inline __device__ Pair<double> plus(Pair<double> a, Pair<float> b) {
-    return {a.re + double(b.re), a.im + double(b.im)};
+// The sum of terms: its rounding errors grow with the logarithm of Count.
+template <unsigned Count, class Terms> __device__ auto tree_sum(const Terms &term) {
+    return tree<Count>([](auto a, auto b) { return plus(a, b); }, term);
 }
 
 // The vectors of one turn are added up by a tree, in float for elements of up to that size; all turns,
@@ -47,9 +41,7 @@ template <class In, class S> struct AddsTurns : Adds<S> {
         return plus(Neutral<S>::make(), widen(x));
     }
     template <unsigned N> static __device__ void accumulate(S &acc, const Vec16<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Vec16<In>::length;
-        acc =
-            plus(acc, tree_sum<N * length>([=](unsigned i) { return widen(x[i / length].at(i % length)); }));
+        acc = plus(acc, tree_sum<N * Vec16<In>::length>([=](unsigned i) { return widen(element_of(x, i)); }));
     }
 };
 
@@ -73,7 +65,7 @@ inline __device__ Pair<double> settle(Pair<double> sum, Pair<float> lost) {
 inline __device__ bool all_finite(float x) {
     return isfinite(x);
 }
-inline __device__ bool all_finite(Pair<float> x) {
+template <class T> __device__ bool all_finite(Pair<T> x) {
     return isfinite(x.re) && isfinite(x.im);
 }
 
@@ -89,11 +81,11 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
     }
     template <unsigned N>
     static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Vec16<In>::length, count = N * length;
+        constexpr unsigned count = N * Vec16<In>::length;
         Wide<In> terms[count], lost = acc.lost;
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
-            terms[i] = widen(x[i / length].at(i % length));
+            terms[i] = widen(element_of(x, i));
 #pragma unroll
         for (unsigned width = 1; width < count; width *= 2)
 #pragma unroll
@@ -102,7 +94,7 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
         if (Beyond && !all_finite(terms[0])) {
 #pragma unroll
             for (unsigned i = 0; i < count; ++i)
-                acc.sum = plus(acc.sum, widen(x[i / length].at(i % length)));
+                acc.sum = plus(acc.sum, widen(element_of(x, i)));
             return;
         }
         acc.sum = plus(acc.sum, terms[0]);
@@ -163,7 +155,7 @@ template <class In> struct AddsIntegers : Adds<Wide<In>> {
             uint32_t sum = 0; // fits: of at most 128 bytes
 #pragma unroll
             for (unsigned i = 0; i < 4 * N; ++i)
-                sum = word_sum(In(), x[i / 4].word(i % 4), sum);
+                sum = word_sum(In(), word_of(x, i), sum);
             acc = plus(acc, State(int32_t(sum)));
         } else {
 #pragma unroll
@@ -183,7 +175,7 @@ template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
 template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, false> {};
 template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
 
-template <class In> struct FlatSum : SumOf<In> {
+template <class In> struct VectorAccumulator<Sum<In>, In> : SumOf<In> {
     using State = typename SumOf<In>::State;
     using Out = typename SumOut<In>::type;
     static __device__ Out finish(State s, uint64_t) {
@@ -194,34 +186,27 @@ template <class In> struct FlatSum : SumOf<In> {
     }
 };
 
-inline __device__ double divide(int64_t x, uint64_t count) {
-    return double(x) / double(count);
-}
-inline __device__ double divide(uint64_t x, uint64_t count) {
-    return double(x) / double(count);
-}
-
 template <class In> struct MeanOf : SumOf<In> {};
 template <> struct MeanOf<float> : AddsFloats<float, double, true> {};
 template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, true> {};
 
 // The sum of smaller integers is exact, so that only the quotient is rounded.
-template <class In> struct FlatMean : MeanOf<In> {
+template <class In> struct VectorAccumulator<Mean<In>, In> : MeanOf<In> {
     using State = typename SumOf<In>::State;
     using Out = typename Mean<In>::Out;
     static __device__ Out finish(State s, uint64_t count) {
         return Narrow<Out>::from(divide(s, count));
     }
     static __device__ State start(Out) {
-        return Zero<State>::make(); // NumPy's mean has no initial value but that
+        return Zero<State>::make();
     }
 };
-template <> struct FlatMean<int64_t> : ByElement<Mean<int64_t>, int64_t> {};
-template <> struct FlatMean<uint64_t> : ByElement<Mean<uint64_t>, uint64_t> {};
+template <> struct VectorAccumulator<Mean<int64_t>, int64_t> : ByElement<Mean<int64_t>, int64_t> {};
+template <> struct VectorAccumulator<Mean<uint64_t>, uint64_t> : ByElement<Mean<uint64_t>, uint64_t> {};
 
 // Products are rounded to float, as those of a float loop are. Integers wrap in the dtype of the vectors, so
 // that their lowest 32 bits are enough up to that size.
-template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
+template <class In> struct VectorAccumulator<Dot<In>, In> : Adds<typename SumOf<In>::State> {
     using State = typename SumOf<In>::State;
     using Out = In;
     static __device__ State load(In x, In y) {
@@ -235,18 +220,16 @@ template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
             if constexpr (sizeof(In) == 1) {
 #pragma unroll
                 for (unsigned i = 0; i < 4 * N; ++i)
-                    sum = word_dot(In(), x[i / 4].word(i % 4), y[i / 4].word(i % 4), sum);
+                    sum = word_dot(In(), word_of(x, i), word_of(y, i), sum);
             } else {
 #pragma unroll
                 for (unsigned i = 0; i < N * length; ++i)
-                    sum += uint32_t(widen(x[i / length].at(i % length))) *
-                           uint32_t(widen(y[i / length].at(i % length)));
+                    sum += uint32_t(widen(element_of(x, i))) * uint32_t(widen(element_of(y, i)));
             }
             acc = plus(acc, State(sum));
         } else {
             acc = plus(acc, tree_sum<N * length>([=](unsigned i) {
-                           return times(widen(x[i / length].at(i % length)),
-                                        widen(y[i / length].at(i % length)));
+                           return times(widen(element_of(x, i)), widen(element_of(y, i)));
                        }));
         }
     }
@@ -257,8 +240,6 @@ template <class In> struct FlatDot : Adds<typename SumOf<In>::State> {
         return Zero<State>::make();
     }
 };
-
-template <class In> struct FlatProd : ByElement<Prod<In>, In> {};
 
 // ---- minima and maxima: a thread keeps one for each place of a chunk ----
 
@@ -351,7 +332,7 @@ template <bool Largest, class In> __device__ Wide<In> best_element(const Vec16<I
     return widen(best);
 }
 
-template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
+template <class In, bool Largest> struct VectorExtreme : Extreme<In, Largest> {
     using Acc = Vec16<In>;
     static __device__ Acc init() {
         return broadcast_vec16(Narrow<In>::from(worst<Largest>(In())));
@@ -364,8 +345,8 @@ template <class In, bool Largest> struct FlatExtreme : Extreme<In, Largest> {
         return best_element<Largest>(acc);
     }
 };
-template <class In> struct FlatMin : FlatExtreme<In, false> {};
-template <class In> struct FlatMax : FlatExtreme<In, true> {};
+template <class In> struct VectorAccumulator<Min<In>, In> : VectorExtreme<In, false> {};
+template <class In> struct VectorAccumulator<Max<In>, In> : VectorExtreme<In, true> {};
 
 #if __CUDA_ARCH__ >= 800
 inline __device__ uint32_t warp_most(uint32_t x) {
@@ -413,11 +394,8 @@ template <class In, bool Largest> struct ByKey {};
 
 // Searches for the position only if a turn has a better element, which is rare after the first turns.
 template <class In, bool Largest>
-struct FlatArgExtreme : ArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
+struct VectorArgExtreme : StateAccumulator<ArgExtreme<In, Largest>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;
-    static __device__ State init() {
-        return ArgExtreme<In, Largest>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         const Wide<In> best = best_element<Largest>(best_chunk<N, Largest>(x));
@@ -426,36 +404,36 @@ struct FlatArgExtreme : ArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>
         uint32_t at = 0;
 #pragma unroll
         for (unsigned i = N * Vec16<In>::length; i-- > 0;)
-            if (!wins<Largest>(best, widen(x[i / Vec16<In>::length].at(i % Vec16<In>::length))))
+            if (!wins<Largest>(best, widen(element_of(x, i))))
                 at = i;
         acc = {best, int64_t(first + at / Vec16<In>::length * apart + at % Vec16<In>::length)};
     }
 };
-template <class In> struct FlatArgMin : FlatArgExtreme<In, false> {};
-template <class In> struct FlatArgMax : FlatArgExtreme<In, true> {};
+template <class In> struct VectorAccumulator<ArgMin<In>, In> : VectorArgExtreme<In, false> {};
+template <class In> struct VectorAccumulator<ArgMax<In>, In> : VectorArgExtreme<In, true> {};
 
 // ---- tests and bits: words of several elements at a time where the dtype allows ----
 
 // Bytes are tested four at a time; other elements one by one.
-template <template <class> class F, class In> struct FlatTest : ByElement<F<In>, In> {
-    using State = typename F<In>::State;
+template <class F, class In> struct VectorTest : ByElement<F, In> {
+    using State = typename F::State;
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         if constexpr (sizeof(In) == 1) {
 #pragma unroll
             for (unsigned i = 0; i < 4 * N; ++i)
-                acc = F<In>::combine(acc, F<In>::of_bytes(nonzero_bytes(x[i / 4].word(i % 4))));
+                acc = F::combine(acc, F::of_bytes(nonzero_bytes(word_of(x, i))));
         } else {
-            ByElement<F<In>, In>::template accumulate<N>(acc, x, first, apart);
+            ByElement<F, In>::template accumulate<N>(acc, x, first, apart);
         }
     }
 };
-template <class In> struct FlatAny : FlatTest<Any, In> {};
-template <class In> struct FlatAll : FlatTest<All, In> {};
-template <class In> struct FlatCountNonzero : FlatTest<CountNonzero, In> {};
+template <class In> struct VectorAccumulator<Any<In>, In> : VectorTest<Any<In>, In> {};
+template <class In> struct VectorAccumulator<All<In>, In> : VectorTest<All<In>, In> {};
+template <class In> struct VectorAccumulator<CountNonzero<In>, In> : VectorTest<CountNonzero<In>, In> {};
 
 // F's combine works bit by bit, so that it takes words of any elements.
-template <template <class> class F, class In> struct FlatBits : F<In> {
+template <template <class> class F, class In> struct VectorBits : F<In> {
     using State = typename F<In>::State;
     using Acc = Vec16<In>;
     using OfWords = F<uint32_t>;
@@ -470,8 +448,7 @@ template <template <class> class F, class In> struct FlatBits : F<In> {
     static __device__ void accumulate(Acc &acc, const Vec16<In> *x, uint64_t, uint64_t) {
 #pragma unroll
         for (unsigned i = 0; i < 4 * N; ++i)
-            acc.set_word(i % 4,
-                         uint32_t(OfWords::combine(acc.word(i % 4), plain_word(In(), x[i / 4].word(i % 4)))));
+            acc.set_word(i % 4, uint32_t(OfWords::combine(acc.word(i % 4), plain_word(In(), word_of(x, i)))));
     }
     static __device__ State to_state(const Acc &acc) {
         State s = F<In>::identity();
@@ -481,6 +458,6 @@ template <template <class> class F, class In> struct FlatBits : F<In> {
         return s;
     }
 };
-template <class In> struct FlatBitwiseAnd : FlatBits<BitwiseAnd, In> {};
-template <class In> struct FlatBitwiseOr : FlatBits<BitwiseOr, In> {};
-template <class In> struct FlatBitwiseXor : FlatBits<BitwiseXor, In> {};
+template <class In> struct VectorAccumulator<BitwiseAnd<In>, In> : VectorBits<BitwiseAnd, In> {};
+template <class In> struct VectorAccumulator<BitwiseOr<In>, In> : VectorBits<BitwiseOr, In> {};
+template <class In> struct VectorAccumulator<BitwiseXor<In>, In> : VectorBits<BitwiseXor, In> {};

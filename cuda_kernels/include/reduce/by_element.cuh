@@ -4,19 +4,20 @@
 #include "common/vec16.cuh"
 
 // For functors whose Acc is their State.
-template <class State> struct StateAccumulator {
+template <class F> struct StateAccumulator : F {
+    using State = typename F::State;
     using Acc = State;
-    static __device__ State to_state(Acc acc) {
+    static __device__ State init() {
+        return F::identity();
+    }
+    static __device__ State to_state(State acc) {
         return acc;
     }
 };
 
 // One element after the other: right for every functor.
-template <class F, class In> struct ByElement : F, StateAccumulator<typename F::State> {
+template <class F, class In> struct ByElement : StateAccumulator<F> {
     using State = typename F::State;
-    static __device__ State init() {
-        return F::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         State s[N];

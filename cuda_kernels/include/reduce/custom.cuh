@@ -2,14 +2,6 @@
 // User around the expressions; this file, which NVRTC compiles at run time, makes kernels of it.
 #pragma once
 
-// As in ops/functors.cuh, which needs standard headers that NVRTC does not have.
-template <class F> struct Finish {
-    template <class State>
-    static __device__ typename F::Out of(State s, unsigned long long parameter, unsigned) {
-        return F::finish(s, parameter);
-    }
-};
-
 #include "common/complex.cuh"
 #include "common/entry.cuh"
 #include "reduce/by_element.cuh"
@@ -160,9 +152,6 @@ template <class User> struct Custom {
     }
     static __device__ Out finish(State s, uint64_t) {
         return User::result(s.value);
-    }
-    static __device__ State start(Out) {
-        return identity(); // there is no initial value
     }
 };
 

@@ -5,13 +5,13 @@
 #include "reduce/ops/nan.cuh"
 
 #define GR_SUMS(dtype, In)                                                                                   \
-    GR_FLAT_ALL(nansum, FlatNanSum, dtype, In)                                                               \
-    GR_FLAT_ALL(nanmean, FlatNanMean, dtype, In)
+    GR_FLAT_ALL(nansum, NanSum, dtype, In)                                                                   \
+    GR_FLAT_ALL(nanmean, NanMean, dtype, In)
 #define GR_ROW(dtype, In)                                                                                    \
     GR_SUMS(dtype, In)                                                                                       \
-    GR_FLAT_ALL(nanprod, FlatNanProd, dtype, In)                                                             \
-    GR_FLAT_ALL(nanmin, FlatNanMin, dtype, In)                                                               \
-    GR_FLAT_ALL(nanmax, FlatNanMax, dtype, In)                                                               \
-    GR_FLAT_ALL(extremes, FlatExtremes, dtype, In)
+    GR_FLAT_ALL(nanprod, NanProd, dtype, In)                                                                 \
+    GR_FLAT_ALL(nanmin, NanMin, dtype, In)                                                                   \
+    GR_FLAT_ALL(nanmax, NanMax, dtype, In)                                                                   \
+    GR_FLAT_ALL(extremes, Extremes, dtype, In)
 GR_REALS(GR_ROW)
 GR_COMPLEXES(GR_SUMS)

@@ -4,6 +4,6 @@
 #include "reduce/ops/nan.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
-    GR_FLAT_ALL(nanargmin, FlatNanArgMin, dtype, In)                                                         \
-    GR_FLAT_ALL(nanargmax, FlatNanArgMax, dtype, In)
+    GR_FLAT_ALL(nanargmin, NanArgMin, dtype, In)                                                             \
+    GR_FLAT_ALL(nanargmax, NanArgMax, dtype, In)
 GR_REALS(GR_ROW)

@@ -5,7 +5,8 @@
 #include "reduce/ops/norms.cuh"
 
 #define GR_ROW(dtype, In)                                                                                    \
-    GR_FLAT_ALL(sumnorm, FlatSumNorm, dtype, In)                                                             \
-    GR_FLAT_ALL(rootnorm, FlatRootNorm, dtype, In)                                                           \
-    GR_FLAT(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS, flat<FlatLogSumExp<In>, In, false>)
+    GR_FLAT_ALL(sumnorm, SumNorm, dtype, In)                                                                 \
+    GR_FLAT_ALL(rootnorm, RootNorm, dtype, In)                                                               \
+    GR_FLAT(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS,                                                     \
+            flat<VectorAccumulator<LogSumExp<In>, In>, In, false>)
 GR_REALS(GR_ROW)

@@ -8,6 +8,7 @@
 #include "common/pdl.cuh"
 #include "common/vec16.cuh"
 #include "grid/block_state.cuh"
+#include "reduce/finish.cuh"
 
 #if __CUDA_ARCH__ >= 900
 #define GR_HOPPER 1
@@ -74,10 +75,10 @@ template <class F> __device__ void finish(const gr_flat_params &p, typename F::S
         return;
     }
     if (p.flags & GR_FLAT_HAS_INITIAL)
-        s = F::combine(F::start(*reinterpret_cast<const Out *>(p.initial)), s);
+        s = F::combine(start_state<F>(*reinterpret_cast<const Out *>(p.initial)), s);
     if (p.flags & GR_FLAT_FROM_ZERO)
-        s = F::combine(F::start(Out()), s);
-    *reinterpret_cast<Out *>(p.out) = Finish<F>::of(s, p.divisor, p.flags);
+        s = F::combine(start_state<F>(Out()), s);
+    *reinterpret_cast<Out *>(p.out) = finished<F>(s, p.divisor, p.flags);
 }
 
 // Grid reduction: from the States of all threads to the result.

@@ -8,16 +8,17 @@
 #define GR_FLAT(name, threads, ...) GR_ENTRY((threads, 1), name, gr_flat_params, __VA_ARGS__)
 
 #ifdef GR_HOPPER
-#define GR_RING(op, F, dtype, In) GR_FLAT(ring_##op##_##dtype, GR_RING_THREADS, ring<F<In>, In>)
+#define GR_RING(op, F, dtype, In)                                                                            \
+    GR_FLAT(ring_##op##_##dtype, GR_RING_THREADS, ring<VectorAccumulator<F<In>, In>, In>)
 #else
 #define GR_RING(op, F, dtype, In)
 #endif
 
 #define GR_FLAT_ALL(op, F, dtype, In)                                                                        \
-    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, false>)                                \
+    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<VectorAccumulator<F<In>, In>, In, false>)         \
     GR_RING(op, F, dtype, In)
 #define GR_FLAT_PAIR(op, F, dtype, In)                                                                       \
-    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<F<In>, In, true>)
+    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<VectorAccumulator<F<In>, In>, In, true>)
 
 #define GR_FLAT_BITS(op, F, dtype, In, kind) GR_FLAT_BITS_##kind(op, F, dtype, In)
 #define GR_FLAT_BITS_BITS GR_FLAT_ALL

@@ -8,6 +8,7 @@
 #include "reduce/general/params.h"
 
 #include "reduce/batch_accumulate.cuh"
+#include "reduce/finish.cuh"
 #include "reduce/general/pdl.cuh"
 
 // The State after one more element, which follows all elements of `s`.
@@ -25,8 +26,8 @@ template <class F, class In> struct Append<F, In, decltype(void(&F::append))> {
 // The result of a State of all elements.
 template <class F> __device__ typename F::Out finished(const gr_general_params &p, typename F::State s) {
     if (p.flags & GR_HAS_INITIAL)
-        s = F::combine(F::start(*reinterpret_cast<const typename F::Out *>(p.initial)), s);
-    return Finish<F>::of(s, p.divisor, p.flags);
+        s = F::combine(start_state<F>(*reinterpret_cast<const typename F::Out *>(p.initial)), s);
+    return finished<F>(s, p.divisor, p.flags);
 }
 
 // Writes State or result number `index`.

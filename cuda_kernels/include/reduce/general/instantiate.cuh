@@ -14,11 +14,11 @@
 #include "reduce/general/spread.cuh"
 #include "reduce/general/tiles.cuh"
 
-// The thread accumulator: a functor of reduce/accumulate.cuh if its State is the State of F, so that
-// `general_last` and the other kernels can continue with it.
-template <class F, class Flat, class In>
-using Accumulator = typename std::conditional<std::is_same<typename F::State, typename Flat::State>::value,
-                                              Flat, ByElement<F, In>>::type;
+// The accumulator of `rows`: its State must be the State of F, with which `last` and the other kernels
+// continue.
+template <class F, class In, class A = VectorAccumulator<F, In>>
+using RowAccumulator = typename std::conditional<std::is_same<typename F::State, typename A::State>::value, A,
+                                                 ByElement<F, In>>::type;
 
 // Elements are kept in registers until their sum is known to be finite.
 template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
@@ -28,7 +28,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
     GR_ENTRY((GR_GENERAL_THREADS, blocks), general_##kernel##_##op##_##dtype, gr_general_params, __VA_ARGS__)
 #define GR_ROWS(op, F, dtype, In)                                                                            \
     GR_GENERAL(rows, (rows_occupancy<F<In>, In>), op, dtype,                                                 \
-               reduce_rows<F<In>, Accumulator<F<In>, Flat##F<In>, In>, In>)
+               reduce_rows<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
 

@@ -16,23 +16,6 @@ constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof
 //   take(s, loaded, there)   takes the rows that are there into States
 template <class F, class In> struct Brief { static constexpr bool there = false, packs = false; };
 
-// Elements as words of four bytes: an array of small ones would become a register for each.
-template <class In, unsigned Words> struct alignas(4 * Words) Packed {
-    uint32_t words[Words];
-
-    __device__ In at(unsigned e) const {
-        constexpr unsigned each = 4 / sizeof(In);
-        union Both {
-            typename Bits<sizeof(In)>::type bits;
-            In element;
-            __device__ Both() {
-            }
-        } both;
-        both.bits = typename Bits<sizeof(In)>::type(words[e / each] >> 8 * sizeof(In) * (e % each));
-        return both.element;
-    }
-};
-
 template <class In, unsigned N> __device__ In element_of(const Vec<In, N> &x, unsigned e) {
     return x.at[e];
 }

@@ -83,31 +83,25 @@ template <class In> struct LogSumExp {
     static __device__ Out finish(State s, uint64_t) {
         return Narrow<Out>::from(T(logarithm(s)));
     }
-    static __device__ State start(Out) {
-        return identity(); // there is no initial value
-    }
 };
 
 // Each turn makes a State about its own largest element.
-template <class In> struct FlatLogSumExp : LogSumExp<In>, StateAccumulator<typename LogSumExp<In>::State> {
+template <class In> struct VectorAccumulator<LogSumExp<In>, In> : StateAccumulator<LogSumExp<In>> {
     using F = LogSumExp<In>;
     using State = typename F::State;
     using T = typename F::T;
-    static __device__ State init() {
-        return F::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Vec16<In>::length;
         T most = T(widen(x[0].at(0)));
 #pragma unroll
         for (unsigned i = 1; i < N * length; ++i) {
-            const T value = T(widen(x[i / length].at(i % length)));
+            const T value = T(widen(element_of(x, i)));
             most = wins<true>(value, most) ? value : most;
         }
         uint32_t equals = 0;
         const T rest = tree_sum<N * length>([&](unsigned i) {
-            const T value = T(widen(x[i / length].at(i % length)));
+            const T value = T(widen(element_of(x, i)));
             const bool equal = value == most;
             equals += equal;
             return equal ? T(0) : exp_of(value - most);
@@ -127,8 +121,5 @@ template <class In> struct Softmax : LogSumExp<In> {
     using Out = typename SoftmaxOut<In>::type;
     static __device__ Out finish(State s, uint64_t) {
         return {s.most, isinf(s.most) || is_nan(s.most) ? T(NAN) : T(s.others + 1)};
-    }
-    static __device__ State start(Out) {
-        return LogSumExp<In>::identity();
     }
 };

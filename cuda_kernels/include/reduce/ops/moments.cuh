@@ -67,24 +67,18 @@ template <class In> struct Moments {
     static __device__ Out finish(const State &s, uint64_t) {
         return s;
     }
-    static __device__ State start(const Out &) {
-        return identity();
-    }
 };
 
 // The chunks of one turn make a State about the mean of the first elements of each.
-template <class In> struct FlatMoments : Moments<In>, StateAccumulator<PowerSums> {
+template <class In> struct VectorAccumulator<Moments<In>, In> : StateAccumulator<Moments<In>> {
     using State = PowerSums;
-    static __device__ State init() {
-        return Moments<In>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Vec16<In>::length, count = N * length;
         double values[count];
 #pragma unroll
         for (unsigned i = 0; i < count; ++i)
-            values[i] = double(widen(x[i / length].at(i % length)));
+            values[i] = double(widen(element_of(x, i)));
         State turn = {0, tree_sum<N>([&](unsigned k) { return values[k * length]; }) / N, 0, 0, 0, 0};
         bool has_nan = false;
         if (is_floating<In> && !isfinite(turn.shift)) {

@@ -45,15 +45,11 @@ template <class In> __device__ Counted<typename NanSum<In>::State> counted(In x,
 // The sum of N chunks by a tree.
 template <unsigned N, class In>
 __device__ Counted<typename NanSum<In>::State> sum_without_nans(const Vec16<In> *x) {
-    constexpr unsigned length = Vec16<In>::length;
-    return tree_sum<N * length>([=](unsigned i) { return counted<In>(x[i / length].at(i % length)); });
+    return tree_sum<N * Vec16<In>::length>([=](unsigned i) { return counted<In>(element_of(x, i)); });
 }
 
-template <class In> struct FlatNanSum : NanSum<In>, StateAccumulator<typename NanSum<In>::State> {
+template <class In> struct VectorAccumulator<NanSum<In>, In> : StateAccumulator<NanSum<In>> {
     using State = typename NanSum<In>::State;
-    static __device__ State init() {
-        return NanSum<In>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         acc = plus(acc, sum_without_nans<N>(x).sum);
@@ -103,11 +99,8 @@ template <class In> struct NanMean {
     }
 };
 
-template <class In> struct FlatNanMean : NanMean<In>, StateAccumulator<typename NanMean<In>::State> {
+template <class In> struct VectorAccumulator<NanMean<In>, In> : StateAccumulator<NanMean<In>> {
     using State = typename NanMean<In>::State;
-    static __device__ State init() {
-        return NanMean<In>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         const auto more = sum_without_nans<N>(x);
@@ -146,20 +139,13 @@ template <class In> struct NanProd : Prod<In> {
         return is_nan(value) ? Prod<In>::identity() : value;
     }
 };
-template <class In> struct FlatNanProd : ByElement<NanProd<In>, In> {};
 
 // ---- the least or the largest: NaN where there is no other number ----
 
-inline __device__ float lesser(float a, float b) {
-    return fminf(a, b);
-}
-inline __device__ double lesser(double a, double b) {
+template <class T> __device__ T lesser(T a, T b) {
     return fmin(a, b);
 }
-inline __device__ float larger(float a, float b) {
-    return fmaxf(a, b);
-}
-inline __device__ double larger(double a, double b) {
+template <class T> __device__ T larger(T a, T b) {
     return fmax(a, b);
 }
 template <class T> __device__ Pair<T> lesser(Pair<T> a, Pair<T> b) {
@@ -171,13 +157,10 @@ template <class T> __device__ Pair<T> larger(Pair<T> a, Pair<T> b) {
 
 // The better of two that may be NaN. Of doubles the first of equal ones, whatever their signs: min.f64, which
 // takes -0 for the less, is more than twice as long on sm_90.
-template <bool Largest> __device__ float number(float a, float b) {
-    return Largest ? larger(a, b) : lesser(a, b);
-}
 template <bool Largest> __device__ double number(double a, double b) {
     return is_nan(a) || (Largest ? less(a, b) : less(b, a)) ? b : a;
 }
-template <bool Largest, class T> __device__ Pair<T> number(Pair<T> a, Pair<T> b) {
+template <bool Largest, class T> __device__ T number(T a, T b) {
     return Largest ? larger(a, b) : lesser(a, b);
 }
 
@@ -192,23 +175,13 @@ template <class T> struct NoNumber<Pair<T>> {
     }
 };
 
-template <class In, bool Largest> struct NanExtreme {
+template <class In, bool Largest> struct NanExtreme : Elementwise<In> {
     using State = Wide<In>;
-    using Out = In;
     static __device__ State identity() {
         return NoNumber<State>::make();
     }
-    static __device__ State load(In x, uint64_t) {
-        return widen(x);
-    }
     static __device__ State combine(State a, State b) {
         return number<Largest>(a, b);
-    }
-    static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(s);
-    }
-    static __device__ State start(Out x) {
-        return widen(x);
     }
 };
 template <class In> struct NanMin : NanExtreme<In, false> {};
@@ -233,41 +206,26 @@ GR_PAIR_OF_NUMBERS(gr_bf16, "bf16x2")
 #undef GR_PAIR_OF_NUMBERS
 #endif
 
-// The best of Count terms, a power of two, by a tree.
-template <unsigned Count, class Best, class Terms>
-__device__ auto tree_best(const Best &best, const Terms &term, unsigned first = 0) {
-    if constexpr (Count == 1)
-        return term(first);
-    else
-        return best(tree_best<Count / 2>(best, term, first),
-                    tree_best<Count / 2>(best, term, first + Count / 2));
-}
-
-template <class In, bool Largest>
-struct FlatNanExtreme : NanExtreme<In, Largest>, StateAccumulator<Wide<In>> {
+template <class In, bool Largest> struct VectorNanExtreme : StateAccumulator<NanExtreme<In, Largest>> {
     using F = NanExtreme<In, Largest>;
     using State = Wide<In>;
-    static __device__ State init() {
-        return F::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
-        constexpr unsigned length = Vec16<In>::length;
         using Pairs = PairOfNumbers<In, Largest>;
         if constexpr (Pairs::there) {
             Vec16<In> best;
-            best.set_word(0, tree_best<4 * N>([](uint32_t a, uint32_t b) { return Pairs::best(a, b); },
-                                              [=](unsigned i) { return x[i / 4].word(i % 4); }));
+            best.set_word(0, tree<4 * N>([](uint32_t a, uint32_t b) { return Pairs::best(a, b); },
+                                         [=](unsigned i) { return word_of(x, i); }));
             acc = F::combine(acc, F::combine(widen(best.at(0)), widen(best.at(1))));
         } else {
             acc = F::combine(
-                acc, tree_best<N * length>([](State a, State b) { return F::combine(a, b); },
-                                           [=](unsigned i) { return widen(x[i / length].at(i % length)); }));
+                acc, tree<N * Vec16<In>::length>([](State a, State b) { return F::combine(a, b); },
+                                                 [=](unsigned i) { return widen(element_of(x, i)); }));
         }
     }
 };
-template <class In> struct FlatNanMin : FlatNanExtreme<In, false> {};
-template <class In> struct FlatNanMax : FlatNanExtreme<In, true> {};
+template <class In> struct VectorAccumulator<NanMin<In>, In> : VectorNanExtreme<In, false> {};
+template <class In> struct VectorAccumulator<NanMax<In>, In> : VectorNanExtreme<In, true> {};
 
 // ---- the least and the largest at once ----
 
@@ -297,7 +255,6 @@ template <class In> struct Extremes {
         return load(x, 0);
     }
 };
-template <class In> struct FlatExtremes : ByElement<Extremes<In>, In> {};
 
 // ---- where they are: -1 where all are NaN ----
 
@@ -316,10 +273,7 @@ template <class In, bool Largest> struct NanArgExtreme : ArgExtreme<In, Largest>
 template <class In> struct NanArgMin : NanArgExtreme<In, false> {};
 template <class In> struct NanArgMax : NanArgExtreme<In, true> {};
 
-inline __device__ bool same(float a, float b) {
-    return a == b;
-}
-inline __device__ bool same(double a, double b) {
+template <class T> __device__ bool same(T a, T b) {
     return a == b;
 }
 template <class T> __device__ bool same(Pair<T> a, Pair<T> b) {
@@ -328,18 +282,15 @@ template <class T> __device__ bool same(Pair<T> a, Pair<T> b) {
 
 // As FlatArgExtreme: searches for the position only if a turn has a better element.
 template <class In, bool Largest>
-struct FlatNanArgExtreme : NanArgExtreme<In, Largest>, StateAccumulator<Place<Wide<In>>>, ByKey<In, Largest> {
+struct VectorNanArgExtreme : StateAccumulator<NanArgExtreme<In, Largest>>, ByKey<In, Largest> {
     using State = Place<Wide<In>>;
-    static __device__ State init() {
-        return NanArgExtreme<In, Largest>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         constexpr unsigned length = Vec16<In>::length;
         Wide<In> best = widen(x[0].at(0));
 #pragma unroll
         for (unsigned i = 1; i < N * length; ++i) {
-            const Wide<In> value = widen(x[i / length].at(i % length));
+            const Wide<In> value = widen(element_of(x, i));
             best = Largest ? larger(best, value) : lesser(best, value);
         }
         const bool better = acc.position < 0 || (Largest ? less(acc.value, best) : less(best, acc.value));
@@ -348,10 +299,10 @@ struct FlatNanArgExtreme : NanArgExtreme<In, Largest>, StateAccumulator<Place<Wi
         uint32_t at = 0;
 #pragma unroll
         for (unsigned i = N * length; i-- > 0;)
-            if (same(best, widen(x[i / length].at(i % length))))
+            if (same(best, widen(element_of(x, i))))
                 at = i;
         acc = {best, int64_t(first + at / length * apart + at % length)};
     }
 };
-template <class In> struct FlatNanArgMin : FlatNanArgExtreme<In, false> {};
-template <class In> struct FlatNanArgMax : FlatNanArgExtreme<In, true> {};
+template <class In> struct VectorAccumulator<NanArgMin<In>, In> : VectorNanArgExtreme<In, false> {};
+template <class In> struct VectorAccumulator<NanArgMax<In>, In> : VectorNanArgExtreme<In, true> {};

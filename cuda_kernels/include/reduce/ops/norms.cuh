@@ -9,14 +9,6 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/general/axis.cuh"
 
-// A result of its dtype from one in double.
-template <class Out> __device__ Out norm_of(double x) {
-    if constexpr (sizeof(Out) == 8)
-        return x;
-    else
-        return Narrow<Out>::from(float(x));
-}
-
 template <class In> struct SumNorm {
     using State = double;
     using Out = In;
@@ -30,13 +22,9 @@ template <class In> struct SumNorm {
         return a + b;
     }
     static __device__ Out finish(State s, uint64_t) {
-        return norm_of<Out>(s);
-    }
-    static __device__ State start(Out) {
-        return identity(); // there is no initial value
+        return Narrow<Out>::from(s);
     }
 };
-template <class In> struct FlatSumNorm : ByElement<SumNorm<In>, In> {};
 
 // The sum of squares of N numbers, those of a chunk's `length` one after the other.
 template <unsigned N, unsigned Length, class Terms> __device__ double sum_of_squares(const Terms &term) {
@@ -74,10 +62,7 @@ template <class In> struct RootNorm {
         return s + sum_of_squares<N, Length>(term);
     }
     static __device__ Out finish(State s, uint64_t) {
-        return norm_of<Out>(sqrt(s));
-    }
-    static __device__ State start(Out) {
-        return identity();
+        return Narrow<Out>::from(sqrt(s));
     }
 };
 
@@ -165,16 +150,13 @@ template <> struct RootNorm<double> {
     }
 };
 
-template <class In> struct FlatRootNorm : RootNorm<In>, StateAccumulator<typename RootNorm<In>::State> {
+template <class In> struct VectorAccumulator<RootNorm<In>, In> : StateAccumulator<RootNorm<In>> {
     using State = typename RootNorm<In>::State;
-    static __device__ State init() {
-        return RootNorm<In>::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         constexpr unsigned length = Vec16<In>::length;
         acc = RootNorm<In>::template with<N * length, length>(
-            acc, [=](unsigned i) { return double(widen(x[i / length].at(i % length))); });
+            acc, [=](unsigned i) { return double(widen(element_of(x, i))); });
     }
 };
 
@@ -316,13 +298,7 @@ template <class In> struct AnyNorm {
     }
     static __device__ Out finish(State s, uint64_t order) {
         const double result = root_of(s, __longlong_as_double(int64_t(order)));
-        if constexpr (sizeof(Out) == 8)
-            return result;
-        else
-            return Narrow<Out>::from(float(result));
-    }
-    static __device__ State start(Out) {
-        return identity(); // there is no initial value
+        return Narrow<Out>::from(result);
     }
 };
 

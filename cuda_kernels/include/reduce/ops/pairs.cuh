@@ -5,11 +5,8 @@
 #include "reduce/accumulate.cuh"
 
 // Everything in double, where products of floats are exact.
-inline __device__ double in_double(float x) {
+template <class T> __device__ double in_double(T x) {
     return double(x);
-}
-inline __device__ double in_double(double x) {
-    return x;
 }
 template <class T> __device__ Pair<double> in_double(Pair<T> x) {
     return {double(x.re), double(x.im)};
@@ -28,27 +25,6 @@ inline __device__ Pair<double> quotient(Pair<double> a, Pair<double> b) {
     return {(a.re * ratio + a.im) / by, (a.im * ratio - a.re) / by};
 }
 
-template <class Out> struct FromDouble {
-    static __device__ Out of(double x) {
-        return Narrow<Out>::from(float(x));
-    }
-};
-template <> struct FromDouble<double> {
-    static __device__ double of(double x) {
-        return x;
-    }
-};
-template <> struct FromDouble<gr_c64> {
-    static __device__ gr_c64 of(Pair<double> x) {
-        return {float(x.re), float(x.im)};
-    }
-};
-template <> struct FromDouble<gr_c128> {
-    static __device__ gr_c128 of(Pair<double> x) {
-        return {x.re, x.im};
-    }
-};
-
 template <class In> struct Average {
     using T = decltype(in_double(widen(In())));
     struct State {
@@ -66,10 +42,7 @@ template <class In> struct Average {
         return {plus(a.sum, b.sum), plus(a.weights, b.weights)};
     }
     static __device__ Out finish(State s, uint64_t) {
-        return FromDouble<Out>::of(quotient(s.sum, s.weights));
-    }
-    static __device__ State start(Out) {
-        return identity();
+        return Narrow<Out>::from(quotient(s.sum, s.weights));
     }
 };
 

@@ -229,9 +229,6 @@ template <class In> struct VarOfNumbers {
         return variance<Out>(centred(s), s.count, s.marks & GR_VAR_HAS_NAN, ddof, flags,
                              can_overflow<In> && s.marks & GR_VAR_SHRUNK);
     }
-    static __device__ State start(Out) {
-        return identity(); // there is no initial value
-    }
 };
 
 // Elements in flight, a few of one result, about the same point: in Value, unless they hold something that
@@ -352,7 +349,7 @@ template <class F, class In> struct VarTogether {
 // The chunks of one turn make a State, about the mean of the first elements of each, so that one far element
 // does no harm; in float for elements of up to that size, unless they hold something that is not finite or
 // whose square is not.
-template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
+template <class In> struct VectorVarOfNumbers : VarOfNumbers<In> {
     using F = VarOfNumbers<In>;
     using State = typename F::State;
     using Value = typename F::Value;
@@ -367,12 +364,12 @@ template <class In> struct FlatVarOfNumbers : VarOfNumbers<In> {
         double count = 0, sum = 0, squares = 0;
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
-            const Value value = Value(widen(x[i / length].at(i % length)));
+            const Value value = Value(widen(element_of(x, i)));
             shift = isfinite(value) ? Value(value * factor) : shift;
         }
 #pragma unroll
         for (unsigned i = 0; i < N * length; ++i) {
-            const double value = double(widen(x[i / length].at(i % length)));
+            const double value = double(widen(element_of(x, i)));
             const bool is_nan = value != value;
             const double apart = is_nan ? 0.0 : value * factor - double(shift);
             count += is_nan ? 0.0 : 1.0;
@@ -475,24 +472,18 @@ template <class In> struct VarOfIntegers {
         const double times = double(high) * 18446744073709551616.0 + double(low - less);
         return variance<Out>(times / double(s.count), double(s.count), false, ddof, flags);
     }
-    static __device__ State start(Out) {
-        return identity();
-    }
 };
 
-template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, StateAccumulator<IntegerSums> {
+template <class In> struct VectorVarOfIntegers : StateAccumulator<VarOfIntegers<In>> {
     using F = VarOfIntegers<In>;
     using State = IntegerSums;
-    static __device__ State init() {
-        return F::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         if constexpr (sizeof(In) == 1) {
             uint32_t sum = 0, squares = 0; // fit: of at most 64 bytes
 #pragma unroll
             for (unsigned i = 0; i < 4 * N; ++i) {
-                const uint32_t word = x[i / 4].word(i % 4);
+                const uint32_t word = word_of(x, i);
                 sum = word_sum(In(), word, sum);
                 squares = word_dot(In(), word, word, squares);
             }
@@ -500,7 +491,7 @@ template <class In> struct FlatVarOfIntegers : VarOfIntegers<In>, StateAccumulat
         } else {
 #pragma unroll
             for (unsigned i = 0; i < N * Vec16<In>::length; ++i) {
-                const State one = F::load(x[i / Vec16<In>::length].at(i % Vec16<In>::length), 0);
+                const State one = F::load(element_of(x, i), 0);
                 acc.sum += one.sum;
                 acc.squares += one.squares;
             }
@@ -622,17 +613,11 @@ template <class In> struct VarOfComplex {
         return variance<Out>(squares < 0 ? 0.0 : squares, count, is_negative(s.count), ddof, flags,
                              can_overflow<In> && is_negative(s.squares));
     }
-    static __device__ State start(Out) {
-        return identity();
-    }
 };
 
-template <class In> struct FlatVarOfComplex : VarOfComplex<In>, StateAccumulator<ShiftedPairs> {
+template <class In> struct VectorVarOfComplex : StateAccumulator<VarOfComplex<In>> {
     using F = VarOfComplex<In>;
     using State = ShiftedPairs;
-    static __device__ State init() {
-        return F::identity();
-    }
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
         using Value = Wide<In>;
@@ -642,7 +627,7 @@ template <class In> struct FlatVarOfComplex : VarOfComplex<In>, StateAccumulator
         Value apart[count];
 #pragma unroll
         for (unsigned i = 0; i < count; ++i) {
-            const Value value = widen(x[i / length].at(i % length));
+            const Value value = widen(element_of(x, i));
             apart[i] = {value.re - first.re, value.im - first.im};
         }
         const Value sum = tree_sum<count>([&](unsigned i) { return apart[i]; });
@@ -653,7 +638,7 @@ template <class In> struct FlatVarOfComplex : VarOfComplex<In>, StateAccumulator
             turn = F::identity();
 #pragma unroll
             for (unsigned i = 0; i < count; ++i)
-                turn = F::append(turn, x[i / length].at(i % length), 0);
+                turn = F::append(turn, element_of(x, i), 0);
         }
         acc = F::combine(acc, turn);
     }
@@ -667,9 +652,10 @@ constexpr int var_kind =
 template <class In, int = var_kind<In>> struct Var : VarOfNumbers<In> {};
 template <class In> struct Var<In, 1> : VarOfIntegers<In> {};
 template <class In> struct Var<In, 2> : VarOfComplex<In> {};
-template <class In, int = var_kind<In>> struct FlatVar : FlatVarOfNumbers<In> {};
-template <class In> struct FlatVar<In, 1> : FlatVarOfIntegers<In> {};
-template <class In> struct FlatVar<In, 2> : FlatVarOfComplex<In> {};
+template <class In, int = var_kind<In>> struct VectorVar : VectorVarOfNumbers<In> {};
+template <class In> struct VectorVar<In, 1> : VectorVarOfIntegers<In> {};
+template <class In> struct VectorVar<In, 2> : VectorVarOfComplex<In> {};
+template <class In> struct VectorAccumulator<Var<In>, In> : VectorVar<In> {};
 
 template <class In>
 struct BatchAccumulator<Var<In>, In> : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>,
