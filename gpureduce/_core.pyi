@@ -22,6 +22,9 @@ CUDA: int
 SIM: int
 MAX_INPUTS: int
 MAX_OUTPUTS: int
+# Traits of operators (csrc/reduce/ops.h).
+OF_PAIR: int
+SHARES_FILE: int
 # What a result of the operator `extremes` is, as its parameter.
 DIFFERENCE: int
 MAGNITUDE: int
@@ -178,6 +181,9 @@ def time(
 
 # Name, NumPy's name, bytes, kind, dtypes of sum and mean, scope, DLPack's code and bits.
 def dtypes() -> tuple[tuple[str, str, int, str, str, str, str, int, int], ...]: ...
+
+# Name, traits, and by the dtype of elements that of the result, of each row of csrc/reduce/ops.def.
+def operators() -> tuple[tuple[str, int, tuple[tuple[str, str], ...]], ...]: ...
 def devices() -> list[tuple[str, int, str, tuple[int, int], int, int, int, int]]: ...
 
 # Why the library behind a variant cannot be loaded, or None.
@@ -213,7 +219,6 @@ def all_finite(array: np.ndarray, /) -> bool: ...
 def ladder_launches() -> tuple[tuple[str, str, int, int, str, str], ...]: ...
 
 # The pairs of operator and dtype that `general` supports.
-def general_coverage() -> tuple[tuple[str, str], ...]: ...
 
 # The content of a file of compiled kernels, decompressed.
 def read_image(path: str | PathLike[str], /) -> bytes: ...

@@ -299,7 +299,7 @@ def records():
         "core variants": _core.variants,
         "core runs": _core.runs,
         "core hold": lambda: (_core.lock_for_fork(True), _core.lock_for_fork(False)),
-        "general coverage": _core.general_coverage,
+        "operators": _core.operators,
         "flat_shapes": _core.flat_shapes,
         "cublas_problem": call(_core.library_problem, "cublas"),
         "cudnn_problem": call(_core.library_problem, "cudnn"),

@@ -11,13 +11,13 @@ import numpy_oracle as oracle
 import pytest
 
 import gpureduce
-from gpureduce import _core
+from gpureduce._rules.dtypes import COVERAGE
 
 OPTIONS = {
     "variant": "auto", "device": None, "block_size": None, "grid_size": None, "stream": None,
     "as_device": None, "progress": None,
 }  # fmt: skip
-REDUCTIONS = tuple(dict.fromkeys(op for op, _ in _core.general_coverage()))
+REDUCTIONS = tuple(COVERAGE)
 # In the order in which they stand, of which a function may leave some out.
 ARGUMENTS = (
     "a", "b", "order", "axis", "dtype", "out", "ddof", "keepdims", "initial", "where", "mean", "correction",

@@ -48,13 +48,12 @@ PyObject *py_custom_load(PyObject *module, PyObject *args) {
 }
 
 typedef struct custom_call {
-    PyObject *kernels[GR_GENERAL_PASSES];        /* capsules of the kernels that the plan launches */
-    const gr_custom *customs[GR_GENERAL_PASSES]; /* the same kernels */
-    size_t arrays;                               /* how many inputs are arrays, not scalars */
-    py_operand operands[GR_MAX_INPUTS];          /* the arrays */
-    size_t input[GR_MAX_INPUTS];                 /* index of each array among the inputs */
-    bool by_position, packed;                    /* as in custom/params.h and general/layout.h */
-    bool uses_index;                             /* the kernels read an element's index in C order */
+    PyObject *kernels[GR_GENERAL_PASSES]; /* capsules of the kernels that the plan launches */
+    size_t arrays;                        /* how many inputs are arrays, not scalars */
+    py_operand operands[GR_MAX_INPUTS];   /* the arrays */
+    size_t input[GR_MAX_INPUTS];          /* index of each array among the inputs */
+    bool by_position, packed;             /* as in custom/params.h and general/layout.h */
+    bool uses_index;                      /* the kernels read an element's index in C order */
     bool reduced[GR_MAX_NDIM];
     size_t outs;                      /* number of outputs */
     gr_dtype out_dtype;               /* of the first output */
@@ -249,8 +248,8 @@ static int find_kernel(PyObject *loaded, const char *name, size_t number, PyObje
     PyObject *kernel = self->kernels[number] = PyObject_GetItem(loaded, key);
     int failed = 0;
     if (kernel != NULL) {
-        self->customs[number] = py_custom_from_capsule(kernel);
-        failed = self->customs[number] == NULL ? -1 : 0;
+        self->request.customs[number] = py_custom_from_capsule(kernel);
+        failed = self->request.customs[number] == NULL ? -1 : 0;
     } else if (PyErr_ExceptionMatches(PyExc_KeyError)) {
         PyErr_Clear();
         failed = PyList_Append(missing, key);
@@ -293,8 +292,7 @@ PyObject *py_custom_run(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (complete) {
         py_work work;
         py_begin(&work);
-        const gr_status status =
-            gr_custom_run(call->customs, &call->request, &call->binding, &work.interrupt, &work.error);
+        const gr_status status = gr_custom_run(&call->request, &call->binding, &work.interrupt, &work.error);
         failed = py_end(state, &work, status);
     }
     if (complete && failed == 0)

@@ -94,14 +94,13 @@ PyObject *py_time(PyObject *module, PyObject *const *args, Py_ssize_t count) {
     return times;
 }
 
-/* Returns the pairs of operator and dtype that a variant supports; NULL: the general kernels. */
+/* Returns the pairs of operator and dtype that a variant supports. */
 static PyObject *coverage(const gr_variant *variant) {
     PyObject *list = PyList_New(0);
     for (int cell = 0; list != NULL && cell < GR_OP_COUNT * GR_DTYPE_COUNT; ++cell) {
         const gr_op op = (gr_op)(cell / GR_DTYPE_COUNT);
         const gr_dtype dtype = (gr_dtype)(cell % GR_DTYPE_COUNT);
-        if (variant != NULL ? gr_variant_covers(variant, op, dtype)
-                            : gr_op_takes(op, dtype) && !gr_op_has(op, GR_SHARES_FILE))
+        if (gr_variant_covers(variant, op, dtype))
             py_append(&list, Py_BuildValue("(ss)", gr_ops[op].name, gr_dtypes[dtype].numpy_name));
     }
     return py_as_tuple(list);
@@ -125,10 +124,6 @@ PyObject *py_ladder_records(void) {
         py_append(&list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant), &traits));
     }
     return list;
-}
-
-PyObject *py_general_coverage(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    return coverage(NULL);
 }
 
 /* Returns (name, grid, span, cluster, shared, output) from rungs.def for each variant that launches

@@ -12,6 +12,7 @@
 #include "python/methods.h"
 #include "python/operands/array.h"
 #include "reduce/custom/params.h"
+#include "reduce/ops.h"
 #include "reduce/params.h"
 #include "states/states.h"
 
@@ -192,13 +193,14 @@ static int add_constants(PyObject *module) {
     static const struct {
         const char *name;
         long value;
-    } constants[] = {{"CUDA", GR_DEVICE_CUDA},  {"SIM", GR_DEVICE_SIM},    CONSTANT(MAX_INPUTS),
-                     CONSTANT(MAX_OUTPUTS),     CONSTANT(DIFFERENCE),      CONSTANT(MAGNITUDE),
-                     CONSTANT(STATE_NO_VALUE),  CONSTANT(STATE_MIN),       CONSTANT(STATE_MAX),
-                     CONSTANT(STATE_ARGMIN),    CONSTANT(STATE_ARGMAX),    CONSTANT(STATE_ADD),
-                     CONSTANT(STATE_PROD),      CONSTANT(STATE_AND),       CONSTANT(STATE_OR),
-                     CONSTANT(STATE_XOR),       CONSTANT(STATE_HAS_VALUE), CONSTANT(STATE_HAS_COUNT),
-                     CONSTANT(STATE_HAS_INDEX), CONSTANT(STATE_HAS_SUM),   CONSTANT(STATE_HAS_SQUARES)};
+    } constants[] = {{"CUDA", GR_DEVICE_CUDA},  {"SIM", GR_DEVICE_SIM},     CONSTANT(MAX_INPUTS),
+                     CONSTANT(MAX_OUTPUTS),     CONSTANT(OF_PAIR),          CONSTANT(SHARES_FILE),
+                     CONSTANT(DIFFERENCE),      CONSTANT(MAGNITUDE),        CONSTANT(STATE_NO_VALUE),
+                     CONSTANT(STATE_MIN),       CONSTANT(STATE_MAX),        CONSTANT(STATE_ARGMIN),
+                     CONSTANT(STATE_ARGMAX),    CONSTANT(STATE_ADD),        CONSTANT(STATE_PROD),
+                     CONSTANT(STATE_AND),       CONSTANT(STATE_OR),         CONSTANT(STATE_XOR),
+                     CONSTANT(STATE_HAS_VALUE), CONSTANT(STATE_HAS_COUNT),  CONSTANT(STATE_HAS_INDEX),
+                     CONSTANT(STATE_HAS_SUM),   CONSTANT(STATE_HAS_SQUARES)};
 #undef CONSTANT
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i)
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)

@@ -4,6 +4,7 @@
 #include "python/args.h"
 #include "python/operands/dlpack_abi.h"
 #include "python/tables.h"
+#include "reduce/ops.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {
     static const char *const kinds[] = {[GR_KIND_BITS] = "bits", [GR_KIND_NUMBER] = "number"};
@@ -39,4 +40,22 @@ PyObject *py_rung_record(const gr_rung *rung, PyObject *coverage, PyObject *bloc
         traits->float_atomics ? Py_True : Py_False, traits->takes_grid ? Py_True : Py_False,
         (unsigned)(rung->capability / 10), (unsigned)(rung->capability % 10), rung->after,
         traits->precision != NULL ? traits->precision : "", traits->is_arch_specific ? Py_True : Py_False);
+}
+
+/* Returns the dtypes that an operator takes and those of their results, in pairs. */
+static PyObject *results_of(gr_op op) {
+    PyObject *list = PyList_New(0);
+    for (int dtype = 0; list != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
+        if (gr_op_takes(op, (gr_dtype)dtype))
+            py_append(&list, Py_BuildValue("(ss)", gr_dtypes[dtype].numpy_name,
+                                           gr_dtypes[gr_op_result(op, (gr_dtype)dtype)].numpy_name));
+    return py_as_tuple(list);
+}
+
+PyObject *py_operators(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
+    PyObject *list = PyList_New(0);
+    for (int op = 0; list != NULL && op < GR_OP_COUNT; ++op)
+        py_append(&list,
+                  Py_BuildValue("(siN)", gr_ops[op].name, (int)gr_ops[op].traits, results_of((gr_op)op)));
+    return py_as_tuple(list);
 }

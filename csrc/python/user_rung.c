@@ -9,7 +9,6 @@
 #include "reduce/custom/custom.h"
 
 typedef struct user_rung_call {
-    gr_custom *custom;
     PyArrayObject *data;
     gr_custom_rung rung;
 } user_rung_call;
@@ -54,8 +53,8 @@ static int parse_call(PyObject *arguments, user_rung_call *self) {
     if (!PyArg_ParseTuple(arguments, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
                           &PyTuple_Type, &passes, &block, &shared, &count_bytes))
         return -1;
-    self->custom = py_custom_from_capsule(kernels);
-    if (self->custom == NULL || parse_passes(passes, rung) < 0)
+    rung->custom = py_custom_from_capsule(kernels);
+    if (rung->custom == NULL || parse_passes(passes, rung) < 0)
         return -1;
     rung->block = block;
     rung->shared_bytes = shared;
@@ -71,7 +70,7 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *arguments;
     PyArrayObject *out;
-    user_rung_call call = {.custom = NULL};
+    user_rung_call call = {.data = NULL};
     if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &arguments, &PyArray_Type, &out) ||
         parse_call(arguments, &call) < 0)
         return NULL;
@@ -82,8 +81,7 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
         .inputs = {source}, .host_out = PyArray_DATA(out), .out_bytes = call.rung.item_bytes};
     py_work work;
     py_begin(&work);
-    const gr_status status =
-        gr_custom_rung_run(call.custom, &call.rung, &binding, &work.interrupt, &work.error);
+    const gr_status status = gr_custom_rung_run(&call.rung, &binding, &work.interrupt, &work.error);
     if (py_end(state, &work, status) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -92,13 +90,12 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
 static gr_status time_passes(void *arg, const gr_timing *timing, double *first_pass, double *all_passes,
                              gr_error *error) {
     const user_rung_call *call = arg;
-    return gr_custom_rung_time(call->custom, &call->rung, PyArray_DATA(call->data), timing, first_pass,
-                               all_passes, error);
+    return gr_custom_rung_time(&call->rung, PyArray_DATA(call->data), timing, first_pass, all_passes, error);
 }
 
 PyObject *py_user_rung_time(PyObject *module, PyObject *args) {
     PyObject *arguments, *timing;
-    user_rung_call call = {.custom = NULL};
+    user_rung_call call = {.data = NULL};
     if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &arguments, &timing) ||
         parse_call(arguments, &call) < 0)
         return NULL;

@@ -20,7 +20,7 @@ from gpureduce._arrays.operand import Operand, intake, take_mask
 from gpureduce._device.devices import text
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.callers import outside_level
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import PAIRS, name_of
 
 # Operators whose result of finite elements may be infinite or NaN, and where NumPy says that it happened.
 _ROUNDED = {
@@ -36,7 +36,6 @@ _ROUNDED = {
     "ptp": "subtract",
     "norm": "dot",
 }
-_PAIRS = ("dot", "vecdot", "average")  # reductions of two operands
 Ends = tuple[Any, Any]  # the largest and the smallest elements of each result
 _BITS = {"divide": 1, "over": 2, "invalid": 8}  # as a function given to numpy.seterrcall gets them
 _TEXTS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
@@ -77,7 +76,7 @@ def look(
     over = invalid = nothing = False
     integers = operand.dtype.kind in "biu"
     if ends_of is None:
-        mask = None if op in _PAIRS else second
+        mask = None if op in PAIRS else second
         ends_of = partial(_extremes, axes=axes, mask=mask, skip_nan=op.startswith("nan"))
     for value, nan, infinite, empty in _causes(op, np.asarray(result), operand, second, initial, ends_of):
         wrong = ~np.isfinite(value) & ~nan
@@ -107,7 +106,7 @@ def reduced(
     place = text(kind, index)
     operand, other = intake(a, place), None
     if second is not None:
-        other = intake(second, place) if op in _PAIRS else take_mask(second, operand)
+        other = intake(second, place) if op in PAIRS else take_mask(second, operand)
     axes = rules.reduced_axes(axis, len(operand.shape))
     return Reduced(np.asarray(result).reshape(rules.kept_shape(operand.shape, axes)), operand, axes, other)
 
@@ -134,7 +133,7 @@ def _causes(
     Real and imaginary parts make a sum each, but a product together.
     """
     values = real_parts(result)
-    operands = [operand, second] if op in _PAIRS and second else [operand]
+    operands = [operand, second] if op in PAIRS and second else [operand]
     ends = [ends_of(part) for one in operands for part in parts_of(one)[: len(values)]]
     if len(ends) < len(values):  # real elements in a complex dtype
         ends *= 2
@@ -142,7 +141,7 @@ def _causes(
         pairs = zip(ends, real_parts(initial), strict=True)
         ends = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
     causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in ends]
-    if op in ("prod", "nanprod", "norm", *_PAIRS):
+    if op in ("prod", "nanprod", "norm", *PAIRS):
         together = zip(*causes, strict=True)
         merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*cause)) for cause in together)
         causes = [merged for _ in values]

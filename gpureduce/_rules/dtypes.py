@@ -64,23 +64,24 @@ UFUNCS = {
 }
 
 BOOL = np.dtype(bool)
-_INT64 = np.dtype(np.int64)
 
 # NumPy puts a dtype's name together each time, in 1.5 us. bfloat16 is there once ml_dtypes is imported; its
 # sums and means are of its own dtype. No functools.cache: another thread might fork while its lock is held.
 _OWN = [row for row in ROWS if row.code != _BFLOAT]
 _NAMES = {np.dtype(row.numpy_name): row.numpy_name for row in _OWN}
 _NATIVE = {dtype: dtype for dtype in _NAMES}
-_SUMS = {np.dtype(row.numpy_name): np.dtype(row.sum) for row in _OWN}
-_MEANS = {np.dtype(row.numpy_name): np.dtype(row.mean) for row in _OWN}
-_REALS = _MEANS | {np.dtype(f"c{2 * size}"): np.dtype(f"f{size}") for size in (4, 8)}
-_GROWN = {
-    "sum": _SUMS,
-    "prod": _SUMS,
-    "mean": _MEANS,
-    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), _REALS),
+# Of each operator, by names: the dtypes of results that are not those of the elements.
+_RESULTS = {
+    op: {given: np.dtype(result) for given, result in results if given != result}
+    for op, _, results in _core.operators()
 }
-_FIXED = {"any": BOOL, "all": BOOL, "argmin": _INT64, "argmax": _INT64, "count_nonzero": _INT64}
+# The dtypes that operators with a file of kernels of their own take; the reductions of two operands.
+COVERAGE = {
+    op: tuple(given for given, _ in results)
+    for op, traits, results in _core.operators()
+    if not traits & _core.SHARES_FILE
+}
+PAIRS = tuple(op for op, traits, _ in _core.operators() if traits & _core.OF_PAIR)
 
 
 def name_of(dtype: np.dtype) -> str:
@@ -123,9 +124,7 @@ def native(dtype: np.dtype, name: str) -> np.dtype:
 
 def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
     """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
-    if op in _FIXED:
-        return _FIXED[op]
-    return _GROWN[op].get(dtype, dtype) if op in _GROWN else dtype
+    return _RESULTS.get(op, {}).get(name_of(dtype), dtype)
 
 
 def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype | None) -> np.dtype:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gpureduce import _core
 from gpureduce._device.variants import AUTO, Variant, variants
+from gpureduce._rules.dtypes import COVERAGE
 
 BACKENDS = ("cuda", "sim")
 HEADING = """# What covers what
@@ -33,9 +33,9 @@ pairs of arrays. See [norms.md](norms.md). `median`, `quantile`, `percentile`, `
 
 def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
     """Return, for each operator and input dtype, the variants that cover them, each with its backends."""
-    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-    for pair in _core.general_coverage():
-        found[pair] = {AUTO: BACKENDS}
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+        (op, dtype): {AUTO: BACKENDS} for op, given in COVERAGE.items() for dtype in given
+    }
     for variant in variants("reduction"):
         for pair in variant.coverage:
             found.setdefault(pair, {})[variant.name] = variant.backends

@@ -44,11 +44,17 @@ void gr_custom_free(gr_custom *custom) {
     free(custom);
 }
 
-static gr_status find_kernel(const gr_custom *custom, const char *kernel, gr_step *step, gr_error *error) {
+static void find_kernel(const gr_custom *custom, const char *entry, gr_step *step, gr_program *program) {
     gr_backend *backend = custom->device->backend;
+    if (program->status == GR_OK)
+        program->status = backend->find(backend, custom->module, entry, &step->found, program->error);
+}
+
+/* Finds the kernel of one pass of a ReductionKernel. */
+static void find_pass(const gr_custom *custom, const char *kernel, gr_step *step, gr_program *program) {
     char entry[256];
     snprintf(entry, sizeof entry, "%s_%s", custom->text, kernel);
-    return backend->find(backend, custom->module, entry, &step->found, error);
+    find_kernel(custom, entry, step, program);
 }
 
 static const gr_flat_shape *flat_shape(const gr_custom_request *request) {
@@ -69,26 +75,18 @@ size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_
     return plan->count;
 }
 
-/* A request, and the modules of its kernels. */
-typedef struct call {
-    const gr_custom *const *customs;
-    const gr_custom_request *request;
-} call;
-
 /* One result from contiguous elements, by a flat kernel. */
-static gr_status plan_flat(const gr_custom *const customs[GR_GENERAL_PASSES],
-                           const gr_custom_request *request, gr_program *program, gr_error *error) {
+static void plan_flat(const gr_custom_request *request, gr_program *program) {
     const uint64_t count = request->plan.reduced_count;
     const gr_flat_work work = {.item_bytes = request->item_bytes,
                                .finish = {.result_bytes = request->out_bytes},
                                .large_states = request->large_states,
                                .part = {.count = count, .total = count}};
     const gr_flat_shape *shape = flat_shape(request);
-    return find_kernel(customs[0], shape->kernel, gr_flat_append(&work, shape, program), error);
+    find_pass(request->customs[0], shape->kernel, gr_flat_append(&work, shape, program), program);
 }
 
-static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
-                             const gr_custom_request *request, gr_program *program, gr_error *error) {
+static void plan_passes(const gr_custom_request *request, gr_program *program) {
     const gr_general_plan *plan = &request->plan;
     gr_custom_params params = {.even = request->even};
     uint32_t buffers[GR_MAX_INPUTS] = {0}, arrays[GR_MAX_INPUTS] = {0};
@@ -106,35 +104,32 @@ static gr_status plan_passes(const gr_custom *const customs[GR_GENERAL_PASSES],
         .out = gr_program_buffer(program, GR_BUFFER_OUTPUT, request->out_bytes),
         .states = plan->count > 1 ? gr_program_buffer(program, GR_BUFFER_TEMPORARY, plan->states_bytes) : 0,
     };
-    gr_status status = GR_OK;
-    for (size_t pass = 0; status == GR_OK && pass < plan->count; ++pass) {
+    for (size_t pass = 0; pass < plan->count; ++pass) {
         gr_step *step = gr_general_append(plan, pass, &operands, &params.general, sizeof params, program);
         for (size_t i = 0; i < request->count; ++i)
             if (request->operands[i].is_array)
                 gr_program_relocate(program, offsetof(gr_custom_params, inputs[i].address), buffers[i]);
-        status = find_kernel(customs[pass], plan->launches[pass].kernel, step, error);
+        find_pass(request->customs[pass], plan->launches[pass].kernel, step, program);
     }
-    return status;
 }
 
-static void plan(const void *of, gr_device *device, gr_program *program) {
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_custom_request *self = request;
     (void)device;
-    const call *self = of;
-    program->status = (self->request->plan.single_pass ? plan_flat : plan_passes)(
-        self->customs, self->request, program, program->error);
+    (self->plan.single_pass ? plan_flat : plan_passes)(self, program);
 }
 
-gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
-                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error) {
+gr_status gr_custom_run(const gr_custom_request *request, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
     const char *names[GR_GENERAL_PASSES];
+    const gr_custom *const *customs = request->customs;
     const size_t count = gr_custom_kernels(request, names);
     if (count == 0)
         return GR_OK;
-    gr_device *device = customs[0]->device;
     for (size_t i = 1; i < count; ++i)
-        if (customs[i]->device != device)
+        if (customs[i]->device != customs[0]->device)
             return gr_fail(error, GR_ERR_VALUE, "kernels of %s lie on two devices", customs[0]->text);
-    return gr_execute_request(device, plan, &(call){customs, request}, binding, interrupt, error);
+    return gr_execute_request(customs[0]->device, plan, request, binding, interrupt, error);
 }
 
 /* Returns a buffer for the results of a pass, padded with zeros up to the elements that the next pass reads.
@@ -151,27 +146,19 @@ static uint32_t rung_output(const gr_custom_rung *rung, size_t pass, gr_program 
     return out;
 }
 
-typedef struct rung_call {
-    const gr_custom *custom;
-    const gr_custom_rung *rung;
-} rung_call;
-
-static void plan_rung(const void *of, gr_device *device, gr_program *program) {
-    const gr_custom *custom = ((const rung_call *)of)->custom;
-    const gr_custom_rung *rung = ((const rung_call *)of)->rung;
+static void plan_rung(const void *request, gr_device *device, gr_program *program) {
+    const gr_custom_rung *rung = request;
     struct {
         uint64_t in, out, n; /* count_bytes bytes of n are passed, if any */
     } params = {0};
-    gr_kernel *kernel = NULL;
-    program->status =
-        device->backend->find(device->backend, custom->module, rung->entry, &kernel, program->error);
     uint32_t in = gr_program_input(program, 0);
+    (void)device;
     for (size_t i = 0; i < rung->count; ++i) {
         const gr_custom_pass *pass = &rung->passes[i];
         const uint32_t out = rung_output(rung, i, program);
         params.n = pass->n;
         gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, 16 + rung->count_bytes);
-        step->found = kernel;
+        find_kernel(rung->custom, rung->entry, step, program);
         step->grid[0] = pass->blocks;
         step->block[0] = rung->block;
         step->shared_bytes = rung->shared_bytes;
@@ -181,16 +168,14 @@ static void plan_rung(const void *of, gr_device *device, gr_program *program) {
     }
 }
 
-gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
+gr_status gr_custom_rung_run(const gr_custom_rung *rung, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error) {
-    return gr_execute_request(custom->device, plan_rung, &(rung_call){custom, rung}, binding, interrupt,
-                              error);
+    return gr_execute_request(rung->custom->device, plan_rung, rung, binding, interrupt, error);
 }
 
-gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
-                              const gr_timing *timing, double *first_pass, double *all_passes,
-                              gr_error *error) {
+gr_status gr_custom_rung_time(const gr_custom_rung *rung, const void *data, const gr_timing *timing,
+                              double *first_pass, double *all_passes, gr_error *error) {
     const size_t bytes = (size_t)rung->passes[0].n * rung->item_bytes;
-    return gr_program_time_copies(custom->device, plan_rung, &(rung_call){custom, rung}, data, bytes, timing,
-                                  first_pass, all_passes, error);
+    return gr_program_time_copies(rung->custom->device, plan_rung, rung, data, bytes, timing, first_pass,
+                                  all_passes, error);
 }

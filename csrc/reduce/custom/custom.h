@@ -24,6 +24,7 @@ typedef struct gr_custom_operand {
 
 /* The plan is for the layout of the one or two arrays, or of the positions if there are more arrays. */
 typedef struct gr_custom_request {
+    const gr_custom *customs[GR_GENERAL_PASSES]; /* the modules of the kernels that gr_custom_kernels names */
     size_t count;
     gr_custom_operand operands[GR_MAX_INPUTS];
     bool even;                     /* as in params.h */
@@ -37,10 +38,9 @@ typedef struct gr_custom_request {
 /* Gives the names of the kernels that the plan launches, such as "axis". Returns their number. */
 size_t gr_custom_kernels(const gr_custom_request *request, const char *names[GR_GENERAL_PASSES]);
 
-/* `customs` has the module of each of those kernels. An array's elements have the same index in `binding` as
-   the array has in the operands. */
-gr_status gr_custom_run(const gr_custom *const customs[GR_GENERAL_PASSES], const gr_custom_request *request,
-                        const gr_binding *binding, const gr_interrupt *interrupt, gr_error *error);
+/* An array's elements have the same index in `binding` as the array has in the operands. */
+gr_status gr_custom_run(const gr_custom_request *request, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error);
 
 /* A user's kernel (const T *in, T *out, integer n), or without n, in which each block writes one result. The
    first pass reads the elements, each later pass the results of the previous one, until one is left. Without
@@ -51,6 +51,7 @@ typedef struct gr_custom_pass {
 } gr_custom_pass;
 
 typedef struct gr_custom_rung {
+    const gr_custom *custom;
     const char *entry;
     size_t item_bytes, count_bytes; /* bytes per element, and of the parameter n: 4, 8, or 0 */
     uint32_t block, shared_bytes;
@@ -58,11 +59,10 @@ typedef struct gr_custom_rung {
     gr_custom_pass passes[GR_MAX_STEPS];
 } gr_custom_rung;
 
-gr_status gr_custom_rung_run(const gr_custom *custom, const gr_custom_rung *rung, const gr_binding *binding,
+gr_status gr_custom_rung_run(const gr_custom_rung *rung, const gr_binding *binding,
                              const gr_interrupt *interrupt, gr_error *error);
 /* As gr_program_time_copies. */
-gr_status gr_custom_rung_time(const gr_custom *custom, const gr_custom_rung *rung, const void *data,
-                              const gr_timing *timing, double *first_pass, double *all_passes,
-                              gr_error *error);
+gr_status gr_custom_rung_time(const gr_custom_rung *rung, const void *data, const gr_timing *timing,
+                              double *first_pass, double *all_passes, gr_error *error);
 
 #endif

@@ -60,10 +60,9 @@ typedef struct gr_request {
 } gr_request;
 
 /* The program has one input and, as output, one partial result, which gr_op_finish converts to the result.
-   It is a pure function of its arguments and the same for both backends, so the simulator runs what the GPU
+   It is a pure function of the request and the same for both backends, so the simulator runs what the GPU
    runs. The program of a library's rung lacks the function and its workspace. */
-gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_program *program,
-                         gr_error *error);
+void gr_ladder_plan(const gr_request *request, gr_program *program);
 
 /* Reduces the elements of `source` into `result`, of dtype gr_op_result. */
 gr_status gr_ladder_run(gr_device *device, const gr_request *request, const gr_source *source,

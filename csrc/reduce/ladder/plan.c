@@ -17,36 +17,36 @@ static int64_t explicit_size(int64_t size) {
     return size == GR_EXPLICIT_ZERO ? 0 : size;
 }
 
-static gr_status check_block(const gr_variant *variant, int64_t block, gr_error *error) {
+static void check_block(const gr_variant *variant, int64_t block, gr_program *program) {
+    const char *name = variant->rung.name;
     if (gr_variant_takes_block(variant, block))
-        return GR_OK;
-    if (variant->blocks == GR_BLOCKS_NONE)
-        return gr_fail(error, GR_ERR_VALUE, "block_size: %s chooses its own; leave it None",
-                       variant->rung.name);
+        return;
+    if (variant->blocks == GR_BLOCKS_NONE) {
+        gr_program_fail(program, GR_ERR_VALUE, "block_size: %s chooses its own; leave it None", name);
+        return;
+    }
     char sizes[256] = "";
     size_t used = 0;
     for (int64_t size = GR_MIN_BLOCK; size <= GR_MAX_BLOCK && used < sizeof sizes; size += 32) {
         if (gr_variant_takes_block(variant, size))
             used += (size_t)snprintf(sizes + used, sizeof sizes - used, "%s%" PRId64, used ? ", " : "", size);
     }
-    return gr_fail(error, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
-                   explicit_size(block), variant->rung.name, sizes);
+    gr_program_fail(program, GR_ERR_VALUE, "block_size: %" PRId64 " is not one of the block sizes of %s: %s",
+                    explicit_size(block), name, sizes);
 }
 
-static gr_status check_grid(const gr_variant *variant, int64_t grid, gr_error *error) {
-    if (grid == 0)
-        return GR_OK;
-    if (!gr_variant_takes_grid(variant))
-        return gr_fail(error, GR_ERR_VALUE,
-                       "grid_size: %s takes its grid from the number of elements; leave it None",
-                       variant->rung.name);
-    if (grid < 1 || grid > GR_MAX_GRID)
-        return gr_fail(error, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64, GR_MAX_GRID,
-                       explicit_size(grid));
-    return GR_OK;
+static void check_grid(const gr_variant *variant, int64_t grid, gr_program *program) {
+    if (grid != 0 && !gr_variant_takes_grid(variant))
+        gr_program_fail(program, GR_ERR_VALUE,
+                        "grid_size: %s takes its grid from the number of elements; leave it None",
+                        variant->rung.name);
+    if (grid != 0 && (grid < 1 || grid > GR_MAX_GRID))
+        gr_program_fail(program, GR_ERR_VALUE, "grid_size: expected 1 to %d blocks, got %" PRId64,
+                        GR_MAX_GRID, explicit_size(grid));
 }
 
-static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_limits *limits) {
+static uint64_t grid_cap(const gr_variant *variant, uint32_t block) {
+    const gr_limits *limits = &gr_reference_device;
     const uint64_t multiprocessors = (uint64_t)limits->multiprocessors * limits->waves;
     switch (variant->grid) {
     case GR_GRID_FIXED:
@@ -63,7 +63,7 @@ static uint64_t grid_cap(const gr_variant *variant, uint32_t block, const gr_lim
 }
 
 static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, size_t item_bytes,
-                          uint32_t block, const gr_limits *limits) {
+                          uint32_t block) {
     const gr_variant *variant = request->variant;
     if (pass == 0 && request->grid != 0)
         return (uint64_t)request->grid;
@@ -71,7 +71,7 @@ static uint64_t pass_grid(const gr_request *request, size_t pass, uint64_t n, si
         return 1;
     const uint64_t span = variant->span == 16 ? 16 / item_bytes : variant->span;
     const uint64_t whole = gr_ceil_div(n, span * block);
-    const uint64_t cap = grid_cap(variant, block, limits);
+    const uint64_t cap = grid_cap(variant, block);
     if (whole <= 1)
         return 1;
     /* Rounds up to whole clusters if the cap allows the additional blocks. */
@@ -143,8 +143,8 @@ static gr_step *plan_pass(const gr_request *request, uint64_t n, uint32_t grid, 
     return step;
 }
 
-static gr_status plan_passes(const gr_request *request, const gr_limits *limits, uint32_t block, uint32_t in,
-                             uint32_t out, gr_program *program, gr_error *error) {
+static void plan_passes(const gr_request *request, uint32_t block, uint32_t in, uint32_t out,
+                        gr_program *program) {
     const gr_variant *variant = request->variant;
     const bool is_index = gr_ops[request->op].result == GR_RESULT_INDEX;
     gr_dtype dtype = request->dtype;
@@ -154,12 +154,14 @@ static gr_status plan_passes(const gr_request *request, const gr_limits *limits,
         const size_t partial_bytes = gr_op_partial_bytes(request->op, dtype);
         const bool of_indexed = pass > 0 && is_index;
         const size_t item_bytes = of_indexed ? partial_bytes : gr_dtypes[dtype].item_bytes;
-        const uint64_t grid = pass_grid(request, pass, n, item_bytes, block, limits);
-        if (grid > GR_MAX_GRID)
-            return gr_fail(error, GR_ERR_VALUE,
-                           "a: %" PRIu64 " elements need %" PRIu64
-                           " blocks of %u threads in %s; a grid has at most %d",
-                           n, grid, (unsigned)block, variant->rung.name, GR_MAX_GRID);
+        const uint64_t grid = pass_grid(request, pass, n, item_bytes, block);
+        if (grid > GR_MAX_GRID) {
+            gr_program_fail(program, GR_ERR_VALUE,
+                            "a: %" PRIu64 " elements need %" PRIu64
+                            " blocks of %u threads in %s; a grid has at most %d",
+                            n, grid, (unsigned)block, variant->rung.name, GR_MAX_GRID);
+            return;
+        }
         last = grid == 1 || variant->output != GR_OUTPUT_PARTIALS;
         const uint32_t to =
             last ? out : gr_program_buffer(program, GR_BUFFER_TEMPORARY, (size_t)grid * partial_bytes);
@@ -169,29 +171,25 @@ static gr_status plan_passes(const gr_request *request, const gr_limits *limits,
         n = grid;
         in = to;
     }
-    return GR_OK;
 }
 
-gr_status gr_ladder_plan(const gr_request *request, const gr_limits *limits, gr_program *program,
-                         gr_error *error) {
+void gr_ladder_plan(const gr_request *request, gr_program *program) {
     const gr_variant *variant = request->variant;
     const int64_t block = request->block != 0 ? request->block : gr_variant_default_block(variant);
-    gr_status status = check_block(variant, block, error);
-    if (status == GR_OK)
-        status = check_grid(variant, request->grid, error);
-    if (status != GR_OK)
-        return status;
+    check_block(variant, block, program);
+    check_grid(variant, request->grid, program);
+    if (program->status != GR_OK)
+        return;
     const size_t bytes = gr_op_partial_bytes(request->op, request->dtype);
-    gr_program_begin(program);
     const uint32_t in = gr_program_input(program, 0);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, bytes);
     if (variant->rung.entry == GR_ENTRY_LIBRARY) {
         plan_library(request, in, out, program);
-        return GR_OK;
+        return;
     }
     if (variant->output == GR_OUTPUT_ATOMIC) {
         const gr_scalar identity = gr_op_identity(request->op, gr_op_partial(request->op, request->dtype));
         gr_program_step(program, GR_STEP_MEMCPY_INLINE, &identity, bytes)->buffer = out;
     }
-    return plan_passes(request, limits, (uint32_t)block, in, out, program, error);
+    plan_passes(request, (uint32_t)block, in, out, program);
 }

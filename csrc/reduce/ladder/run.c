@@ -37,11 +37,10 @@ static void complete_library(gr_device *device, gr_program *program) {
 }
 
 /* Plans for this device: checks its limits, and completes the program of a library's rung. */
-static void plan(const void *of, gr_device *device, gr_program *program) {
-    const gr_request *request = of;
-    const gr_variant *variant = request->variant;
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_variant *variant = ((const gr_request *)request)->variant;
     const gr_device_info *info = &device->backend->info;
-    program->status = gr_ladder_plan(request, &gr_reference_device, program, program->error);
+    gr_ladder_plan(request, program);
     if (program->status == GR_OK)
         program->status = gr_rung_check(&variant->rung, info, program->error);
     if (variant->cluster > 1 && !info->caps.clusters)
