@@ -1,9 +1,8 @@
 /* Maps reductions with many results, or of arrays that are not contiguous, to the general kernels. Each
    plan_*() function fits one kernel to the merged dimensions: threads per result, blocks, and how many
    blocks share a result. */
-#include "reduce/general/axis.h"
-
 #include "reduce/general/dims.h"
+#include "reduce/general/layout.h"
 
 /* Thresholds measured on an H200: gpureduce/bench/results/axis_h200.json. */
 enum {

@@ -51,4 +51,14 @@ typedef struct gr_general_launch {
     gr_general_params params; /* The caller fills in `in`, `second`, `out`, `flags` and `initial`. */
 } gr_general_launch;
 
+/* Plans a launch (axis.c): chooses the kernel by the memory layout (`map`, `tiles`, `rows`, `columns`,
+   `spread`, `whole` or `axis`), its grid, and the mapping of threads to results and elements.
+   `launch->params` holds the merged dimensions, the number of results and the elements per result. Fills in
+   the kernel, the grid and `parts`, the number of States that each result is made from: 1 if the launch
+   writes results itself. Returns false if the results are too many for one grid. */
+bool gr_axis_plan(const gr_layout *layout, gr_general_launch *launch);
+
+/* Plans pass 2, which combines `params.count` rows of States into results. */
+bool gr_last_plan(gr_general_launch *launch);
+
 #endif

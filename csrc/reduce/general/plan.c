@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "reduce/general/axis.h"
 #include "reduce/general/dims.h"
 
 /* Bytes of elements, counted once per result that reads them, from which it is faster to read broadcast
