@@ -5,6 +5,7 @@
 // it: two loads for each multiply-add. Every element of x is asked for again by each tap that meets it and by
 // each filter, every element of w by each pixel. Where it shows: bytes a multiply-add, which stay 8, and
 // instructions that are no multiply-adds: most.
+#include "common/entry.cuh"
 #include "conv/conv.cuh"
 
 enum { THREADS = 256, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
@@ -72,14 +73,8 @@ template <class T> __device__ void nchw(const gr_conv_params &p) {
 }
 
 #define GR_CONV(suffix, T)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c0_##suffix##_nhwc(const __grid_constant__ gr_conv_params p) {                                       \
-        nhwc<T>(p);                                                                                          \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c0_##suffix##_nchw(const __grid_constant__ gr_conv_params p) {                                       \
-        nchw<T>(p);                                                                                          \
-    }
+    GR_ENTRY((THREADS), c0_##suffix##_nhwc, __grid_constant__ gr_conv_params, nhwc<T>)                       \
+    GR_ENTRY((THREADS), c0_##suffix##_nchw, __grid_constant__ gr_conv_params, nchw<T>)
 
 GR_CONV(f32, float)
 GR_CONV(f64, double)

@@ -9,6 +9,8 @@
 // An element of the matrix is one pixel's and one tap's, and lies in x where the two say together. So a block
 // looks up its pixels and its taps once, and adds. In NHWC a line has the taps of a pixel, in NCHW the pixels
 // of a tap: neighbouring threads read neighbours and write neighbours in both.
+#include "common/entry.cuh"
+#include "common/vec.cuh"
 #include "conv/conv.cuh"
 
 enum {
@@ -61,9 +63,7 @@ template <bool NHWC> __device__ Share share_of_element(const gr_conv_params &p, 
 
 // EACH: neighbouring pixels of a row that a thread takes at once, in NCHW.
 template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_conv_im2col_params &p) {
-    struct alignas(sizeof(T) * EACH) Some {
-        T element[EACH];
-    };
+    typedef Vec<T, EACH> Some;
     __shared__ Share of_line[LINES], of_element[LENGTH];
     const uint64_t first_line = blockIdx.x * p.lines_per_block, first = uint64_t(blockIdx.y) * LENGTH;
     const unsigned lines = unsigned(min(p.lines_per_block, p.lines - first_line));
@@ -90,7 +90,7 @@ template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_con
 #pragma unroll
             for (int k = 0; k < EACH; ++k)
                 if (line < lines && unsigned(a.y + b.y) < height && unsigned(a.x + b.x + k * stride) < width)
-                    some[turn].element[k] = from[a.offset + b.offset + k * apart];
+                    some[turn].at[k] = from[a.offset + b.offset + k * apart];
             line += lines_on; // the next of this thread: THREADS further
             i += on;
             if (i >= length) {
@@ -106,23 +106,11 @@ template <class T, bool NHWC, int EACH = 1> __device__ void columns(const gr_con
 }
 
 #define GR_COLUMNS(suffix, T)                                                                                \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nhwc_##suffix(const __grid_constant__ gr_conv_im2col_params p) {                                  \
-        columns<T, true>(p);                                                                                 \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nchw_##suffix(const __grid_constant__ gr_conv_im2col_params p) {                                  \
-        columns<T, false>(p);                                                                                \
-    }
+    GR_ENTRY((THREADS), c1_nhwc_##suffix, __grid_constant__ gr_conv_im2col_params, columns<T, true>)         \
+    GR_ENTRY((THREADS), c1_nchw_##suffix, __grid_constant__ gr_conv_im2col_params, columns<T, false>)
 
-#define GR_COLUMNS_OF_FOUR(suffix, T)                                                                        \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        c1_nchw_##suffix##x4(const __grid_constant__ gr_conv_im2col_params p) {                              \
-        columns<T, false, 4>(p);                                                                             \
-    }
-
-GR_COLUMNS_OF_FOUR(b2, uint16_t)
-GR_COLUMNS_OF_FOUR(b4, uint32_t)
+GR_ENTRY((THREADS), c1_nchw_b2x4, __grid_constant__ gr_conv_im2col_params, columns<uint16_t, false, 4>)
+GR_ENTRY((THREADS), c1_nchw_b4x4, __grid_constant__ gr_conv_im2col_params, columns<uint32_t, false, 4>)
 GR_COLUMNS(b2, uint16_t)
 GR_COLUMNS(b4, uint32_t)
 GR_COLUMNS(b8, uint64_t)

@@ -8,6 +8,7 @@
 // limits it now: an element comes nine times, if from the caches, and is looked for each time; and a thread
 // loads eight elements from shared memory for sixteen multiply-adds. Where it shows: bytes a multiply-add;
 // multiply-adds an instruction.
+#include "common/entry.cuh"
 #include "conv/tiles.cuh"
 
 enum { PIXELS = 128, DEEP = 16, FILTERS = 32, AT_ONCE = 3 }; // of filters, at most
@@ -133,11 +134,5 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     }
 }
 
-#define GR_CONV(form, CHANNELS_LAST)                                                                         \
-    extern "C" __global__ void __launch_bounds__(FILTERS * 8)                                                \
-        c2_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
-        conv<CHANNELS_LAST>(p);                                                                              \
-    }
-
-GR_CONV(nhwc, true)
-GR_CONV(nchw, false)
+GR_ENTRY((FILTERS * 8), c2_f32_nhwc, __grid_constant__ gr_conv_tiles_params, conv<true>)
+GR_ENTRY((FILTERS * 8), c2_f32_nchw, __grid_constant__ gr_conv_tiles_params, conv<false>)

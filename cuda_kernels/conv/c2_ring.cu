@@ -8,6 +8,7 @@
 // by 16 threads one step ahead, and the addresses of a pixel once. Next to the ladder, as it is made for
 // channels by the dozen, of which the default is to use it. What limits it: each element comes once for each
 // tap. Where it shows: multiply-adds an instruction.
+#include "common/entry.cuh"
 #include "conv/tiles.cuh"
 #include "matmul/k_steps.cuh"
 
@@ -212,14 +213,10 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
 
 #define GR_CONV(pixels, filters, down, across, stages, blocks)                                               \
     typedef Shape<pixels, filters, down, across, stages> Shape##pixels##x##filters;                          \
-    extern "C" __global__ void __launch_bounds__(Shape##pixels##x##filters::THREADS, blocks)                 \
-        c2_ring_f32_##pixels##x##filters##_nhwc(const __grid_constant__ gr_conv_tiles_params p) {            \
-        conv<Shape##pixels##x##filters, true>(p);                                                            \
-    }                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(Shape##pixels##x##filters::THREADS, blocks)                 \
-        c2_ring_f32_##pixels##x##filters##_nchw(const __grid_constant__ gr_conv_tiles_params p) {            \
-        conv<Shape##pixels##x##filters, false>(p);                                                           \
-    }
+    GR_ENTRY((Shape##pixels##x##filters::THREADS, blocks), c2_ring_f32_##pixels##x##filters##_nhwc,          \
+             __grid_constant__ gr_conv_tiles_params, conv<Shape##pixels##x##filters, true>)                  \
+    GR_ENTRY((Shape##pixels##x##filters::THREADS, blocks), c2_ring_f32_##pixels##x##filters##_nchw,          \
+             __grid_constant__ gr_conv_tiles_params, conv<Shape##pixels##x##filters, false>)
 
 GR_CONV(128, 128, 16, 8, 2, 2)
 GR_CONV(128, 64, 8, 8, 2, 4)

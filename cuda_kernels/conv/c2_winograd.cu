@@ -99,6 +99,14 @@ __device__ void put_results(const gr_conv_params &p, const Tile &tile, unsigned 
                 m[i / HIGH * SEEN + i % HIGH];
 }
 
+// Of three neighbours, to four that lie `apart`.
+inline __device__ void transform_taps(float a, float b, float c, float *to, int apart) {
+    to[0] = a;
+    to[apart] = 0.5f * (a + c + b);
+    to[2 * apart] = 0.5f * (a + c - b);
+    to[3 * apart] = c;
+}
+
 // Of a filter and a channel.
 inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter, unsigned channel,
                                         float (&to)[PLACES]) {
@@ -106,55 +114,45 @@ inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter
     const float *w = reinterpret_cast<const float *>(p.w) + conv_offset(p.of_w, filter, 0, 0, channel);
     float half[SEEN][TAPS];
 #pragma unroll
-    for (int j = 0; j < TAPS; ++j) {
-        const float a = w[j * p.of_w.column], b = w[p.of_w.row + j * p.of_w.column],
-                    c = w[2 * p.of_w.row + j * p.of_w.column];
-        half[0][j] = a;
-        half[1][j] = 0.5f * (a + c + b);
-        half[2][j] = 0.5f * (a + c - b);
-        half[3][j] = c;
-    }
+    for (int j = 0; j < TAPS; ++j)
+        transform_taps(w[j * p.of_w.column], w[p.of_w.row + j * p.of_w.column],
+                       w[2 * p.of_w.row + j * p.of_w.column], &half[0][j], TAPS);
 #pragma unroll
-    for (int i = 0; i < SEEN; ++i) {
-        const float a = half[i][0], b = half[i][1], c = half[i][2];
-        to[SEEN * i] = a;
-        to[SEEN * i + 1] = 0.5f * (a + c + b);
-        to[SEEN * i + 2] = 0.5f * (a + c - b);
-        to[SEEN * i + 3] = c;
-    }
+    for (int i = 0; i < SEEN; ++i)
+        transform_taps(half[i][0], half[i][1], half[i][2], to + SEEN * i, 1);
 }
 
-#define GR_ENTRY(name)                                                                                       \
+#define GR_WINOGRAD(name)                                                                                    \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
         c2_winograd_f32_##name(const __grid_constant__ gr_conv_tiles_params p)
 
 // In NHWC neighbours have neighbouring channels or filters, in NCHW neighbouring tiles; of w, the filters, or
 // the channels, as the product takes them side by side.
-GR_ENTRY(pictures_nhwc) {
+GR_WINOGRAD(pictures_nhwc) {
     const unsigned quads = unsigned(p.conv.channels) / 4, number = thread_number();
     if (number < unsigned(p.filter_tiles) * quads)
         transform_pictures<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
                                    int64_t(p.filter_tiles) * quads);
 }
-GR_ENTRY(pictures_nchw) {
+GR_WINOGRAD(pictures_nchw) {
     const unsigned tiles = unsigned(p.filter_tiles), channels = unsigned(p.conv.channels),
                    number = thread_number();
     if (number < tiles * channels)
         transform_pictures<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * channels);
 }
-GR_ENTRY(results_nhwc) {
+GR_WINOGRAD(results_nhwc) {
     const unsigned quads = unsigned(p.conv.filters) / 4, number = thread_number();
     if (number < unsigned(p.filter_tiles) * quads)
         put_results<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
                             int64_t(p.filter_tiles) * quads);
 }
-GR_ENTRY(results_nchw) {
+GR_WINOGRAD(results_nchw) {
     const unsigned tiles = unsigned(p.filter_tiles), filters = unsigned(p.conv.filters),
                    number = thread_number();
     if (number < tiles * filters)
         put_results<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * filters);
 }
-GR_ENTRY(filters_nhwc) { // a block has a square, which is turned in shared memory
+GR_WINOGRAD(filters_nhwc) { // a block has a square, which is turned in shared memory
     enum { SQUARE = 16 /* as in csrc/conv/winograd.c */ };
     static_assert(SQUARE * SQUARE == THREADS, "a thread for each");
     __shared__ float turned[PLACES][SQUARE][SQUARE + 1];
@@ -176,7 +174,7 @@ GR_ENTRY(filters_nhwc) { // a block has a square, which is turned in shared memo
         for (int i = 0; i < PLACES; ++i)
             to[i * (int64_t(channels) * filters)] = turned[i][low][high];
 }
-GR_ENTRY(filters_nchw) {
+GR_WINOGRAD(filters_nchw) {
     const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters),
                    number = thread_number();
     if (number >= channels * filters)

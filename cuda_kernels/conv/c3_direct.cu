@@ -8,6 +8,7 @@
 // filters of one pixel, four by four in turn, so that a store fills sectors. What limits it now: loading,
 // computing and storing hardly overlap, as all blocks begin together. Where it shows: loads from shared
 // memory, 20 for 384 multiply-adds; bytes from memory.
+#include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "conv/tiles.cuh"
 
@@ -152,11 +153,5 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
         }
 }
 
-#define GR_CONV(form, CHANNELS_LAST)                                                                         \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        c3_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
-        conv<CHANNELS_LAST>(p);                                                                              \
-    }
-
-GR_CONV(nhwc, true)
-GR_CONV(nchw, false)
+GR_ENTRY((THREADS, 2), c3_f32_nhwc, __grid_constant__ gr_conv_tiles_params, conv<true>)
+GR_ENTRY((THREADS, 2), c3_f32_nchw, __grid_constant__ gr_conv_tiles_params, conv<false>)

@@ -9,6 +9,7 @@
 // neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
 // gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
 // multiply-adds. This is for 12 channels and 3 x 3 taps, whose weights fit; c3 makes all others.
+#include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "conv/bulk_rows.cuh"
 #include "conv/tiles.cuh"
@@ -212,11 +213,5 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     next(ROWS - 1);
 }
 
-#define GR_CONV(form, CHANNELS_LAST)                                                                         \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        c4_f32_##form(const __grid_constant__ gr_conv_tiles_params p) {                                      \
-        conv<CHANNELS_LAST>(p);                                                                              \
-    }
-
-GR_CONV(nhwc, true)
-GR_CONV(nchw, false)
+GR_ENTRY((THREADS, 2), c4_f32_nhwc, __grid_constant__ gr_conv_tiles_params, conv<true>)
+GR_ENTRY((THREADS, 2), c4_f32_nchw, __grid_constant__ gr_conv_tiles_params, conv<false>)

@@ -9,26 +9,19 @@
 // NHWC mma.sync takes such rows directly (conv/row_tensor_cores.cuh). What limits it now: memory, which
 // has to move x once and the result once; and loading, multiplying and storing, which hardly overlap. Where
 // it shows: tensor-core operations; multiply-adds, none.
+#include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"
 #include "conv/row_tensor_cores.cuh"
 #include "conv/tiles.cuh"
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    c5_f32_24(const __grid_constant__ gr_conv_mma_params p) {
-    tensor_core_conv<float, 24, GROUPS, 4>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-    c5_f32_64(const __grid_constant__ gr_conv_mma_params p) {
-    tensor_core_conv<float, 64, GROUPS, 2>(p);
-}
-
-extern "C" __global__ void __launch_bounds__(256, 2)
-    c5_f32_twelve_nchw(const __grid_constant__ gr_conv_tiles_params p) {
-    conv3x3_c12_k24<float, false, ROWS, AT_ONCE>(p);
-}
+GR_ENTRY((THREADS, 2), c5_f32_24, __grid_constant__ gr_conv_mma_params,
+         tensor_core_conv<float, 24, GROUPS, 4>)
+GR_ENTRY((THREADS, 2), c5_f32_64, __grid_constant__ gr_conv_mma_params,
+         tensor_core_conv<float, 64, GROUPS, 2>)
+GR_ENTRY((256, 2), c5_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params,
+         conv3x3_c12_k24<float, false, ROWS, AT_ONCE>)
 
 // In NHWC what a row of taps sees is contiguous.
 typedef RowTensorCoreConv<ROWS, 128> Warps;

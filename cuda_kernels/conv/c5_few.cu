@@ -10,7 +10,9 @@
 // shared memory, four for each piece of sixteen pixels and one for each product of two. Where it shows:
 // tensor-core operations. This is for dilations of one along a row; c5 and c7 make all others.
 // c7_few: the same of halves, by other entries.
+#include "common/entry.cuh"
 #include "common/shared_array.cuh"
+#include "common/vec.cuh"
 #include "conv/conv.cuh"
 #include "matmul/mma.cuh"
 #include "matmul/tma.cuh"
@@ -24,12 +26,7 @@ struct alignas(16) Step {
 
 template <class T, int FILTERS> struct Few {
     enum { LENGTH = PIECE / sizeof(T), WORD = 4 / sizeof(T), BANK = 2 * FILTERS * PIECE }; // bytes of a step
-    struct alignas(4) Word {
-        T element[WORD];
-    };
-    struct alignas(4 * sizeof(T)) Quad {
-        T element[4];
-    };
+    typedef Vec<T, 4> Quad;
 
     const gr_conv_small_c_params &few;
     const gr_conv_params &p;
@@ -49,6 +46,9 @@ template <class T, int FILTERS> struct Few {
         uint32_t v;
         asm volatile("ld.shared.b32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
         return v;
+    }
+    static __device__ void store(uint32_t at, uint32_t v) {
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
     }
     static __device__ uint4 load_four(uint32_t at) {
         uint4 v;
@@ -96,10 +96,10 @@ template <class T, int FILTERS> struct Few {
         const unsigned step = sixteen / (FILTERS / 16), column = to / 4;
         const unsigned number =
             filter + sixteen % (FILTERS / 16) * 16 + column / 2 * 4 + product * 2 + column % 2;
-        Word word;
+        Vec<T, WORD> word;
 #pragma unroll
         for (unsigned k = 0; k < WORD; ++k)
-            word.element[k] = weight(number, 2 * step + second, to % 4 * WORD + k);
+            word.at[k] = weight(number, 2 * step + second, to % 4 * WORD + k);
         const uint32_t bits = reinterpret_cast<const uint32_t &>(word);
         return sizeof(T) == 4 ? ptx::cvt_rna_tf32(bits) : bits;
     }
@@ -114,24 +114,20 @@ template <class T, int FILTERS> struct Few {
 #pragma unroll
             for (int i = 0; i < AT_ONCE; ++i)
                 if (first + i * THREADS < all)
-                    asm volatile("st.shared.b32 [%0], %1;" ::"r"(bank + 4 * (first + i * THREADS)),
-                                 "r"(words[i])
-                                 : "memory");
+                    store(bank + 4 * (first + i * THREADS), words[i]);
         }
     }
     // Zeros for what no pixel has: channels that fill up, and the ends of rows.
     __device__ void clear() const {
         for (unsigned i = 4 * threadIdx.x; i < few.rows * few.row_bytes; i += 4 * THREADS)
-            asm volatile("st.shared.b32 [%0], %1;" ::"r"(rows + i), "r"(0) : "memory");
+            store(rows + i, 0);
     }
 
     // ---- a tile
 
     static __device__ void put(uint32_t at, T value) {
         if (sizeof(T) == 4)
-            asm volatile("st.shared.b32 [%0], %1;" ::"r"(at),
-                         "r"(ptx::cvt_rna_tf32(reinterpret_cast<const uint32_t &>(value)))
-                         : "memory");
+            store(at, ptx::cvt_rna_tf32(reinterpret_cast<const uint32_t &>(value)));
         else
             asm volatile("st.shared.b16 [%0], %1;" ::"r"(at), "h"(reinterpret_cast<const uint16_t &>(value))
                          : "memory");
@@ -224,7 +220,7 @@ template <class T, int FILTERS> struct Few {
 #pragma unroll
                     for (int i = 0; i < 4; ++i)
                         if (16 * j + i < there)
-                            at[i * p.of_out.channel] = quad.element[i];
+                            at[i * p.of_out.channel] = quad.at[i];
             }
         }
     }
@@ -275,14 +271,9 @@ template <class T, int FILTERS> __device__ void conv(const gr_conv_small_c_param
         few.make_tile(number);
 }
 
-#define GR_ENTRY(name, T, FILTERS)                                                                           \
-    extern "C" __global__ void __launch_bounds__(THREADS, 2)                                                 \
-        name(const __grid_constant__ gr_conv_small_c_params p) {                                             \
-        conv<T, FILTERS>(p);                                                                                 \
-    }
 #define GR_CONV(rung, suffix, T)                                                                             \
-    GR_ENTRY(rung##_##suffix##_32, T, 32)                                                                    \
-    GR_ENTRY(rung##_##suffix##_64, T, 64)
+    GR_ENTRY((THREADS, 2), rung##_##suffix##_32, __grid_constant__ gr_conv_small_c_params, conv<T, 32>)      \
+    GR_ENTRY((THREADS, 2), rung##_##suffix##_64, __grid_constant__ gr_conv_small_c_params, conv<T, 64>)
 
 GR_CONV(c5_few, f32, float)
 GR_CONV(c7_few, f16, gr_f16)

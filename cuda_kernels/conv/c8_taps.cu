@@ -14,49 +14,24 @@
 //
 // c9: the same of halves, by other entries.
 #include "common/cluster.cuh"
+#include "common/entry.cuh"
+#include "common/vec.cuh"
 #include "conv/nchw_to_nhwc.cuh"
 #include "conv/tensor_cores.cuh"
 #include "matmul/tma_pipeline.cuh"
 
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
-// `count` places of `bytes` bytes, and two barriers for each, as in TmaPipeline; how many there are the plan
-// says.
-struct Stages {
-    uint32_t at, barriers;
-    unsigned count, bytes, stage = 0, parity = 0;
+// The pipelines of pixels and of filters: the plan says how many stages there are, and of how many bytes.
+struct PlannedStages {
+    uint32_t at, first_barrier;
+    unsigned stages, bytes;
 
-    __device__ Stages(uint32_t at, uint32_t barriers, unsigned count, unsigned bytes)
-        : at(at), barriers(barriers), count(count), bytes(bytes) {
-        if (threadIdx.x == 0)
-            for (unsigned i = 0; i < count; ++i) {
-                ptx::mbarrier_init(barriers + 16 * i, 1);
-                ptx::mbarrier_init(barriers + 16 * i + 8, READING_WARPS);
-            }
-    }
-    __device__ uint32_t tile() const {
-        return at + stage * bytes;
-    }
-    __device__ uint32_t full() const {
-        return barriers + 16 * stage;
-    }
-    __device__ void next() {
-        if (++stage == count) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-    __device__ void wait_until_empty(unsigned announced) const {
-        ptx::mbarrier_wait_parity(full() + 8, parity ^ 1);
-        ptx::mbarrier_arrive_expect_tx(full(), announced);
+    __device__ uint32_t barriers() const {
+        return first_barrier;
     }
 };
-
-// This warp reads the stage whose barrier this is no more.
-inline __device__ void consumer_release(uint32_t full) {
-    if (threadIdx.x % 32 == 0)
-        ptx::mbarrier_arrive(full + 8);
-}
+typedef Pipeline<PlannedStages> Stages;
 
 // The first result that a block makes, and the first filter, and its share of the channels, in chunks.
 struct Box {
@@ -68,14 +43,11 @@ struct Box {
         const unsigned chunks = (unsigned(p.conv.channels) + deep - 1) / deep;
         first = share * chunks / shares;
         last = (share + 1) * chunks / shares;
-        filter = number % p.filter_tiles * filters;
-        number /= p.filter_tiles;
-        group = number % unsigned(p.conv.groups);
-        number /= unsigned(p.conv.groups);
-        along = number % p.boxes_x * p.box_columns;
-        number /= p.boxes_x;
-        down = number % p.boxes_y * p.box_rows;
-        picture = number / p.boxes_y * p.box_images;
+        filter = next_digit(number, p.filter_tiles) * filters;
+        group = next_digit(number, unsigned(p.conv.groups));
+        along = next_digit(number, p.boxes_x) * p.box_columns;
+        down = next_digit(number, p.boxes_y) * p.box_rows;
+        picture = number * p.box_images;
     }
 };
 
@@ -90,10 +62,10 @@ __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixel
     if (PLANES)
         for (unsigned i = 0; i < maps.box_columns; i += DEEP)
             ptx::cp_async_bulk_tensor(
-                pixels.tile() + i * ROW_BYTES, &maps.x,
+                pixels.tiles() + i * ROW_BYTES, &maps.x,
                 {box.along + i, box.group * unsigned(p.channels) + channel, box.picture}, pixels.full());
     else
-        ptx::cp_async_bulk_tensor(pixels.tile(), &maps.x,
+        ptx::cp_async_bulk_tensor(pixels.tiles(), &maps.x,
                                   {int(channel), int(box.group),
                                    int(box.along * unsigned(p.width.stride)) - int(p.width.padding) + tap.dx,
                                    int(box.down * unsigned(p.height.stride)) - int(p.height.padding) + tap.dy,
@@ -125,7 +97,7 @@ __device__ void bring(const gr_conv_tma_params &maps, const gr_conv_tap *taps, S
             }
             filters.wait_until_empty(FILTERS * ROW_BYTES);
             ptx::cp_async_bulk_tensor(
-                filters.tile(), &maps.w,
+                filters.tiles(), &maps.w,
                 {chunk * DEEP, tap.index, box.group * unsigned(maps.conv.filters) + box.filter},
                 filters.full());
         }
@@ -141,19 +113,9 @@ inline __device__ unsigned pixel_at(const gr_conv_tma_params &p, unsigned number
     return tile_at(p, number) + m / EIGHT * p.group8_pitch + m % EIGHT;
 }
 
-// sums += a b of halves, or = where `fresh`; a: 16 rows of 64 pixels.
-#define GR_OF_PLANES(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                   \
-    inline __device__ void multiply_planes(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh) {     \
-        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
-                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
-                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 1, 0; }"                                    \
-                     : GR_##COUNT##_SUMS(sums)                                                               \
-                     : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
-    }
-GR_OF_PLANES(gr_f16, "f16", 32, "64", "%32", "%33", "%34")
-GR_OF_PLANES(gr_f16, "f16", 64, "128", "%64", "%65", "%66")
-GR_OF_PLANES(gr_bf16, "bf16", 32, "64", "%32", "%33", "%34")
-GR_OF_PLANES(gr_bf16, "bf16", 64, "128", "%64", "%65", "%66")
+// The same of planes: a has 16 rows of 64 pixels.
+GR_MULTIPLY_HALVES(multiply_planes, 32, "m64n64k16", "%32", "%33", "%34", ", 1, 0")
+GR_MULTIPLY_HALVES(multiply_planes, 64, "m64n128k16", "%64", "%65", "%66", ", 1, 0")
 
 // The products of a tap: `pixels` is where the first tile's are, `tile` how far behind it each tile is. Of
 // planes of 4 bytes the tensor cores take no pixels from there: they pass through registers.
@@ -204,15 +166,15 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
         for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
             const gr_conv_tap tap = taps[i];
             if (tap.first)
-                ptx::mbarrier_wait_parity(pixels.full(), pixels.parity);
-            ptx::mbarrier_wait_parity(filters.full(), filters.parity);
-            multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tile() + tap.box_offset, filters.tile(),
+                pixels.wait_until_full();
+            filters.wait_until_full();
+            multiply_tap<T, TILES, FILTERS, PLANES>(maps, pixels.tiles() + tap.box_offset, filters.tiles(),
                                                     tile, fresh, sums);
             fresh = false;
             if (used)
-                consumer_release(used);
+                filters.release(used);
             if (used_box)
-                consumer_release(used_box);
+                pixels.release(used_box);
             used = filters.full();
             used_box = tap.last ? pixels.full() : 0;
             if (tap.last)
@@ -221,14 +183,12 @@ __device__ void multiply(const gr_conv_tma_params &maps, const gr_conv_tap *taps
 #pragma unroll
     for (int j = 0; j < TILES; ++j)
         finish_products(sums[j]);
-    consumer_release(used);
+    filters.release(used);
     if (used_box)
-        consumer_release(used_box);
+        pixels.release(used_box);
 }
 
 // ---- results
-
-template <class T> struct alignas(2 * sizeof(T)) Both { T x, y; };
 
 // The warps that multiply sync_consumers.
 inline __device__ void sync_consumers() {
@@ -275,7 +235,7 @@ template <class T, bool PLANES> struct Places {
             if (at[which] < 0 || filter >= p.filters)
                 continue;
             if (pairs)
-                *reinterpret_cast<Both<T> *>(to) = {a, b};
+                *reinterpret_cast<Vec<T, 2> *>(to) = {a, b};
             else {
                 to[0] = a;
                 if (filter + 1 < p.filters)
@@ -300,8 +260,7 @@ __device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *r
         }
     }
     __syncwarp();
-    cluster_arrive();
-    cluster_wait();
+    cluster_sync();
     for (unsigned t = 0; t < TILES && threadIdx.x < MULTIPLYING; ++t) {
         const Places<T, PLANES> places(maps, box, threadIdx.x / 128 * TILES + t);
 #pragma unroll 2
@@ -324,8 +283,7 @@ __device__ void add_up(const gr_conv_tma_params &maps, const Box &box, float4 *r
         }
     }
     __syncwarp();
-    cluster_arrive(); // before any block ends, of which others may still read
-    cluster_wait();
+    cluster_sync(); // before any block ends, of which others may still read
 }
 
 // NHWC by way of shared memory: of a warp's 16 pixels 128 bytes of filters at a time, in rows that are
@@ -342,8 +300,8 @@ __device__ void store_rows(const gr_conv_tma_params &maps, const Box &box, unsig
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < SOME / 4; ++i)
-            *reinterpret_cast<Both<T> *>(rows + (lane / 4 + i % 2 * 8) * PITCH +
-                                         (i / 2 * 8 + lane % 4 * 2) * sizeof(T)) = {
+            *reinterpret_cast<Vec<T, 2> *>(rows + (lane / 4 + i % 2 * 8) * PITCH +
+                                           (i / 2 * 8 + lane % 4 * 2) * sizeof(T)) = {
                 T(sums[first / 2 + 2 * i]), T(sums[first / 2 + 2 * i + 1])};
         __syncwarp();
         const unsigned filter = box.filter + first + LENGTH * piece;
@@ -427,8 +385,9 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
     gr_conv_tap *taps = reinterpret_cast<gr_conv_tap *>(bytes + (table - start));
     for (unsigned i = threadIdx.x; i < maps.taps; i += THREADS)
         taps[i] = maps.tap[i];
-    Stages pixels(start, barriers, maps.x_stages, maps.x_stage_bytes);
-    Stages filters(behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES);
+    Stages pixels({start, barriers, maps.x_stages, maps.x_stage_bytes}, READING_WARPS);
+    Stages filters({behind, barriers + 16 * maps.x_stages, maps.w_stages, FILTERS * ROW_BYTES},
+                   READING_WARPS);
     if (threadIdx.x == 0)
         ptx::fence_mbarrier_init();
     if (threadIdx.x == MULTIPLYING) {
@@ -462,33 +421,19 @@ template <class T, int TILES, int FILTERS, bool PLANES> __device__ void conv(con
 }
 
 // A kernel for these numbers of pixels and filters; `blocks` must fit on a multiprocessor.
-#define GR_ENTRY(name, T, pixels, filters, planes, blocks)                                                   \
-    extern "C" __global__ void __launch_bounds__(THREADS, blocks)                                            \
-        name(const __grid_constant__ gr_conv_tma_params maps) {                                              \
-        conv<T, pixels / 128, filters, planes>(maps);                                                        \
-    }
+#define GR_TILES(name, T, pixels, filters, planes, blocks)                                                   \
+    GR_ENTRY((THREADS, blocks), name, __grid_constant__ gr_conv_tma_params,                                  \
+             conv<T, pixels / 128, filters, planes>)
 #define GR_CONV(name, T)                                                                                     \
-    GR_ENTRY(name##_128x64, T, 128, 64, false, 2)                                                            \
-    GR_ENTRY(name##_128x128, T, 128, 128, false, 2)                                                          \
-    GR_ENTRY(name##_256x64, T, 256, 64, false, 2)                                                            \
-    GR_ENTRY(name##_256x128, T, 256, 128, false, 1)                                                          \
-    GR_ENTRY(name##_128x64_planes, T, 128, 64, true, 2)                                                      \
-    GR_ENTRY(name##_128x128_planes, T, 128, 128, true, 1 + (sizeof(T) == 2))
+    GR_TILES(name##_128x64, T, 128, 64, false, 2)                                                            \
+    GR_TILES(name##_128x128, T, 128, 128, false, 2)                                                          \
+    GR_TILES(name##_256x64, T, 256, 64, false, 2)                                                            \
+    GR_TILES(name##_256x128, T, 256, 128, false, 1)                                                          \
+    GR_TILES(name##_128x64_planes, T, 128, 64, true, 2)                                                      \
+    GR_TILES(name##_128x128_planes, T, 128, 128, true, 1 + (sizeof(T) == 2))
 
 GR_CONV(c8_f32, float)
 GR_CONV(c9_f16, gr_f16)
 GR_CONV(c9_bf16, gr_bf16)
-
-#define GR_TURN(suffix, T)                                                                                   \
-    extern "C" __global__ void __launch_bounds__(TURN_THREADS)                                               \
-        c8_turn_##suffix(const __grid_constant__ gr_conv_transpose_params p) {                               \
-        pdl_launch_dependents();                                                                             \
-        pdl_wait();                                                                                          \
-        if (blockIdx.x < p.x.blocks)                                                                         \
-            turn<T>(p.x, blockIdx.x);                                                                        \
-        else                                                                                                 \
-            turn<T>(p.w, blockIdx.x - p.x.blocks);                                                           \
-    }
-
-GR_TURN(b2, uint16_t)
-GR_TURN(b4, uint32_t)
+GR_ENTRY((TURN_THREADS), c8_turn_b2, __grid_constant__ gr_conv_transpose_params, turn<uint16_t>)
+GR_ENTRY((TURN_THREADS), c8_turn_b4, __grid_constant__ gr_conv_transpose_params, turn<uint32_t>)

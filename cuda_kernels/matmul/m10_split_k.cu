@@ -8,6 +8,7 @@
 // tile loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared
 // memory; barriers of clusters.
 #include "common/cluster.cuh"
+#include "common/entry.cuh"
 #include "matmul/complex.cuh"
 #include "matmul/k_steps.cuh"
 #include "matmul/matmul.cuh"
@@ -78,11 +79,9 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
     }
     __syncthreads(); // the stages are reused for the sums
     store_to_tile<typename S::In, S::COLUMNS>(&shared.sums[y][x], sums);
-    cluster_arrive();
-    cluster_wait();
+    cluster_sync();
     add_up<S::THREADS>(p, place, shared.sums, number % parts, parts);
-    cluster_arrive(); // before any block ends, of which others may still read
-    cluster_wait();
+    cluster_sync(); // before any block ends, of which others may still read
 }
 
 // The blocks of a cluster, side by side in the grid, share a tile.
@@ -99,15 +98,12 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
 }
 
 // For matrices stored by rows, and for any others. `blocks` must fit on a multiprocessor.
-#define GR_ENTRY(T, shape, blocks, name, anyhow)                                                             \
-    extern "C" __global__ void __launch_bounds__(shape::THREADS, blocks)                                     \
-        name(const __grid_constant__ gr_matmul_params p) {                                                   \
-        matmul_of<T, shape, anyhow>(p);                                                                      \
-    }
+#define GR_SHAPE(T, shape, blocks, name, anyhow)                                                             \
+    GR_ENTRY((shape::THREADS, blocks), name, __grid_constant__ gr_matmul_params, matmul_of<T, shape, anyhow>)
 #define GR_MATMUL(of, T, rows, columns, down, across, stages, blocks)                                        \
     typedef Shape<rows, columns, down, across, stages> Of_##of##rows##x##columns;                            \
-    GR_ENTRY(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns, false)                     \
-    GR_ENTRY(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
+    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns, false)                     \
+    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
 
 GR_MATMUL(f32, float, 128, 64, 8, 8, 2, 4)
 GR_MATMUL(f32, float, 64, 128, 8, 8, 3, 4)
@@ -115,4 +111,4 @@ GR_MATMUL(f32, float, 32, 64, 8, 4, 3, 8)
 GR_MATMUL(f32, float, 32, 32, 4, 4, 4, 8)
 GR_MATMUL(c64, gr_c64, 32, 32, 4, 4, 2, 8)
 
-GR_MATMUL_SUM(m10_sum_f32, float)
+GR_ENTRY((GR_MATMUL_THREADS), m10_sum_f32, __grid_constant__ gr_matmul_add_slices_params, add_slices<float>)

@@ -9,6 +9,7 @@
 // results, so that a warp's tile is square, and multiplies them by one before it stores them: thus none need
 // lie in registers in the order of its store. What limits it now: loads from shared memory come late; small
 // products leave multiprocessors idle. Where it shows: time, and nothing else.
+#include "common/entry.cuh"
 #include "matmul/k_steps.cuh"
 #include "matmul/matmul.cuh"
 
@@ -52,16 +53,13 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
     store_own_rows(p, place, y, x, shared.rows, sums);
 }
 
-// For matrices stored by rows, and for any others.
-#define GR_ENTRY(name, anyhow)                                                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                            \
-        name(const __grid_constant__ gr_matmul_params p) {                                                   \
-        const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
-        const unsigned across = unsigned(p.n_tiles);                                                         \
-        if (pair < p.pairs)                                                                                  \
-            matmul<float, anyhow>(matrices_of<float>(p, pair),                                               \
-                                  Block{blockIdx.x % across, blockIdx.x / across});                          \
-    }
+template <bool ANYHOW> __device__ void matmul_of(const gr_matmul_params &p) {
+    const uint64_t pair = matrix_of_block();
+    const unsigned across = unsigned(p.n_tiles);
+    if (pair < p.pairs)
+        matmul<float, ANYHOW>(matrices_of<float>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
+}
 
-GR_ENTRY(m9_f32, false)
-GR_ENTRY(m9_f32_any, true)
+// For matrices stored by rows, and for any others.
+GR_ENTRY((THREADS, BLOCKS), m9_f32, __grid_constant__ gr_matmul_params, matmul_of<false>)
+GR_ENTRY((THREADS, BLOCKS), m9_f32_any, __grid_constant__ gr_matmul_params, matmul_of<true>)

@@ -68,7 +68,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         next = now;
         now = now + 1 == STAGES ? 0 : now + 1;
     }
-    const bool aligned = p.n % 2 == 0 && reinterpret_cast<uint64_t>(p.c) % sizeof(Two<T>) == 0;
+    const bool aligned = p.n % 2 == 0 && reinterpret_cast<uint64_t>(p.c) % (2 * sizeof(T)) == 0;
 #pragma unroll
     for (int r = 0; r < WARP_ROWS / 16; ++r)
 #pragma unroll

@@ -8,6 +8,7 @@
 // have the registers that the first ones give away. A ring of four stages lies between them. What limits it
 // now: the power that the chip may take; its clock falls. Where it shows: no instructions for copies, next to
 // none for loads; a warp of four is idle.
+#include "common/entry.cuh"
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
@@ -24,19 +25,7 @@ static_assert(High::Stages::END == GR_MATMUL_T1_SHARED && Low::Stages::END == GR
               "bytes of shared memory");
 
 template <class S>
-__device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages ring, const MatrixPair &pair,
-                      TileCoord place) {
-    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
-        ring.wait_until_empty(S::A_BYTES + B_BYTES);
-        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
-        for (unsigned i = 0; i < COLUMNS; i += 32)
-            ptx::cp_async_bulk_tensor(ring.tiles() + S::A_BYTES + i * DEEP * 4, &maps.b,
-                                      {place.column + i, uint32_t(step), pair.b}, ring.full());
-    }
-}
-
-template <class S>
-__device__ void multiply(const gr_matmul_params &p, typename S::Stages ring, const MatrixPair &pair,
+__device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, const MatrixPair &pair,
                          TileCoord place) {
     const BFragments columns;
     float sums[S::ROWS / 2] = {};
@@ -60,26 +49,14 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     const MatrixPair pair(maps.product);
     if (pair.number >= maps.product.pairs)
         return;
-    const typename S::Stages ring(shared_address(bytes));
+    typename S::Stages ring(shared_address(bytes));
     const TileCoord place = tile_coord<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
-    pdl_launch_dependents();
-    pdl_wait();
-    if (threadIdx.x >= 256) {
-        ptx::setmaxnreg_dec<40>();
+    const auto produce = [&] {
         if (threadIdx.x == 256)
-            bring<S>(maps, ring, pair, place);
-    } else {
-        ptx::setmaxnreg_inc<232>();
-        multiply<S>(maps.product, ring, pair, place);
-    }
+            produce_f32<DEEP, COLUMNS, S::A_BYTES + B_BYTES, S::A_BYTES>(maps, ring, pair, place);
+    };
+    specialize_warps<40, 232>(produce, [&] { multiply<S>(maps.product, ring, pair, place); });
 }
 
-extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t1_f32(const __grid_constant__ gr_matmul_tma_params maps) {
-    matmul<High>(maps);
-}
-
-extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
-    t1_low_f32(const __grid_constant__ gr_matmul_tma_params maps) {
-    matmul<Low>(maps);
-}
+GR_ENTRY((MATMUL_THREADS, 1), t1_f32, __grid_constant__ gr_matmul_tma_params, matmul<High>)
+GR_ENTRY((MATMUL_THREADS, 1), t1_low_f32, __grid_constant__ gr_matmul_tma_params, matmul<Low>)

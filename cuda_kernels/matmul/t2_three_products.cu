@@ -29,17 +29,6 @@ inline __device__ uint32_t tf32_lo(uint32_t x) {
     return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
 }
 
-inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const MatrixPair &pair,
-                             TileCoord place) {
-    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
-        ring.wait_until_empty(A_BYTES + B_BYTES);
-        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
-        for (unsigned i = 0; i < COLUMNS; i += 32)
-            ptx::cp_async_bulk_tensor(ring.tiles() + OF_B + i * DEEP * 4, &maps.b,
-                                      {place.column + i, uint32_t(step), pair.b}, ring.full());
-    }
-}
-
 // `bytes` is the ring; `parted` is the barrier of the first stage that ends when the small parts are there.
 inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint32_t parted) {
     for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {
@@ -102,22 +91,21 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
             ptx::mbarrier_init(parted + 8 * i, PARTING);
     Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
-    pdl_launch_dependents();
-    pdl_wait();
-    if (threadIdx.x >= 256) {
-        ptx::setmaxnreg_dec<56>();
+    const auto produce = [&] {
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             if (threadIdx.x == 256)
-                bring(maps, ring, pair, tile_coord<ROWS, COLUMNS>(p, number));
+                produce_f32<DEEP, COLUMNS, A_BYTES + B_BYTES, OF_B>(maps, ring, pair,
+                                                                    tile_coord<ROWS, COLUMNS>(p, number));
             else if (threadIdx.x >= 288)
                 part(p.k, ring, bytes, parted);
-    } else {
-        ptx::setmaxnreg_inc<224>();
+    };
+    const auto consume = [&] {
         const BFragments columns;
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[ROWS / 2] = {};
             multiply(p.k, ring, columns, parted, sums);
             columns.store(p, pair.number, tile_coord<ROWS, COLUMNS>(p, number), sums);
         }
-    }
+    };
+    specialize_warps<56, 224>(produce, consume);
 }

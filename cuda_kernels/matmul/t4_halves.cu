@@ -67,14 +67,8 @@ inline __device__ void store(const gr_matmul_f16x3_params &halves, const MatrixP
             continue;
         float *to = reinterpret_cast<float *>(p.c) + (pair.number * p.m + row) * p.n + column;
         const unsigned next = column + 1 < p.n;
-        const float2 v = {sums[i] * of_a[row] * of_b[column], sums[i + 1] * of_a[row] * of_b[column + next]};
-        if (aligned)
-            *reinterpret_cast<float2 *>(to) = v;
-        else {
-            to[0] = v.x;
-            if (next)
-                to[1] = v.y;
-        }
+        store_pair(to, aligned, column, uint64_t(p.n), sums[i] * of_a[row] * of_b[column],
+                   sums[i + 1] * of_a[row] * of_b[column + next]);
     }
 }
 
@@ -87,19 +81,17 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
         return;
     Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + ROWS - 1) / ROWS));
-    pdl_launch_dependents();
-    pdl_wait();
-    if (threadIdx.x >= 256) {
-        ptx::setmaxnreg_dec<40>();
+    const auto produce = [&] {
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 bring(halves.maps, ring, pair, tile_coord<ROWS, COLUMNS>(p, number));
-    } else {
-        ptx::setmaxnreg_inc<232>();
+    };
+    const auto consume = [&] {
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
             float sums[COLUMNS / 2] = {};
             multiply(p.k, ring, threadIdx.x / 128, sums);
             store(halves, pair, tile_coord<ROWS, COLUMNS>(p, number), sums);
         }
-    }
+    };
+    specialize_warps<40, 232>(produce, consume);
 }

@@ -8,6 +8,7 @@
 // product of complex numbers is four of real ones.
 // What limits it now: the tensor cores, nine tenths of the time at 4096^3. Where it shows: tensor-core
 // operations; next to no other multiply-adds.
+#include "common/entry.cuh"
 #include "matmul/double.cuh"
 #include "matmul/split_k.cuh"
 
@@ -150,10 +151,7 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
 
 #define GR_MATMUL(name, bytes, ...)                                                                          \
     static_assert(Shape<__VA_ARGS__>::SHARED <= GR_MATMUL_##bytes##_SHARED, "bytes of shared memory");       \
-    extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)                                          \
-        name(const __grid_constant__ gr_matmul_tma_params maps) {                                            \
-        matmul<Shape<__VA_ARGS__>>(maps);                                                                    \
-    }
+    GR_ENTRY((MATMUL_THREADS, 1), name, __grid_constant__ gr_matmul_tma_params, matmul<Shape<__VA_ARGS__>>)
 
 GR_MATMUL(t5_f64, T5, OfDouble, 128, 128, 64, 32, 6)
 GR_MATMUL(t5_mid_f64, T5_MID, OfDouble, 128, 64, 32, 32, 8)
@@ -162,4 +160,4 @@ GR_MATMUL(t5_least_f64, T5_LEAST, OfDouble, 32, 16, 16, 16, 6)
 GR_MATMUL(t5_c128, T5, OfComplex, 128, 64, 32, 32, 4)
 GR_MATMUL(t5_low_c128, T5_LOW_C128, OfComplex, 64, 32, 32, 16, 4)
 GR_MATMUL(t5_least_c128, T5_LEAST_C128, OfComplex, 32, 16, 16, 16, 3)
-GR_MATMUL_SUM(t5_sum_f64, double)
+GR_ENTRY((GR_MATMUL_THREADS), t5_sum_f64, __grid_constant__ gr_matmul_add_slices_params, add_slices<double>)

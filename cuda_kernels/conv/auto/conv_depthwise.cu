@@ -4,6 +4,8 @@
 // contiguous; in NCHW of neighbouring rows, its neighbours having the neighbouring columns. What several
 // threads see is found in L1. Where there are 3 x 3 taps and strides of 1 or 2 (the second half), a thread
 // keeps the taps in registers, and loads what its results see once.
+#include "common/entry.cuh"
+#include "common/vec.cuh"
 #include "conv/conv.cuh"
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
@@ -12,8 +14,6 @@ enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 __device__ unsigned tap_of(const gr_conv_axis &axis, unsigned result, unsigned tap) {
     return result * unsigned(axis.stride) + tap * unsigned(axis.dilation) - unsigned(axis.padding);
 }
-
-template <class T, int LENGTH> struct alignas(sizeof(T) * LENGTH) Elements { T element[LENGTH]; };
 
 // Neighbours, or zeros, and their way back, by instructions of 8 or 16 bytes: the compiler makes of it
 // branches and, where one of several has a condition of its own, an instruction for each.
@@ -46,12 +46,39 @@ template <class Pack> __device__ void store(Pack *to, const Pack &it) {
         store_at_once(reinterpret_cast<Piece *>(to) + i, reinterpret_cast<const Piece *>(&it)[i]);
 }
 
+// ---- which results are a thread's
+
+struct Place {
+    unsigned image, down, along, filter; // the first
+    bool there;
+};
+
+// Threads are numbered as their results lie, of `rows` by `columns`, and of LENGTH filters.
+template <int LENGTH>
+__device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
+    const unsigned filters = unsigned(p.groups * p.filters) / LENGTH;
+    const unsigned across = (unsigned(p.width.out) + columns - 1) / columns,
+                   down = (unsigned(p.height.out) + rows - 1) / rows;
+    const unsigned number = blockIdx.x * THREADS + threadIdx.x, pixel = number / filters;
+    const unsigned row = pixel / across, image = row / down;
+    return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
+}
+
+inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
+    const unsigned filters = unsigned(p.groups * p.filters);
+    const unsigned across = unsigned(p.width.out), down = (unsigned(p.height.out) + rows - 1) / rows;
+    const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
+    const unsigned channel = row / down, image = channel / filters;
+    return {image, row % down * rows, number % across, channel % filters, image < p.batch};
+}
+
 // The results of EACH columns of a row, and of LENGTH filters from number `filter` on.
-template <class T, int LENGTH>
-__device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y, unsigned first,
-                            unsigned filter) {
+template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params &p) {
     typedef typename Wide<T>::type W;
-    typedef Elements<T, LENGTH> Pack;
+    typedef Vec<T, LENGTH> Pack;
+    const auto [image, y, first, filter, there] = place_in_nhwc<LENGTH>(p, 1, EACH);
+    if (!there)
+        return;
     const T *from = reinterpret_cast<const T *>(p.x) +
                     conv_offset(p.of_x, image, 0, 0, LENGTH > 1 ? filter : filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
@@ -76,7 +103,7 @@ __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y,
                 const Pack seen = *reinterpret_cast<const Pack *>(line + at * p.of_x.column);
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
-                    sums[r][v] = multiply_add(Wide<T>::of(seen.element[v]), weights[v], sums[r][v]);
+                    sums[r][v] = multiply_add(Wide<T>::of(seen.at[v]), weights[v], sums[r][v]);
             }
         }
     }
@@ -87,17 +114,18 @@ __device__ void along_a_row(const gr_conv_params &p, uint64_t image, unsigned y,
         Pack results;
 #pragma unroll
         for (int v = 0; v < LENGTH; ++v)
-            results.element[v] = Wide<T>::back(sums[r][v]);
+            results.at[v] = Wide<T>::back(sums[r][v]);
         *reinterpret_cast<Pack *>(reinterpret_cast<T *>(p.out) +
                                   conv_offset(p.of_out, image, y, first + r, filter)) = results;
     }
 }
 
 // The results of EACH rows of a column.
-template <class T>
-__device__ void down_a_column(const gr_conv_params &p, uint64_t image, unsigned first, unsigned x,
-                              unsigned filter) {
+template <class T> __device__ void down_a_column(const gr_conv_params &p) {
     typedef typename Wide<T>::type W;
+    const auto [image, first, x, filter, there] = place_in_nchw(p, EACH);
+    if (!there)
+        return;
     const T *from =
         reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, image, 0, 0, filter / unsigned(p.filters));
     const T *taps = reinterpret_cast<const T *>(p.w) + int64_t(filter) * p.of_w.outer;
@@ -131,12 +159,17 @@ __device__ void down_a_column(const gr_conv_params &p, uint64_t image, unsigned 
 enum { TAPS = 3 };
 
 // The results of ROWS rows of COLUMNS columns, of four filters, whose taps lie one behind the other.
-template <class T, int STRIDE, int ROWS, int COLUMNS>
-__device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigned down, unsigned along,
-                                unsigned filter) {
+template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_params &p) {
+    enum {
+        ROWS = GR_CONV_DEPTHWISE_3X3_ROWS,
+        COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2
+    };
     enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
     typedef typename Wide<T>::type W;
-    typedef Elements<T, LENGTH> Pack;
+    typedef Vec<T, LENGTH> Pack;
+    const auto [image, down, along, filter, there] = place_in_nhwc<LENGTH>(p, ROWS, COLUMNS);
+    if (!there)
+        return;
     const int top = int(down * STRIDE) - int(p.height.padding),
               left = int(along * STRIDE) - int(p.width.padding);
     const T *line = reinterpret_cast<const T *>(p.x) + int64_t(image) * p.of_x.outer + top * p.of_x.row +
@@ -150,7 +183,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
         const Pack some = taps[i];
 #pragma unroll
         for (int v = 0; v < LENGTH; ++v)
-            weights[i * LENGTH + v] = Wide<T>::of(some.element[v]);
+            weights[i * LENGTH + v] = Wide<T>::of(some.at[v]);
     }
 #pragma unroll
     for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row) {
@@ -165,7 +198,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
         for (int j = 0; j < SEEN; ++j)
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                seen[j][v] = Wide<T>::of(some[j].element[v]);
+                seen[j][v] = Wide<T>::of(some[j].at[v]);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -185,7 +218,7 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
             Pack results;
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                results.element[v] = Wide<T>::back(sums[done][c][v]);
+                results.at[v] = Wide<T>::back(sums[done][c][v]);
             if (along + c < unsigned(p.width.out))
                 store(reinterpret_cast<Pack *>(to + done * p.of_out.row + c * p.of_out.column), results);
         }
@@ -193,11 +226,13 @@ __device__ void three_of_pixels(const gr_conv_params &p, uint64_t image, unsigne
 }
 
 // The results of ROWS rows of a column.
-template <class T, int STRIDE, int ROWS>
-__device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, unsigned down, unsigned along,
-                                    unsigned filter) {
+template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv_params &p) {
+    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
     typedef typename Wide<T>::type W;
+    const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
+    if (!there)
+        return;
     const int top = int(down * STRIDE) - int(p.height.padding),
               left = int(along * STRIDE) - int(p.width.padding);
     const T *line = reinterpret_cast<const T *>(p.x) +
@@ -215,8 +250,8 @@ __device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, uns
         const bool row = unsigned(top + i) < unsigned(p.height.size);
 #pragma unroll
         for (int j = 0; j < TAPS; ++j) {
-            const bool there = row && unsigned(left + j) < unsigned(p.width.size);
-            const W seen = there ? Wide<T>::of(line[j * p.of_x.column]) : W(0);
+            const bool inside = row && unsigned(left + j) < unsigned(p.width.size);
+            const W seen = inside ? Wide<T>::of(line[j * p.of_x.column]) : W(0);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
                 if (i >= r * STRIDE && i < r * STRIDE + TAPS)
@@ -230,74 +265,16 @@ __device__ void three_down_a_column(const gr_conv_params &p, uint64_t image, uns
             *to = Wide<T>::back(sums[r]);
 }
 
-// ---- which results are a thread's
-
-struct Place {
-    unsigned image, down, along, filter; // the first
-    bool there;
-};
-
-// Threads are numbered as their results lie, of `rows` by `columns`, and of LENGTH filters.
-template <int LENGTH>
-__device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
-    const unsigned filters = unsigned(p.groups * p.filters) / LENGTH;
-    const unsigned across = (unsigned(p.width.out) + columns - 1) / columns,
-                   down = (unsigned(p.height.out) + rows - 1) / rows;
-    const unsigned number = blockIdx.x * THREADS + threadIdx.x, pixel = number / filters;
-    const unsigned row = pixel / across, image = row / down;
-    return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
-}
-
-inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
-    const unsigned filters = unsigned(p.groups * p.filters);
-    const unsigned across = unsigned(p.width.out), down = (unsigned(p.height.out) + rows - 1) / rows;
-    const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
-    const unsigned channel = row / down, image = channel / filters;
-    return {image, row % down * rows, number % across, channel % filters, image < p.batch};
-}
-
-template <class T, int LENGTH> __device__ void nhwc(const gr_conv_params &p) {
-    const Place at = place_in_nhwc<LENGTH>(p, 1, EACH);
-    if (at.there)
-        along_a_row<T, LENGTH>(p, at.image, at.down, at.along, at.filter);
-}
-
-template <class T> __device__ void nchw(const gr_conv_params &p) {
-    const Place at = place_in_nchw(p, EACH);
-    if (at.there)
-        down_a_column<T>(p, at.image, at.down, at.along, at.filter);
-}
-
-template <class T, int STRIDE> __device__ void three_nhwc(const gr_conv_params &p) {
-    enum {
-        ROWS = GR_CONV_DEPTHWISE_3X3_ROWS,
-        COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2
-    };
-    const Place at = place_in_nhwc<4>(p, ROWS, COLUMNS);
-    if (at.there)
-        three_of_pixels<T, STRIDE, ROWS, COLUMNS>(p, at.image, at.down, at.along, at.filter);
-}
-
-template <class T, int STRIDE> __device__ void three_nchw(const gr_conv_params &p) {
-    enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
-    const Place at = place_in_nchw(p, ROWS);
-    if (at.there)
-        three_down_a_column<T, STRIDE, ROWS>(p, at.image, at.down, at.along, at.filter);
-}
-
-#define GR_ENTRY(name, CALL)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        conv_depthwise_##name(const __grid_constant__ gr_conv_params p) {                                    \
-        CALL(p);                                                                                             \
-    }
+#define GR_KERNEL(name, ...)                                                                                 \
+    GR_ENTRY((THREADS), conv_depthwise_##name, __grid_constant__ gr_conv_params, __VA_ARGS__)
 #define GR_DEPTHWISE(suffix, T)                                                                              \
-    GR_ENTRY(suffix##_nhwc, (nhwc<T, 1>))                                                                    \
-    GR_ENTRY(suffix##_nhwc4, (nhwc<T, 4>))                                                                   \
-    GR_ENTRY(suffix##_nchw, nchw<T>)                                                                         \
-    GR_ENTRY(suffix##_nhwc_three_1, (three_nhwc<T, 1>))                                                      \
-    GR_ENTRY(suffix##_nhwc_three_2, (three_nhwc<T, 2>))                                                      \
-    GR_ENTRY(suffix##_nchw_three_1, (three_nchw<T, 1>))                                                      \
-    GR_ENTRY(suffix##_nchw_three_2, (three_nchw<T, 2>))
+    GR_KERNEL(suffix##_nhwc, along_a_row<T, 1>)                                                              \
+    GR_KERNEL(suffix##_nhwc4, along_a_row<T, 4>)                                                             \
+    GR_KERNEL(suffix##_nchw, down_a_column<T>)                                                               \
+    GR_KERNEL(suffix##_nhwc_three_1, three_of_pixels<T, 1>)                                                  \
+    GR_KERNEL(suffix##_nhwc_three_2, three_of_pixels<T, 2>)                                                  \
+    GR_KERNEL(suffix##_nchw_three_1, three_down_a_column<T, 1>)                                              \
+    GR_KERNEL(suffix##_nchw_three_2, three_down_a_column<T, 2>)
 
 GR_DEPTHWISE(f32, float)
 GR_DEPTHWISE(f64, double)

@@ -2,7 +2,9 @@
 // that limits them. The filters lie in shared memory, in float32. In NHWC eight threads share a pixel's
 // channels, and add their sums up; in NCHW a thread has four neighbouring pixels, and goes through the
 // channels.
+#include "common/entry.cuh"
 #include "common/shared_array.cuh"
+#include "common/vec.cuh"
 #include "conv/conv.cuh"
 
 enum {
@@ -10,8 +12,6 @@ enum {
     EACH = GR_CONV_POINTWISE_PIXELS,
     LANES = GR_CONV_POINTWISE_LANES
 };
-
-template <class T, int LENGTH> struct alignas(sizeof(T) * LENGTH) Elements { T element[LENGTH]; };
 
 // Zeros where there is no such filter. By filter or by channel first.
 template <class T, int FILTERS, bool BY_FILTER>
@@ -39,6 +39,7 @@ inline __device__ float sum_of_lanes(float sum) {
 
 template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
     enum { LENGTH = 16 / sizeof(T), PIXELS = THREADS / LANES };
+    typedef Vec<T, LENGTH> Elements;
     const float *weights = bring_filters<T, FILTERS, true>(p);
     const unsigned channels = unsigned(p.channels), lane = threadIdx.x % LANES;
     const uint64_t pixels = p.batch * p.height.out * p.width.out,
@@ -46,13 +47,13 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
     const T *from = reinterpret_cast<const T *>(p.x);
     float sums[EACH][FILTERS] = {};
     for (unsigned c = lane * LENGTH; c < channels; c += LANES * LENGTH) {
-        Elements<T, LENGTH> seen[EACH];
+        Elements seen[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; ++i)
             seen[i] = first + i * PIXELS < pixels
-                          ? *reinterpret_cast<const Elements<T, LENGTH> *>(
+                          ? *reinterpret_cast<const Elements *>(
                                 from + int64_t(first + i * PIXELS) * p.of_x.column + c)
-                          : Elements<T, LENGTH>();
+                          : Elements();
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f) {
             float some[LENGTH];
@@ -64,7 +65,7 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
             for (int i = 0; i < EACH; ++i)
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
-                    sums[i][f] = fmaf(Wide<T>::of(seen[i].element[v]), some[v], sums[i][f]);
+                    sums[i][f] = fmaf(Wide<T>::of(seen[i].at[v]), some[v], sums[i][f]);
         }
     }
 #pragma unroll
@@ -81,7 +82,7 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
 }
 
 template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
-    typedef Elements<T, EACH> Pixels;
+    typedef Vec<T, EACH> Pixels;
     constexpr unsigned AT_ONCE = 32 / sizeof(T); // channels
     const float *weights = bring_filters<T, FILTERS, false>(p);
     const unsigned channels = unsigned(p.channels);
@@ -97,7 +98,7 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
         for (int f = 0; f < FILTERS; ++f)
 #pragma unroll
             for (int i = 0; i < EACH; ++i)
-                sums[f][i] = fmaf(Wide<T>::of(seen.element[i]), weights[c * FILTERS + f], sums[f][i]);
+                sums[f][i] = fmaf(Wide<T>::of(seen.at[i]), weights[c * FILTERS + f], sums[f][i]);
     }
     T *to = reinterpret_cast<T *>(p.out) + int64_t(blockIdx.y) * p.of_out.outer + first;
 #pragma unroll
@@ -107,21 +108,19 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
         Pixels results;
 #pragma unroll
         for (int i = 0; i < EACH; ++i)
-            results.element[i] = Wide<T>::back(sums[f][i]);
+            results.at[i] = Wide<T>::back(sums[f][i]);
         store_at_once(to + f * p.of_out.channel, results);
     }
 }
 
-#define GR_ENTRY(form, suffix, T, FILTERS)                                                                   \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        conv_narrow_##suffix##_##form##_##FILTERS(const __grid_constant__ gr_conv_params p) {                \
-        form<T, FILTERS>(p);                                                                                 \
-    }
+#define GR_FILTERS(form, suffix, T, FILTERS)                                                                 \
+    GR_ENTRY((THREADS), conv_narrow_##suffix##_##form##_##FILTERS, __grid_constant__ gr_conv_params,         \
+             form<T, FILTERS>)
 #define GR_NARROW(suffix, T)                                                                                 \
-    GR_ENTRY(nhwc, suffix, T, 2)                                                                             \
-    GR_ENTRY(nhwc, suffix, T, 4)                                                                             \
-    GR_ENTRY(nchw, suffix, T, 2)                                                                             \
-    GR_ENTRY(nchw, suffix, T, 4)
+    GR_FILTERS(nhwc, suffix, T, 2)                                                                           \
+    GR_FILTERS(nhwc, suffix, T, 4)                                                                           \
+    GR_FILTERS(nchw, suffix, T, 2)                                                                           \
+    GR_FILTERS(nchw, suffix, T, 4)
 
 GR_NARROW(f32, float)
 GR_NARROW(f16, gr_f16)

@@ -17,6 +17,10 @@ inline __device__ void cluster_arrive() {
 inline __device__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+inline __device__ void cluster_sync() {
+    cluster_arrive();
+    cluster_wait();
+}
 
 // The same variable in the shared memory of another block of the cluster.
 template <class T> __device__ T *in_block(T *variable, unsigned rank) {

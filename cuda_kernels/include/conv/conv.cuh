@@ -20,6 +20,13 @@ template <class S> __device__ void store_at_once(void *to, const S &neighbours) 
         asm volatile("st.global.b32 [%0], %1;" ::"l"(to), "r"(v[0]) : "memory");
 }
 
+// Splits off the fastest digit of a number, which is below `base`.
+inline __device__ unsigned next_digit(unsigned &number, unsigned base) {
+    const unsigned digit = number % base;
+    number /= base;
+    return digit;
+}
+
 // The distance from the first element to the element with these indices, in elements.
 inline __device__ int64_t conv_offset(const gr_conv_strides &strides, uint64_t outer, uint64_t down,
                                       uint64_t along, uint64_t channel) {

@@ -5,6 +5,7 @@
 // rows run.
 #pragma once
 
+#include "common/vec.cuh"
 #include "conv/tensor_cores.cuh"
 
 // PARTS: 1, or 2 for numbers that are split in hi and lo. Of NCHW pairs of columns are loaded at once.
@@ -30,12 +31,8 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                       FILTERS == GR_CONV_C12_FILTERS &&
                       WEIGHTS + 2 * STEPS * CHUNK == GR_CONV_C12_SHARED(NHWC, sizeof(T), PARTS),
                   "bytes of shared memory");
-    struct alignas(4 * sizeof(T)) Quad {
-        T element[4];
-    };
-    struct alignas(2 * sizeof(T)) Pair {
-        T x, y;
-    };
+    typedef Vec<T, 4> Quad;
+    typedef Vec<T, 2> Pair;
 
     const gr_conv_params &p;
     uint32_t shared;
@@ -71,22 +68,10 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     static __device__ void store(uint32_t at, uint2 v) {
         asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(v.x), "r"(v.y) : "memory");
     }
-    static __device__ void store(uint32_t at, uint4 v) {
-        ptx::st_shared(at, v);
-    }
-    // A piece of float32; its second part lies `apart` bytes behind.
-    static __device__ void put(uint32_t at, uint32_t apart, uint4 v) {
-        if (PARTS == 2)
-            store(at + apart, uint4{tf32_lo(v.x), tf32_lo(v.y), tf32_lo(v.z), tf32_lo(v.w)});
-        else
-            v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
-                 ptx::cvt_rna_tf32(v.w)};
-        store(at, v);
-    }
     __device__ void put_pixel(int row, int column, int quad, const Quad &it) const {
         uint32_t at = shared + row * ROW + column * 16;
         if (sizeof(T) == 4)
-            return put(at + quad * PLANE, PART, reinterpret_cast<const uint4 &>(it));
+            return store_channels<T, PARTS>(at + quad * PLANE, PART, reinterpret_cast<const uint4 &>(it));
         at += quad / 2 * PLANE + quad % 2 * 8;
         store(at, reinterpret_cast<const uint2 &>(it));
         if (quad == 2)
@@ -113,18 +98,15 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                             it.element[c + k] = from[k * TAPS];
                 }
             const uint32_t at = shared + WEIGHTS + chunk * CHUNK + number * 16;
-            if (sizeof(T) == 4)
-                put(at, FILTERS * 16, reinterpret_cast<const uint4 &>(it));
-            else
-                store(at, reinterpret_cast<const uint4 &>(it));
+            store_channels<T, PARTS>(at, FILTERS * 16, reinterpret_cast<const uint4 &>(it));
         }
         if (threadIdx.x < 64 && STEPS * 2 > TAPS * PIECES)
-            store(shared + ZEROS + threadIdx.x * 16, uint4{0, 0, 0, 0});
+            ptx::st_shared(shared + ZEROS + threadIdx.x * 16, {0, 0, 0, 0});
         // The gap between planes, which is read but never used.
         enum { GAP = (PLANE - SEEN_ROWS * ROW) / 16 };
         if (threadIdx.x < PARTS * PIECES * GAP)
-            store(shared + threadIdx.x / GAP * PLANE + SEEN_ROWS * ROW + threadIdx.x % GAP * 16,
-                  uint4{0, 0, 0, 0});
+            ptx::st_shared(shared + threadIdx.x / GAP * PLANE + SEEN_ROWS * ROW + threadIdx.x % GAP * 16,
+                           {0, 0, 0, 0});
     }
 
     // NHWC: rows unchanged, four channels at once. All loads come first.
@@ -177,8 +159,8 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
             if (number >= ALL)
                 continue;
             const Pair *v = some[i];
-            put_pixel(row, column, quad, {v[0].x, v[1].x, v[2].x, v[3].x});
-            put_pixel(row, column + 1, quad, {v[0].y, v[1].y, v[2].y, v[3].y});
+            put_pixel(row, column, quad, {v[0].at[0], v[1].at[0], v[2].at[0], v[3].at[0]});
+            put_pixel(row, column + 1, quad, {v[0].at[1], v[1].at[1], v[2].at[1], v[3].at[1]});
         }
     }
 
@@ -263,13 +245,6 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         }
     }
 };
-
-// Nothing that reads them moves up.
-template <int LENGTH> __device__ void hold(float (&sums)[LENGTH]) {
-#pragma unroll
-    for (int i = 0; i < LENGTH; ++i)
-        asm volatile("" : "+f"(sums[i])::"memory");
-}
 
 // A block of results out of single numbers: c5 and c7. AT_ONCE rows, two at most, are under way.
 template <class T, bool NHWC, int ROWS, int AT_ONCE>

@@ -115,3 +115,13 @@ template <class T> __device__ void turn(const gr_conv_transpose &p, unsigned num
     __syncthreads();
     put(p, to, channels, pixels);
 }
+
+// x, then w, by blocks of one launch.
+template <class T> __device__ void turn(const gr_conv_transpose_params &p) {
+    pdl_launch_dependents();
+    pdl_wait();
+    if (blockIdx.x < p.x.blocks)
+        turn<T>(p.x, blockIdx.x);
+    else
+        turn<T>(p.w, blockIdx.x - p.x.blocks);
+}

@@ -35,6 +35,15 @@ inline __device__ uint32_t tf32_lo(uint32_t x) {
     return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
 }
 
+// Stores a vector of channels as products take it: float32 as TF32, or with its lo part `apart` bytes behind.
+template <class T, int PARTS> __device__ void store_channels(uint32_t at, uint32_t apart, uint4 v) {
+    if (PARTS == 2)
+        ptx::st_shared(at + apart, {tf32_lo(v.x), tf32_lo(v.y), tf32_lo(v.z), tf32_lo(v.w)});
+    else if (sizeof(T) == 4)
+        v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z), ptx::cvt_rna_tf32(v.w)};
+    ptx::st_shared(at, v);
+}
+
 // PARTS: 1, or 2 for numbers that are split in hi and lo; all lo parts follow all hi parts. FILTERS: of a
 // block. GROUPS of four warps, each of which makes TILES times 64 pixels.
 template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorCoreConv {
@@ -60,14 +69,11 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
           taps(unsigned(p.height.kernel * p.width.kernel)), stride(unsigned(p.width.stride)),
           pieces(unsigned(tiled.vec16s)) {
         unsigned number = blockIdx.x;
-        filter = number % unsigned(tiled.filter_tiles) * FILTERS;
-        number /= unsigned(tiled.filter_tiles);
-        group = number % unsigned(p.groups);
-        number /= unsigned(p.groups);
-        along = number % unsigned(tiled.blocks_x) * unsigned(tiled.block_columns);
-        number /= unsigned(tiled.blocks_x);
-        down = number % unsigned(tiled.blocks_y) * unsigned(tiled.block_rows);
-        picture = number / unsigned(tiled.blocks_y);
+        filter = next_digit(number, unsigned(tiled.filter_tiles)) * FILTERS;
+        group = next_digit(number, unsigned(p.groups));
+        along = next_digit(number, unsigned(tiled.blocks_x)) * unsigned(tiled.block_columns);
+        down = next_digit(number, unsigned(tiled.blocks_y)) * unsigned(tiled.block_rows);
+        picture = number;
         top = int(down * unsigned(p.height.stride)) - int(p.height.padding);
         left = int(along * stride) - int(p.width.padding);
         x = reinterpret_cast<const T *>(p.x) + conv_offset(p.of_x, picture, 0, 0, group * p.channels);
@@ -112,16 +118,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     }
 
     __device__ void put(uint32_t at, uint32_t apart, const Piece &piece) const {
-        uint4 v = reinterpret_cast<const uint4 &>(piece);
-        if (PARTS == 2)
-            store(at + apart, {tf32_lo(v.x), tf32_lo(v.y), tf32_lo(v.z), tf32_lo(v.w)});
-        else if (sizeof(T) == 4)
-            v = {ptx::cvt_rna_tf32(v.x), ptx::cvt_rna_tf32(v.y), ptx::cvt_rna_tf32(v.z),
-                 ptx::cvt_rna_tf32(v.w)};
-        store(at, v);
-    }
-    static __device__ void store(uint32_t at, uint4 v) {
-        ptx::st_shared(at, v);
+        store_channels<T, PARTS>(at, apart, reinterpret_cast<const uint4 &>(piece));
     }
 
     // The pixels of the channels from `channel` on. Neighbouring threads take contiguous elements.
@@ -193,7 +190,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
         for (unsigned first = 0; first < PARTS * part; first += plane) {
             const bool whole_plane = taps * pieces % 2 == 1 && (first + plane) % part == 0;
             for (unsigned i = (whole_plane ? 0 : used) + 16 * threadIdx.x; i < plane; i += 512 * WARPS)
-                store(pixels + first + i, {0, 0, 0, 0});
+                ptx::st_shared(pixels + first + i, {0, 0, 0, 0});
         }
         __syncthreads();
     }
@@ -295,34 +292,16 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     }
 };
 
-#define GR_12_NAMES "{" GR_TEN() "%10, %11}, "
-#define GR_12_SUMS(d) GR_4(d, 0), GR_4(d, 4), GR_4(d, 8)
-#define GR_16_NAMES "{" GR_TEN() "%10, %11, %12, %13, %14, %15}, "
-#define GR_16_SUMS(d) GR_16(d, 0)
-#define GR_24_NAMES "{" GR_TEN() GR_TEN(1) "%20, %21, %22, %23}, "
-#define GR_24_SUMS(d) GR_12_SUMS(d), GR_4(d, 12), GR_4(d, 16), GR_4(d, 20)
-
-// sums += a b, or = where `fresh`; a: two pieces of 64 pixels, b: those of twice as many filters as a thread
-// has sums.
-#define GR_PRODUCT(T, TYPE, COUNT, COLUMNS, DEEP, A, B, FRESH, TURNS)                                        \
-    inline __device__ void multiply_pixels(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh) {     \
-        asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
-                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS DEEP ".f32." TYPE "." TYPE                  \
-                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1" TURNS "; }"                                 \
-                     : GR_##COUNT##_SUMS(sums)                                                               \
-                     : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
-    }
-GR_PRODUCT(float, "tf32", 12, "24", "k8", "%12", "%13", "%14", "")
-GR_PRODUCT(float, "tf32", 16, "32", "k8", "%16", "%17", "%18", "")
-GR_PRODUCT(float, "tf32", 24, "48", "k8", "%24", "%25", "%26", "")
-GR_PRODUCT(float, "tf32", 32, "64", "k8", "%32", "%33", "%34", "")
-GR_PRODUCT(float, "tf32", 64, "128", "k8", "%64", "%65", "%66", "")
-GR_PRODUCT(gr_f16, "f16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
-GR_PRODUCT(gr_f16, "f16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
-GR_PRODUCT(gr_f16, "f16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
-GR_PRODUCT(gr_bf16, "bf16", 12, "24", "k16", "%12", "%13", "%14", ", 0, 0")
-GR_PRODUCT(gr_bf16, "bf16", 32, "64", "k16", "%32", "%33", "%34", ", 0, 0")
-GR_PRODUCT(gr_bf16, "bf16", 64, "128", "k16", "%64", "%65", "%66", ", 0, 0")
+// The products of pixels and filters. a: two pieces of 64 pixels, b: of twice as many filters as a thread has
+// sums.
+GR_MULTIPLY(multiply_pixels, float, "tf32", 12, "m64n24k8", "%12", "%13", "%14", "")
+GR_MULTIPLY(multiply_pixels, float, "tf32", 16, "m64n32k8", "%16", "%17", "%18", "")
+GR_MULTIPLY(multiply_pixels, float, "tf32", 24, "m64n48k8", "%24", "%25", "%26", "")
+GR_MULTIPLY(multiply_pixels, float, "tf32", 32, "m64n64k8", "%32", "%33", "%34", "")
+GR_MULTIPLY(multiply_pixels, float, "tf32", 64, "m64n128k8", "%64", "%65", "%66", "")
+GR_MULTIPLY_HALVES(multiply_pixels, 12, "m64n24k16", "%12", "%13", "%14", ", 0, 0")
+GR_MULTIPLY_HALVES(multiply_pixels, 32, "m64n64k16", "%32", "%33", "%34", ", 0, 0")
+GR_MULTIPLY_HALVES(multiply_pixels, 64, "m64n128k16", "%64", "%65", "%66", ", 0, 0")
 
 // A block of results out of single numbers: c5 and c7.
 template <class T, int FILTERS, int GROUPS, int TILES>

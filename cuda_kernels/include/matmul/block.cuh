@@ -2,6 +2,7 @@
 // thread's fragments of them, and its results.
 #pragma once
 
+#include "common/vec.cuh"
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
@@ -14,9 +15,6 @@ enum { PADDING = 4 };
 template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     static constexpr int LENGTH = Vec16<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
     static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
-    struct alignas(COUNT * sizeof(T)) Turned {
-        T element[COUNT];
-    };
     Vec16<T> vectors[COUNT];
 
     // Two lanes next to each other, then down the rows: whole sectors of memory, and different banks for
@@ -59,11 +57,11 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
 #pragma unroll
         for (int j = 0; j < LENGTH; ++j) {
-            Turned turned;
+            Vec<T, COUNT> turned;
 #pragma unroll
             for (int i = 0; i < COUNT; ++i)
-                turned.element[i] = vectors[i].element[j];
-            *reinterpret_cast<Turned *>(&tile[column() + j][row()]) = turned;
+                turned.at[i] = vectors[i].element[j];
+            *reinterpret_cast<Vec<T, COUNT> *>(&tile[column() + j][row()]) = turned;
         }
     }
 };

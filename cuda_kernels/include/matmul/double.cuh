@@ -80,16 +80,9 @@ struct OfDouble {
 #pragma unroll
         for (int i = 0; i < 4; i += 2) {
             const uint64_t to_row = place.row + row + down + 4 * i;
-            if (to_row >= p.m || to_column >= p.n)
-                continue;
-            double *to = c + to_row * p.n;
-            if (p.n % 2 == 0 && p.c % 16 == 0)
-                *reinterpret_cast<double2 *>(to) = double2{sums.value[i], sums.value[i + 1]};
-            else {
-                to[0] = sums.value[i];
-                if (to_column + 1 < p.n)
-                    to[1] = sums.value[i + 1];
-            }
+            if (to_row < p.m && to_column < p.n)
+                store_pair(c + to_row * p.n, p.n % 2 == 0 && p.c % 16 == 0, to_column, p.n, sums.value[i],
+                           sums.value[i + 1]);
         }
     }
 };

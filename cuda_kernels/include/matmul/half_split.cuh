@@ -6,12 +6,9 @@
 #include <cstdint>
 
 #include "common/element_types.cuh"
-#include "matmul/params.h"
+#include "common/vec.cuh"
+#include "matmul/matmul.cuh"
 #include "matmul/tma.cuh"
-
-inline __device__ uint64_t matrix_of_block() {
-    return uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
-}
 
 // The bits of a magnitude, whose order is the order of magnitudes; 0 if it is infinite or NaN.
 inline __device__ unsigned magnitude(float x) {
@@ -29,20 +26,18 @@ inline __device__ float power(int exponent) {
     return __uint_as_float(unsigned(exponent + 127) << 23);
 }
 
-template <int COUNT> struct alignas(2 * COUNT) Parts { gr_f16 part[COUNT]; };
-
 template <int COUNT>
 __device__ void store_parts(gr_f16 *big, gr_f16 *small, const float (&x)[COUNT], const float (&by)[COUNT]) {
-    Parts<COUNT> first, second;
+    Vec<gr_f16, COUNT> first, second;
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
         const float all = x[i] * by[i];
-        first.part[i] = __float2half_rn(all);
-        const float rest = all - __half2float(first.part[i]);
-        second.part[i] = __float2half_rn(fabsf(all) == INFINITY ? 0.0f : rest);
+        first.at[i] = __float2half_rn(all);
+        const float rest = all - __half2float(first.at[i]);
+        second.at[i] = __float2half_rn(fabsf(all) == INFINITY ? 0.0f : rest);
     }
-    *reinterpret_cast<Parts<COUNT> *>(big) = first;
-    *reinterpret_cast<Parts<COUNT> *>(small) = second;
+    *reinterpret_cast<Vec<gr_f16, COUNT> *>(big) = first;
+    *reinterpret_cast<Vec<gr_f16, COUNT> *>(small) = second;
 }
 
 // Four elements of a row; zeros from its end on.

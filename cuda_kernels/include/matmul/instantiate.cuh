@@ -1,10 +1,11 @@
 // The entries of a rung of the matrix multiplications: GR_RUNG is its name, `matmul` its kernel for one pair
 // of matrices, THREADS the threads of a block, and BLOCKS the blocks per multiprocessor that registers must
 // allow, with elements of 4 bytes.
+#include "common/entry.cuh"
 #include "matmul/matmul.cuh"
 
 template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
-    const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+    const uint64_t pair = matrix_of_block();
     if (pair >= p.pairs)
         return;
     const unsigned across = unsigned(p.n_tiles);
@@ -12,12 +13,10 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
 }
 
 #define GR_JOIN(a, b) a##b
-#define GR_ENTRY(rung, suffix) GR_JOIN(rung, suffix)
+#define GR_NAME(rung, suffix) GR_JOIN(rung, suffix)
 #define GR_MATMUL(suffix, T)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(T) <= 4 ? BLOCKS : 1)                       \
-        GR_ENTRY(GR_RUNG, suffix)(const __grid_constant__ gr_matmul_params p) {                              \
-        matmul_of<T>(p);                                                                                     \
-    }
+    GR_ENTRY((THREADS, sizeof(T) <= 4 ? BLOCKS : 1), GR_NAME(GR_RUNG, suffix),                               \
+             __grid_constant__ gr_matmul_params, matmul_of<T>)
 
 GR_MATMUL(_f32, float)
 #if defined(GR_TENSOR_CORES)

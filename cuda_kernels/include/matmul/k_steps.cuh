@@ -225,14 +225,9 @@ __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
-        for (int s = 0; s < S; s += LENGTH) {
-            Vec16<T> v;
-#pragma unroll
-            for (int j = 0; j < LENGTH; ++j)
-                v.element[j] = sums[r][s + j];
+        for (int s = 0; s < S; s += LENGTH)
             *reinterpret_cast<Vec16<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
-                                          s / 4 * In::RUN_ACROSS + s % 4) = v;
-        }
+                                          s / 4 * In::RUN_ACROSS + s % 4) = vec16_of(&sums[r][s]);
 }
 
 // A row's vector of results, as far as this block's own part of the tile goes.
@@ -321,12 +316,7 @@ __device__ void store_own_results(const Matrices<T> &p, const TileCoord &place, 
 #pragma unroll
     for (int r = 0; r < R; ++r)
 #pragma unroll
-        for (int s = 0; s < S; s += LENGTH) {
-            Vec16<T> v;
-#pragma unroll
-            for (int j = 0; j < LENGTH; ++j)
-                v.element[j] = sums[r][s + j];
+        for (int s = 0; s < S; s += LENGTH)
             store_own(p, place, place.row + y + r / 4 * In::RUN_DOWN + r % 4,
-                      place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, v);
-        }
+                      place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, vec16_of(&sums[r][s]));
 }

@@ -40,6 +40,11 @@ template <class T> struct Matrices {
     }
 };
 
+// The number of a block's matrix of a stack, or of its pair.
+inline __device__ uint64_t matrix_of_block() {
+    return uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+}
+
 // The tile of C that a block computes: blocks are numbered along the rows of tiles.
 struct Block {
     uint64_t x, y;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/mma.cuh"
+#include "common/vec.cuh"
 #include "matmul/cp_async_pipeline.cuh"
 #include "matmul/matmul.cuh"
 
@@ -67,8 +68,6 @@ __device__ void load_b(const T (*rows)[PITCH], unsigned column, uint32_t (&b)[4]
         }
 }
 
-template <class T> struct alignas(2 * sizeof(T)) Two { T x, y; };
-
 // Two neighbours of a row of C.
 template <class T>
 __device__ void store_two(const Matrices<T> &p, uint64_t row, uint64_t column, bool aligned, float x,
@@ -77,7 +76,7 @@ __device__ void store_two(const Matrices<T> &p, uint64_t row, uint64_t column, b
         return;
     T *to = p.c + row * p.n + column;
     if (aligned)
-        *reinterpret_cast<Two<T> *>(to) = {T(x), T(y)};
+        *reinterpret_cast<Vec<T, 2> *>(to) = {T(x), T(y)};
     else {
         to[0] = T(x);
         if (column + 1 < p.n)

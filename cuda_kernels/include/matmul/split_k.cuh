@@ -27,9 +27,3 @@ template <class T> __device__ void add_slices(const gr_matmul_add_slices_params 
         sum += of_warps[other][lane];
     reinterpret_cast<T *>(p.to)[at] = sum;
 }
-
-#define GR_MATMUL_SUM(name, T)                                                                               \
-    extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)                                          \
-        name(const __grid_constant__ gr_matmul_add_slices_params p) {                                        \
-        add_slices<T>(p);                                                                                    \
-    }

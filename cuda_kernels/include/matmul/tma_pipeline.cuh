@@ -5,6 +5,7 @@
 
 #include "matmul/matmul.cuh"
 #include "matmul/tma.cuh"
+#include "matmul/vec16_rows.cuh"
 
 // Two groups of 128 threads multiply; one of another 128 asks for copies.
 enum { MATMUL_THREADS = 384, READING_WARPS = 8 };
@@ -14,48 +15,72 @@ inline __device__ void group_barrier(unsigned group) {
     ptx::barrier_sync<128>(1 + group);
 }
 
-// STAGES stages for tiles of BYTES bytes, with two mbarriers each: a phase of `full` ends when the tiles have
-// arrived, a phase of `empty` when all warps that read them have released the stage, including the warps of
-// the CLUSTER blocks that get the same tiles. Each thread keeps its own stage and parity.
-template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline {
-    static constexpr unsigned END = STAGES * (BYTES + 16); // bytes of shared memory
-    uint32_t at;
+// A pipeline of stages for tiles, with two mbarriers each: a phase of `full` ends when the tiles have
+// arrived, a phase of `empty`, 8 bytes behind it, when all warps that read them have released the stage. Each
+// thread keeps its own stage and parity. Place says where the tiles are (at) and the barriers (barriers()),
+// and how many `stages` of how many `bytes` there are.
+template <class Place> struct Pipeline : Place {
     unsigned stage = 0, parity = 0;
 
-    __device__ explicit TmaPipeline(uint32_t at) : at(at) {
-        if (threadIdx.x == 0) {
-            for (unsigned i = 0; i < STAGES; ++i) {
-                ptx::mbarrier_init(at + STAGES * BYTES + 16 * i, 1);
-                ptx::mbarrier_init(at + STAGES * BYTES + 16 * i + 8, READING_WARPS * CLUSTER);
+    // `readers`: the arrivals that empty a stage.
+    __device__ Pipeline(const Place &place, unsigned readers) : Place(place) {
+        if (threadIdx.x == 0)
+            for (unsigned i = 0; i < this->stages; ++i) {
+                ptx::mbarrier_init(this->barriers() + 16 * i, 1);
+                ptx::mbarrier_init(this->barriers() + 16 * i + 8, readers);
             }
-            ptx::fence_mbarrier_init();
-        }
-        if (CLUSTER > 1)
-            ptx::barrier_cluster_relaxed();
-        else
-            __syncthreads();
     }
     __device__ uint32_t tiles() const {
-        return at + stage * BYTES;
+        return this->at + stage * this->bytes;
     }
     __device__ uint32_t full() const {
-        return at + STAGES * BYTES + 16 * stage;
+        return this->barriers() + 16 * stage;
     }
     __device__ void next() {
-        if (++stage == STAGES) {
+        if (++stage == this->stages) {
             stage = 0;
             parity ^= 1;
         }
     }
-    // Producer acquire: waits for an empty stage and announces `bytes` bytes, which copies to tiles() bring.
-    __device__ void wait_until_empty(unsigned bytes) const {
+    // Producer acquire: waits for an empty stage and announces bytes, which copies to tiles() bring.
+    __device__ void wait_until_empty(unsigned announced) const {
         ptx::mbarrier_wait_parity(full() + 8, parity ^ 1);
-        ptx::mbarrier_arrive_expect_tx(full(), bytes);
+        ptx::mbarrier_arrive_expect_tx(full(), announced);
     }
     __device__ void wait_until_full() const {
         ptx::mbarrier_wait_parity(full(), parity);
     }
     // Consumer release: this warp no longer reads the stage with this full().
+    __device__ void release(uint32_t full) const {
+        if (threadIdx.x % 32 == 0)
+            ptx::mbarrier_arrive(full + 8);
+    }
+};
+
+// STAGES stages of BYTES bytes from `at` on, and their barriers behind them.
+template <int STAGES, int BYTES> struct FixedStages {
+    static constexpr unsigned stages = STAGES, bytes = BYTES;
+    uint32_t at;
+
+    __device__ uint32_t barriers() const {
+        return at + STAGES * BYTES;
+    }
+};
+
+// The blocks of a cluster, CLUSTER of them, get the same tiles: a stage is empty when the warps of all have
+// released it.
+template <int STAGES, int BYTES, int CLUSTER = 1> struct TmaPipeline : Pipeline<FixedStages<STAGES, BYTES>> {
+    static constexpr unsigned END = STAGES * (BYTES + 16); // bytes of shared memory
+
+    __device__ explicit TmaPipeline(uint32_t at)
+        : Pipeline<FixedStages<STAGES, BYTES>>({at}, READING_WARPS * CLUSTER) {
+        if (threadIdx.x == 0)
+            ptx::fence_mbarrier_init();
+        if (CLUSTER > 1)
+            ptx::barrier_cluster_relaxed();
+        else
+            __syncthreads();
+    }
     __device__ void release(uint32_t full) const {
         const unsigned lane = threadIdx.x % 32;
         if (CLUSTER > 1 && lane < CLUSTER)
@@ -85,10 +110,38 @@ struct MatrixPair {
     uint32_t a, b;
 
     __device__ explicit MatrixPair(const gr_matmul_params &p)
-        : number(uint64_t(blockIdx.z) * gridDim.y + blockIdx.y),
-          a(uint32_t(stack_offset(p, p.a_stack, number))), b(uint32_t(stack_offset(p, p.b_stack, number))) {
+        : number(matrix_of_block()), a(uint32_t(stack_offset(p, p.a_stack, number))),
+          b(uint32_t(stack_offset(p, p.b_stack, number))) {
     }
 };
+
+// Asks for the tiles of float32 of each step along k, DEEP elements of it: rows of A, and OF_B bytes behind
+// them rows of B, in boxes of 32 columns. BYTES in all.
+template <int DEEP, int COLUMNS, int BYTES, int OF_B, class Pipeline>
+__device__ void produce_f32(const gr_matmul_tma_params &maps, Pipeline &ring, const MatrixPair &pair,
+                            TileCoord place) {
+    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+        ring.wait_until_empty(BYTES);
+        ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
+        for (unsigned i = 0; i < COLUMNS; i += 32)
+            ptx::cp_async_bulk_tensor(ring.tiles() + OF_B + i * DEEP * 4, &maps.b,
+                                      {place.column + i, uint32_t(step), pair.b}, ring.full());
+    }
+}
+
+// The roles of warps: the last four produce tiles, and the others, which get registers from them, consume.
+template <int PRODUCER_REGISTERS, int CONSUMER_REGISTERS, class Produce, class Consume>
+__device__ void specialize_warps(const Produce &produce, const Consume &consume) {
+    pdl_launch_dependents();
+    pdl_wait();
+    if (threadIdx.x >= 256) {
+        ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
+        produce();
+    } else {
+        ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
+        consume();
+    }
+}
 
 // Fragments of 64 columns of B for a group of four warps, as the 64 rows of a wgmma operand: the warps
 // compute C^T = B^T A^T, with rows of A in shared memory, because wgmma takes 4-byte operands only from rows
@@ -128,16 +181,8 @@ struct BFragments {
         for (int i = 0; i < LENGTH; i += 2) {
             const uint64_t row = place.row + i / 4 * 8 + threadIdx.x % 4 * 2 + i / 2 % 2;
             const float x = sums[i / 4 * 4 + i / 2 % 2], y = sums[i / 4 * 4 + i / 2 % 2 + 2];
-            if (row >= p.m || column >= p.n)
-                continue;
-            float *to = c + row * p.n;
-            if (aligned)
-                *reinterpret_cast<float2 *>(to) = float2{x, y};
-            else {
-                to[0] = x;
-                if (column + 1 < p.n)
-                    to[1] = y;
-            }
+            if (row < p.m && column < p.n)
+                store_pair(c + row * p.n, aligned, column, p.n, x, y);
         }
     }
 };

@@ -28,16 +28,24 @@ template <int PENDING> __device__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+// Nothing that reads the sums moves up.
+template <int LENGTH> __device__ void hold(float (&sums)[LENGTH]) {
+#pragma unroll
+    for (int i = 0; i < LENGTH; ++i)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
 // Waits for all products; then their sums may be read.
 template <int LENGTH> __device__ void finish_products(float (&sums)[LENGTH]) {
     wait_for_products<0>();
-#pragma unroll
-    for (int i = 0; i < LENGTH; ++i)
-        asm volatile("" : "+f"(sums[i])::"memory"); // nothing that reads them moves up
+    hold(sums);
 }
 
 #define GR_TEN(t)                                                                                            \
     "%" #t "0, %" #t "1, %" #t "2, %" #t "3, %" #t "4, %" #t "5, %" #t "6, %" #t "7, %" #t "8, %" #t "9, "
+#define GR_12_NAMES "{" GR_TEN() "%10, %11}, "
+#define GR_16_NAMES "{" GR_TEN() "%10, %11, %12, %13, %14, %15}, "
+#define GR_24_NAMES "{" GR_TEN() GR_TEN(1) "%20, %21, %22, %23}, "
 #define GR_32_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) "%30, %31}, "
 #define GR_64_NAMES "{" GR_TEN() GR_TEN(1) GR_TEN(2) GR_TEN(3) GR_TEN(4) GR_TEN(5) "%60, %61, %62, %63}, "
 #define GR_128_NAMES                                                                                         \
@@ -45,6 +53,9 @@ template <int LENGTH> __device__ void finish_products(float (&sums)[LENGTH]) {
         GR_TEN(10) GR_TEN(11) "%120, %121, %122, %123, %124, %125, %126, %127}, "
 #define GR_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define GR_16(d, i) GR_4(d, i), GR_4(d, i + 4), GR_4(d, i + 8), GR_4(d, i + 12)
+#define GR_12_SUMS(d) GR_4(d, 0), GR_4(d, 4), GR_4(d, 8)
+#define GR_16_SUMS(d) GR_16(d, 0)
+#define GR_24_SUMS(d) GR_12_SUMS(d), GR_4(d, 12), GR_4(d, 16), GR_4(d, 20)
 #define GR_32_SUMS(d) GR_16(d, 0), GR_16(d, 16)
 #define GR_64_SUMS(d) GR_32_SUMS(d), GR_16(d, 32), GR_16(d, 48)
 #define GR_128_SUMS(d) GR_64_SUMS(d), GR_16(d, 64), GR_16(d, 80), GR_16(d, 96), GR_16(d, 112)
@@ -63,21 +74,22 @@ GR_MULTIPLY_TF32(32, "64", "{%32, %33, %34, %35}", "%36", "%37")
 GR_MULTIPLY_TF32(64, "128", "{%64, %65, %66, %67}", "%68", "%69")
 GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
 
-// sums += a b, a: 64 rows of 16, b: 16 rows of two columns per sum, both in shared memory; or =.
-#define GR_MULTIPLY(T, TYPE, COUNT, COLUMNS, A, B, FRESH)                                                    \
-    inline __device__ void multiply(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh = false) {    \
+// sums += a b, or = where `fresh`; both in shared memory. a: 64 rows, b: two columns per sum, both as deep as
+// SHAPE says. LAYOUTS: of 2-byte types, whether a and b are transposed.
+#define GR_MULTIPLY(NAME, T, TYPE, COUNT, SHAPE, A, B, FRESH, LAYOUTS)                                       \
+    inline __device__ void NAME(T, float(&sums)[COUNT], uint64_t a, uint64_t b, bool fresh = false) {        \
         asm volatile("{ .reg .pred p; setp.eq.u32 p, " FRESH ", 0;\n\t"                                      \
-                     "wgmma.mma_async.sync.aligned.m64n" COLUMNS "k16.f32." TYPE "." TYPE                    \
-                     " " GR_##COUNT##_NAMES A ", " B ", p, 1, 1, 0, 1; }"                                    \
+                     "wgmma.mma_async.sync.aligned." SHAPE ".f32." TYPE "." TYPE " " GR_##COUNT##_NAMES A    \
+                     ", " B ", p, 1, 1" LAYOUTS "; }"                                                        \
                      : GR_##COUNT##_SUMS(sums)                                                               \
                      : "l"(a), "l"(b), "r"(unsigned(fresh)));                                                \
     }
-#define GR_MULTIPLY_HALVES(COUNT, COLUMNS, A, B, FRESH)                                                      \
-    GR_MULTIPLY(gr_bf16, "bf16", COUNT, COLUMNS, A, B, FRESH)                                                \
-    GR_MULTIPLY(gr_f16, "f16", COUNT, COLUMNS, A, B, FRESH)
-GR_MULTIPLY_HALVES(32, "64", "%32", "%33", "%34")
-GR_MULTIPLY_HALVES(64, "128", "%64", "%65", "%66")
-GR_MULTIPLY_HALVES(128, "256", "%128", "%129", "%130")
+#define GR_MULTIPLY_HALVES(NAME, ...)                                                                        \
+    GR_MULTIPLY(NAME, gr_bf16, "bf16", __VA_ARGS__)                                                          \
+    GR_MULTIPLY(NAME, gr_f16, "f16", __VA_ARGS__)
+GR_MULTIPLY_HALVES(multiply, 32, "m64n64k16", "%32", "%33", "%34", ", 0, 1")
+GR_MULTIPLY_HALVES(multiply, 64, "m64n128k16", "%64", "%65", "%66", ", 0, 1")
+GR_MULTIPLY_HALVES(multiply, 128, "m64n256k16", "%128", "%129", "%130", ", 0, 1")
 
 // The offset of a 16-byte piece of a row of 128 bytes in a tile with swizzle 128.
 inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {

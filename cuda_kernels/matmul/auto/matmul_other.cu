@@ -1,6 +1,7 @@
 // Matrix products of the dtypes that have no rung: small integers, which wrap as they do in NumPy, halves,
 // which are added up in float32 and rounded once, bools and complex numbers. As m4, with 64 by 64 results a
 // block and four by four a thread, elements are widened as they are stored to shared memory.
+#include "common/entry.cuh"
 #include "matmul/accumulators.cuh"
 
 enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, DEEP = 8, EACH = 4 };
@@ -50,16 +51,17 @@ __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, 
         }
 }
 
+template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
+    const uint64_t pair = matrix_of_block();
+    if (pair < p.pairs)
+        matmul<T>(reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),
+                  reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),
+                  reinterpret_cast<T *>(p.c) + pair * p.m * p.n, p, blockIdx.x / p.n_tiles * TILE,
+                  blockIdx.x % p.n_tiles * TILE);
+}
+
 #define GR_MATMUL(suffix, T)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        matmul_##suffix(const __grid_constant__ gr_matmul_params p) {                                        \
-        const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
-        if (pair < p.pairs)                                                                                  \
-            matmul<T>(reinterpret_cast<const T *>(p.a) + stack_offset(p, p.a_stack, pair),                   \
-                      reinterpret_cast<const T *>(p.b) + stack_offset(p, p.b_stack, pair),                   \
-                      reinterpret_cast<T *>(p.c) + pair * p.m * p.n, p, blockIdx.x / p.n_tiles * TILE,       \
-                      blockIdx.x % p.n_tiles * TILE);                                                        \
-    }
+    GR_ENTRY((THREADS), matmul_##suffix, __grid_constant__ gr_matmul_params, matmul_of<T>)
 
 GR_MATMUL(b8, gr_bool)
 GR_MATMUL(i8, int8_t)

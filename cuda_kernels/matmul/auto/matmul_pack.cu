@@ -4,6 +4,7 @@
 // lanes that read a column of the tile in 32 banks.
 #include <cstdint>
 
+#include "common/entry.cuh"
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
@@ -46,7 +47,7 @@ __device__ void pack_tile(const gr_matmul_pack_params &p, const T *from, T *to, 
 }
 
 template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
-    const uint64_t matrix = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;
+    const uint64_t matrix = matrix_of_block();
     if (matrix >= p.matrices)
         return;
     const T *from = reinterpret_cast<const T *>(p.from) + stack_offset(p, p.from_stack, matrix);
@@ -59,14 +60,8 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
         pack_tile(p, from, to, row, tile * TILE);
 }
 
-#define GR_PACK(bytes, T)                                                                                    \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        matmul_pack_##bytes(const __grid_constant__ gr_matmul_pack_params p) {                               \
-        pack<T>(p);                                                                                          \
-    }
-
-GR_PACK(1, uint8_t)
-GR_PACK(2, uint16_t)
-GR_PACK(4, uint32_t)
-GR_PACK(8, uint64_t)
-GR_PACK(16, ulonglong2)
+GR_ENTRY((THREADS), matmul_pack_1, __grid_constant__ gr_matmul_pack_params, pack<uint8_t>)
+GR_ENTRY((THREADS), matmul_pack_2, __grid_constant__ gr_matmul_pack_params, pack<uint16_t>)
+GR_ENTRY((THREADS), matmul_pack_4, __grid_constant__ gr_matmul_pack_params, pack<uint32_t>)
+GR_ENTRY((THREADS), matmul_pack_8, __grid_constant__ gr_matmul_pack_params, pack<uint64_t>)
+GR_ENTRY((THREADS), matmul_pack_16, __grid_constant__ gr_matmul_pack_params, pack<ulonglong2>)

@@ -3,6 +3,8 @@
 // results do (`columns`), each thread takes 16 bytes of columns, and eight warps share the products. Few
 // results are spread over more blocks by parts of their products: the block that ends last adds up the parts,
 // in their order.
+#include "common/entry.cuh"
+#include "common/vec.cuh"
 #include "matmul/accumulators.cuh"
 #include "matmul/vec16_rows.cuh"
 
@@ -138,8 +140,11 @@ template <class T> __device__ Line<T> line_of(const gr_matmul_gemv_params &p, ui
 }
 
 // A row for each warp, or for the block.
-template <class T> __device__ void rows(const gr_matmul_gemv_params &p, uint64_t pair) {
+template <class T> __device__ void rows(const gr_matmul_gemv_params &p) {
     typedef typename Wide<T>::type W;
+    const uint64_t pair = matrix_of_block();
+    if (pair >= p.pairs)
+        return;
     const Line<T> line = line_of<T>(p, pair);
     const unsigned lanes = unsigned(p.threads_per_result), groups = THREADS / lanes,
                    group = threadIdx.x / lanes;
@@ -152,13 +157,14 @@ template <class T> __device__ void rows(const gr_matmul_gemv_params &p, uint64_t
 }
 
 // 32 lanes times up to 16 bytes of columns; the warps share the products.
-template <class T> __device__ void columns(const gr_matmul_gemv_params &p, uint64_t pair) {
+template <class T> __device__ void columns(const gr_matmul_gemv_params &p) {
     typedef typename Wide<T>::type W;
+    const uint64_t pair = matrix_of_block();
+    if (pair >= p.pairs)
+        return;
     constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vec16<T>::LENGTH, ACROSS = 32 * LENGTH;
     static_assert(ACROSS <= THREADS, "a thread hands over one column");
-    struct alignas(LENGTH * sizeof(T)) Piece {
-        T element[LENGTH];
-    };
+    typedef Vec<T, LENGTH> Piece;
     __shared__ alignas(16) unsigned char room[WARPS * ACROSS * sizeof(W)];
     W(*slots)[ACROSS] = reinterpret_cast<W(*)[ACROSS]>(room);
     const Line<T> line = line_of<T>(p, pair);
@@ -174,7 +180,7 @@ template <class T> __device__ void columns(const gr_matmul_gemv_params &p, uint6
             for (int u = 0; u < int(sizeof factors / sizeof factors[0]); ++u)
 #pragma unroll
                 for (int j = 0; j < LENGTH; ++j)
-                    sums[j] = multiply_add(Wide<T>::of(pieces[u].element[j]), factors[u], sums[j]);
+                    sums[j] = multiply_add(Wide<T>::of(pieces[u].at[j]), factors[u], sums[j]);
         };
         for (; i + (DEEP - 1) * WARPS < line.end; i += DEEP * WARPS) {
             Piece pieces[DEEP];
@@ -213,16 +219,9 @@ template <class T> __device__ void columns(const gr_matmul_gemv_params &p, uint6
     finish(line, p, first, ACROSS, sum);
 }
 
-#define GR_ENTRY(way, suffix, T)                                                                             \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                    \
-        matmul_##way##_##suffix(const __grid_constant__ gr_matmul_gemv_params p) {                           \
-        const uint64_t pair = uint64_t(blockIdx.z) * gridDim.y + blockIdx.y;                                 \
-        if (pair < p.pairs)                                                                                  \
-            way<T>(p, pair);                                                                                 \
-    }
 #define GR_VECTOR(suffix, T)                                                                                 \
-    GR_ENTRY(rows, suffix, T)                                                                                \
-    GR_ENTRY(columns, suffix, T)
+    GR_ENTRY((THREADS), matmul_rows_##suffix, __grid_constant__ gr_matmul_gemv_params, rows<T>)              \
+    GR_ENTRY((THREADS), matmul_columns_##suffix, __grid_constant__ gr_matmul_gemv_params, columns<T>)
 
 GR_VECTOR(f32, float)
 GR_VECTOR(f64, double)
