@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "a thread forgets what it folded",
-        INCLUDE + "exact/states.cuh",
+        EACH,
         "states_alone",
         "out[i] = state[i];",
         "out[i] = 0;",
@@ -189,7 +189,7 @@ MUTANTS = (
     Mutant(
         "a bin is not emptied",
         BINS,
-        "NarrowBins",
+        "DoubleBins",
         "reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;",
         ";",
         sums(),
@@ -270,7 +270,7 @@ MUTANTS = (
     Mutant(
         "a thread keeps the state of its last result",
         EACH,
-        "sum_alone",
+        "each_alone",
         "state[i] = 0;",
         ";",
         sums("many_results"),

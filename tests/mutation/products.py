@@ -463,8 +463,8 @@ MUTANTS = (
         "the last column of float64 is lost where it is odd",
         DOUBLE,
         "OfDouble",
-        "to_column >= p.n)",
-        "to_column + 1 >= p.n)",
+        "to_column < p.n)\n                store_pair",
+        "to_column + 1 < p.n)\n                store_pair",
         shapes("t5", "float64"),
     ),
     Mutant(

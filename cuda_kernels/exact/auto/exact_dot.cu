@@ -1,10 +1,12 @@
 // Exact dot products.
+#include "common/entry.cuh"
 #include "exact/sum.cuh"
 
-GR_EXACT_ENTRY(exact_dot_f32, float, true, GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
-               ProductBins<float>)
-GR_EXACT_ENTRY(exact_dot_f16, gr_f16, true, GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
-               ProductBins<gr_f16>)
-GR_EXACT_ENTRY(exact_dot_bf16, gr_bf16, true, GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
-               ProductBins<gr_bf16>)
-GR_EXACT_ENTRY(exact_dot_f64, double, true, GR_EXACT_WIDE_THREADS, 1, ProductBins<double>)
+GR_ENTRY((GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM), exact_dot_f32, gr_exact_params,
+         sum_exactly<float, true, ProductBins<float>>)
+GR_ENTRY((GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM), exact_dot_f16, gr_exact_params,
+         sum_exactly<gr_f16, true, ProductBins<gr_f16>>)
+GR_ENTRY((GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM), exact_dot_bf16, gr_exact_params,
+         sum_exactly<gr_bf16, true, ProductBins<gr_bf16>>)
+GR_ENTRY((GR_EXACT_WIDE_THREADS, 1), exact_dot_f64, gr_exact_params,
+         sum_exactly<double, true, ProductBins<double>>)

@@ -1,7 +1,8 @@
 // Exact sums and means of many results.
+#include "common/entry.cuh"
 #include "exact/each.cuh"
 
-GR_EXACT_EACH(exact_each_f32, float, GR_EXACT_THREADS, NarrowBins<float>)
-GR_EXACT_EACH(exact_each_f16, gr_f16, GR_EXACT_THREADS, NarrowBins<gr_f16>)
-GR_EXACT_EACH(exact_each_bf16, gr_bf16, GR_EXACT_HALF_THREADS, NarrowBins<gr_bf16>)
-GR_EXACT_EACH(exact_each_f64, double, GR_EXACT_WIDE_THREADS, WideBins<>)
+GR_ENTRY((GR_EXACT_THREADS), exact_each_f32, gr_exact_params, sum_alone<float, NarrowBins<float>>)
+GR_ENTRY((GR_EXACT_THREADS), exact_each_f16, gr_exact_params, sum_alone<gr_f16, NarrowBins<gr_f16>>)
+GR_ENTRY((GR_EXACT_HALF_THREADS), exact_each_bf16, gr_exact_params, sum_alone<gr_bf16, NarrowBins<gr_bf16>>)
+GR_ENTRY((GR_EXACT_WIDE_THREADS), exact_each_f64, gr_exact_params, sum_alone<double, WideBins<>>)

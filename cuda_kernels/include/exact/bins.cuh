@@ -7,17 +7,11 @@
 #include "common/element_types.cuh"
 #include "exact/params.h"
 
-inline __device__ double as_double(double x) {
-    return x;
-}
-inline __device__ double as_double(float x) {
-    return x;
-}
-inline __device__ double as_double(gr_f16 x) {
-    return __half2float(x);
-}
-inline __device__ double as_double(gr_bf16 x) {
-    return __bfloat162float(x);
+template <class In> __device__ double as_double(In x) {
+    if constexpr (sizeof(In) == 2)
+        return static_cast<float>(x);
+    else
+        return x;
 }
 
 inline __device__ double power_of_two(int exponent) { // a normal number
@@ -63,14 +57,32 @@ template <class In> __device__ constexpr gr_exact_size state_size() {
                           : gr_exact_size{GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
 }
 
-// Of float32: 16 doubles, by the upper 4 bits of the exponent. A bin's values are less than 2^39 units, so
-// that 53 bits hold 8,192 of them and more.
-template <class In> struct NarrowBins {
+// Bins of dtypes narrower than float64: COUNT doubles of each thread, in a column for each of THREADS
+// threads. The unit of the first bin is 2^-UNIT, that of each next bin is 2^STEP times as much.
+template <unsigned COUNT, unsigned THREADS, int UNIT, int STEP> struct DoubleBins {
     static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = GR_EXACT_NARROW_BINS, each = 1, most_threads = GR_EXACT_THREADS;
-    static constexpr unsigned loads = 4, soon = 0;
+    static constexpr unsigned count = COUNT, each = 1, most_threads = THREADS, loads = 4, soon = 0;
     static constexpr bool in_order = false;
     static constexpr unsigned high_at = 0;
+
+    // The sum in a bin of another thread.
+    __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
+        return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
+    }
+    __device__ static void count_units(double value, unsigned bin, Units &sum) {
+        sum.low += __double2ll_rn(value * power_of_two(UNIT - STEP * static_cast<int>(bin)));
+    }
+    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
+        reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;
+    }
+    __device__ static unsigned position(unsigned bin) {
+        return size.below - UNIT + STEP * bin;
+    }
+};
+
+// Of float32: 16 doubles, by the upper 4 bits of the exponent, in units of the last bit of the least
+// exponent. A bin's values are less than 2^39 units, so that 53 bits hold 8,192 of them and more.
+template <class In> struct NarrowBins : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_THREADS, 150, 16> {
     double *column;
 
     __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
@@ -92,40 +104,21 @@ template <class In> struct NarrowBins {
     }
     __device__ void settle() {
     }
-    // The sum in a bin of another thread, in units of the last bit of its least exponent.
-    __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
-        return reinterpret_cast<const double *>(bins)[bin * most_threads + thread];
-    }
-    __device__ static void count_units(double value, unsigned bin, Units &sum) {
-        sum.low += __double2ll_rn(value * power_of_two(150 - 16 * static_cast<int>(bin)));
-    }
-    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
-        reinterpret_cast<double *>(bins)[bin * most_threads + thread] = -0.0;
-    }
-    __device__ static unsigned position(unsigned bin) {
-        return size.below - 150 + 16 * bin;
-    }
 };
 
 // Of bfloat16: 32 floats, by the upper 5 bits of the exponent, whose values are less than 2^15 units: 24 bits
 // hold 512 of them. Then they go to 8 doubles, each of which takes 4 bins: less than 2^39 units again. All
 // are by 2^-16, as 512 of the largest may be more than a float holds; the last bit of the least is still one
 // of a float.
-template <> struct NarrowBins<gr_bf16> {
-    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = 8, each = 1, most_threads = GR_EXACT_HALF_THREADS;
-    static constexpr unsigned loads = 4, soon = 512, floats = 32;
+template <> struct NarrowBins<gr_bf16> : DoubleBins<8, GR_EXACT_HALF_THREADS, 134, 32> {
+    static constexpr unsigned soon = 512, floats = 32;
     static constexpr bool in_order = true;
-    static constexpr unsigned high_at = 0;
     unsigned char *column; // of floats, behind the doubles of all threads
 
     __device__ NarrowBins(unsigned char *bins) : column(bins + count * most_threads * 8 + threadIdx.x * 4) {
     }
-    __device__ static double *doubles(unsigned char *bins) {
-        return reinterpret_cast<double *>(bins);
-    }
     __device__ double *own() {
-        return doubles(column - count * most_threads * 8 - threadIdx.x * 4) + threadIdx.x;
+        return reinterpret_cast<double *>(column - count * most_threads * 8 - threadIdx.x * 4) + threadIdx.x;
     }
     __device__ float &place(unsigned bin) {
         return *reinterpret_cast<float *>(column + bin * (most_threads * 4));
@@ -156,28 +149,10 @@ template <> struct NarrowBins<gr_bf16> {
             place(bin) = -0.0f;
         }
     }
-    __device__ static double look(unsigned char *bins, unsigned bin, unsigned thread) {
-        return doubles(bins)[bin * most_threads + thread];
-    }
-    __device__ static void count_units(double value, unsigned bin, Units &sum) {
-        sum.low += __double2ll_rn(value * power_of_two(134 - 32 * static_cast<int>(bin)));
-    }
-    __device__ static void empty(unsigned char *bins, unsigned bin, unsigned thread) {
-        doubles(bins)[bin * most_threads + thread] = -0.0;
-    }
-    // Of the last bit of a bfloat16 with the least exponent.
-    __device__ static unsigned position(unsigned bin) {
-        return size.below - 134 + 32 * bin;
-    }
 };
 
 // Of float16: one double, in a register, holds as many of its values as the bins above.
-template <> struct NarrowBins<gr_f16> {
-    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = 1, each = 1, most_threads = GR_EXACT_THREADS;
-    static constexpr unsigned loads = 4, soon = 0;
-    static constexpr bool in_order = false;
-    static constexpr unsigned high_at = 0;
+template <> struct NarrowBins<gr_f16> : DoubleBins<1, GR_EXACT_THREADS, 24, 0> {
     double *column, sum;
 
     __device__ NarrowBins(unsigned char *bins) : column(reinterpret_cast<double *>(bins) + threadIdx.x) {
@@ -196,16 +171,7 @@ template <> struct NarrowBins<gr_f16> {
         *column = sum;
         sum = -0.0;
     }
-    __device__ static double look(const unsigned char *bins, unsigned, unsigned thread) {
-        return reinterpret_cast<const double *>(bins)[thread];
-    }
-    __device__ static void count_units(double value, unsigned, Units &sum) {
-        sum.low += __double2ll_rn(value * power_of_two(24));
-    }
     __device__ static void empty(unsigned char *, unsigned, unsigned) { // settle() puts another there
-    }
-    __device__ static unsigned position(unsigned) {
-        return size.below - 24;
     }
 };
 

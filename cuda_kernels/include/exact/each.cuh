@@ -47,7 +47,10 @@ __device__ void finish_alone(const gr_exact_params &p, uint64_t result, int64_t 
     put<In>(p, result, gr_exact_result(state, Bins::size, divisor, Format<In>::format));
 }
 
-template <class In, class Bins> __device__ void sum_alone(const gr_exact_params &p) {
+// Makes each result of a thread: add(result, base, state, bins) adds its elements, which begin at `base`, and
+// returns how many count; finish(result, state, taken) stores it.
+template <class Bins, class Add, class Finish>
+__device__ void each_alone(const gr_exact_params &p, const Add &add, const Finish &finish) {
     int64_t state[Bins::size.words];
     Bins bins(block_bins<Bins>());
     pdl_launch_dependents();
@@ -59,20 +62,43 @@ template <class In, class Bins> __device__ void sum_alone(const gr_exact_params 
 #pragma unroll 1
         for (unsigned i = 0; i < Bins::size.words; ++i)
             state[i] = 0;
-        const Offsets base = offsets(p.keep, result / p.components);
+        const uint64_t taken = add(result, offsets(p.keep, result / p.components), state, bins);
+        fold_alone(bins, state);
+        finish(result, state, taken);
+    }
+}
+
+template <class In, class Bins> __device__ void sum_alone(const gr_exact_params &p) {
+    const auto add = [&](uint64_t result, const Offsets &base, int64_t *state, Bins &bins) {
         uint64_t taken = 0;
         unsigned added = 0;
         for (uint64_t k = 0; k < p.count; ++k, ++added) {
             added = fold_in_time(bins, state, added, p.fold);
             taken += add_element<In, false>(p, base, static_cast<unsigned>(result % p.components), k, bins);
         }
-        fold_alone(bins, state);
+        return taken;
+    };
+    each_alone<Bins>(p, add, [&](uint64_t result, int64_t *state, uint64_t taken) {
         state[Bins::size.words - 2] = static_cast<int64_t>(taken);
         finish_alone<In, Bins>(p, result, state);
-    }
+    });
 }
 
-#define GR_EXACT_EACH(name, In, threads, ...)                                                                \
-    extern "C" __global__ void __launch_bounds__(threads) name(const gr_exact_params p) {                    \
-        sum_alone<In, __VA_ARGS__>(p);                                                                       \
-    }
+// The states themselves, of sums or of products.
+template <class In, bool Pair, class Bins> __device__ void states_alone(const gr_exact_params &p) {
+    const auto add = [&](uint64_t result, const Offsets &base, int64_t *state, Bins &bins) {
+        const unsigned component = static_cast<unsigned>(result % p.components);
+        unsigned added = 0;
+        for (uint64_t k = 0; k < p.count; ++k, ++added) {
+            added = fold_in_time(bins, state, added, p.fold);
+            add_element<In, Pair>(p, base, component, k, bins);
+        }
+        return 0;
+    };
+    each_alone<Bins>(p, add, [&](uint64_t result, const int64_t *state, uint64_t) {
+        int64_t *out = reinterpret_cast<int64_t *>(p.out) + result * Bins::size.words;
+#pragma unroll 1
+        for (unsigned i = 0; i < Bins::size.words; ++i)
+            out[i] = state[i];
+    });
+}

@@ -241,9 +241,3 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
         __syncthreads();
     }
 }
-
-// THREADS of a block at most, and RESIDENT blocks of a multiprocessor at least.
-#define GR_EXACT_ENTRY(name, In, pair, THREADS, RESIDENT, ...)                                               \
-    extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) name(const gr_exact_params p) {          \
-        sum_exactly<In, pair, __VA_ARGS__>(p);                                                               \
-    }

@@ -109,10 +109,7 @@ template <> struct Window<double> : Near<double> {
 };
 
 // The outlier path: bins as in NarrowBins, a column for each thread, initialized at the first outlier.
-template <class In> struct Apart {
-    static constexpr gr_exact_size size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
-    static constexpr unsigned count = GR_EXACT_NARROW_BINS, most_threads = GR_EXACT_WINDOW_THREADS;
-    static constexpr unsigned high_at = 0;
+template <class In> struct Apart : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WINDOW_THREADS, 150, 16> {
     uint32_t flags = 0; // APART: there was something
 
     static __device__ double &place(unsigned bin, unsigned thread) {
@@ -137,13 +134,7 @@ template <class In> struct Apart {
     static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
         return place(bin, thread);
     }
-    static __device__ void count_units(double value, unsigned bin, Units &sum) {
-        NarrowBins<float>::count_units(value, bin, sum);
-    }
     static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
-    }
-    static __device__ unsigned position(unsigned bin) {
-        return size.below - 150 + 16 * bin;
     }
 };
 template <class In> __device__ uint32_t Apart<In>::fold_all() {
@@ -490,8 +481,3 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     __syncwarp();
     finish<In, size.words>(p, result, state, size.below);
 }
-
-#define GR_EXACT_WINDOW(name, In, pair)                                                                      \
-    extern "C" __global__ void __launch_bounds__(GR_EXACT_WINDOW_THREADS, 2) name(const gr_exact_params p) { \
-        sum_in_window<In, pair>(p);                                                                          \
-    }
