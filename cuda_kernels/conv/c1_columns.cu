@@ -13,12 +13,8 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
-enum {
-    THREADS = GR_CONV_IM2COL_THREADS,
-    LENGTH = GR_CONV_IM2COL_MAX_LENGTH,
-    LINES = GR_CONV_IM2COL_MAX_LINES,
-    AT_ONCE = 4,
-};
+enum { THREADS = GR_CONV_IM2COL_THREADS, AT_ONCE = 4 };
+enum { LENGTH = GR_CONV_IM2COL_MAX_LENGTH, LINES = GR_CONV_IM2COL_MAX_LINES }; // of a block
 
 // A pixel's or a tap's share of where an element lies.
 struct Share {

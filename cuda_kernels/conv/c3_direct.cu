@@ -12,14 +12,8 @@
 #include "common/shared_array.cuh"
 #include "conv/tiles.cuh"
 
-enum {
-    DOWN = 8,
-    FILTERS = 12,
-    WARPS = 4,
-    WARP_COLUMNS = 16,
-    THREADS = 32 * WARPS
-}; // of a thread, of a block
-enum { BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = WARPS * WARP_COLUMNS };
+enum { DOWN = 8, FILTERS = 12 }; // of a thread
+enum { WARPS = 4, THREADS = 32 * WARPS, BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = 16 * WARPS };
 
 // The part of x and the filters that a block holds: as many channels as fit.
 struct Seen {

@@ -15,15 +15,9 @@
 #include "conv/tiles.cuh"
 
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
-enum { ROWS = 16, SEEN_ROWS = ROWS + 2, ACROSS = 4 }; // of a block; columns of a thread
-
-enum {
-    FILTERS = 24,
-    COLUMNS = 32,
-    SEEN_COLUMNS = COLUMNS + 2,
-    THREADS = 192,
-    PITCH = COLUMNS + 4
-}; // of a block
+enum { ACROSS = 4 };                                                   // columns of a thread
+enum { FILTERS = 24, THREADS = 192, ROWS = 16, SEEN_ROWS = ROWS + 2 }; // of a block
+enum { COLUMNS = 32, SEEN_COLUMNS = COLUMNS + 2, PITCH = COLUMNS + 4 };
 
 // What it sees of x, rows in the order of the layout, where a row of a channel has PITCH elements in NCHW;
 // and its filters.
@@ -54,6 +48,9 @@ __device__ void add_taps(float x, const float (&weights)[WEIGHTS], int i, int ch
                 sums[row][column] = fmaf(x, weights[(row * 3 + tap) * CHANNELS + channel], sums[row][column]);
         }
 }
+
+// A row of taps, as an argument.
+template <int ROW> struct Tap { static constexpr int row = ROW; };
 
 // All products of the thread with one row.
 template <bool CHANNELS_LAST, int FIRST, int LAST>
@@ -172,45 +169,36 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const bool aligned = !CHANNELS_LAST && p.width.out % 4 == 0 && p.out % 16 == 0;
     const int columns = int(p.width.out) - int(left + column), rows = int(p.height.out) - int(top);
 
-    const auto wait = [&] { ptx::mbarrier_wait_parity(shared_address(is_there++), 0); };
-    const auto next =
-        [&](int results) { // stores the row of results of this number, if there is one, and goes on
-            if (results >= 0 && results < rows) {
-                if (aligned && columns > 0)
-                    *reinterpret_cast<float4 *>(to) = float4{sums[2][0], sums[2][1], sums[2][2], sums[2][3]};
-                else if (!aligned)
+    // Takes the next row of x, for which taps `first` to `last` have results, and stores the row of results
+    // number `done`, if there is one.
+    const auto take = [&](auto first, auto last, int done) {
+        ptx::mbarrier_wait_parity(shared_address(is_there++), 0);
+        add_row<CHANNELS_LAST, first.row, last.row>(row, weights, sums);
+        if (done >= 0 && done < rows) {
+            if (aligned && columns > 0)
+                *reinterpret_cast<float4 *>(to) = float4{sums[2][0], sums[2][1], sums[2][2], sums[2][3]};
+            else if (!aligned)
 #pragma unroll
-                    for (int i = 0; i < ACROSS; ++i)
-                        if (i < columns)
-                            to[i * p.of_out.column] = sums[2][i];
-                to += p.of_out.row;
-            }
+                for (int i = 0; i < ACROSS; ++i)
+                    if (i < columns)
+                        to[i * p.of_out.column] = sums[2][i];
+            to += p.of_out.row;
+        }
 #pragma unroll
-            for (int i = 0; i < ACROSS; ++i) {
-                sums[2][i] = sums[1][i];
-                sums[1][i] = sums[0][i];
-                sums[0][i] = 0;
-            }
-            row += CHANNELS * PITCH;
-        };
-    wait();
-    add_row<CHANNELS_LAST, 0, 0>(row, weights, sums);
-    next(-1);
-    wait();
-    add_row<CHANNELS_LAST, 0, 1>(row, weights, sums);
-    next(-1);
+        for (int i = 0; i < ACROSS; ++i) {
+            sums[2][i] = sums[1][i];
+            sums[1][i] = sums[0][i];
+            sums[0][i] = 0;
+        }
+        row += CHANNELS * PITCH;
+    };
+    take(Tap<0>(), Tap<0>(), -1);
+    take(Tap<0>(), Tap<1>(), -1);
 #pragma unroll 1
-    for (int i = 0; i < ROWS - 2; ++i) {
-        wait();
-        add_row<CHANNELS_LAST, 0, 2>(row, weights, sums);
-        next(i);
-    }
-    wait();
-    add_row<CHANNELS_LAST, 1, 2>(row, weights, sums);
-    next(ROWS - 2);
-    wait();
-    add_row<CHANNELS_LAST, 2, 2>(row, weights, sums);
-    next(ROWS - 1);
+    for (int i = 0; i < ROWS - 2; ++i)
+        take(Tap<0>(), Tap<2>(), i);
+    take(Tap<1>(), Tap<2>(), ROWS - 2);
+    take(Tap<2>(), Tap<2>(), ROWS - 1);
 }
 
 GR_ENTRY((THREADS, 2), c4_f32_nhwc, __grid_constant__ gr_conv_tiles_params, conv<true>)

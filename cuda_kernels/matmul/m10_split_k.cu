@@ -16,15 +16,8 @@
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
-    enum {
-        ROWS = ROWS_,
-        COLUMNS = COLUMNS_,
-        DOWN = DOWN_,
-        ACROSS = ACROSS_,
-        DEEP = GR_MATMUL_TILE_K,
-        STAGES = STAGES_
-    };
-    enum { THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
+    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DEEP = GR_MATMUL_TILE_K, STAGES = STAGES_ };
+    enum { DOWN = DOWN_, ACROSS = ACROSS_, THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
     typedef Lane<COLUMNS, DOWN, ACROSS> In;
     static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a warp's tile fits in the block's");
 };

@@ -10,7 +10,6 @@ BLOCK = INCLUDE + "exact/block.cuh"
 PRODUCTS = INCLUDE + "exact/products.cuh"
 SUM = INCLUDE + "exact/sum.cuh"
 EACH = INCLUDE + "exact/each.cuh"
-JOIN = INCLUDE + "exact/join.cuh"
 FINISH = INCLUDE + "exact/finish.cuh"
 WINDOW = INCLUDE + "exact/window.cuh"
 SLOTS = INCLUDE + "exact/slots.cuh"
@@ -275,10 +274,10 @@ MUTANTS = (
         ";",
         sums("many_results"),
     ),
-    Mutant("a state is left behind", JOIN, "is_last_to_join", "atomicExch(", "atomicOr(", sums("races")),
+    Mutant("a state is left behind", BLOCK, "is_last_to_join", "atomicExch(", "atomicOr(", sums("races")),
     Mutant(
         "flags of other blocks are lost",
-        JOIN,
+        BLOCK,
         "is_last_to_join",
         "join_flags(whole + flags, static_cast<uint32_t>(state[flags]));",
         ";",

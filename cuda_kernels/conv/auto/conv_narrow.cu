@@ -7,11 +7,8 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
-enum {
-    THREADS = GR_CONV_POINTWISE_THREADS,
-    EACH = GR_CONV_POINTWISE_PIXELS,
-    LANES = GR_CONV_POINTWISE_LANES
-};
+enum { THREADS = GR_CONV_POINTWISE_THREADS, LANES = GR_CONV_POINTWISE_LANES };
+enum { EACH = GR_CONV_POINTWISE_PIXELS }; // of a thread
 
 // Zeros where there is no such filter. By filter or by channel first.
 template <class T, int FILTERS, bool BY_FILTER>

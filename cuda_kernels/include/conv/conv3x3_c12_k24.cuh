@@ -10,25 +10,14 @@
 
 // PARTS: 1, or 2 for numbers that are split in hi and lo. Of NCHW pairs of columns are loaded at once.
 template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
-    enum { CHANNELS = 12, FILTERS = 24, TAPS = 9, COLUMNS = 128, THREADS = 256 };
+    enum { CHANNELS = 12, FILTERS = GR_CONV_C12_FILTERS, TAPS = 9 };
+    enum { COLUMNS = GR_CONV_C12_COLUMNS, THREADS = 256 };
     enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + (NHWC ? 2 : 4) };
-    enum {
-        LENGTH = 16 / sizeof(T),
-        PIECES = (CHANNELS + LENGTH - 1) / LENGTH,
-        STEPS = (TAPS * PIECES + 1) / 2
-    };
-    enum {
-        ROW = SEEN_COLUMNS * 16,
-        PLANE = (SEEN_ROWS * ROW + 127) / 128 * 128 + (8 + PIECES - 1) / PIECES * 16
-    };
-    enum {
-        PART = PIECES * PLANE,
-        ZEROS = PARTS * PART,
-        WEIGHTS = ZEROS + 64 * 16,
-        CHUNK = PARTS * FILTERS * 16
-    };
-    static_assert(ROWS == GR_CONV_C12_ROWS && COLUMNS == GR_CONV_C12_COLUMNS &&
-                      FILTERS == GR_CONV_C12_FILTERS &&
+    enum { LENGTH = 16 / sizeof(T), PIECES = GR_CONV_C12_VEC16S(sizeof(T)), STEPS = (TAPS * PIECES + 1) / 2 };
+    // Bytes, and from here on the offsets of what lies behind the planes.
+    enum { ROW = SEEN_COLUMNS * 16, PLANE = GR_CONV_C12_PLANE(NHWC, sizeof(T)), PART = PIECES * PLANE };
+    enum { CHUNK = PARTS * FILTERS * 16, ZEROS = PARTS * PART, WEIGHTS = ZEROS + 64 * 16 };
+    static_assert(ROWS == GR_CONV_C12_ROWS && SEEN_ROWS * ROW <= PLANE &&
                       WEIGHTS + 2 * STEPS * CHUNK == GR_CONV_C12_SHARED(NHWC, sizeof(T), PARTS),
                   "bytes of shared memory");
     typedef Vec<T, 4> Quad;

@@ -8,16 +8,9 @@
 #include "conv/tensor_cores.cuh"
 
 template <int ROWS, int COLUMNS_> struct RowTensorCoreConv {
-    enum {
-        COLUMNS = COLUMNS_,
-        CHANNELS = 12,
-        WEIGHTS = 9 * CHANNELS,
-        PIECES = 9,
-        FILTERS = 24,
-        SEEN_ROWS = ROWS + 2,
-        SEEN_COLUMNS = COLUMNS + 2
-    };
-    enum { THREADS = COLUMNS / 16 * 32 };
+    enum { CHANNELS = 12, FILTERS = 24, WEIGHTS = 9 * CHANNELS, PIECES = 9 };
+    enum { COLUMNS = COLUMNS_, THREADS = COLUMNS / 16 * 32 };
+    enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + 2 };
     struct alignas(16) Shared {
         float rows[SEEN_ROWS][SEEN_COLUMNS * CHANNELS], weights[FILTERS][3 * PIECES * 4];
         uint64_t row_is_there[SEEN_ROWS], weights_are_there;

@@ -280,7 +280,7 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
                 const unsigned first = filter + 8 * j + lane % 4 * 2;
                 const float a = sums[4 * j + 2 * h], b = sums[4 * j + 2 * h + 1];
                 if (pairs && first < p.filters)
-                    store_at_once(to + first, Two<T>{T(a), T(b)});
+                    store_at_once(to + first, Vec<T, 2>{T(a), T(b)});
                 else if (!pairs) {
                     if (first < p.filters)
                         to[first * p.of_out.channel] = T(a);

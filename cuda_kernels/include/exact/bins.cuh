@@ -64,6 +64,7 @@ template <unsigned COUNT, unsigned THREADS, int UNIT, int STEP> struct DoubleBin
     static constexpr unsigned count = COUNT, each = 1, most_threads = THREADS, loads = 4, soon = 0;
     static constexpr bool in_order = false;
     static constexpr unsigned high_at = 0;
+    static constexpr bool in_pairs = false; // elements are added one by one
 
     // The sum in a bin of another thread.
     __device__ static double look(const unsigned char *bins, unsigned bin, unsigned thread) {
@@ -92,15 +93,8 @@ template <class In> struct NarrowBins : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXAC
         for (unsigned bin = 0; bin < count; ++bin)
             column[bin * most_threads] = -0.0;
     }
-    __device__ double &place(float x) {
-        return column[(__float_as_uint(x) >> 27 & (count - 1)) * most_threads];
-    }
     __device__ void add(float x) {
-        place(x) += x;
-    }
-    __device__ void add_two(float x, float y) {
-        add(x);
-        add(y);
+        column[(__float_as_uint(x) >> 27 & (count - 1)) * most_threads] += x;
     }
     __device__ void settle() {
     }
@@ -137,10 +131,6 @@ template <> struct NarrowBins<gr_bf16> : DoubleBins<8, GR_EXACT_HALF_THREADS, 13
             *reinterpret_cast<float *>(column + (__bfloat16_as_ushort(x) & (floats - 1) << 10) * step);
         sum = __fmaf_rn(__bfloat162float(x), 0x1p-16f, sum);
     }
-    __device__ void add_two(gr_bf16 x, gr_bf16 y) {
-        add(x);
-        add(y);
-    }
     __device__ void settle() {
         double *to = own();
 #pragma unroll
@@ -162,10 +152,6 @@ template <> struct NarrowBins<gr_f16> : DoubleBins<1, GR_EXACT_THREADS, 24, 0> {
     }
     __device__ void add(gr_f16 element) {
         sum += __half2float(element);
-    }
-    __device__ void add_two(gr_f16 x, gr_f16 y) {
-        add(x);
-        add(y);
     }
     __device__ void settle() {
         *column = sum;
@@ -191,7 +177,7 @@ struct PairBins {
     static constexpr gr_exact_size size = {Words, Below};
     static constexpr unsigned first = First, count = Count, each = 1, most_threads = Threads;
     static constexpr unsigned loads = Loads, soon = 0;
-    static constexpr bool in_order = Loads > 4;
+    static constexpr bool in_order = Loads > 4, in_pairs = true;
     static constexpr unsigned high_at = 43; // where the last bit of a sum is, in those of a value
     static constexpr bool all = count == GR_EXACT_WIDE_BINS;
     double2 *column;

@@ -3,7 +3,6 @@
 
 #include "exact/bins.cuh"
 #include "exact/block.cuh"
-#include "exact/join.cuh"
 
 inline __device__ uint64_t first_of_thread() {
     return uint64_t(blockIdx.y) * blockDim.x + threadIdx.x;

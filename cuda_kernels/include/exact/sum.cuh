@@ -5,7 +5,6 @@
 #include "common/strided_offsets.cuh"
 #include "common/vec16.cuh"
 #include "exact/finish.cuh"
-#include "exact/join.cuh"
 #include "exact/products.cuh"
 
 // Adds the bins to the block's state, and clears them: a warp sums a bin over all threads.
@@ -87,8 +86,13 @@ __device__ void add_chunk(Bins &bins, const Vec16<In> &x, const Vec16<In> &y) {
     for (unsigned e = 0; e < Vec16<In>::length; e += 2) {
         if constexpr (Pair)
             bins.add_products(x.at(e), y.at(e), x.at(e + 1), y.at(e + 1));
-        else
+        else if constexpr (Bins::in_pairs)
             bins.add_two(x.at(e), x.at(e + 1));
+        else {
+            const In one = x.at(e), next = x.at(e + 1);
+            bins.add(one);
+            bins.add(next);
+        }
     }
 }
 

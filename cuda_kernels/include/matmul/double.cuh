@@ -28,17 +28,10 @@ inline __device__ void multiply_8(const double (&a)[4], const double (&b)[2], do
 // The lanes of a warp, whose tile begins at `first_row` and `first_column` of the block's.
 struct OfDouble {
     enum { BYTES = 8, HALVES = 1 }; // of an element; of a stage, which are multiplied one after the other
-    struct A {
-        double value[8];
-    }; // 16 rows
-    struct B {
-        double value[4];
-    }; // eight columns
-    struct Sums {
-        double value[4];
-    };
-    unsigned row, column;         // of the first of a lane's results
-    uint32_t of_a[4], of_b[2][2]; // by k / 4; by k / 4 % 2, and for every other eight columns
+    typedef Vec<double, 8> A;       // 16 rows
+    typedef Vec<double, 4> B, Sums; // eight columns
+    unsigned row, column;           // of the first of a lane's results
+    uint32_t of_a[4], of_b[2][2];   // by k / 4; by k / 4 % 2, and for every other eight columns
 
     __device__ OfDouble(unsigned first_row, unsigned first_column) {
         const unsigned group = threadIdx.x % 32 / 4, member = threadIdx.x % 4;
@@ -60,18 +53,18 @@ struct OfDouble {
         A a;
 #pragma unroll
         for (int i = 0; i < 8; ++i)
-            a.value[i] = load(tile + of_a[i / 2] + (down + i % 2 * 8) * 128);
+            a.at[i] = load(tile + of_a[i / 2] + (down + i % 2 * 8) * 128);
         return a;
     }
     __device__ B load_b(uint32_t tile, unsigned, unsigned eight) const {
         B b;
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            b.value[i] = load(tile + of_b[i % 2][eight % 2] + eight / 2 * 2048 + i * 512);
+            b.at[i] = load(tile + of_b[i % 2][eight % 2] + eight / 2 * 2048 + i * 512);
         return b;
     }
     static __device__ void multiply(const A &a, const B &b, Sums &sums) {
-        multiply_16(a.value, b.value, sums.value);
+        multiply_16(a.at, b.at, sums.at);
     }
     __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned down,
                           unsigned eight, const Sums &sums) const {
@@ -81,8 +74,8 @@ struct OfDouble {
         for (int i = 0; i < 4; i += 2) {
             const uint64_t to_row = place.row + row + down + 4 * i;
             if (to_row < p.m && to_column < p.n)
-                store_pair(c + to_row * p.n, p.n % 2 == 0 && p.c % 16 == 0, to_column, p.n, sums.value[i],
-                           sums.value[i + 1]);
+                store_pair(c + to_row * p.n, p.n % 2 == 0 && p.c % 16 == 0, to_column, p.n, sums.at[i],
+                           sums.at[i + 1]);
         }
     }
 };
@@ -90,15 +83,9 @@ struct OfDouble {
 // Complex numbers, by four products of real ones.
 struct OfComplex {
     enum { BYTES = 16, HALVES = 2 };
-    struct A {
-        double re[4], im[4];
-    };
-    struct B {
-        double re[2], im[2];
-    };
-    struct Sums {
-        double re[4], im[4];
-    };
+    template <int N> struct Elements { double re[N], im[N]; };
+    typedef Elements<4> A, Sums;
+    typedef Elements<2> B;
     unsigned row, column;
     uint32_t of_a[2], of_b[2]; // by k / 4 % 2
 

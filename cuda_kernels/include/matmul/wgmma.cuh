@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "common/element_types.cuh"
+#include "common/vec.cuh"
 
 // The matrix descriptor of a tile in shared memory: rows of 128 bytes with swizzle 128, 1024 bytes from eight
 // rows to the next eight. `apart` are the bytes from one such tile to its right neighbour, where rows are
@@ -96,12 +97,10 @@ inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {
     return row * 128 + (piece ^ row % 8) * 16;
 }
 
-template <class T> struct alignas(4) Two { T x, y; };
-
 // The eight sums of this thread of 16 rows by 16 columns, rounded, to shared memory: `at` is where row
 // lane % 16 of the 16 has the first, or from lane 16 on the second, eight of its columns.
 template <class T> __device__ void store_rounded(uint32_t at, const float *sums) {
-    Two<T> v[4];
+    Vec<T, 2> v[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
         v[i] = {T(sums[2 * i]), T(sums[2 * i + 1])};

@@ -3,6 +3,8 @@
 // results do (`columns`), each thread takes 16 bytes of columns, and eight warps share the products. Few
 // results are spread over more blocks by parts of their products: the block that ends last adds up the parts,
 // in their order.
+#include <type_traits>
+
 #include "common/entry.cuh"
 #include "common/vec.cuh"
 #include "matmul/accumulators.cuh"
@@ -15,13 +17,10 @@ enum { DEEP = 8 };
 
 // 16 bytes, or 8, that are not needed again.
 template <class P> __device__ P load_once(const P *from) {
-    static_assert(sizeof(P) == 16 || sizeof(P) == 8, "a vector");
-    P piece;
-    if (sizeof(P) == 16)
-        *reinterpret_cast<uint4 *>(&piece) = __ldcs(reinterpret_cast<const uint4 *>(from));
-    else
-        *reinterpret_cast<uint2 *>(&piece) = __ldcs(reinterpret_cast<const uint2 *>(from));
-    return piece;
+    typedef typename std::conditional<sizeof(P) == 16, uint4, uint2>::type Words;
+    static_assert(sizeof(P) == sizeof(Words), "a vector");
+    const Words piece = __ldcs(reinterpret_cast<const Words *>(from));
+    return reinterpret_cast<const P &>(piece);
 }
 
 template <class T> struct Line {
