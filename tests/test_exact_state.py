@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from exact_reference import FORMATS, dtype_of, exact_sum, same
 
-CSRC = Path(__file__).resolve().parent.parent / "csrc"
+TESTS = Path(__file__).resolve().parent
 EXPONENT_BITS = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
 NARROW, WIDE, WIDEST = (16, 160), (72, 1088), (144, 2176)
 
@@ -24,38 +24,38 @@ class Pair(ctypes.Structure):
 
 
 class State(ctypes.Structure):
-    """A gr_exact_state."""
+    """The exact_state of exact_state.c."""
 
     _fields_ = [("size", Pair), ("word", ctypes.c_int64 * 144)]
 
 
 @pytest.fixture(scope="module")
 def c(tmp_path_factory):
-    """The functions of state.c, built with the checks of the compiler."""
+    """The functions of exact_state.c, built with the checks of the compiler."""
     library = tmp_path_factory.mktemp("state") / "state.so"
     checks = ["-fsanitize=undefined", "-fno-sanitize-recover", "-fsanitize-undefined-trap-on-error"]
     command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-std=c11", "-O1", *checks]
-    source = str(CSRC / "exact" / "state.c")
-    subprocess.run([*" ".join(command).split(), f"-I{CSRC}", source, "-o", str(library)], check=True)
+    folder, source = TESTS.parent / "csrc", TESTS / "exact_state.c"
+    subprocess.run([*" ".join(command).split(), f"-I{folder}", source, "-o", library], check=True)
     functions = ctypes.CDLL(str(library))
-    functions.gr_exact_state_begin.argtypes = [ctypes.POINTER(State), Pair]
-    functions.gr_exact_state_add.argtypes = [ctypes.POINTER(State), ctypes.c_double]
-    functions.gr_exact_state_merge.argtypes = [ctypes.POINTER(State)] * 2
-    functions.gr_exact_state_round.argtypes = [ctypes.POINTER(State), ctypes.c_uint64, Pair]
-    functions.gr_exact_state_round.restype = ctypes.c_uint64
+    functions.exact_state_begin.argtypes = [ctypes.POINTER(State), Pair]
+    functions.exact_state_add.argtypes = [ctypes.POINTER(State), ctypes.c_double]
+    functions.exact_state_merge.argtypes = [ctypes.POINTER(State)] * 2
+    functions.exact_state_round.argtypes = [ctypes.POINTER(State), ctypes.c_uint64, Pair]
+    functions.exact_state_round.restype = ctypes.c_uint64
     return functions
 
 
 def state_of(c, values, size):
     state = State()
-    c.gr_exact_state_begin(state, Pair(*size))
+    c.exact_state_begin(state, Pair(*size))
     for value in np.asarray(values).astype(np.float64).tolist():
-        c.gr_exact_state_add(state, value)
+        c.exact_state_add(state, value)
     return state
 
 
 def result(c, state, name, divisor=1):
-    bits = c.gr_exact_state_round(state, divisor, Pair(FORMATS[name][0], EXPONENT_BITS[name]))
+    bits = c.exact_state_round(state, divisor, Pair(FORMATS[name][0], EXPONENT_BITS[name]))
     dtype = dtype_of(name)
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)[()]
 
@@ -77,8 +77,8 @@ def test_sums_merged_anyhow(c, name, size):
             values = kind(rng, n, dtype_of(name))
             states = [state_of(c, part, size) for part in np.array_split(rng.permutation(values), 4)]
             for other in states[1:]:
-                c.gr_exact_state_merge(states[0], other)
-            c.gr_exact_state_add(states[0], 0.0)  # where a sum starts
+                c.exact_state_merge(states[0], other)
+            c.exact_state_add(states[0], 0.0)  # where a sum starts
             for divisor in (1, 3, 10, 2**40 + 1):
                 want = exact_sum(values, divisor=divisor)
                 assert same(result(c, states[0], name, divisor), want), (kind, n, divisor)
@@ -97,11 +97,11 @@ def test_there_is_room_for_any_count(c):
     for size, largest in ((NARROW, 2.0**127), (WIDE, 2.0**1023)):
         state, other = state_of(c, [largest], size), state_of(c, [-largest], size)
         for _ in range(63):
-            c.gr_exact_state_merge(state, state)
-            c.gr_exact_state_merge(other, other)
+            c.exact_state_merge(state, state)
+            c.exact_state_merge(other, other)
         assert Fraction(held(state), 2 ** size[1]) == Fraction(largest) * 2**63
         assert result(c, state, "float64", 2**63) == largest
-        c.gr_exact_state_merge(state, other)
+        c.exact_state_merge(state, other)
         assert held(state) == 0
 
 
@@ -143,7 +143,7 @@ def test_flags(c):
         assert same(result(c, state_of(c, values, NARROW), "float32"), np.float32(want)), values
         parts = [state_of(c, [value], WIDE) for value in values]
         for part in parts[1:]:
-            c.gr_exact_state_merge(parts[0], part)
+            c.exact_state_merge(parts[0], part)
         assert same(result(c, parts[0], "float64"), np.float64(want)), values
     assert np.signbit(result(c, state_of(c, [-0.0, -0.0], NARROW), "float32"))
     assert not np.signbit(result(c, state_of(c, [-0.0, 0.0], NARROW), "float32"))

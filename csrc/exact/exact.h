@@ -5,7 +5,6 @@
 #define GR_EXACT_EXACT_H
 
 #include "exact/params.h"
-#include "exact/state.h"
 #include "executor/executor.h"
 #include "program/program.h"
 #include "reduce/general/plan.h"
@@ -41,6 +40,23 @@ gr_planner gr_exact_plan;
 /* Does nothing if there are no results. */
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,
                        const gr_interrupt *interrupt, gr_error *error);
+
+/* ---- arrays of `count` states of size.words words each, on the host ---- */
+
+/* Propagates the carries of states that kernels wrote. */
+void gr_exact_states_normalise(int64_t *words, size_t count, gr_exact_size size);
+
+/* Whether all states are normalised: digits of 32 bits, but for the last, which is a signed number of 32
+   bits; a count below 2^63; known flags. The functions below require and produce such states. */
+bool gr_exact_states_are_normalised(const int64_t *words, size_t count, gr_exact_size size);
+
+/* Adds others[i] to states[i]. Returns false, and changes nothing, if a sum would not be normalised. */
+bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, gr_exact_size size);
+
+/* Writes the bits of each state divided by its divisor, which is at most 2^63, rounded to nearest, ties to
+   even. */
+void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_t count, gr_exact_size size,
+                           gr_exact_format format, uint64_t *bits);
 
 /* ---- the ladder: sums of contiguous float32 ---- */
 

@@ -39,55 +39,35 @@ static const kind kinds[GR_DTYPE_COUNT] = {
 
 /* Properties of accumulators: see exact/bins.cuh. */
 typedef struct bins {
-    uint32_t words, below;  /* size of a state, see superaccumulator.h */
+    gr_exact_size size;     /* of a state */
     uint32_t max_threads;   /* per block */
     uint32_t blocks_per_sm; /* blocks that an SM holds at once, by registers and shared memory */
-    uint32_t fold;          /* additions between folds */
     uint32_t bytes;         /* bytes of bins per thread */
-    bool fixed;             /* shared memory is allocated for max_threads threads, whatever the block size */
 } bins;
 
-static const bins narrow = {GR_EXACT_NARROW_WORDS,
-                            GR_EXACT_NARROW_BELOW,
-                            GR_EXACT_THREADS,
-                            4,
-                            GR_EXACT_NARROW_FOLD,
-                            GR_EXACT_NARROW_BINS * 8,
-                            true};
-static const bins half = {GR_EXACT_NARROW_WORDS,
-                          GR_EXACT_NARROW_BELOW,
-                          GR_EXACT_HALF_THREADS,
-                          2,
-                          GR_EXACT_NARROW_FOLD,
-                          GR_EXACT_HALF_BYTES,
-                          true};
-static const bins wide = {GR_EXACT_WIDE_WORDS,
-                          GR_EXACT_WIDE_BELOW,
-                          GR_EXACT_WIDE_THREADS,
-                          1,
-                          GR_EXACT_WIDE_FOLD,
-                          GR_EXACT_WIDE_BINS * 16,
-                          false};
-static const bins products = {GR_EXACT_WIDE_WORDS,
-                              GR_EXACT_WIDE_BELOW,
-                              GR_EXACT_WIDE_THREADS,
-                              GR_EXACT_PRODUCT_BLOCKS_PER_SM,
-                              GR_EXACT_WIDE_FOLD,
-                              GR_EXACT_PRODUCT_BINS * 16,
-                              false};
-static const bins widest = {GR_EXACT_WIDEST_WORDS,
-                            GR_EXACT_WIDEST_BELOW,
-                            GR_EXACT_WIDE_THREADS,
-                            1,
-                            GR_EXACT_WIDE_FOLD,
-                            GR_EXACT_WIDE_BINS * 16,
-                            false};
+enum { NARROW, HALF, WIDE, PRODUCTS, WIDEST };
+
+#define SIZE(kind)                                                                                           \
+    { GR_EXACT_##kind##_WORDS, GR_EXACT_##kind##_BELOW }
+static const bins all_bins[] = {
+    [NARROW] = {SIZE(NARROW), GR_EXACT_THREADS, 4, GR_EXACT_NARROW_BINS * 8},
+    [HALF] = {SIZE(NARROW), GR_EXACT_HALF_THREADS, 2, GR_EXACT_HALF_BYTES},
+    [WIDE] = {SIZE(WIDE), GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16},
+    [PRODUCTS] = {SIZE(WIDE), GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM,
+                  GR_EXACT_PRODUCT_BINS * 16},
+    [WIDEST] = {SIZE(WIDEST), GR_EXACT_WIDE_THREADS, 1, GR_EXACT_WIDE_BINS * 16},
+};
+#undef SIZE
 
 static const bins *bins_of(gr_op op, const kind *of, gr_dtype dtype) {
     const bool is_double = of->item_bytes == 8;
     if (gr_op_is_pair(op))
-        return is_double ? &widest : &products;
-    return is_double ? &wide : dtype == GR_DTYPE_bf16 ? &half : &narrow;
+        return &all_bins[is_double ? WIDEST : PRODUCTS];
+    return &all_bins[is_double ? WIDE : dtype == GR_DTYPE_bf16 ? HALF : NARROW];
+}
+
+static bool is_narrow(const bins *by) {
+    return by->size.words == GR_EXACT_NARROW_WORDS;
 }
 
 bool gr_exact_takes(gr_op op, gr_dtype dtype) {
@@ -95,20 +75,19 @@ bool gr_exact_takes(gr_op op, gr_dtype dtype) {
 }
 
 gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {
-    const bins *by = bins_of(op, &kinds[dtype], dtype);
     *parts = kinds[dtype].components;
-    return (gr_exact_size){by->words, by->below};
+    return bins_of(op, &kinds[dtype], dtype)->size;
 }
 
 static uint32_t min_u32(uint64_t a, uint32_t b) {
     return a < b ? (uint32_t)a : b;
 }
 
-/* Whether elements are contiguous, so that vectors can be loaded. */
-static bool is_packed(const gr_exact *self, const gr_dims *along, const kind *of) {
-    const int64_t item = (int64_t)of->item_bytes;
+/* Whether the elements of a result are contiguous, `item` bytes each, and all of them count. */
+static bool is_contiguous(const gr_exact *self, int64_t item) {
+    const gr_dims *along = &self->plan->launches[0].params.along;
     const bool pair = self->layout->pair;
-    return of->components == 1 && (pair || !self->layout->has_second) && along->extent[1] == 1 &&
+    return (pair || !self->layout->has_second) && along->extent[1] == 1 &&
            (along->extent[0] <= 1 ||
             (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
 }
@@ -132,6 +111,7 @@ static uint32_t blocks_of(const gr_exact *self, const gr_exact_params *params, u
 
 static gr_exact_params params_of(const gr_exact *self, const kind *of, const bins *by) {
     const gr_general_params *plan = &self->plan->launches[0].params;
+    const uint32_t max_fold = is_narrow(by) ? GR_EXACT_NARROW_FOLD : GR_EXACT_WIDE_FOLD;
     const bool pair = self->layout->pair;
     gr_exact_params params = {
         .results = plan->results * of->components,
@@ -141,9 +121,9 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
         .along = plan->along,
         .flags = (gr_op_is_mean(self->op) ? GR_EXACT_MEAN : 0u) |
                  (self->layout->has_second && !pair ? GR_EXACT_MASKED : 0u) |
-                 (is_packed(self, &plan->along, of) ? GR_EXACT_PACKED : 0u) |
+                 (of->components == 1 && is_contiguous(self, of->item_bytes) ? GR_EXACT_PACKED : 0u) |
                  (self->states ? GR_EXACT_STATES : 0u),
-        .fold = self->fold > 0 && self->fold < by->fold ? self->fold : by->fold,
+        .fold = self->fold > 0 && self->fold < max_fold ? self->fold : max_fold,
         .components = of->components,
     };
     if (self->initial != NULL)
@@ -155,7 +135,7 @@ static gr_exact_params params_of(const gr_exact *self, const kind *of, const bin
    Sums have such kernels, and states unless they are of the widest size. */
 static bool takes_whole_results(const gr_exact *self, const gr_exact_params *params, const bins *by) {
     const bool across = gr_magnitude(params->keep.stride[0]) < gr_magnitude(params->along.stride[0]);
-    return (self->states ? by != &widest : !gr_op_is_pair(self->op)) && self->blocks == 0 &&
+    return (self->states ? by != &all_bins[WIDEST] : !gr_op_is_pair(self->op)) && self->blocks == 0 &&
            ((params->results >= WARP && params->count <= FEW_ELEMENTS) ||
             (params->results >= MANY_RESULTS && across));
 }
@@ -205,16 +185,16 @@ static bool shape_window(const gr_exact *self, const gr_exact_params *params, co
                          shape *as) {
     const bool pair = gr_op_is_pair(self->op);
     const uint64_t width = GR_VECTOR_BYTES / of->item_bytes, vectors = gr_ceil_div(params->count, width);
-    if (!(params->flags & GR_EXACT_PACKED) || by == &widest || self->fold > 0 ||
+    if (!(params->flags & GR_EXACT_PACKED) || by == &all_bins[WIDEST] || self->fold > 0 ||
         takes_whole_results(self, params, by) ||
         params->count * of->item_bytes > WINDOW_BYTES / params->results)
         return false;
     set_window_grid(self, params, vectors, loads_in_flight(self->op, of->item_bytes, self->dtype), as);
     if (params->results == 1 && self->blocks == 0 && as->loads > 1)
         return false;
-    const bool has_bins = by->words == GR_EXACT_NARROW_WORDS; /* for elements outside the window */
     as->across = (uint32_t)params->results;
-    as->shared_bytes = by->words * 8 + (has_bins ? GR_EXACT_NARROW_BINS * 8 * as->threads : 0);
+    as->shared_bytes = by->size.words * 8 + (is_narrow(by) ? GR_EXACT_NARROW_BINS * 8 * as->threads
+                                                           : 0); /* bins for elements outside the window */
     as->slot_bytes = (size_t)(as->blocks - 1) * GR_EXACT_SLOT_BYTES;
     as->file = "window";
     as->suffix = pair ? "_dot" : "";
@@ -226,29 +206,17 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
                        const gr_device_caps *caps, shape *as) {
     const uint64_t vector = params->flags & GR_EXACT_PACKED ? GR_VECTOR_BYTES / of->item_bytes : 1;
     const uint32_t capacity =
-        (caps->shared_per_block - by->words * 8) / by->bytes; /* threads whose bins fit shared memory */
+        (caps->shared_per_block - by->size.words * 8) / by->bytes; /* threads whose bins fit shared memory */
     const bool each = as->each = takes_whole_results(self, params, by);
     as->threads = threads_of(
         each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
         min_u32(capacity, by->max_threads));
     as->blocks = each ? 1 : blocks_of(self, params, as->threads, by->blocks_per_sm);
     as->across = min_u32(each ? gr_ceil_div(params->results, as->threads) : params->results, MAX_GRID_X);
-    as->shared_bytes = by->words * 8 + by->bytes * (by->fixed ? by->max_threads : as->threads);
+    as->shared_bytes = by->size.words * 8 + by->bytes * (is_narrow(by) ? by->max_threads : as->threads);
     as->slot_bytes = 0;
     as->file = each ? (self->states ? "states" : "each") : gr_op_is_pair(self->op) ? "dot" : "sum";
     as->suffix = each && gr_op_is_pair(self->op) ? "_dot" : "";
-}
-
-/* Whether kernels can read the elements from mapped host memory (zero-copy): contiguous elements, one result.
- */
-static bool can_zero_copy(const gr_exact *self, size_t item_bytes) {
-    const gr_general_params *params = &self->plan->launches[0].params;
-    const gr_dims *along = &params->along;
-    const bool pair = self->layout->pair;
-    const int64_t item = (int64_t)item_bytes;
-    return self->plan->results == 1 && !self->states && (pair || !self->layout->has_second) &&
-           along->extent[1] == 1 &&
-           (params->count <= 1 || (along->stride[0] == item && (!pair || along->second_stride[0] == item)));
 }
 
 void gr_exact_plan(const void *request, gr_device *device, gr_program *program) {
@@ -264,12 +232,12 @@ void gr_exact_plan(const void *request, gr_device *device, gr_program *program) 
 
     const size_t element_bytes = of->item_bytes * of->components;
     program->result_bytes = self->states ? sizeof(int64_t) : element_bytes;
-    if (can_zero_copy(self, element_bytes))
+    if (self->plan->results == 1 && !self->states && is_contiguous(self, (int64_t)element_bytes))
         program->input_bytes = (size_t)self->plan->launches[0].params.count * element_bytes;
     const uint32_t in = gr_program_input(program, 0);
     const bool other = self->layout->has_second && !self->squares;
     const uint32_t second = other ? gr_program_input(program, 1) : in;
-    const size_t bytes = self->states ? by->words * 8 : of->item_bytes;
+    const size_t bytes = self->states ? by->size.words * 8 : of->item_bytes;
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)params.results * bytes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = as.across;
@@ -288,7 +256,7 @@ void gr_exact_plan(const void *request, gr_device *device, gr_program *program) 
     if (as.blocks > 1)
         gr_program_relocate(program, offsetof(gr_exact_params, states),
                             gr_program_buffer(program, GR_BUFFER_ZEROED,
-                                              (size_t)params.results * (by->words * 8 + as.slot_bytes)));
+                                              (size_t)params.results * (by->size.words * 8 + as.slot_bytes)));
 }
 
 gr_status gr_exact_run(gr_device *device, const gr_exact *exact, const gr_binding *binding,

@@ -1,33 +1,8 @@
-/* Adds, merges, checks and rounds superaccumulator states on the host, by the arithmetic that the kernels
+/* Merges, checks and rounds arrays of superaccumulator states on the host, by the arithmetic that the kernels
    use. */
-#include "exact/state.h"
-
 #include <string.h>
 
-void gr_exact_state_begin(gr_exact_state *state, gr_exact_size size) {
-    memset(state->word, 0, sizeof state->word);
-    state->size = size;
-}
-
-void gr_exact_state_add(gr_exact_state *state, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    gr_exact_add(state->word, state->size, bits);
-    gr_exact_carry(state->word, state->size.words - 2);
-}
-
-void gr_exact_state_merge(gr_exact_state *state, const gr_exact_state *other) {
-    const uint32_t flags = state->size.words - 1;
-    for (uint32_t i = 0; i < flags; ++i)
-        state->word[i] += other->word[i];
-    state->word[flags] |= other->word[flags];
-    gr_exact_carry(state->word, state->size.words - 2);
-}
-
-uint64_t gr_exact_state_round(const gr_exact_state *state, uint64_t divisor, gr_exact_format format) {
-    gr_exact_state copy = *state;
-    return gr_exact_result(copy.word, copy.size, divisor, format);
-}
+#include "exact/exact.h"
 
 void gr_exact_states_normalise(int64_t *words, size_t count, gr_exact_size size) {
     const uint32_t last = size.words - 3;
@@ -83,10 +58,10 @@ bool gr_exact_states_merge(int64_t *words, const int64_t *others, size_t count, 
 
 void gr_exact_states_round(const int64_t *words, const uint64_t *divisors, size_t count, gr_exact_size size,
                            gr_exact_format format, uint64_t *bits) {
-    gr_exact_state state;
+    int64_t state[GR_EXACT_WIDEST_WORDS];
     for (size_t i = 0; i < count; ++i) {
-        memcpy(state.word, words + i * size.words, size.words * sizeof *words);
-        state.word[size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO; /* a sum starts at 0, so it is never -0 */
-        bits[i] = gr_exact_result(state.word, size, divisors[i], format);
+        memcpy(state, words + i * size.words, size.words * sizeof *words);
+        state[size.words - 1] |= GR_EXACT_NOT_MINUS_ZERO; /* a sum starts at 0, so it is never -0 */
+        bits[i] = gr_exact_result(state, size, divisors[i], format);
     }
 }
