@@ -29,6 +29,14 @@ typedef struct gr_dtype_row {
 
 extern const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT];
 
+static inline bool gr_dtype_is_complex(gr_dtype dtype) {
+    return dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
+}
+
+static inline bool gr_dtype_is_signed_integer(gr_dtype dtype) {
+    return gr_dtypes[dtype].name[0] == 'i';
+}
+
 /* One element of any dtype. */
 typedef union gr_scalar {
     float as_float;

@@ -22,43 +22,17 @@ enum {
 _Static_assert((int)NETWORK_LINE <= (int)GR_ORDER_WARP_TILE,
                "longer lines may be sorted as they are, which is not in place");
 
-/* Properties of a dtype. */
-typedef struct kind {
-    const char *kernel; /* suffix of kernels' names, by bits of a key */
-    uint64_t infinity;
-    bool has_sign;
-} kind;
+/* Suffixes of kernels' names, by bytes of a key. */
+static const char *const key_names[] = {[1] = "b8", [2] = "b16", [4] = "b32", [8] = "b64"};
 
-static kind kind_of(gr_dtype dtype) {
-    static const char *const by_bytes[] = {[1] = "b8", [2] = "b16", [4] = "b32", [8] = "b64"};
-    kind of = {.kernel = by_bytes[gr_dtypes[dtype].item_bytes]};
-    switch (dtype) {
-    case GR_DTYPE_f16:
-        of.infinity = 0x7c00;
-        break;
-    case GR_DTYPE_bf16:
-        of.infinity = 0x7f80;
-        break;
-    case GR_DTYPE_f32:
-        of.infinity = 0x7f800000;
-        break;
-    case GR_DTYPE_f64:
-        of.infinity = 0x7ff0000000000000;
-        break;
-    case GR_DTYPE_i8:
-    case GR_DTYPE_i16:
-    case GR_DTYPE_i32:
-    case GR_DTYPE_i64:
-        of.has_sign = true;
-        break;
-    default:
-        break;
-    }
-    return of;
-}
+/* The bits of infinity; 0: the dtype has none. */
+static const uint64_t infinities[GR_DTYPE_COUNT] = {[GR_DTYPE_f16] = 0x7c00,
+                                                    [GR_DTYPE_bf16] = 0x7f80,
+                                                    [GR_DTYPE_f32] = 0x7f800000,
+                                                    [GR_DTYPE_f64] = 0x7ff0000000000000};
 
 bool gr_order_takes(gr_dtype dtype) {
-    return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
+    return !gr_dtype_is_complex(dtype);
 }
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
@@ -84,20 +58,27 @@ typedef struct planner {
     const gr_order_request *of;
     gr_program *program;
     gr_order_params params;
-    kind kind;
     buffers at;
+    uint32_t item; /* bytes per element */
     bool top;
 } planner;
 
-static gr_step *launch(planner *self, const char *file, const char *kernel, const gr_order_params *params) {
-    gr_program *program = self->program;
-    const buffers *at = &self->at;
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+/* Appends a launch of full blocks. */
+static gr_step *append(planner *self, const char *file, const char *kernel, const void *params,
+                       size_t bytes) {
+    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, params, bytes);
     step->block[0] = GR_ORDER_THREADS;
     step->pdl = true;
     step->kernel.owner = self->top ? "topk" : "quantile";
     GR_KERNEL_NAME(step->kernel.file, "order_", file);
-    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
+    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", key_names[self->item]);
+    return step;
+}
+
+static gr_step *launch(planner *self, const char *file, const char *kernel, const gr_order_params *params) {
+    gr_program *program = self->program;
+    const buffers *at = &self->at;
+    gr_step *step = append(self, file, kernel, params, sizeof *params);
     const struct {
         size_t offset;
         uint32_t buffer;
@@ -135,9 +116,9 @@ static void plan_small(planner *self) {
 }
 
 /* One launch, in which a block selects from a line. */
-static void plan_rows(planner *self, uint32_t item) {
+static void plan_rows(planner *self) {
     gr_order_params params = self->params;
-    const bool in_shared = params.length * item <= MAX_SHARED_LINE;
+    const bool in_shared = params.length * self->item <= MAX_SHARED_LINE;
     uint32_t threads = 32;
     while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
         threads *= 2;
@@ -149,12 +130,11 @@ static void plan_rows(planner *self, uint32_t item) {
     step->grid[0] = (uint32_t)min_u64(params.lines, GR_MAX_GRID);
     step->block[0] = threads;
     step->shared_bytes = (uint32_t)((params.chunk << params.bits) * sizeof(uint32_t));
-    step->shared_bytes += in_shared ? (uint32_t)(params.length * item) : 0;
+    step->shared_bytes += in_shared ? (uint32_t)(params.length * self->item) : 0;
 }
 
 /* Allocates the memory between launches. Zeroed memory is zero after the launches, too. */
 static void alloc_workspace(planner *self, uint32_t bits) {
-    static const unsigned char zero = 0;
     const gr_order_params *params = &self->params;
     gr_program *program = self->program;
     buffers *at = &self->at;
@@ -163,23 +143,23 @@ static void alloc_workspace(planner *self, uint32_t bits) {
                  tickets = chunks * 2 * sizeof(uint32_t);
     const bool kept = bytes + tickets <= MAX_ZEROED;
     const gr_buffer_kind memory = kept ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY;
-    const uint32_t cleared[] = {
-        at->bins = gr_program_buffer(program, memory, bytes),
-        at->tickets = gr_program_buffer(program, memory, tickets),
-    };
+    at->bins = gr_program_buffer(program, memory, bytes);
+    at->tickets = gr_program_buffer(program, memory, tickets);
     at->states = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
                                    (size_t)(params->lines * params->rank_count) * sizeof(gr_order_state));
-    for (size_t i = 0; !kept && i < sizeof cleared / sizeof cleared[0]; ++i)
-        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = cleared[i];
+    if (!kept) {
+        gr_program_clear(program, at->bins);
+        gr_program_clear(program, at->tickets);
+    }
 }
 
 /* Radix select with one launch per digit, several blocks per line. */
-static void plan_digits(planner *self, uint32_t item) {
+static void plan_digits(planner *self) {
     gr_order_params *params = &self->params;
     params->chunk = min_u64(params->rank_count, GR_ORDER_MAX_RANKS);
     const uint32_t max_bits =
         params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
-    const uint32_t width = item * 8, digits = (width + max_bits - 1) / max_bits;
+    const uint32_t width = self->item * 8, digits = (width + max_bits - 1) / max_bits;
     split_lines(params);
     alloc_workspace(self, (width + digits - 1) / digits);
     params->flags |= self->top ? GR_ORDER_TOPK : 0;
@@ -227,12 +207,7 @@ static void plan_network(planner *self, element_buffers at) {
 static gr_step *launch_sort(planner *self, const char *kernel, const gr_order_sort_params *params,
                             element_buffers from, element_buffers to) {
     gr_program *program = self->program;
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
-    step->block[0] = GR_ORDER_THREADS;
-    step->pdl = true;
-    step->kernel.owner = "topk";
-    GR_KERNEL_NAME(step->kernel.file, "order_sort");
-    GR_KERNEL_NAME(step->kernel.entry, "order_", kernel, "_", self->kind.kernel);
+    gr_step *step = append(self, "sort", kernel, params, sizeof *params);
     gr_program_relocate(program, offsetof(gr_order_sort_params, in), from.elements);
     if (from.indices != 0)
         gr_program_relocate(program, offsetof(gr_order_sort_params, in_indices), from.indices);
@@ -281,8 +256,8 @@ static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t
 }
 
 /* How often the elements of a line are written during a sort that is not in place. */
-static uint32_t sort_passes(uint64_t length, size_t item) {
-    return length <= NETWORK_LINE ? 0 : length <= GR_ORDER_SORT_TILE ? 1 : (uint32_t)item;
+static uint32_t sort_passes(uint64_t length, uint32_t item) {
+    return length <= NETWORK_LINE ? 0 : length <= GR_ORDER_SORT_TILE ? 1 : item;
 }
 
 /* Sorts lines of `length` elements and writes the first `k`. */
@@ -296,7 +271,7 @@ static void plan_sort(planner *self, uint64_t length, element_buffers from, elem
         .infinity = request_params->infinity,
         .flags = request_params->flags,
     };
-    const uint32_t times = sort_passes(length, gr_dtypes[self->of->dtype].item_bytes);
+    const uint32_t times = sort_passes(length, self->item);
     if (times == 0)
         plan_network(self, from);
     else if (length <= GR_ORDER_SORT_TILE)
@@ -316,11 +291,10 @@ static bool sorts_whole_lines(const gr_order_request *self) {
 }
 
 static void plan_count_valid(planner *self) {
-    static const unsigned char zero = 0;
     gr_order_params *params = &self->params;
     split_lines(params);
     params->flags |= GR_ORDER_COUNT_VALID;
-    gr_program_step(self->program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = self->at.out;
+    gr_program_clear(self->program, self->at.out);
     gr_step *step = launch(self, "top", "gather", params);
     step->grid[0] = (uint32_t)params->parts;
     step->grid[1] = (uint32_t)min_u64(params->lines, GR_MAX_GRID_YZ);
@@ -331,7 +305,7 @@ static bool selects_by_block(const gr_order_request *self) {
            self->lines >= (uint64_t)gr_reference_device.multiprocessors * LINES_PER_SM;
 }
 
-static void plan_topk(planner *self, size_t item) {
+static void plan_topk(planner *self) {
     gr_order_params *params = &self->params;
     const gr_order_request *of = self->of;
     gr_program *program = self->program;
@@ -347,10 +321,10 @@ static void plan_topk(planner *self, size_t item) {
         return;
     }
     const bool whole = sorts_whole_lines(of);
-    const uint32_t times = sort_passes(whole ? of->length : of->k, item);
+    const uint32_t times = sort_passes(whole ? of->length : of->k, self->item);
     element_buffers other = {0};
     if (of->sorted && times > whole) {
-        other.elements = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * item);
+        other.elements = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * self->item);
         other.indices = gr_program_buffer(program, GR_BUFFER_TEMPORARY, results * sizeof(int64_t));
     }
     if (whole) {
@@ -361,10 +335,10 @@ static void plan_topk(planner *self, size_t item) {
     if (selects_by_block(of)) {
         self->at.out = found.elements;
         self->at.indices = found.indices;
-        plan_rows(self, (uint32_t)item);
+        plan_rows(self);
     } else {
         self->at.out = 0;
-        plan_digits(self, (uint32_t)item);
+        plan_digits(self);
         self->at = (buffers){.states = self->at.states, .out = found.elements, .indices = found.indices};
         plan_gather(self);
     }
@@ -379,19 +353,15 @@ static void plan_interpolation(planner *self, uint32_t out) {
     quantiles.lines = of->lines;
     quantiles.ranks = of->ranks;
     quantiles.from = (uint32_t)of->dtype;
-    gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, &quantiles, sizeof quantiles);
+    gr_step *step = append(self, "between", "between", &quantiles, sizeof quantiles);
     step->grid[0] =
         (uint32_t)min_u64(gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS), GR_MAX_GRID);
-    step->block[0] = GR_ORDER_THREADS;
-    step->pdl = true;
-    step->kernel.owner = "quantile";
-    GR_KERNEL_NAME(step->kernel.file, "order_between");
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, in), self->at.out);
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, out), out);
 }
 
-static void plan_select(planner *self, size_t item) {
+static void plan_select(planner *self) {
     const gr_order_request *of = self->of;
     gr_order_params *params = &self->params;
     const uint32_t out = self->at.out;
@@ -403,14 +373,14 @@ static void plan_select(planner *self, size_t item) {
         self->at.ranks = gr_program_input(self->program, 1);
     }
     if (of->quantiles != NULL)
-        self->at.out =
-            gr_program_buffer(self->program, GR_BUFFER_TEMPORARY, (size_t)(of->lines * of->ranks) * item);
+        self->at.out = gr_program_buffer(self->program, GR_BUFFER_TEMPORARY,
+                                         (size_t)(of->lines * of->ranks) * self->item);
     if (of->length <= GR_ORDER_WARP_TILE)
         plan_small(self);
     else if (selects_by_block(of))
-        plan_rows(self, (uint32_t)item);
+        plan_rows(self);
     else
-        plan_digits(self, (uint32_t)item);
+        plan_digits(self);
     if (of->quantiles != NULL)
         plan_interpolation(self, out);
 }
@@ -430,35 +400,31 @@ static uint64_t results_per_line(const gr_order_request *self) {
 
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_order_request *self = request;
+    const uint64_t infinity = infinities[self->dtype];
     (void)device;
-    const size_t item = gr_dtypes[self->dtype].item_bytes;
-    const kind of = kind_of(self->dtype);
     planner it = {
         .of = self,
         .program = program,
         .params = {.lines = self->lines,
                    .length = self->length,
                    .rank_count = self->ranks,
-                   .infinity = of.infinity,
-                   .flags = (of.has_sign ? GR_ORDER_SIGNED : 0) |
+                   .infinity = infinity,
+                   .flags = (gr_dtype_is_signed_integer(self->dtype) ? GR_ORDER_SIGNED : 0) |
                             (self->dtype == GR_DTYPE_b8 ? GR_ORDER_BOOL : 0) |
-                            (self->ranks_per_line ? GR_ORDER_RANKS_PER_LINE : 0)},
-        .kind = of,
+                            (self->ranks_per_line ? GR_ORDER_RANKS_PER_LINE : 0) |
+                            (self->nans && infinity != 0 ? GR_ORDER_PROPAGATE_NAN : 0)},
+        .item = (uint32_t)gr_dtypes[self->dtype].item_bytes,
         .top = self->task == GR_ORDER_TASK_TOPK,
     };
-    if (self->nans && of.infinity != 0)
-        it.params.flags |= GR_ORDER_PROPAGATE_NAN;
+    const size_t results = (size_t)(self->lines * results_per_line(self));
     it.at.in = gr_program_input(program, 0);
-    it.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
-                                    (size_t)(self->lines * results_per_line(self)) *
-                                        gr_dtypes[dtype_of(self)].item_bytes);
-    if (self->task == GR_ORDER_TASK_COUNT_VALID) {
+    it.at.out = gr_program_buffer(program, GR_BUFFER_OUTPUT, results * gr_dtypes[dtype_of(self)].item_bytes);
+    if (self->task == GR_ORDER_TASK_COUNT_VALID)
         plan_count_valid(&it);
-    } else if (it.top) {
-        plan_topk(&it, item);
-    } else {
-        plan_select(&it, item);
-    }
+    else if (it.top)
+        plan_topk(&it);
+    else
+        plan_select(&it);
 }
 
 gr_status gr_order_run(gr_device *device, const gr_order_request *self, const gr_binding *binding,

@@ -67,6 +67,11 @@ gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *par
     return step;
 }
 
+void gr_program_clear(gr_program *program, uint32_t buffer) {
+    static const unsigned char zero = 0;
+    gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = buffer;
+}
+
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer) {
     if (program->relocation_count == GR_MAX_RELOCATIONS) {
         program->full = true;

@@ -93,6 +93,8 @@ void gr_program_begin(gr_program *program);
 uint32_t gr_program_input(gr_program *program, uint32_t number);
 uint32_t gr_program_buffer(gr_program *program, gr_buffer_kind kind, size_t bytes);
 gr_step *gr_program_step(gr_program *program, gr_step_kind kind, const void *params, size_t bytes);
+/* Appends a memset of a buffer to 0. */
+void gr_program_clear(gr_program *program, uint32_t buffer);
 void gr_program_relocate(gr_program *program, size_t offset, uint32_t buffer);
 void gr_program_map(gr_program *program, size_t offset, uint32_t buffer, const gr_tensor *tensor);
 /* Records why there is no plan, in the error of gr_program_make. The first failure counts: a planner may go

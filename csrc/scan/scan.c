@@ -30,7 +30,7 @@ typedef struct kind {
 
 static kind kind_of(gr_dtype result) {
     const gr_dtype kernel = result == GR_DTYPE_u64 ? GR_DTYPE_i64 : result; /* sums have the same bits */
-    const bool pair = result == GR_DTYPE_c64 || result == GR_DTYPE_c128;
+    const bool pair = gr_dtype_is_complex(result);
     return (kind){
         .name = gr_dtypes[kernel].name,
         .node_bytes = pair ? 32 : 16,
@@ -40,26 +40,10 @@ static kind kind_of(gr_dtype result) {
         .persistent_blocks_per_sm = pair ? GR_PERSISTENT_PAIR_BLOCKS_PER_SM : GR_PERSISTENT_BLOCKS_PER_SM};
 }
 
-static gr_scan_kind load_kind(gr_dtype dtype) {
-    switch (dtype) {
-    case GR_DTYPE_b8:
-        return GR_SCAN_B8;
-    case GR_DTYPE_i8:
-        return GR_SCAN_I8;
-    case GR_DTYPE_i16:
-        return GR_SCAN_I16;
-    case GR_DTYPE_i32:
-        return GR_SCAN_I32;
-    case GR_DTYPE_u8:
-        return GR_SCAN_U8;
-    case GR_DTYPE_u16:
-        return GR_SCAN_U16;
-    case GR_DTYPE_u32:
-        return GR_SCAN_U32;
-    default:
-        return GR_SCAN_AS_RESULT;
-    }
-}
+static const gr_scan_kind load_kinds[GR_DTYPE_COUNT] = {
+    [GR_DTYPE_b8] = GR_SCAN_B8,   [GR_DTYPE_i8] = GR_SCAN_I8, [GR_DTYPE_i16] = GR_SCAN_I16,
+    [GR_DTYPE_i32] = GR_SCAN_I32, [GR_DTYPE_u8] = GR_SCAN_U8, [GR_DTYPE_u16] = GR_SCAN_U16,
+    [GR_DTYPE_u32] = GR_SCAN_U32};
 
 /* The exponent of the smallest power of two >= min_value, at most that of max_value, which is a power of
    two. */
@@ -115,7 +99,7 @@ static gr_scan_params params_of(const gr_scan *self, const kind *of) {
         .line_stride = self->line_stride / item,
         .along_stride = self->along_stride / item,
         .inner_stride = self->inner_stride / item,
-        .kind = load_kind(self->dtype),
+        .kind = load_kinds[self->dtype],
     };
     share(&params, of);
     const int64_t inner = (int64_t)self->inner, line = inner * (int64_t)self->length;
@@ -204,7 +188,6 @@ static bool is_persistent(const gr_scan *self, const kind *of, const gr_scan_par
 }
 
 static void plan_persistent(const gr_scan *self, const kind *of, gr_program *program) {
-    static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const size_t item = gr_dtypes[result].item_bytes;
     const uint64_t line_tiles = gr_ceil_div(self->length, GR_PERSISTENT_TILE_BYTES / item);
@@ -226,7 +209,7 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
     const uint32_t nodes =
         gr_program_buffer(program, few ? GR_BUFFER_ZEROED : GR_BUFFER_TEMPORARY, node_bytes);
     if (!few)
-        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
+        gr_program_clear(program, nodes);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(params.tiles < max_blocks ? params.tiles : max_blocks);
     step->block[0] = GR_PERSISTENT_BLOCK_THREADS;
@@ -243,7 +226,6 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_scan *self = request;
     const gr_device_caps *caps = &device->backend->info.caps;
-    static const unsigned char zero = 0;
     const gr_dtype result = gr_dtypes[self->dtype].sum;
     const kind of = kind_of(result);
     const gr_scan_params params = params_of(self, &of);
@@ -269,7 +251,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
                                   GR_NODES_OFFSET +
                                       ((size_t)(params.chains * params.chain_nodes) << params.columns_shift) *
                                           of.node_bytes);
-        gr_program_step(program, GR_STEP_MEMSET, &zero, sizeof zero)->buffer = nodes;
+        gr_program_clear(program, nodes);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < max_blocks ? tiles : max_blocks);

@@ -89,8 +89,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         .tiles = gr_ceil_div(self->rows, TILE),
         .item_bytes = (uint32_t)gr_dtypes[self->dtype].item_bytes,
     };
-    if (self->dtype == GR_DTYPE_i8 || self->dtype == GR_DTYPE_i16 || self->dtype == GR_DTYPE_i32 ||
-        self->dtype == GR_DTYPE_i64)
+    if (gr_dtype_is_signed_integer(self->dtype))
         params.sign = UINT64_C(1) << (8 * params.item_bytes - 1);
     uint32_t passes = 1; /* enough digits for the key `groups` */
     while (self->groups >> passes * GR_LABEL_DIGIT_BITS > 0)
