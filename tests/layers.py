@@ -92,7 +92,7 @@ DOORS = {
         "custom/custom.h",
         "custom/params.h",
     ],
-    "matmul": ["matmul.h"],
+    "matmul": ["matmul.h", "params.h"],
     "conv": ["conv.h"],
     "exact": ["exact.h"],
     "states": ["states.h"],

@@ -253,11 +253,8 @@ void gr_conv_im2col(const gr_conv *self, gr_conv_job job) {
         plain.out_aligned = true;
     }
     const gr_matmul product = product_of(&plain, &of, tap);
-    gr_matmul_append(&product, (gr_matmul_job){.info = job.info,
-                                               .program = job.program,
-                                               .a = nhwc ? job.x : job.w,
-                                               .b = nhwc ? job.w : job.x,
-                                               .c = job.out});
+    gr_matmul_append(&product, (gr_matmul_job){job.info, job.program, nhwc ? job.x : job.w,
+                                               nhwc ? job.w : job.x, job.out});
     if (interleaves)
         interleave_groups(self, job.out, out, job.program);
 }

@@ -5,7 +5,7 @@
 #ifndef GR_CONV_PARAMS_H
 #define GR_CONV_PARAMS_H
 
-#include <stdint.h>
+#include "matmul/params.h"
 
 /* One spatial axis, height or width. Tap `k` of result `i` reads element i * stride + k * dilation - padding
    of x, or 0 where that index is outside of x. */
@@ -79,16 +79,6 @@ typedef struct gr_conv_mma_params {
     uint64_t k_steps;                   /* MMA steps of two 16-byte vectors each, over all taps */
 } gr_conv_mma_params;
 
-/* A CUtensorMap (TMA descriptor): 128 bytes, encoded by the CUDA driver or by the simulator. */
-typedef struct gr_conv_tensor_map {
-#ifdef __CUDACC__
-    alignas(64)
-#else
-    _Alignas(64)
-#endif
-        uint64_t words[16];
-} gr_conv_tensor_map;
-
 /* One tap of an implicit GEMM by TMA. Several taps can share one box of x. */
 typedef struct gr_conv_tap {
 #ifdef __CUDACC__
@@ -125,7 +115,7 @@ typedef struct gr_conv_tma_params {
     uint32_t output_offset; /* bytes of shared memory before staged results; 0: on the pipelines */
     uint32_t taps;
     gr_conv_tap tap[GR_CONV_MAX_TAPS];
-    gr_conv_tensor_map x, w;
+    gr_matmul_tensor_map x, w;
 } gr_conv_tma_params;
 
 /* Few channels (small C) on tensor cores (c5_few, c7_few). Rows of x are in shared memory in the order of

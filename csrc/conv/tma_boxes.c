@@ -69,7 +69,7 @@ static bool fits_in_box(uint64_t pixels, const gr_conv_axis *axis) {
 }
 
 /* Sets the parameters that follow from the box; returns false if it is too large for TMA. */
-static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it) {
+static bool set_box(const gr_conv *self, gr_conv_tma_tiling *it) {
     gr_conv_tma_params *maps = &it->maps;
     const uint64_t halo_columns = halo_of(&self->width, it->box_per_tap),
                    halo_rows = halo_of(&self->height, it->box_per_tap);
@@ -83,8 +83,8 @@ static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it
         maps->group8_pitch = maps->pitch;
         maps->tile_row_pitch = GROUP * maps->pitch;
     }
-    const uint32_t last = (of->tiles - 1) % maps->tiles_per_image;
-    const uint64_t reach = (of->tiles - 1) / maps->tiles_per_image * maps->plane +
+    const uint32_t last = (it->tiles - 1) % maps->tiles_per_image;
+    const uint64_t reach = (it->tiles - 1) / maps->tiles_per_image * maps->plane +
                            last / maps->tiles_per_row * maps->tile_row_pitch +
                            (uint64_t)last % maps->tiles_per_row * GROUP + (GROUP - 1) * maps->group8_pitch +
                            GROUP + halo_rows * maps->pitch + halo_columns;
@@ -93,7 +93,7 @@ static bool set_box(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it
     maps->x_stage_bytes = (uint32_t)(gr_ceil_div((pixels > reach ? pixels : reach) * LINE, UNIT) * UNIT);
     maps->boxes_x = (uint32_t)gr_ceil_div(self->width.out, maps->box_columns);
     maps->boxes_y = (uint32_t)gr_ceil_div(self->height.out, maps->box_rows);
-    maps->filter_tiles = (uint32_t)gr_ceil_div(self->filters, of->filters);
+    maps->filter_tiles = (uint32_t)gr_ceil_div(self->filters, it->filters);
     it->blocks = (uint64_t)maps->boxes_x * maps->boxes_y * gr_ceil_div(self->batch, maps->box_images) *
                  maps->filter_tiles * self->groups;
     return true;
@@ -183,8 +183,8 @@ static double calibrated_time_of(const gr_conv *self, const gr_conv_tma_tiling *
 }
 
 /* Evaluates a box with each number of split-K slices, persistent or not, and keeps the fastest in *best. */
-static void consider(const gr_conv *self, const shape *of, gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
-    if (!set_box(self, of, it))
+static void consider(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
+    if (!set_box(self, it))
         return;
     for (it->slices = 1; it->slices <= MAX_SLICES && it->slices <= k_chunks_of(self); it->slices *= 2) {
         if (it->slices > 1 && it->blocks * it->slices > gr_reference_device.multiprocessors)
@@ -202,69 +202,64 @@ static void consider(const gr_conv *self, const shape *of, gr_conv_tma_tiling *i
     }
 }
 
+/* Evaluates a box of `columns` by `rows` pixels. `group8_pitch` 0: tiles of 8 x 8 pixels, else of consecutive
+   pixels. */
+static void consider_box(const gr_conv *self, uint64_t columns, uint64_t rows, uint32_t group8_pitch,
+                         gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
+    it->maps.box_columns = (uint32_t)columns;
+    it->maps.box_rows = (uint32_t)rows;
+    it->maps.group8_pitch = group8_pitch;
+    it->maps.tile_row_pitch = TILE;
+    consider(self, it, best);
+}
+
 /* Evaluates all boxes of a shape with `each` tiles per image. */
-static void consider_boxes(const gr_conv *self, const shape *of, uint32_t each, bool box_per_tap,
+static void consider_boxes(const gr_conv *self, uint32_t each, gr_conv_tma_tiling *it,
                            gr_conv_tma_tiling *best) {
     enum { TRIED = 4 };
-    gr_conv_tma_tiling it = {.tiles = of->tiles,
-                             .filters = of->filters,
-                             .blocks_per_sm = of->blocks_per_sm,
-                             .box_per_tap = box_per_tap};
-    it.maps.tiles_per_image = each;
-    it.maps.box_images = of->tiles / each;
+    it->maps.tiles_per_image = each;
+    it->maps.box_images = it->tiles / each;
     for (uint32_t tiles_per_row = 1; tiles_per_row <= each; tiles_per_row *= 2) {
-        it.maps.tiles_per_row = tiles_per_row;
-        it.maps.box_columns = tiles_per_row * GROUP;
-        it.maps.box_rows = each / tiles_per_row * GROUP;
-        it.maps.group8_pitch = 0;
-        consider(self, of, &it, best);
+        it->maps.tiles_per_row = tiles_per_row;
+        consider_box(self, tiles_per_row * GROUP, each / tiles_per_row * GROUP, 0, it, best);
     }
     /* Rows of pixels, one after the other with their halos; tiles are 64 consecutive pixels of the box. */
-    const uint64_t all = (uint64_t)each * TILE, more = halo_of(&self->width, box_per_tap);
+    const uint64_t all = (uint64_t)each * TILE, more = halo_of(&self->width, it->box_per_tap);
     const uint64_t fewest = gr_ceil_div(self->width.out, all);
+    it->maps.tiles_per_row = 1;
     for (uint64_t splits = fewest; splits < fewest + TRIED; ++splits) {
         const uint64_t columns = gr_ceil_div(self->width.out, splits);
-        uint64_t rows = (all - columns) / (columns + more) + 1;
-        if (rows > self->height.out)
-            rows = self->height.out;
-        it.maps.tiles_per_row = 1;
-        it.maps.box_columns = (uint32_t)columns;
-        it.maps.box_rows = (uint32_t)rows;
-        it.maps.group8_pitch = GROUP;
-        it.maps.tile_row_pitch = TILE;
-        consider(self, of, &it, best);
+        const uint64_t rows = (all - columns) / (columns + more) + 1;
+        consider_box(self, columns, rows < self->height.out ? rows : self->height.out, GROUP, it, best);
     }
 }
 
 /* Evaluates boxes of an image in NCHW: pixels of one channel. */
-static void consider_nchw(const gr_conv *self, const shape *of, gr_conv_tma_tiling *best) {
-    gr_conv_tma_tiling it = {.tiles = of->tiles,
-                             .filters = of->filters,
-                             .blocks_per_sm = of->blocks_per_sm,
-                             .box_per_tap = true,
-                             .x_is_nchw = true};
-    if (self->dtype == GR_DTYPE_f32 && of->filters > TILE)
-        it.blocks_per_sm = 1; /* registers for fragments leave one block per SM */
-    it.maps.tiles_per_image = of->tiles;
-    it.maps.tiles_per_row = 1;
-    it.maps.box_images = it.maps.box_rows = 1;
-    it.maps.box_columns = of->tiles * TILE;
-    it.maps.group8_pitch = GROUP;
-    it.maps.tile_row_pitch = TILE;
-    consider(self, of, &it, best);
+static void consider_nchw(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_tma_tiling *best) {
+    if (self->dtype == GR_DTYPE_f32 && it->filters > TILE)
+        it->blocks_per_sm = 1; /* registers for fragments leave one block per SM */
+    it->x_is_nchw = it->box_per_tap = true;
+    it->maps.tiles_per_image = it->tiles;
+    it->maps.tiles_per_row = it->maps.box_images = 1;
+    consider_box(self, it->tiles * TILE, 1, GROUP, it, best);
 }
 
 gr_conv_tma_tiling gr_conv_choose_tma_tiling(const gr_conv *self, bool x_is_nchw) {
     gr_conv_tma_tiling best = {.tiles = 0};
     const bool several = gr_conv_taps(self) > 1;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
-        if (!several && shapes[i].tiles == 4 && shapes[i].filters == TILE)
+        const shape *of = &shapes[i];
+        gr_conv_tma_tiling it = {
+            .tiles = of->tiles, .filters = of->filters, .blocks_per_sm = of->blocks_per_sm};
+        if (!several && of->tiles == 4 && of->filters == TILE)
             continue; /* slower than with half of the pixels (H200) */
-        if (x_is_nchw && shapes[i].tiles == 2)
-            consider_nchw(self, &shapes[i], &best);
-        for (uint32_t each = 1; each <= shapes[i].tiles && !x_is_nchw; each *= 2)
-            for (int box_per_tap = !several; box_per_tap < 2; ++box_per_tap)
-                consider_boxes(self, &shapes[i], each, box_per_tap, &best);
+        if (x_is_nchw && of->tiles == 2)
+            consider_nchw(self, &it, &best);
+        for (uint32_t each = 1; each <= of->tiles && !x_is_nchw; each *= 2)
+            for (int box_per_tap = !several; box_per_tap < 2; ++box_per_tap) {
+                it.box_per_tap = box_per_tap == 1;
+                consider_boxes(self, each, &it, &best);
+            }
     }
     return best;
 }

@@ -75,10 +75,7 @@ void gr_conv_winograd(const gr_conv *self, gr_conv_job job) {
               nhwc ? filter_blocks * BLOCK * BLOCK : channels * filters, to_w);
     transform(self, nhwc ? "_pictures_nhwc" : "_pictures_nchw", tiles * channels / each, to_x);
     const gr_matmul product = product_of(self);
-    gr_matmul_append(&product, (gr_matmul_job){.info = job.info,
-                                               .program = job.program,
-                                               .a = nhwc ? to_x.out : to_w.out,
-                                               .b = nhwc ? to_w.out : to_x.out,
-                                               .c = to_out.x});
+    gr_matmul_append(&product, (gr_matmul_job){job.info, job.program, nhwc ? to_x.out : to_w.out,
+                                               nhwc ? to_w.out : to_x.out, to_out.x});
     transform(self, nhwc ? "_results_nhwc" : "_results_nchw", tiles * filters / each, to_out);
 }

@@ -130,6 +130,22 @@ static void split(const gr_matmul_view *view, const matrices *of, uint64_t rows,
                  gr_ceil_div(columns, SPLIT_COLUMNS) * gr_ceil_div(rows, GR_MATMUL_SPLIT_ROWS), program);
 }
 
+/* Returns what the kernels load tiles of an operand from; appends its split for F16X3. Sets the strides of
+   its matrices. */
+static tile_source source_of(const gr_matmul *self, const gr_matmul_variant *variant, bool is_b,
+                             const gr_matmul_job *job, int64_t *strides) {
+    const gr_matmul_view *view = is_b ? &self->b : &self->a;
+    const uint64_t rows = is_b ? self->k : self->m, columns = is_b ? self->n : self->k;
+    const uint32_t box_rows = is_b ? variant->b_box : variant->a_box;
+    const matrices of = count_matrices(view, self->stack, strides);
+    tile_source at = {is_b ? job->b : job->a, 0,
+                      tensor_of(rows, columns, view->row, of.count, of.unit, box_rows,
+                                gr_dtypes[self->dtype].item_bytes, type_of(self->dtype, variant->precision))};
+    if (variant->precision == GR_PRECISION_F16X3)
+        split(view, &of, rows, columns, !is_b, box_rows, &at, job->program);
+    return at;
+}
+
 /* Kernels with smaller tiles, for small products. A wave of tiles takes `percent` of the time of a wave of
    the rung's own tiles, and the product `start` percent more; the kernel with the smallest estimate is chosen
    (H200: 1024^3 in bfloat16 takes 6.3 us instead of 13.1, in TF32 12.2 instead of 27.2, in float64 41.9
@@ -194,10 +210,8 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
 /* Appends the product by the kernels named `entry`; *variant has the sizes of their tiles. */
 static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, const char *entry,
                      uint32_t slices, const gr_matmul_job *job) {
-    const gr_matmul_view *a = &self->a, *b = &self->b;
     gr_program *program = job->program;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    const gr_tensor_type type = type_of(self->dtype, variant->precision);
     const uint64_t pairs = gr_matmul_stack_count(self->stack) * slices;
     const uint64_t n_tiles = gr_ceil_div(self->n, variant->columns);
     const bool is_split = variant->precision == GR_PRECISION_F16X3,
@@ -205,37 +219,27 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
     gr_matmul_f16x3_params params = {.maps = {.product = {.m = self->m,
                                                           .n = self->n,
                                                           .k = self->k,
-                                                          .a_row = a->row,
-                                                          .b_row = b->row,
+                                                          .a_row = self->a.row,
+                                                          .b_row = self->b.row,
                                                           .n_tiles = n_tiles,
                                                           .pairs = pairs,
                                                           .slices = slices},
                                               .stores_c_by_tma = stores_c}};
-    const matrices of_a = count_matrices(a, self->stack, params.maps.product.a_stack);
-    const matrices of_b = count_matrices(b, self->stack, params.maps.product.b_stack);
     memcpy(params.maps.product.stack, self->stack, sizeof params.maps.product.stack);
-    tile_source from_a = {
-        job->a, 0,
-        tensor_of(self->m, self->k, a->row, of_a.count, of_a.unit, variant->a_box, item_bytes, type)};
-    tile_source from_b = {
-        job->b, 0,
-        tensor_of(self->k, self->n, b->row, of_b.count, of_b.unit, variant->b_box, item_bytes, type)};
-    if (is_split) {
-        split(a, &of_a, self->m, self->k, true, variant->a_box, &from_a, program);
-        split(b, &of_b, self->k, self->n, false, variant->b_box, &from_b, program);
-    }
+    const tile_source a = source_of(self, variant, false, job, params.maps.product.a_stack);
+    const tile_source b = source_of(self, variant, true, job, params.maps.product.b_stack);
     gr_step *step =
         gr_program_step(program, GR_STEP_LAUNCH, &params, is_split ? sizeof params : sizeof params.maps);
     step->shared_bytes = variant->shared;
     gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, maps.product.c), job->c);
     if (is_split) {
-        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, a_scales), from_a.scales);
-        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, b_scales), from_b.scales);
+        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, a_scales), a.scales);
+        gr_program_relocate(program, offsetof(gr_matmul_f16x3_params, b_scales), b.scales);
     }
     const gr_tensor map_c = tensor_of(self->m, self->n, (int64_t)self->n, pairs, self->m * self->n,
-                                      variant->c_box, item_bytes, type);
-    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.a), from_a.buffer, &from_a.tensor);
-    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.b), from_b.buffer, &from_b.tensor);
+                                      variant->c_box, item_bytes, type_of(self->dtype, variant->precision));
+    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.a), a.buffer, &a.tensor);
+    gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.b), b.buffer, &b.tensor);
     if (stores_c)
         gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.c), job->c, &map_c);
     step->kernel.owner = variant->rung.name;

@@ -63,10 +63,11 @@ typedef struct planner {
     bool top;
 } planner;
 
-/* Appends a launch of full blocks. */
-static gr_step *append(planner *self, const char *file, const char *kernel, const void *params,
-                       size_t bytes) {
+/* Appends a launch of full blocks, which loop if they would be too many for a grid. */
+static gr_step *append(planner *self, const char *file, const char *kernel, uint64_t blocks,
+                       const void *params, size_t bytes) {
     gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, params, bytes);
+    step->grid[0] = (uint32_t)min_u64(blocks, GR_MAX_GRID);
     step->block[0] = GR_ORDER_THREADS;
     step->pdl = true;
     step->kernel.owner = self->top ? "topk" : "quantile";
@@ -75,10 +76,11 @@ static gr_step *append(planner *self, const char *file, const char *kernel, cons
     return step;
 }
 
-static gr_step *launch(planner *self, const char *file, const char *kernel, const gr_order_params *params) {
+static gr_step *launch(planner *self, const char *file, const char *kernel, uint64_t blocks,
+                       const gr_order_params *params) {
     gr_program *program = self->program;
     const buffers *at = &self->at;
-    gr_step *step = append(self, file, kernel, params, sizeof *params);
+    gr_step *step = append(self, file, kernel, blocks, params, sizeof *params);
     const struct {
         size_t offset;
         uint32_t buffer;
@@ -110,9 +112,9 @@ static void plan_small(planner *self) {
     while (1u << params.bits < min_u64(params.length, SMALL_LINE))
         ++params.bits;
     params.flags |= (self->top ? GR_ORDER_TOPK : 0) | (self->of->sorted ? GR_ORDER_SORTED_OUTPUT : 0);
-    gr_step *step = launch(self, "small", small ? "small" : "few", &params);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
-    step->grid[0] = (uint32_t)min_u64(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES);
+    launch(self, "small", small ? "small" : "few",
+           min_u64(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES), &params);
 }
 
 /* One launch, in which a block selects from a line. */
@@ -126,8 +128,7 @@ static void plan_rows(planner *self) {
     params.bits =
         !in_shared && params.chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     params.flags |= (in_shared ? GR_ORDER_IN_SHARED : 0) | (self->top ? GR_ORDER_TOPK : 0);
-    gr_step *step = launch(self, "select", "rows", &params);
-    step->grid[0] = (uint32_t)min_u64(params.lines, GR_MAX_GRID);
+    gr_step *step = launch(self, "select", "rows", params.lines, &params);
     step->block[0] = threads;
     step->shared_bytes = (uint32_t)((params.chunk << params.bits) * sizeof(uint32_t));
     step->shared_bytes += in_shared ? (uint32_t)(params.length * self->item) : 0;
@@ -170,8 +171,7 @@ static void plan_digits(planner *self) {
         left -= now.bits;
         now.shift = left;
         now.flags |= (i == 0 ? GR_ORDER_FIRST_DIGIT : 0) | (left == 0 ? GR_ORDER_LAST_DIGIT : 0);
-        gr_step *step = launch(self, "select", "digit", &now);
-        step->grid[0] = (uint32_t)params->parts;
+        gr_step *step = launch(self, "select", "digit", params->parts, &now);
         step->grid[1] = (uint32_t)params->lines;
         step->grid[2] = (uint32_t)gr_ceil_div(params->rank_count, params->chunk);
         const size_t counting = (params->chunk << now.bits) * sizeof(uint32_t),
@@ -186,9 +186,7 @@ static void plan_gather(planner *self) {
                                         (size_t)(params.lines * params.parts) * 2 * sizeof(uint64_t));
     for (int counted = 0; counted < 2; ++counted) {
         params.flags = self->params.flags | (counted ? 0 : GR_ORDER_COUNT_PARTS);
-        gr_step *step = launch(self, "top", "gather", &params);
-        step->grid[0] = (uint32_t)params.parts;
-        step->grid[1] = (uint32_t)params.lines;
+        launch(self, "top", "gather", params.parts, &params)->grid[1] = (uint32_t)params.lines;
     }
 }
 
@@ -199,15 +197,13 @@ static void plan_network(planner *self, element_buffers at) {
     while (threads * (GR_ORDER_NETWORK_TILE / GR_ORDER_THREADS) < self->params.k &&
            threads < GR_ORDER_THREADS)
         threads *= 2;
-    gr_step *step = launch(self, "top", "sort", &self->params);
-    step->grid[0] = (uint32_t)min_u64(self->params.lines, GR_MAX_GRID);
-    step->block[0] = threads;
+    launch(self, "top", "sort", self->params.lines, &self->params)->block[0] = threads;
 }
 
-static gr_step *launch_sort(planner *self, const char *kernel, const gr_order_sort_params *params,
-                            element_buffers from, element_buffers to) {
+static gr_step *launch_sort(planner *self, const char *kernel, uint64_t blocks,
+                            const gr_order_sort_params *params, element_buffers from, element_buffers to) {
     gr_program *program = self->program;
-    gr_step *step = append(self, "sort", kernel, params, sizeof *params);
+    gr_step *step = append(self, "sort", kernel, blocks, params, sizeof *params);
     gr_program_relocate(program, offsetof(gr_order_sort_params, in), from.elements);
     if (from.indices != 0)
         gr_program_relocate(program, offsetof(gr_order_sort_params, in_indices), from.indices);
@@ -221,8 +217,7 @@ static void plan_tiles(planner *self, const gr_order_sort_params *params, elemen
                        element_buffers to) {
     const bool fewer = params->length <= GR_ORDER_SMALL_SORT_TILE;
     const uint32_t each = (fewer ? GR_ORDER_SMALL_SORT_TILE : GR_ORDER_SORT_TILE) / GR_ORDER_THREADS;
-    gr_step *step = launch_sort(self, fewer ? "fewer" : "tile", params, from, to);
-    step->grid[0] = (uint32_t)min_u64(params->lines, GR_MAX_GRID);
+    gr_step *step = launch_sort(self, fewer ? "fewer" : "tile", params->lines, params, from, to);
     step->block[0] = 32;
     while (step->block[0] * each < params->length)
         step->block[0] *= 2;
@@ -243,13 +238,12 @@ static void plan_radix_sort(planner *self, gr_order_sort_params params, uint32_t
         const element_buffers next = (digits - i) % 2 == 1 ? to : other;
         params.shift = i * 8;
         for (size_t j = 0; j < sizeof kernels / sizeof kernels[0]; ++j) {
-            gr_step *step = launch_sort(self, kernels[j], &params, from, next);
+            const bool adds = j == 1;
+            const uint64_t blocks =
+                adds ? gr_ceil_div(rows, GR_ORDER_THREADS / 32) : params.lines * params.tiles;
+            launch_sort(self, kernels[j], blocks, &params, from, next);
             gr_program_relocate(program, offsetof(gr_order_sort_params, counts), counts);
             gr_program_relocate(program, offsetof(gr_order_sort_params, sums), sums);
-            const bool adds = j == 1;
-            const uint64_t all =
-                adds ? gr_ceil_div(rows, GR_ORDER_THREADS / 32) : params.lines * params.tiles;
-            step->grid[0] = (uint32_t)min_u64(all, GR_MAX_GRID);
         }
         from = next;
     }
@@ -295,9 +289,8 @@ static void plan_count_valid(planner *self) {
     split_lines(params);
     params->flags |= GR_ORDER_COUNT_VALID;
     gr_program_clear(self->program, self->at.out);
-    gr_step *step = launch(self, "top", "gather", params);
-    step->grid[0] = (uint32_t)params->parts;
-    step->grid[1] = (uint32_t)min_u64(params->lines, GR_MAX_GRID_YZ);
+    launch(self, "top", "gather", params->parts, params)->grid[1] =
+        (uint32_t)min_u64(params->lines, GR_MAX_GRID_YZ);
 }
 
 static bool selects_by_block(const gr_order_request *self) {
@@ -353,9 +346,9 @@ static void plan_interpolation(planner *self, uint32_t out) {
     quantiles.lines = of->lines;
     quantiles.ranks = of->ranks;
     quantiles.from = (uint32_t)of->dtype;
-    gr_step *step = append(self, "between", "between", &quantiles, sizeof quantiles);
-    step->grid[0] =
-        (uint32_t)min_u64(gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS), GR_MAX_GRID);
+    gr_step *step =
+        append(self, "between", "between", gr_ceil_div(quantiles.lines * quantiles.results, GR_ORDER_THREADS),
+               &quantiles, sizeof quantiles);
     GR_KERNEL_NAME(step->kernel.entry, "order_between");
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, in), self->at.out);
     gr_program_relocate(self->program, offsetof(gr_order_quantiles, out), out);

@@ -9,7 +9,6 @@
 #include "executor/executor.h"
 #include "scan/scan.h"
 #include "segments/params.h"
-#include "segments/variance/params.h"
 
 enum { TILES_PER_BLOCK = 4 }; /* tiles per resident block; with fewer, tiles are smaller */
 
@@ -48,16 +47,14 @@ static const segment_kernel segment_kernels[GR_OP_COUNT] = {
 };
 
 bool gr_segments_take(gr_op op, gr_dtype dtype) {
-    const bool is_complex = dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
     return segment_kernels[op].kernel != NULL && gr_op_takes(op, dtype) &&
-           !(gr_op_is_variance(op) && is_complex);
+           !(gr_op_is_variance(op) && gr_dtype_is_complex(dtype));
 }
 
 static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
-    const gr_dtype mean = gr_dtypes[dtype].mean;
     if (segment_kernels[op].flags & GR_SEGMENT_BOOL)
         return VALUE_INTEGER;
-    if (mean == GR_DTYPE_c64 || mean == GR_DTYPE_c128)
+    if (gr_dtype_is_complex(dtype))
         return VALUE_COMPLEX;
     const bool real = gr_op_is_mean(op) || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
     return real ? VALUE_REAL : VALUE_INTEGER;
@@ -165,34 +162,19 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
 
 /* How streaming kernels load elements. `ordered_bits`: values are compared as signed integers. */
 static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered_bits) {
-    const bool is_signed = dtype == GR_DTYPE_i8 || dtype == GR_DTYPE_i16 || dtype == GR_DTYPE_i32;
-    const uint32_t bits = 8 * params->item;
-    params->mask = UINT64_MAX;
-    switch (dtype) {
-    case GR_DTYPE_f32:
-        params->kind = GR_STREAM_F32;
-        break;
-    case GR_DTYPE_f64:
-        params->kind = GR_STREAM_F64;
-        break;
-    case GR_DTYPE_f16:
-        params->kind = GR_STREAM_F16;
-        break;
-    case GR_DTYPE_bf16:
-        params->kind = GR_STREAM_BF16;
-        break;
-    default:
-        params->kind = bits == 8    ? GR_STREAM_BITS8
-                       : bits == 16 ? GR_STREAM_BITS16
-                       : bits == 32 ? GR_STREAM_BITS32
-                                    : GR_STREAM_BITS64;
-        params->flip = is_signed || (ordered_bits && dtype == GR_DTYPE_u64) ? 1ull << (bits - 1) : 0;
-        params->bias = is_signed ? params->flip : 0;
-    }
-    if (params->kind < GR_STREAM_BITS8 && params->flags & GR_SEGMENT_BOOL) { /* -0 is false, as 0 is */
-        params->kind = bits == 16 ? GR_STREAM_BITS16 : bits == 32 ? GR_STREAM_BITS32 : GR_STREAM_BITS64;
-        params->mask = ~(1ull << (bits - 1));
-    }
+    static const gr_stream_kind bit_kinds[] = {
+        [1] = GR_STREAM_BITS8, [2] = GR_STREAM_BITS16, [4] = GR_STREAM_BITS32, [8] = GR_STREAM_BITS64};
+    static const gr_stream_kind float_kinds[GR_DTYPE_COUNT] = {[GR_DTYPE_f32] = GR_STREAM_F32,
+                                                               [GR_DTYPE_f64] = GR_STREAM_F64,
+                                                               [GR_DTYPE_f16] = GR_STREAM_F16,
+                                                               [GR_DTYPE_bf16] = GR_STREAM_BF16};
+    const bool is_float = gr_dtypes[dtype].kind == GR_KIND_NUMBER, as_bool = params->flags & GR_SEGMENT_BOOL;
+    const bool narrow_signed = gr_dtype_is_signed_integer(dtype) && params->item < 8;
+    const uint64_t sign = 1ull << (8 * params->item - 1);
+    params->kind = is_float && !as_bool ? float_kinds[dtype] : bit_kinds[params->item];
+    params->mask = is_float && as_bool ? ~sign : UINT64_MAX; /* -0 is false, as 0 is */
+    params->flip = narrow_signed || (ordered_bits && dtype == GR_DTYPE_u64) ? sign : 0;
+    params->bias = narrow_signed ? sign : 0;
     if (dtype == GR_DTYPE_b8)
         params->flags |= GR_SEGMENT_BOOL;
 }
@@ -202,7 +184,7 @@ static bool can_stream(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     return self->inner == 1 && self->permuted_rows == 0 &&
            (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
-           !gr_op_is_variance(self->op) && gr_dtypes[self->dtype].numpy_name[0] != 'c' &&
+           !gr_op_is_variance(self->op) && !gr_dtype_is_complex(self->dtype) &&
            !(segment_kernels[self->op].flags & GR_SEGMENT_MEAN &&
              gr_dtypes[self->dtype].kind == GR_KIND_BITS);
 }

@@ -302,7 +302,7 @@ MUTANTS = (
         "int8 has no sign",
         SEGMENT_PLAN,
         "set_load_kind",
-        "params->bias = is_signed ? params->flip : 0;",
+        "params->bias = narrow_signed ? sign : 0;",
         "params->bias = 0;",
         segments("every_dtype"),
     ),

@@ -1,8 +1,8 @@
 // Variances of segments: their squares about the means, as doubles, and what becomes of these.
 #include "grid/large_states.cuh"
 
+#include "segments/params.h"
 #include "segments/segments.cuh"
-#include "segments/variance/params.h"
 
 // Squares may exceed a double, and are then those of elements that are scaled by this factor.
 constexpr double SHRINK = 0x1p-538, LARGEST = 0x1p960;
