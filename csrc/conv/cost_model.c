@@ -125,18 +125,13 @@ double gr_conv_estimate_time(const gr_conv *self, const gr_conv_variant *variant
         return moved + (double)self->batch * round_up(self->height.out, 8) * round_up(self->width.out, 64) *
                            round_up(self->filters, 24) * all * round_up(self->channels, 4) /
                            (double)self->channels / DIRECT;
-    case GR_CONV_DIRECT_ROWS: /* otherwise it runs c3 */
-        return gr_conv_direct_rows_supports(self)
-                   ? moved + (double)self->batch * round_up(self->height.out, 16) *
-                                 round_up(self->width.out, 16) * round_up(self->filters, 24) * all /
-                                 DIRECT_ROWS
-                   : HUGE_VAL;
-    case GR_CONV_IMPLICIT_GEMM_TMA: /* otherwise it runs c5 or c7 */
-        return gr_conv_implicit_gemm_tma_supports(self) ? time_of_implicit_gemm_tma(self) : HUGE_VAL;
-    case GR_CONV_SMALL_C: /* otherwise it runs c5 or c7 */
-        return gr_conv_small_c_supports(self) && !gr_conv_is_gemm(self)
-                   ? LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self))
-                   : HUGE_VAL;
+    case GR_CONV_DIRECT_ROWS:
+        return moved + (double)self->batch * round_up(self->height.out, 16) * round_up(self->width.out, 16) *
+                           round_up(self->filters, 24) * all / DIRECT_ROWS;
+    case GR_CONV_IMPLICIT_GEMM_TMA:
+        return time_of_implicit_gemm_tma(self);
+    case GR_CONV_SMALL_C:
+        return gr_conv_is_gemm(self) ? HUGE_VAL : LAUNCH_US + gr_conv_small_c_time(self, time_of_bytes(self));
     case GR_CONV_TENSOR_CORES:
         return gr_conv_is_gemm(self) ? HUGE_VAL : moved + time_of_tensor_cores(self, variant);
     case GR_CONV_WINOGRAD: /* its error is not bounded by the terms of a result */

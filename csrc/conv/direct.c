@@ -65,11 +65,6 @@ bool gr_conv_direct_rows_supports(const gr_conv *self) {
 
 void gr_conv_direct_rows(const gr_conv *self, gr_conv_job job) {
     enum { FILTERS = 24 };
-    if (!gr_conv_direct_rows_supports(self)) {
-        job.variant = gr_conv_rung("c3");
-        gr_conv_direct(self, job);
-        return;
-    }
     const gr_conv_tiles_params params = {
         .conv = gr_conv_make_params(self),
         .filter_tiles = gr_ceil_div(self->filters, FILTERS),

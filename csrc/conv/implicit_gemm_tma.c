@@ -155,12 +155,6 @@ double gr_conv_implicit_gemm_tma_time(const gr_conv *self) {
 
 void gr_conv_implicit_gemm_tma(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
-    if (!gr_conv_implicit_gemm_tma_supports(self)) {
-        gr_conv_make_dense(&plain, &job);
-        job.variant = gr_conv_rung(self->dtype == GR_DTYPE_f32 ? "c5" : "c7");
-        gr_conv_tensor_cores(&plain, job);
-        return;
-    }
     const bool x_is_nchw = loads_nchw_x(self);
     plain.layout = GR_CONV_NHWC; /* to which NCHW is transposed first */
     gr_conv_make_nhwc(&plain, x_is_nchw, &job);

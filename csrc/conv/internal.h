@@ -14,8 +14,8 @@ typedef struct gr_conv_job {
     uint32_t x, w, out;
 } gr_conv_job;
 
-/* Signature of all functions that append a convolution by the rung of the job. x and w meet the layout
-   requirement of the rung. */
+/* Signature of all functions that append a convolution by the rung of the job, which has a kernel for it. x
+   and w meet the layout requirement of the rung. */
 typedef void gr_conv_append(const gr_conv *self, gr_conv_job job);
 
 /* ---- common.c ---- */
@@ -93,8 +93,8 @@ gr_conv_append gr_conv_implicit_gemm_async;
 
 /* ---- winograd.c: Winograd's F(2 x 2, 3 x 3) (c2_winograd) ---- */
 
-/* Falls back to implicit GEMM (c2_ring) unless the taps are 3 x 3 with strides of 1 and, in NHWC, channels
-   and filters are multiples of 4. */
+/* Returns whether the taps are 3 x 3 with strides of 1 and, in NHWC, channels and filters multiples of 4. */
+bool gr_conv_winograd_supports(const gr_conv *self);
 gr_conv_append gr_conv_winograd;
 
 /* ---- direct.c: direct convolution on CUDA cores (c0, c3, c4) ---- */
@@ -104,7 +104,6 @@ gr_conv_append gr_conv_naive;
 gr_conv_append gr_conv_direct;
 /* Returns whether c4 has a kernel for it: 12 channels, 3 x 3 taps, strides of 1. */
 bool gr_conv_direct_rows_supports(const gr_conv *self);
-/* Falls back to gr_conv_direct. */
 gr_conv_append gr_conv_direct_rows;
 
 /* ---- tensor_cores.c: direct convolution on tensor cores (c5, c6, c7) ---- */
@@ -119,7 +118,6 @@ gr_conv_append gr_conv_tensor_cores;
 bool gr_conv_small_c_supports(const gr_conv *self);
 /* Estimated microseconds on the reference device without the launch; `moved`: those of the memory traffic. */
 double gr_conv_small_c_time(const gr_conv *self, double moved);
-/* Falls back to gr_conv_tensor_cores. */
 gr_conv_append gr_conv_small_c;
 
 /* ---- implicit_gemm_tma.c: implicit GEMM by TMA (c8, c9) ---- */
@@ -130,7 +128,6 @@ bool gr_conv_implicit_gemm_tma_supports(const gr_conv *self);
 bool gr_conv_needs_nhwc_transpose(const gr_conv *self);
 /* Estimated microseconds on the reference device, without that transpose. */
 double gr_conv_implicit_gemm_tma_time(const gr_conv *self);
-/* Falls back to gr_conv_tensor_cores. */
 gr_conv_append gr_conv_implicit_gemm_tma;
 
 /* ---- tma_boxes.c: the tiling of an implicit GEMM by TMA ---- */

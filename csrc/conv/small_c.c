@@ -121,11 +121,6 @@ double gr_conv_small_c_time(const gr_conv *self, double moved) {
 }
 
 void gr_conv_small_c(const gr_conv *self, gr_conv_job job) {
-    if (!gr_conv_small_c_supports(self)) {
-        job.variant = gr_conv_rung(self->dtype == GR_DTYPE_f32 ? "c5" : "c7");
-        gr_conv_tensor_cores(self, job);
-        return;
-    }
     gr_conv_small_c_params params = {.conv = gr_conv_make_params(self),
                                      .channels_last = self->layout == GR_CONV_NHWC};
     const uint64_t bytes = choose_tile(self, &params), filters = filters_of_block(self);

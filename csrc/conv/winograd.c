@@ -16,7 +16,7 @@ static uint64_t tiles_of(const gr_conv *self) {
 }
 
 /* The kernels index threads, and the elements of one of the 16 matrices, in 32 bits. */
-static bool supports(const gr_conv *self) {
+bool gr_conv_winograd_supports(const gr_conv *self) {
     const uint64_t max_depth = self->channels > self->filters ? self->channels : self->filters;
     uint64_t max_elements;
     return gr_conv_stride_of_3x3(self) == 1 && self->groups == 1 && self->channels > 0 &&
@@ -57,11 +57,6 @@ static gr_matmul product_of(const gr_conv *self) {
 }
 
 void gr_conv_winograd(const gr_conv *self, gr_conv_job job) {
-    if (!supports(self)) {
-        job.variant = gr_conv_rung("c2_ring");
-        gr_conv_implicit_gemm_async(self, job);
-        return;
-    }
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const uint64_t tiles = tiles_of(self), channels = self->channels, filters = self->filters;
     const size_t item = PRODUCTS * gr_dtypes[self->dtype].item_bytes;
