@@ -22,6 +22,14 @@ enum { GR_MAX_GRID = 2147483647, GR_MAX_GRID_YZ = 65535 }; /* max. blocks along 
 /* A size that a caller has set to 0; 0 itself stands for the default. */
 #define GR_EXPLICIT_ZERO INT64_MIN
 
+static inline uint64_t gr_min(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static inline uint64_t gr_max(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
 static inline uint64_t gr_ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }

@@ -77,10 +77,8 @@ static bool append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
     const bool vec4 = !nhwc && item_bytes <= 4 && params.conv.width.out % 4 == 0 && params.pitch % 4 == 0;
     params.length = nhwc ? taps_of(&params.conv) : vec4 ? pixels / 4 : pixels;
     params.lines_per_block =
-        gr_ceil_div(BLOCK_ELEMENTS,
-                    params.length < GR_CONV_IM2COL_MAX_LENGTH ? params.length : GR_CONV_IM2COL_MAX_LENGTH);
-    if (params.lines_per_block > GR_CONV_IM2COL_MAX_LINES)
-        params.lines_per_block = GR_CONV_IM2COL_MAX_LINES;
+        gr_min(gr_ceil_div(BLOCK_ELEMENTS, gr_min(params.length, GR_CONV_IM2COL_MAX_LENGTH)),
+               GR_CONV_IM2COL_MAX_LINES);
     char form[16];
     snprintf(form, sizeof form, vec4 ? "_b%zux4" : "_b%zu", each_bytes);
     if (*to == from)

@@ -36,7 +36,7 @@ static bool describe(const gr_conv_array *of, size_t item, gr_conv_transpose *ou
     const uint64_t max_channels = RUN_BYTES / (pixels * item) / length * length;
     if (dense && out->unit_bytes < VEC16 / 2 && max_channels > 0) {
         out->unit_bytes = 0;
-        out->tile_channels = (uint32_t)(max_channels < of->channels ? max_channels : of->channels);
+        out->tile_channels = (uint32_t)gr_min(max_channels, of->channels);
     }
     const uint64_t channel_tiles = gr_ceil_div(of->channels, out->tile_channels);
     const uint64_t pixel_tiles = out->unit_bytes == 0 ? 1 : gr_ceil_div(pixels, GR_CONV_TRANSPOSE_PIXELS);

@@ -91,8 +91,7 @@ bool gr_conv_small_c_supports(const gr_conv *self) {
 /* Returns how many blocks share the tiles of one filter tile. */
 static uint64_t blocks_of(const gr_conv *self, const gr_conv_small_c_params *params) {
     const uint64_t filter_tiles = gr_ceil_div(self->filters, filters_of_block(self));
-    const uint64_t max_blocks = gr_ceil_div(gr_reference_device.multiprocessors * BLOCKS, filter_tiles);
-    return params->tiles < max_blocks ? params->tiles : max_blocks;
+    return gr_min(params->tiles, gr_ceil_div(gr_reference_device.multiprocessors * BLOCKS, filter_tiles));
 }
 
 /* Loads of x and of filters are serialized, one round of the warps after the other. NCHW results are

@@ -90,7 +90,7 @@ static bool set_box(const gr_conv *self, gr_conv_tma_tiling *it) {
                            GROUP + halo_rows * maps->pitch + halo_columns;
     const uint64_t pixels = maps->plane * (uint64_t)maps->box_images;
     maps->box_bytes = (uint32_t)(pixels * LINE);
-    maps->x_stage_bytes = (uint32_t)(gr_ceil_div((pixels > reach ? pixels : reach) * LINE, UNIT) * UNIT);
+    maps->x_stage_bytes = (uint32_t)(gr_ceil_div(gr_max(pixels, reach) * LINE, UNIT) * UNIT);
     maps->boxes_x = (uint32_t)gr_ceil_div(self->width.out, maps->box_columns);
     maps->boxes_y = (uint32_t)gr_ceil_div(self->height.out, maps->box_rows);
     maps->filter_tiles = (uint32_t)gr_ceil_div(self->filters, it->filters);
@@ -111,20 +111,15 @@ static bool divide_shared_memory(const gr_conv *self, gr_conv_tma_tiling *it) {
                               (it->persistent ? GR_CONV_OUTPUT_STAGING_BYTES : 0);
     const uint64_t boxes_loaded =
         it->persistent ? MAX_STAGES : gr_ceil_div(k_chunks_of(self), it->slices) * boxes; /* per block */
-    uint64_t x = it->box_per_tap ? capacity / (maps->x_stage_bytes + w) : 2;
-    if (x > MAX_STAGES)
-        x = MAX_STAGES;
-    if (x > boxes_loaded)
-        x = boxes_loaded;
+    const uint64_t fitting = it->box_per_tap ? capacity / (maps->x_stage_bytes + w) : 2;
+    const uint64_t x = gr_min(gr_min(fitting, MAX_STAGES), boxes_loaded);
     /* A stage is released when the next one is acquired, so that a single stage can serve a single box. */
     if (x == 0 || (x == 1 && boxes_loaded > 1) || x * maps->x_stage_bytes >= capacity)
         return false;
-    uint64_t filters = (capacity - x * maps->x_stage_bytes) / w;
-    if (filters > MAX_STAGES)
-        filters = MAX_STAGES;
-    if (filters > boxes_loaded * taps / boxes)
-        filters = boxes_loaded * taps / boxes;
-    if (filters == 0 || (filters == 1 && boxes_loaded * taps / boxes > 1))
+    const uint64_t filters_loaded = boxes_loaded * taps / boxes;
+    const uint64_t filters =
+        gr_min(gr_min((capacity - x * maps->x_stage_bytes) / w, MAX_STAGES), filters_loaded);
+    if (filters == 0 || (filters == 1 && filters_loaded > 1))
         return false;
     maps->x_stages = (uint32_t)x;
     maps->w_stages = (uint32_t)filters;
@@ -229,8 +224,8 @@ static void consider_boxes(const gr_conv *self, uint32_t each, gr_conv_tma_tilin
     it->maps.tiles_per_row = 1;
     for (uint64_t splits = fewest; splits < fewest + TRIED; ++splits) {
         const uint64_t columns = gr_ceil_div(self->width.out, splits);
-        const uint64_t rows = (all - columns) / (columns + more) + 1;
-        consider_box(self, columns, rows < self->height.out ? rows : self->height.out, GROUP, it, best);
+        const uint64_t rows = gr_min((all - columns) / (columns + more) + 1, self->height.out);
+        consider_box(self, columns, rows, GROUP, it, best);
     }
 }
 

@@ -17,7 +17,7 @@ static uint64_t tiles_of(const gr_conv *self) {
 
 /* The kernels index threads, and the elements of one of the 16 matrices, in 32 bits. */
 bool gr_conv_winograd_supports(const gr_conv *self) {
-    const uint64_t max_depth = self->channels > self->filters ? self->channels : self->filters;
+    const uint64_t max_depth = gr_max(self->channels, self->filters);
     uint64_t max_elements;
     return gr_conv_stride_of_3x3(self) == 1 && self->groups == 1 && self->channels > 0 &&
            !__builtin_mul_overflow(tiles_of(self), max_depth, &max_elements) && max_elements < INT32_MAX &&

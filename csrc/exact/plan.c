@@ -79,10 +79,6 @@ gr_exact_size gr_exact_state_size(gr_op op, gr_dtype dtype, uint32_t *parts) {
     return bins_of(op, &kinds[dtype], dtype)->size;
 }
 
-static uint32_t min_u32(uint64_t a, uint32_t b) {
-    return a < b ? (uint32_t)a : b;
-}
-
 /* Whether the elements of a result are contiguous, `item` bytes each, and all of them count. */
 static bool is_contiguous(const gr_exact *self, int64_t item) {
     const gr_dims *along = &self->plan->launches[0].params.along;
@@ -94,7 +90,7 @@ static bool is_contiguous(const gr_exact *self, int64_t item) {
 
 /* Whole warps with a thread per element. */
 static uint32_t threads_of(uint64_t elements, uint32_t max_count) {
-    return min_u32(gr_ceil_div(elements < 1 ? 1 : elements, WARP), max_count / WARP) * WARP;
+    return (uint32_t)gr_min(gr_ceil_div(gr_max(elements, 1), WARP), max_count / WARP) * WARP;
 }
 
 /* Blocks per result: enough to fill the device, as long as each has enough elements. */
@@ -105,8 +101,7 @@ static uint32_t blocks_of(const gr_exact *self, const gr_exact_params *params, u
     const uint64_t filling =
         gr_ceil_div((uint64_t)gr_reference_device.multiprocessors * blocks_per_sm, params->results);
     const uint64_t worth = gr_ceil_div(params->count, (uint64_t)threads * THREAD_ELEMENTS);
-    const uint64_t blocks = filling < worth ? filling : worth;
-    return blocks < 1 ? 1 : (uint32_t)blocks;
+    return (uint32_t)gr_max(gr_min(filling, worth), 1);
 }
 
 static gr_exact_params params_of(const gr_exact *self, const kind *of, const bins *by) {
@@ -165,9 +160,7 @@ static void set_window_grid(const gr_exact *self, const gr_exact_params *params,
         threads *= 2;
     as->threads = threads_of(vectors, threads);
     const uint64_t step = (uint64_t)as->threads * loads, worth = gr_ceil_div(vectors, step);
-    as->blocks = alone              ? 1
-                 : self->blocks > 0 ? self->blocks
-                                    : min_u32(worth < 1 ? 1 : worth, (uint32_t)max_count);
+    as->blocks = alone ? 1 : self->blocks > 0 ? self->blocks : (uint32_t)gr_min(gr_max(worth, 1), max_count);
     as->loads = (uint32_t)gr_ceil_div(worth, as->blocks);
     as->share = as->loads * (uint32_t)step;
 }
@@ -210,9 +203,10 @@ static void shape_bins(const gr_exact *self, const gr_exact_params *params, cons
     const bool each = as->each = takes_whole_results(self, params, by);
     as->threads = threads_of(
         each ? params->results : gr_ceil_div(params->count, self->states ? STATE_VECTORS * vector : vector),
-        min_u32(capacity, by->max_threads));
+        (uint32_t)gr_min(capacity, by->max_threads));
     as->blocks = each ? 1 : blocks_of(self, params, as->threads, by->blocks_per_sm);
-    as->across = min_u32(each ? gr_ceil_div(params->results, as->threads) : params->results, MAX_GRID_X);
+    as->across =
+        (uint32_t)gr_min(each ? gr_ceil_div(params->results, as->threads) : params->results, MAX_GRID_X);
     as->shared_bytes = by->size.words * 8 + by->bytes * (is_narrow(by) ? by->max_threads : as->threads);
     as->slot_bytes = 0;
     as->file = each ? (self->states ? "states" : "each") : gr_op_is_pair(self->op) ? "dot" : "sum";

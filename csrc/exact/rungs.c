@@ -42,7 +42,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_exact_rung_params params = {.count = count};
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * BLOCKS_PER_SM;
     const uint64_t worth = gr_ceil_div(count, (uint64_t)GR_EXACT_THREADS * THREAD_ELEMENTS);
-    const uint32_t blocks = (uint32_t)(worth < 1 ? 1 : worth < max_blocks ? worth : max_blocks);
+    const uint32_t blocks = (uint32_t)gr_min(gr_max(worth, 1), max_blocks);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = 1;
     step->grid[1] = blocks;

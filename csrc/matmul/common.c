@@ -20,7 +20,7 @@ uint64_t gr_matmul_stack_count(const uint64_t *stack) {
 
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,
                         uint32_t threads) {
-    const uint64_t y = matrices < GR_MAX_GRID_YZ ? matrices : GR_MAX_GRID_YZ, z = gr_ceil_div(matrices, y);
+    const uint64_t y = gr_min(matrices, GR_MAX_GRID_YZ), z = gr_ceil_div(matrices, y);
     if (tiles > GR_MAX_GRID || z > GR_MAX_GRID_YZ)
         gr_program_fail(program, GR_ERR_VALUE,
                         "a, b: %" PRIu64 " products of %" PRIu64 " tiles are more than a grid has blocks",

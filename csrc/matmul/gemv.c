@@ -60,10 +60,8 @@ static uint64_t wanted_blocks(bool rows) {
 
 /* Split-K: chooses slices so that `blocks` blocks per slice saturate the device. */
 static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows) {
-    const uint64_t max_slices = gr_ceil_div(params->length, MIN_SLICE),
-                   slices_wanted = wanted_blocks(rows) / blocks;
-    uint64_t slices = slices_wanted < max_slices ? slices_wanted : max_slices;
-    slices = slices > 0 ? slices : 1;
+    const uint64_t max_slices = gr_ceil_div(params->length, MIN_SLICE);
+    const uint64_t slices = gr_max(gr_min(wanted_blocks(rows) / blocks, max_slices), 1);
     /* A multiple of 16 bytes, so that all slices have the alignment of the first. */
     params->slice_length = gr_ceil_div(gr_ceil_div(params->length, slices), COLUMN_BYTES) * COLUMN_BYTES;
     params->slices = params->slice_length > 0 ? gr_ceil_div(params->length, params->slice_length) : 1;
@@ -90,7 +88,7 @@ void gr_matmul_gemv(const gr_matmul *self, gr_matmul_job job) {
     /* A warp per row if rows are short, else a block per row. */
     const bool warps = self->k < LONG_ROW;
     params.threads_per_result = warps ? WARP : GR_MATMUL_THREADS;
-    const uint64_t columns = COLUMN_BYTES / item_bytes < COLUMNS ? COLUMN_BYTES / item_bytes : COLUMNS;
+    const uint64_t columns = gr_min(COLUMN_BYTES / item_bytes, COLUMNS);
     const uint64_t each = matrix.rows ? GR_MATMUL_THREADS / params.threads_per_result : WARP * columns;
     const uint64_t tiles = gr_ceil_div(params.results, each);
     split_k(&params, tiles * params.pairs, matrix.rows);

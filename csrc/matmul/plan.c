@@ -43,7 +43,7 @@ static gr_status check(const gr_matmul_variant *variant, const gr_device_info *i
 /* Returns whether `auto` may take a rung for this precision and dtype on this device. */
 static bool fits(const gr_matmul_variant *variant, const gr_matmul *self, const gr_device_info *info) {
     gr_error ignored;
-    const uint64_t longest = self->m > self->n ? self->m : self->n, k = self->k;
+    const uint64_t longest = gr_max(self->m, self->n), k = self->k;
     const uint64_t max_coordinate = INT32_MAX / 2; /* limit of TMA coordinates; a complex number takes two */
     const bool mapped = variant->a_box == 0 || (k > 0 && k <= max_coordinate && longest <= max_coordinate);
     return variant->rung.role == GR_ROLE_RUNG && variant->precision == self->precision && mapped &&

@@ -246,9 +246,8 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * n_tiles;
-    const uint64_t max_clusters = gr_reference_device.multiprocessors / variant->cluster;
-    if (variant->blocks == GR_MATMUL_PERSISTENT && clusters > max_clusters)
-        clusters = max_clusters;
+    if (variant->blocks == GR_MATMUL_PERSISTENT)
+        clusters = gr_min(clusters, gr_reference_device.multiprocessors / variant->cluster);
     step->cluster[0] = variant->cluster;
     step->pdl = step->one_param = true;
     gr_matmul_set_grid(program, step, clusters * variant->cluster, pairs, variant->threads);

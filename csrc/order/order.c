@@ -35,10 +35,6 @@ bool gr_order_takes(gr_dtype dtype) {
     return !gr_dtype_is_complex(dtype);
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
 /* Blocks that the reference device holds at once. */
 static uint64_t resident_blocks(void) {
     return (uint64_t)gr_reference_device.multiprocessors * GR_ORDER_BLOCKS_PER_SM;
@@ -67,7 +63,7 @@ typedef struct planner {
 static gr_step *append(planner *self, const char *file, const char *kernel, uint64_t blocks,
                        const void *params, size_t bytes) {
     gr_step *step = gr_program_step(self->program, GR_STEP_LAUNCH, params, bytes);
-    step->grid[0] = (uint32_t)min_u64(blocks, GR_MAX_GRID);
+    step->grid[0] = (uint32_t)gr_min(blocks, GR_MAX_GRID);
     step->block[0] = GR_ORDER_THREADS;
     step->pdl = true;
     step->kernel.owner = self->top ? "topk" : "quantile";
@@ -109,12 +105,12 @@ static void split_lines(gr_order_params *params) {
 static void plan_small(planner *self) {
     gr_order_params params = self->params;
     const bool small = params.length <= SMALL_LINE;
-    while (1u << params.bits < min_u64(params.length, SMALL_LINE))
+    while (1u << params.bits < gr_min(params.length, SMALL_LINE))
         ++params.bits;
     params.flags |= (self->top ? GR_ORDER_TOPK : 0) | (self->of->sorted ? GR_ORDER_SORTED_OUTPUT : 0);
     const uint64_t of_block = GR_ORDER_THREADS >> params.bits;
     launch(self, "small", small ? "small" : "few",
-           min_u64(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES), &params);
+           gr_min(gr_ceil_div(params.lines, of_block), resident_blocks() * WAVES), &params);
 }
 
 /* One launch, in which a block selects from a line. */
@@ -124,7 +120,7 @@ static void plan_rows(planner *self) {
     uint32_t threads = 32;
     while (threads < GR_ORDER_THREADS && threads * 8u < params.length)
         threads *= 2;
-    params.chunk = min_u64(params.rank_count, GR_ORDER_MAX_RANKS);
+    params.chunk = gr_min(params.rank_count, GR_ORDER_MAX_RANKS);
     params.bits =
         !in_shared && params.chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     params.flags |= (in_shared ? GR_ORDER_IN_SHARED : 0) | (self->top ? GR_ORDER_TOPK : 0);
@@ -157,7 +153,7 @@ static void alloc_workspace(planner *self, uint32_t bits) {
 /* Radix select with one launch per digit, several blocks per line. */
 static void plan_digits(planner *self) {
     gr_order_params *params = &self->params;
-    params->chunk = min_u64(params->rank_count, GR_ORDER_MAX_RANKS);
+    params->chunk = gr_min(params->rank_count, GR_ORDER_MAX_RANKS);
     const uint32_t max_bits =
         params->chunk <= FEW_RANKS ? GR_ORDER_FEW_RANKS_DIGIT_BITS : GR_ORDER_DIGIT_BITS;
     const uint32_t width = self->item * 8, digits = (width + max_bits - 1) / max_bits;
@@ -176,7 +172,7 @@ static void plan_digits(planner *self) {
         step->grid[2] = (uint32_t)gr_ceil_div(params->rank_count, params->chunk);
         const size_t counting = (params->chunk << now.bits) * sizeof(uint32_t),
                      finding = ((size_t)1 << now.bits) * sizeof(uint64_t);
-        step->shared_bytes = (uint32_t)(counting > finding ? counting : finding);
+        step->shared_bytes = (uint32_t)gr_max(counting, finding);
     }
 }
 
@@ -290,7 +286,7 @@ static void plan_count_valid(planner *self) {
     params->flags |= GR_ORDER_COUNT_VALID;
     gr_program_clear(self->program, self->at.out);
     launch(self, "top", "gather", params->parts, params)->grid[1] =
-        (uint32_t)min_u64(params->lines, GR_MAX_GRID_YZ);
+        (uint32_t)gr_min(params->lines, GR_MAX_GRID_YZ);
 }
 
 static bool selects_by_block(const gr_order_request *self) {

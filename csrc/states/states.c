@@ -56,13 +56,10 @@ gr_status gr_states_check(gr_states *self, gr_error *error) {
 
 static uint32_t blocks_of(const gr_states *self) {
     const gr_state_params *p = &self->params;
-    uint64_t each = 1;
-    if (has(self, GR_STATE_HAS_SUM))
-        each = p->sum_result_words;
-    if (has(self, GR_STATE_HAS_SQUARES) && p->square_words > each)
-        each = p->square_words;
-    const uint64_t blocks = gr_ceil_div(p->results, 1 + (GR_STATE_THREADS - 1) / (2 * each));
-    return blocks < MAX_BLOCKS ? (uint32_t)blocks : MAX_BLOCKS;
+    const uint64_t words = has(self, GR_STATE_HAS_SUM) ? p->sum_result_words : 1,
+                   square_words = has(self, GR_STATE_HAS_SQUARES) ? p->square_words : 1;
+    const uint64_t each = gr_max(words, square_words);
+    return (uint32_t)gr_min(gr_ceil_div(p->results, 1 + (GR_STATE_THREADS - 1) / (2 * each)), MAX_BLOCKS);
 }
 
 static void add_launch(const gr_states *self, const char *entry, const void *params, size_t bytes,

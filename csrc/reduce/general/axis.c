@@ -48,14 +48,6 @@ enum {
     SPLIT_BYTES = 1 << 23, /* total bytes from which more blocks than are resident can share results */
 };
 
-static uint64_t min_u64(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
-
 static uint32_t power_of_two_from(uint64_t n, uint32_t limit) {
     uint32_t power = 1;
     while (power < n && power < limit)
@@ -73,7 +65,7 @@ static uint32_t power_of_two_up_to(uint64_t n, uint32_t limit) {
 
 /* Elements that a thread of `columns` loads at once. */
 static uint64_t column_vector(const gr_layout *layout) {
-    return min_u64(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
+    return gr_min(GR_VECTOR_BYTES / layout->item_bytes, GR_MAX_COLUMNS);
 }
 
 /* Blocks that the reference device holds at once. */
@@ -88,7 +80,7 @@ static uint64_t rows_resident_blocks(const gr_layout *layout) {
 
 static uint64_t columns_resident_blocks(const gr_layout *layout) {
     const uint64_t min_state = layout->item_bytes == 1 ? 8 : 0;
-    const uint64_t state = max_u64(layout->state_bytes, min_state);
+    const uint64_t state = gr_max(layout->state_bytes, min_state);
     return resident(GR_COLUMNS_OCCUPANCY(state, column_vector(layout)));
 }
 
@@ -101,7 +93,7 @@ static uint64_t axis_resident_blocks(const gr_layout *layout) {
 
 /* Parts per result such that `blocks` blocks per part are resident at once. */
 static uint64_t parts_for(uint64_t blocks, uint64_t max_parts, uint64_t resident_blocks) {
-    return max_u64(1, min_u64(resident_blocks / blocks, max_parts));
+    return gr_max(1, gr_min(resident_blocks / blocks, max_parts));
 }
 
 /* Sets `blocks` blocks for each part of the results. Returns false if these are too many for a grid. */
@@ -137,7 +129,7 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
         const uint64_t waves = gr_ceil_div(blocks * parts, resident_blocks);
         const uint64_t all = waves * (gr_ceil_div(rows, parts) + BLOCK_ROWS);
         best = all < min_rows ? parts : best;
-        min_rows = min_u64(all, min_rows);
+        min_rows = gr_min(all, min_rows);
     }
     return best;
 }
@@ -146,12 +138,12 @@ static uint64_t even_parts(const gr_layout *layout, const gr_general_params *p, 
    remaining ones, as far as each thread has enough elements along the first two. */
 static void set_iterator(gr_general_params *p, uint64_t length, uint64_t threads) {
     const uint64_t outer = length > 0 ? p->count / length : 1;
-    const uint64_t side_by_side = max_u64(gr_ceil_div(length, LONG_ITERATOR_ELEMENTS),
-                                          min_u64(WARP, gr_ceil_div(length, ITERATOR_ELEMENTS)));
-    p->groups = max_u64(1, min_u64(outer, threads / max_u64(1, side_by_side)));
+    const uint64_t side_by_side = gr_max(gr_ceil_div(length, LONG_ITERATOR_ELEMENTS),
+                                         gr_min(WARP, gr_ceil_div(length, ITERATOR_ELEMENTS)));
+    p->groups = gr_max(1, gr_min(outer, threads / gr_max(1, side_by_side)));
     /* A step of whole multiples of the first extent never wraps; few threads idle for it. */
     uint64_t step = threads / p->groups;
-    const uint64_t over = step % max_u64(1, p->along.extent[0]);
+    const uint64_t over = step % gr_max(1, p->along.extent[0]);
     if (length > p->along.extent[0] && over < step && over * MAX_IDLE_FRACTION <= step)
         step -= over;
     p->iterator = gr_dims_iterator(&p->along, step);
@@ -177,7 +169,7 @@ static bool is_vectors(const gr_layout *layout, const gr_general_params *p, uint
 /* Units per thread, from `max_each` down to `min_each`: fewer if half of the threads would be idle. */
 static uint64_t units_per_thread(uint64_t all, uint64_t threads, uint64_t min_each, uint64_t max_each) {
     const uint64_t each = all / threads;
-    return 2 * each >= max_each ? max_each : max_u64(min_each, each);
+    return 2 * each >= max_each ? max_each : gr_max(min_each, each);
 }
 
 /* ---- map ---- */
@@ -187,7 +179,7 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
     if (p->count != 1 || p->keep.extent[0] != p->results ||
         p->keep.stride[0] != (int64_t)layout->item_bytes || (p->flags & GR_SCATTERED_OUTPUT))
         return false;
-    const size_t larger = max_u64(layout->item_bytes, layout->result_bytes);
+    const size_t larger = gr_max(layout->item_bytes, layout->result_bytes);
     const uint64_t vectors = gr_ceil_div(p->results, GR_VECTOR_BYTES / larger);
     const uint64_t blocks = gr_ceil_div(vectors, GR_GENERAL_THREADS * GR_MAP_VECTORS);
     return set_launch(launch, "map", blocks, 1);
@@ -239,12 +231,11 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                    unit = vector / gr_common_divisor(region, vector);
     const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    const uint64_t target =
-        max_u64(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width));
-    const uint64_t each = min_u64(gr_ceil_div(target, unit), capacity / region / unit) * unit;
+    const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width));
+    const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
-    const uint64_t in_tile = min_u64(each * width, GR_GENERAL_THREADS);
-    const uint32_t lanes = power_of_two_up_to(min_u64(GR_GENERAL_THREADS / in_tile, p->count), 32);
+    const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
+    const uint32_t lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), 32);
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
@@ -270,19 +261,19 @@ static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
                                            runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
     const uint32_t min_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? MIN_LANES : 1;
     uint32_t along =
-        power_of_two_up_to(max_u64(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
+        power_of_two_up_to(gr_max(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
     /* Half of the threads per result if that avoids a second, mostly empty wave. */
     const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     if (layout->keeps_elements && wave > resident_blocks && 2 * wave < 3 * resident_blocks &&
         along > min_lanes)
         along /= 2;
-    const uint32_t lanes = power_of_two_up_to(max_u64(run * item / each, min_lanes), along);
+    const uint32_t lanes = power_of_two_up_to(gr_max(run * item / each, min_lanes), along);
     const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
     const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
     const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
 
     const uint64_t target = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
-    const uint64_t segment = min_u64(gr_ceil_div(gr_ceil_div(run, target), vector) * vector, GR_MAX_SEGMENT);
+    const uint64_t segment = gr_min(gr_ceil_div(gr_ceil_div(run, target), vector) * vector, GR_MAX_SEGMENT);
     const uint64_t segments = gr_ceil_div(run, segment);
     p->rows = (gr_rows){
         .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
@@ -299,14 +290,14 @@ static void share_columns(gr_columns *c, uint64_t rows, uint64_t min_across, uin
     /* Threads per slot: all resident threads, as long as each has enough rows. */
     const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
     const uint64_t each = units_per_thread(c->slots * rows, threads, MIN_THREAD_ROWS, max_each);
-    const uint64_t deepest = max_u64(1, rows / each);
+    const uint64_t deepest = gr_max(1, rows / each);
     if (each < max_each)
         min_across = min_across_of_few;
-    uint64_t down = min_u64(threads / c->slots, GR_GENERAL_THREADS / min_across);
-    down = max_u64(1, min_u64(down, deepest));
-    const uint64_t across = min_u64(c->period, GR_GENERAL_THREADS / down);
+    uint64_t down = gr_min(threads / c->slots, GR_GENERAL_THREADS / min_across);
+    down = gr_max(1, gr_min(down, deepest));
+    const uint64_t across = gr_min(c->period, GR_GENERAL_THREADS / down);
     if (across == c->period)
-        down = min_u64(GR_GENERAL_THREADS / across, deepest);
+        down = gr_min(GR_GENERAL_THREADS / across, deepest);
     c->across = (uint32_t)across;
     c->down = (uint32_t)down;
     c->batches = across < c->period ? 1 : (uint32_t)(GR_GENERAL_THREADS / (across * down));
@@ -341,8 +332,8 @@ static bool plan_columns(const gr_layout *layout, gr_general_launch *launch) {
     }
     c.slots = p->results / width * c.period;
     const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout);
-    const uint64_t min_across = min_u64(c.period, unaligned ? MAX_UNALIGNED_ACROSS : MIN_ACROSS);
-    share_columns(&c, rows, min_across, unaligned ? min_across : min_u64(c.period, MIN_SECTOR_SLOTS),
+    const uint64_t min_across = gr_min(c.period, unaligned ? MAX_UNALIGNED_ACROSS : MIN_ACROSS);
+    share_columns(&c, rows, min_across, unaligned ? min_across : gr_min(c.period, MIN_SECTOR_SLOTS),
                   unaligned && item > MAX_UNALIGNED_ITEM ? 2 * THREAD_ROWS : THREAD_ROWS, resident_blocks);
     const uint64_t blocks = gr_ceil_div(c.slots, (uint64_t)c.across * c.batches);
     const uint64_t parts = parts_for(blocks, rows / ((uint64_t)c.down * PART_ROWS), resident_blocks);
@@ -389,7 +380,7 @@ static bool plan_spread(const gr_layout *layout, gr_general_launch *launch) {
     const uint64_t batches = p->results / width;
     const uint64_t resident_blocks = launch->resident_blocks = columns_resident_blocks(layout);
     c.slots = batches * c.period;
-    share_columns(&c, p->count, min_u64(c.period, WARP), min_u64(c.period, MIN_ACROSS), THREAD_ROWS,
+    share_columns(&c, p->count, gr_min(c.period, WARP), gr_min(c.period, MIN_ACROSS), THREAD_ROWS,
                   resident_blocks);
     /* All blocks have the same number of slots. */
     const uint64_t pieces = gr_ceil_div(c.period, c.across);
@@ -442,7 +433,7 @@ static bool plan_any(const gr_layout *layout, gr_general_launch *launch) {
         const uint32_t columns = power_of_two_from(p->keep.extent[0], wide ? GR_GENERAL_THREADS : WARP);
         along = GR_GENERAL_THREADS / columns;
         if (many_rows)
-            along = (uint32_t)min_u64(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
+            along = (uint32_t)gr_min(along, power_of_two_from(gr_ceil_div(p->count, 8), WARP));
     }
     while (along > 1 && along / 2 >= p->count)
         along /= 2;
@@ -492,5 +483,5 @@ bool gr_last_plan(gr_general_launch *launch) {
     p->threads_along = along;
     p->flags |= GR_TRIGGER_EARLY;
     /* At most as many blocks as are resident: with more, each would do too little. */
-    return set_launch(launch, "last", min_u64(blocks, resident(LAST_BLOCKS_PER_SM)), 1);
+    return set_launch(launch, "last", gr_min(blocks, resident(LAST_BLOCKS_PER_SM)), 1);
 }
