@@ -34,8 +34,9 @@ const char *gr_conv_layout_suffix(const gr_conv *self) {
     return self->layout == GR_CONV_NHWC ? "_nhwc" : "_nchw";
 }
 
-gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, uint64_t width,
-                                      uint64_t channels) {
+/* Returns the strides of an array in C order of the layout. */
+static gr_conv_strides dense_strides(gr_conv_layout layout, uint64_t height, uint64_t width,
+                                     uint64_t channels) {
     const int64_t rows = (int64_t)height, columns = (int64_t)width, depth = (int64_t)channels;
     return layout == GR_CONV_NHWC ? (gr_conv_strides){rows * columns * depth, columns * depth, depth, 1}
                                   : (gr_conv_strides){rows * columns * depth, columns, 1, rows * columns};
@@ -57,7 +58,7 @@ uint64_t gr_conv_array_count(const gr_conv_array *of) {
 }
 
 gr_conv_view gr_conv_dense_view(const gr_conv_array *of, gr_conv_layout layout) {
-    return (gr_conv_view){gr_conv_dense_strides(layout, of->height, of->width, of->channels), true};
+    return (gr_conv_view){dense_strides(layout, of->height, of->width, of->channels), true};
 }
 
 bool gr_conv_is_dense(const gr_conv_array *of, gr_conv_layout layout) {
@@ -98,8 +99,8 @@ gr_conv_params gr_conv_make_params(const gr_conv *self) {
         .width = self->width,
         .of_x = self->x.strides,
         .of_w = self->w.strides,
-        .of_out = gr_conv_dense_strides(self->layout, self->height.out, self->width.out,
-                                        self->groups * self->filters),
+        .of_out =
+            dense_strides(self->layout, self->height.out, self->width.out, self->groups * self->filters),
     };
 }
 

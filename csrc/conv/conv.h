@@ -85,9 +85,6 @@ typedef struct gr_conv {
 
 /* Returns the number of elements of the result. */
 uint64_t gr_conv_output_count(const gr_conv *self);
-/* Returns the strides of an array in C order of the layout. */
-gr_conv_strides gr_conv_dense_strides(gr_conv_layout layout, uint64_t height, uint64_t width,
-                                      uint64_t channels);
 
 /* Plans and runs a convolution; does nothing if the result is empty. */
 gr_status gr_conv_run(gr_device *device, const gr_conv *self, const gr_binding *binding,

@@ -24,12 +24,11 @@ void gr_conv_implicit_gemm(const gr_conv *self, gr_conv_job job) {
 
 /* ---- c2_ring ---- */
 
-enum { RATES = 4, MIN_FILTERS = 32 /* per block */ };
+enum { MIN_FILTERS = 32 /* per block */ };
 
-/* A tile shape. `percent` is the share of the multiply-adds of an SM that 1, 2, 4 or 8 resident blocks reach
-   (measured on an H200, as in matmul/tiles.def). */
+/* A tile shape; `percent` as of gr_matmul_wave (measured on an H200, as in matmul/tiles.def). */
 typedef struct shape {
-    uint32_t pixels, filters, threads, blocks_per_sm, percent[RATES];
+    uint32_t pixels, filters, threads, blocks_per_sm, percent[GR_MATMUL_RATES];
 } shape;
 
 static const shape shapes[] = {
@@ -44,20 +43,13 @@ static uint64_t count_tiles(const gr_conv *self, const shape *of) {
            self->groups;
 }
 
-/* Returns the time of `blocks` resident blocks, in units of one block at the full rate of an SM. */
-static double wave(const shape *of, uint64_t blocks) {
-    int rate = 0;
-    while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
-        ++rate;
-    return (double)blocks * 100 / of->percent[rate];
-}
-
 /* Returns the estimated microseconds with a tile shape. */
 static double time_of(const gr_conv *self, const shape *of) {
     const double cycles_per_us = 1755, lanes = 128;
     const uint64_t blocks = gr_ceil_div(count_tiles(self, of), gr_reference_device.multiprocessors);
-    const double waves = (double)(blocks / of->blocks_per_sm) * wave(of, of->blocks_per_sm) +
-                         wave(of, blocks % of->blocks_per_sm);
+    const double waves =
+        (double)(blocks / of->blocks_per_sm) * gr_matmul_wave(of->percent, of->blocks_per_sm) +
+        gr_matmul_wave(of->percent, blocks % of->blocks_per_sm);
     return waves * of->pixels * of->filters * (double)(gr_conv_filter_length(self) + 16) /
            (lanes * cycles_per_us);
 }

@@ -100,6 +100,11 @@ typedef struct gr_matmul_job {
 /* Appends the launches of a product, and copies of operands whose layout the kernel does not take. */
 void gr_matmul_append(const gr_matmul *self, gr_matmul_job job);
 
+/* Returns the time of `blocks` resident blocks of a tile shape, in units of one block at the full rate of an
+   SM. `percent` of that rate are reached by 1, 2, 4 and 8 resident blocks. */
+enum { GR_MATMUL_RATES = 4 };
+double gr_matmul_wave(const uint32_t percent[GR_MATMUL_RATES], uint64_t blocks);
+
 /* The shape of a packed copy; `pitch` is its row stride in elements. */
 typedef struct gr_matmul_shape {
     uint64_t rows, columns, pitch;

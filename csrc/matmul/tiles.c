@@ -6,7 +6,6 @@
 #include "matmul/internal.h"
 
 enum {
-    RATES = 4,
     MAX_SLICES = 256,
     MIN_STEPS = 4, /* minimum of k-tiles per slice */
 };
@@ -15,8 +14,8 @@ typedef struct shape {
     const char *rung;
     gr_dtype dtype;
     uint32_t rows, columns, threads, blocks_per_sm;
-    uint32_t overhead;       /* cycles per wave without multiply-adds: prologue and epilogue */
-    uint32_t percent[RATES]; /* of the peak rate, with 1, 2, 4 and 8 blocks per SM */
+    uint32_t overhead;                 /* cycles per wave without multiply-adds: prologue and epilogue */
+    uint32_t percent[GR_MATMUL_RATES]; /* see gr_matmul_wave */
 } shape;
 
 static const shape shapes[] = {
@@ -37,12 +36,16 @@ static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
            gr_ceil_div(self->n, of->columns);
 }
 
+double gr_matmul_wave(const uint32_t percent[GR_MATMUL_RATES], uint64_t blocks) {
+    int rate = 0;
+    while (rate + 1 < GR_MATMUL_RATES && blocks >= (uint64_t)2 << rate)
+        ++rate;
+    return (double)blocks * 100 / percent[rate];
+}
+
 /* Returns the cycles of `blocks` resident blocks per SM with `products` multiply-adds per lane. */
 static double wave(const shape *of, uint64_t blocks, double products) {
-    int rate = 0;
-    while (rate + 1 < RATES && blocks >= (uint64_t)2 << rate)
-        ++rate;
-    return blocks == 0 ? 0 : (double)blocks * 100 / of->percent[rate] * products + of->overhead;
+    return blocks == 0 ? 0 : gr_matmul_wave(of->percent, blocks) * products + of->overhead;
 }
 
 /* Returns the estimated cycles with `blocks` blocks per SM. The reduction in a cluster costs CLUSTER_SUM per
