@@ -42,24 +42,24 @@ typedef struct thread_tile {
     const char *form;
 } thread_tile;
 
+/* Returns the tile of a thread. In each row of the table special kernels for 3 x 3 taps with strides of 1 and
+   2 follow the kernel for any taps. */
 static thread_tile thread_tile_of(const gr_conv *self) {
-    const bool nhwc = self->layout == GR_CONV_NHWC, wide = takes_4_channels(self);
-    /* Special kernels exist for 3 x 3 taps with strides of 1 or 2. */
-    const uint64_t stride_of_3x3 =
-                       nhwc && !(wide && has_dense_filters(self)) ? 0 : gr_conv_stride_of_3x3(self),
-                   stride = stride_of_3x3 <= 2 ? stride_of_3x3 : 0;
-    const thread_tile nhwc_tiles[] = {
-        wide ? (thread_tile){1, GR_CONV_DEPTHWISE_OUTPUTS, 4, "_nhwc4"}
-             : (thread_tile){1, GR_CONV_DEPTHWISE_OUTPUTS, 1, "_nhwc"},
-        {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS, 4, "_nhwc_three_1"},
-        {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2, 4, "_nhwc_three_2"},
+    enum { NCHW, NHWC, NHWC_4_CHANNELS };
+    static const thread_tile tiles[][3] = {
+        [NCHW] = {{GR_CONV_DEPTHWISE_OUTPUTS, 1, 1, "_nchw"},
+                  {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS, 1, 1, "_nchw_three_1"},
+                  {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2, 1, 1, "_nchw_three_2"}},
+        [NHWC] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 1, "_nhwc"}},
+        [NHWC_4_CHANNELS] = {{1, GR_CONV_DEPTHWISE_OUTPUTS, 4, "_nhwc4"},
+                             {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS, 4, "_nhwc_three_1"},
+                             {GR_CONV_DEPTHWISE_3X3_ROWS, GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2, 4,
+                              "_nhwc_three_2"}},
     };
-    static const thread_tile nchw_tiles[] = {
-        {GR_CONV_DEPTHWISE_OUTPUTS, 1, 1, "_nchw"},
-        {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS, 1, 1, "_nchw_three_1"},
-        {GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2, 1, 1, "_nchw_three_2"},
-    };
-    return nhwc ? nhwc_tiles[stride] : nchw_tiles[stride];
+    const int row = self->layout == GR_CONV_NCHW ? NCHW : takes_4_channels(self) ? NHWC_4_CHANNELS : NHWC;
+    const uint64_t stride = gr_conv_stride_of_3x3(self);
+    const bool special = stride <= 2 && (row == NCHW || (row == NHWC_4_CHANNELS && has_dense_filters(self)));
+    return tiles[row][special ? stride : 0];
 }
 
 void gr_conv_depthwise(const gr_conv *self, gr_conv_job job) {

@@ -55,8 +55,8 @@ static uint64_t taps_of(const gr_conv_params *conv) {
 }
 
 /* Appends the im2col of buffer `from` to buffer *to; if *to is `from`, allocates a temporary. Sets `pitch`
-   and `lines` of *given. `aligned`: x is 16-byte aligned. Returns false if the matrix exceeds any memory. */
-static bool append_im2col(gr_conv_im2col_params *given, const gr_conv *self, bool aligned, uint32_t from,
+   and `lines` of *given. `aligned`: x is 16-byte aligned. Fails if the matrix exceeds any memory. */
+static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, bool aligned, uint32_t from,
                           uint32_t *to, gr_program *program) {
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const bool nhwc = self->layout == GR_CONV_NHWC;
@@ -70,7 +70,7 @@ static bool append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
         __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
         __builtin_mul_overflow(bytes, item_bytes, &bytes)) {
         gr_program_fail(program, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
-        return false;
+        return;
     }
     gr_conv_im2col_params params = *given;
     const size_t each_bytes = vectorize_channels(&params, self->layout, aligned, item_bytes);
@@ -93,7 +93,6 @@ static bool append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
                      (gr_conv_grid){.x = gr_ceil_div(params.lines, params.lines_per_block),
                                     .y = gr_ceil_div(params.length, GR_CONV_IM2COL_MAX_LENGTH)},
                      GR_CONV_IM2COL_THREADS);
-    return true;
 }
 
 /* Returns an axis with one tap, a stride of 1 and no padding: im2col then copies. */
@@ -164,8 +163,8 @@ typedef struct pixels {
     bool aligned;
 } pixels;
 
-/* Appends the im2col of x unless pixels have a common stride; returns false after a failure. */
-static bool prepare_pixels(const gr_conv *self, pixels *of, gr_conv_job *job) {
+/* Appends the im2col of x unless pixels have a common stride. */
+static void prepare_pixels(const gr_conv *self, pixels *of, gr_conv_job *job) {
     const gr_conv_strides *x = &self->x.strides;
     const bool nhwc = self->layout == GR_CONV_NHWC;
     *of = (pixels){.tap = x->channel,
@@ -173,17 +172,17 @@ static bool prepare_pixels(const gr_conv *self, pixels *of, gr_conv_job *job) {
                    .image = x->outer,
                    .aligned = self->x.aligned};
     if (self->channels == 0 || find_pixel_stride(self, &of->pixel))
-        return true;
+        return;
     gr_conv_im2col_params params = {.conv = gr_conv_make_params(self)};
-    if (!append_im2col(&params, self, self->x.aligned, job->x, &job->x, job->program))
-        return false;
+    append_im2col(&params, self, self->x.aligned, job->x, &job->x, job->program);
+    if (job->program->status != GR_OK)
+        return;
     const int64_t pitch = (int64_t)params.pitch, lines = (int64_t)(params.lines / self->groups);
     of->aligned = true;
     of->pixel = nhwc ? pitch : 1;
     of->tap = nhwc ? 1 : pitch;
     of->group = pitch * (nhwc ? lines : lines / (int64_t)self->batch);
     of->image = of->group * (int64_t)self->groups;
-    return true;
 }
 
 /* Interleaves results that are ordered by group and pixel to NHWC: an im2col with a kernel of 1 x groups. */
@@ -243,7 +242,8 @@ void gr_conv_im2col(const gr_conv *self, gr_conv_job job) {
     gr_conv plain = *self;
     pixels of;
     const int64_t tap = prepare_filters(&plain, &job);
-    if (!prepare_pixels(&plain, &of, &job))
+    prepare_pixels(&plain, &of, &job);
+    if (job.program->status != GR_OK)
         return;
     if (interleaves) {
         job.out = gr_program_buffer(job.program, GR_BUFFER_TEMPORARY,

@@ -164,17 +164,12 @@ static double time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
                (it->persistent ? PERSISTENT : ceil(each / it->blocks_per_sm) * BLOCK);
     if (it->slices > 1)
         time += CLUSTER;
-    return LAUNCH + time;
-}
-
-/* Returns that estimate with the corrections for 1 x 1. */
-static double calibrated_time_of(const gr_conv *self, const gr_conv_tma_tiling *it) {
-    double more = 1;
+    double correction = 1; /* of 1 x 1 */
     if (gr_conv_taps(self) == 1 && self->layout == GR_CONV_NHWC && it->filters > TILE)
-        more = it->tiles > 2    ? (it->persistent ? PERSISTENT_256 : 1)
-               : it->persistent ? PERSISTENT_128
-                                : TILE_128X128;
-    return time_of(self, it) * more;
+        correction = it->tiles > 2    ? (it->persistent ? PERSISTENT_256 : 1)
+                     : it->persistent ? PERSISTENT_128
+                                      : TILE_128X128;
+    return (LAUNCH + time) * correction;
 }
 
 /* Evaluates a box with each number of split-K slices, persistent or not, and keeps the fastest in *best. */
@@ -190,7 +185,7 @@ static void consider(const gr_conv *self, gr_conv_tma_tiling *it, gr_conv_tma_ti
             it->persistent = persistent == 1;
             if (!divide_shared_memory(self, it))
                 continue;
-            it->time = calibrated_time_of(self, it);
+            it->time = time_of(self, it);
             if (best->tiles == 0 || it->time < best->time)
                 *best = *it;
         }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "matmul/internal.h"
@@ -16,6 +17,19 @@ uint64_t gr_matmul_stack_count(const uint64_t *stack) {
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
         count *= stack[d];
     return count;
+}
+
+gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, uint32_t slices) {
+    gr_matmul_params params = {.m = self->m,
+                               .n = self->n,
+                               .k = self->k,
+                               .a_row = self->a.row,
+                               .b_row = self->b.row,
+                               .n_tiles = gr_ceil_div(self->n, columns),
+                               .pairs = gr_matmul_stack_count(self->stack) * slices,
+                               .slices = slices};
+    memcpy(params.stack, self->stack, sizeof params.stack);
+    return params;
 }
 
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,

@@ -11,6 +11,10 @@
 /* Returns the number of matrices in a stack of these lengths. */
 uint64_t gr_matmul_stack_count(const uint64_t *stack);
 
+/* Returns the kernel parameters of a product in `slices` slices of k, by tiles of `columns` columns.
+   Addresses, strides within rows and between matrices are 0. */
+gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, uint32_t slices);
+
 /* Sets a grid with `tiles` blocks along x for every matrix, which y and z count. GR_ERR_VALUE if it exceeds
    the limits of CUDA. */
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,

@@ -108,21 +108,11 @@ static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_ti
                      const gr_matmul_job *job) {
     const gr_matmul_variant *variant = tiling->variant;
     gr_program *program = job->program;
-    gr_matmul_params params = {
-        .m = self->m,
-        .n = self->n,
-        .k = self->k,
-        .a_row = self->a.row,
-        .b_row = self->b.row,
-        .n_tiles = gr_ceil_div(self->n, tiling->columns),
-        .pairs = gr_matmul_stack_count(self->stack) * tiling->slices,
-        .a_column = self->a.column,
-        .b_column = self->b.column,
-        .slices = tiling->slices,
-    };
-    memcpy(params.stack, self->stack, sizeof params.stack);
+    gr_matmul_params params = gr_matmul_make_params(self, tiling->columns, tiling->slices);
     memcpy(params.a_stack, self->a.stack, sizeof params.a_stack);
     memcpy(params.b_stack, self->b.stack, sizeof params.b_stack);
+    params.a_column = self->a.column;
+    params.b_column = self->b.column;
     const uint32_t c = gr_matmul_slices_buffer(self, tiling->slices, job);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_relocate(program, offsetof(gr_matmul_params, a), job->a);

@@ -212,20 +212,12 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
                      uint32_t slices, const gr_matmul_job *job) {
     gr_program *program = job->program;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
-    const uint64_t pairs = gr_matmul_stack_count(self->stack) * slices;
-    const uint64_t n_tiles = gr_ceil_div(self->n, variant->columns);
     const bool is_split = variant->precision == GR_PRECISION_F16X3,
                stores_c = stores_c_by_tma(self, variant, item_bytes);
-    gr_matmul_f16x3_params params = {.maps = {.product = {.m = self->m,
-                                                          .n = self->n,
-                                                          .k = self->k,
-                                                          .a_row = self->a.row,
-                                                          .b_row = self->b.row,
-                                                          .n_tiles = n_tiles,
-                                                          .pairs = pairs,
-                                                          .slices = slices},
-                                              .stores_c_by_tma = stores_c}};
-    memcpy(params.maps.product.stack, self->stack, sizeof params.maps.product.stack);
+    gr_matmul_f16x3_params params = {
+        .maps = {.product = gr_matmul_make_params(self, variant->columns, slices),
+                 .stores_c_by_tma = stores_c}};
+    const uint64_t pairs = params.maps.product.pairs;
     const tile_source a = source_of(self, variant, false, job, params.maps.product.a_stack);
     const tile_source b = source_of(self, variant, true, job, params.maps.product.b_stack);
     gr_step *step =
@@ -245,7 +237,7 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
-    uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * n_tiles;
+    uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * params.maps.product.n_tiles;
     if (variant->blocks == GR_MATMUL_PERSISTENT)
         clusters = gr_min(clusters, gr_reference_device.multiprocessors / variant->cluster);
     step->cluster[0] = variant->cluster;
