@@ -61,10 +61,10 @@ MUTANTS = (
     ),
     Mutant(
         "tiles of columns by floor: the last columns are lost",
-        PLAN,
-        "multiply",
-        "gr_ceil_div(self->n, tiling->columns)",
-        "(self->n / tiling->columns ? self->n / tiling->columns : 1)",
+        "csrc/matmul/common.c",
+        "gr_matmul_make_params",
+        "gr_ceil_div(self->n, columns)",
+        "(self->n / columns ? self->n / columns : 1)",
         shapes("m4"),
     ),
     Mutant(
@@ -295,8 +295,8 @@ MUTANTS = (
         "a matrix is taken to lie the other way",
         PLAN,
         "multiply",
-        ".b_column = self->b.column,",
-        ".b_column = 1,",
+        "params.b_column = self->b.column;",
+        "params.b_column = 1;",
         ("tests/test_matmul.py", "-k", "test_sides_are_taken"),
     ),
     Mutant(
