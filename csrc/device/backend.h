@@ -75,6 +75,9 @@ struct gr_library_call {
     gr_status (*run)(const gr_library_call *self, void *stream, gr_error *error);
 };
 
+/* max. bytes of parameters in which a backend writes a field */
+enum { GR_MAX_PATCHED_PARAMS = 256 };
+
 typedef struct gr_launch {
     const gr_library_call *library; /* if set, the call of a library; all other fields are unused */
     const gr_kernel *kernel;
@@ -89,7 +92,11 @@ typedef struct gr_launch {
     size_t param_bytes;
     size_t serialized_offset; /* offset in bytes of a uint32_t in params that is set to 1 if the launch is
                                  serialized, without pdl; 0: none */
-    bool one_param;           /* params is one parameter, whose alignment may exceed 16 bytes */
+    size_t
+        first_block_offset; /* offset in bytes of a uint32_t in params, the number of the first block, which
+                               is 0. Blocks wait for blocks with smaller numbers: a grid of more blocks than
+                               the device holds at once is launched in parts, along x; 0: none */
+    bool one_param;         /* params is one parameter, whose alignment may exceed 16 bytes */
 } gr_launch;
 
 /* An extent of 0 counts as 1. Along x the caller must give the extent. */

@@ -45,7 +45,7 @@ typedef struct gr_step {
     uint32_t grid[3], block[3], cluster[3]; /* 0 counts as 1 */
     uint32_t shared_bytes;
     bool pdl, one_param; /* see gr_launch */
-    size_t serialized_offset;
+    size_t serialized_offset, first_block_offset;
     size_t params, param_bytes;
 } gr_step;
 

@@ -44,6 +44,7 @@ gr_status gr_program_instantiate(gr_device *device, const gr_program *program, c
             .param_bytes = step->param_bytes,
             .one_param = step->one_param,
             .serialized_offset = step->serialized_offset,
+            .first_block_offset = step->first_block_offset,
         };
     }
     return GR_OK;

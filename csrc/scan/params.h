@@ -70,7 +70,7 @@ enum {
     GR_ONE_WAVE_VECTORS = 3,           /* 16-byte vectors of results per thread */
     GR_ONE_WAVE_LINE_BLOCKS = 96,      /* max. per line: each lane of a warp reads three nodes */
     GR_ONE_WAVE_PAIR_LINE_BLOCKS = 64, /* the same for States of 16 bytes */
-    GR_ONE_WAVE_GRID = 132,            /* max. blocks of all lines, so that all are resident at once */
+    GR_ONE_WAVE_GRID = 132,            /* max. blocks of all lines: one per SM of the reference device */
 };
 
 typedef struct gr_one_wave_scan_params {
@@ -80,6 +80,7 @@ typedef struct gr_one_wave_scan_params {
     uint64_t length;
     int64_t line_stride; /* in elements */
     uint32_t blocks;     /* blocks per line */
+    uint32_t first;      /* number of the launch's first block, see first_block_offset in gr_launch */
     uint32_t initial;    /* 1: each line of results begins with the identity */
 } gr_one_wave_scan_params;
 

@@ -164,6 +164,7 @@ static void plan_one_wave(const gr_scan *self, const kind *of, uint32_t threads,
     step->grid[0] = (uint32_t)(self->lines * blocks);
     step->block[0] = threads;
     step->pdl = true;
+    step->first_block_offset = blocks > 1 ? offsetof(gr_one_wave_scan_params, first) : 0;
     step->kernel.owner = gr_scan_names[self->op];
     GR_KERNEL_NAME(step->kernel.file, "line_", kernels[self->op]);
     GR_KERNEL_NAME(step->kernel.entry, "brief_", kernels[self->op], "_", name_of(self, of));

@@ -89,6 +89,8 @@ typedef struct gr_stream_params {
     uint32_t to, flags;
     uint32_t weight;
     uint32_t result_bytes;
+    uint32_t blocks,
+        first; /* in all; number of the launch's first block, see first_block_offset in gr_launch */
     uint8_t empty_result[16];
 } gr_stream_params;
 

@@ -215,6 +215,7 @@ static gr_stream_params stream_params_of(const gr_segments *self) {
     if (params.line_ranges == 0)
         params.line_ranges = 1;
     params.ranges = self->lines * params.line_ranges;
+    params.blocks = (uint32_t)gr_ceil_div(params.ranges, GR_STREAM_WARPS);
     params.inverse_ranges = 1 / (double)params.line_ranges;
     params.ends_per_range = (double)self->segments / (double)params.line_ranges;
     return params;
@@ -223,16 +224,16 @@ static gr_stream_params stream_params_of(const gr_segments *self) {
 static void plan_streams(const gr_segments *self, value_kind by, const gr_device_caps *caps,
                          gr_program *program) {
     const gr_stream_params params = stream_params_of(self);
-    const uint64_t blocks = gr_ceil_div(params.ranges, GR_STREAM_WARPS);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
                                            (size_t)(self->lines * self->segments) * params.result_bytes);
     uint32_t slots = 0;
     if (params.line_ranges > 1)
-        slots = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)blocks * GR_STREAM_SLOT_BYTES);
+        slots = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.blocks * GR_STREAM_SLOT_BYTES);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    step->grid[0] = (uint32_t)blocks;
+    step->grid[0] = params.blocks;
     step->block[0] = 32 * GR_STREAM_WARPS;
+    step->first_block_offset = params.line_ranges > 1 ? offsetof(gr_stream_params, first) : 0;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "stream_", segment_kernels[self->op].file);

@@ -20,7 +20,7 @@
 #include "reduce/flat/params.h"
 #include "reduce/general/params.h"
 
-enum { FAKE_CUDA_SHARED_OPTIN = 232448, FAKE_CUDA_STATIC_SHARED = 1024 };
+enum { FAKE_CUDA_SHARED_OPTIN = 232448, FAKE_CUDA_STATIC_SHARED = 1024, FAKE_CUDA_OCCUPANCY = 2 };
 
 /* Objects alive now. `contexts` counts retained, not yet released, primary contexts; `allocations` is memory
    that nobody has asked to free yet; `owners` are user objects. */

@@ -280,6 +280,18 @@ gr_cu_result cuFuncGetAttribute(int *value, int attribute, gr_cu_function handle
     return end(result);
 }
 
+gr_cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, gr_cu_function handle, int threads,
+                                                         size_t shared_bytes) {
+    gr_cu_result result = begin(S_cuOccupancyMaxActiveBlocksPerMultiprocessor, CONTEXT);
+    if (result == GR_CU_SUCCESS && !known(FUNCTION, handle))
+        result = INVALID_HANDLE;
+    if (result == GR_CU_SUCCESS && (threads < 1 || shared_bytes > state.shared_per_block))
+        result = INVALID_VALUE;
+    if (result == GR_CU_SUCCESS)
+        *blocks = FAKE_CUDA_OCCUPANCY;
+    return end(result);
+}
+
 gr_cu_result cuFuncSetAttribute(gr_cu_function handle, int attribute, int value) {
     gr_cu_result result = begin(S_cuFuncSetAttribute, CONTEXT);
     if (result != GR_CU_SUCCESS)

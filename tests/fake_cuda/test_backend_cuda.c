@@ -541,6 +541,46 @@ static bool extents_are(const unsigned got[3], unsigned x, unsigned y, unsigned 
     return got[0] == x && got[1] == y && got[2] == z;
 }
 
+/* A grid whose blocks wait for each other, of more blocks than the device holds at once. */
+static void test_parts(void) {
+    enum { BLOCKS = 600, RESIDENT = 132 * FAKE_CUDA_OCCUPANCY };
+    static int32_t data[BLOCKS];
+    gr_backend *b = open_device(0);
+    gr_devptr in = 0, out = 0;
+    gr_module *module = NULL;
+    gr_kernel *kernel = NULL;
+    fill(data, BLOCKS);
+    CHECK_OK(b->alloc(b, sizeof data, &in, error));
+    CHECK_OK(b->alloc(b, BLOCKS * sizeof(int64_t), &out, error));
+    CHECK_OK(b->upload(b, 0, in, data, sizeof data, error));
+    CHECK_OK(b->load(b, &image, &module, error));
+    CHECK_OK(b->find(b, module, "v0_sum_i32", &kernel, error));
+    gr_launch launch = LAUNCH(kernel, BLOCKS, 32, 0, in, out, 0);
+    launch.first_block_offset = offsetof(ladder_params, n);
+    fake->fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 1, 719, false);
+    CHECK_FAILS(GR_ERR_DEVICE,
+                "asking for the occupancy of v0_sum_i32: CUDA_ERROR_LAUNCH_FAILED: fake: a kernel failed",
+                b->launch(b, &launch, NULL, error));
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    CHECK_OK(b->sync(b, error));
+    fake_cuda_launch log[6];
+    CHECK(fake->launches(log, 6) == 3);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(extents_are(log[i].grid, i < 2 ? RESIDENT : BLOCKS - 2 * RESIDENT, 1, 1));
+        CHECK(log[i].n == i * RESIDENT);
+    }
+    launch.grid[0] = RESIDENT;
+    CHECK_OK(b->launch(b, &launch, NULL, error));
+    CHECK(fake->calls("cuOccupancyMaxActiveBlocksPerMultiprocessor") == 2); /* one of which failed */
+    CHECK_OK(b->sync(b, error));
+    CHECK(fake->launches(log, 6) == 4 && extents_are(log[3].grid, RESIDENT, 1, 1));
+    b->free(b, in);
+    b->free(b, out);
+    b->unload(b, module);
+    b->close(b);
+    check_nothing_left();
+}
+
 static void test_three_extents(void) {
     enum { BLOCKS = 2 * 3 * 4 };
     int32_t data[N];
@@ -878,7 +918,8 @@ static bool is_left_out(const char *symbol) {
     return is_any_of(symbol,
                      "cuCtxGetDevice cuMemsetD8Async cuMemPoolTrimTo cuMemAllocFromPoolAsync cuMemFreeAsync "
                      "cuStreamGetId cuStreamGetCtx cuStreamGetCaptureInfo_v2 cuPointerGetAttributes "
-                     "cuUserObjectCreate cuGraphRetainUserObject ");
+                     "cuUserObjectCreate cuGraphRetainUserObject "
+                     "cuOccupancyMaxActiveBlocksPerMultiprocessor ");
 }
 
 static void fail_one(const char *symbol, long nth, int code) {
@@ -974,6 +1015,7 @@ static const struct {
     {"unnamed_error", test_unnamed_error},
     {"bad_image", test_bad_image},
     {"shared_memory", test_shared_memory},
+    {"parts", test_parts},
     {"clusters", test_clusters},
     {"no_clusters", test_no_clusters},
     {"three_extents", test_three_extents},

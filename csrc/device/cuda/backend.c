@@ -8,12 +8,13 @@
 #include "device/cuda/context.h"
 
 /* Limits beyond which a kernel needs an attribute: bytes of dynamic shared memory, blocks per cluster. */
-enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8, ALONE_PARAMS = 256 };
+enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
 
 struct gr_kernel {
     gr_kernel *next;
     gr_cu_function function;
     uint32_t static_shared;
+    _Atomic uint32_t occupancy; /* blocks per multiprocessor, where launches have parts; 0: not known yet */
     char name[];
 };
 
@@ -221,14 +222,15 @@ static void note_captured(cuda_backend *self, gr_cu_stream stream) {
     atomic_store(&self->last_node, now.last);
 }
 
-static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
+static gr_status enqueue_one(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream,
+                             gr_error *error) {
     if (launch->library)
         return launch->library->run(launch->library, stream, error);
     const captured before = launch->pdl ? captured_last(self, stream) : (captured){0, NULL};
     const bool pdl = overlaps(self, launch, before);
     size_t bytes = launch->param_bytes;
     const void *params = launch->params;
-    char told[ALONE_PARAMS];
+    char told[GR_MAX_PATCHED_PARAMS];
     if (launch->serialized_offset > 0 && !pdl && bytes <= sizeof told) {
         memcpy(told, params, bytes);
         memcpy(told + launch->serialized_offset, &(uint32_t){1}, sizeof(uint32_t));
@@ -263,6 +265,45 @@ static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stre
     if (before.capture != 0 && result == GR_CU_SUCCESS)
         note_captured(self, stream);
     return gr_cuda_check(self->driver, result, error, "launching %s", launch->kernel->name);
+}
+
+/* How many blocks of a launch the device holds at once, at most all of them. */
+static gr_status resident_blocks(cuda_backend *self, const gr_launch *launch, uint32_t *blocks,
+                                 gr_error *error) {
+    const uint32_t multiprocessors = self->base.info.multiprocessors;
+    *blocks = launch->grid[0];
+    if (*blocks <= multiprocessors) /* each holds one */
+        return GR_OK;
+    gr_kernel *kernel = (gr_kernel *)(uintptr_t)launch->kernel;
+    int occupancy = (int)atomic_load(&kernel->occupancy);
+    if (occupancy == 0) {
+        const gr_cu_result result = self->driver->occupancy(&occupancy, kernel->function,
+                                                            (int)launch->block[0], launch->shared_bytes);
+        if (result != GR_CU_SUCCESS)
+            return gr_cuda_check(self->driver, result, error, "asking for the occupancy of %s", kernel->name);
+        occupancy = occupancy > 0 ? occupancy : 1; /* the launch fails, and says why */
+        atomic_store(&kernel->occupancy, (uint32_t)occupancy);
+    }
+    if (*blocks / multiprocessors >= (uint32_t)occupancy)
+        *blocks = multiprocessors * (uint32_t)occupancy;
+    return GR_OK;
+}
+
+static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
+    uint32_t resident = launch->grid[0];
+    gr_status status =
+        launch->first_block_offset > 0 ? resident_blocks(self, launch, &resident, error) : GR_OK;
+    if (status != GR_OK || resident == launch->grid[0])
+        return status == GR_OK ? enqueue_one(self, launch, stream, error) : status;
+    _Alignas(16) char params[GR_MAX_PATCHED_PARAMS];
+    gr_launch part = *launch;
+    part.params = memcpy(params, launch->params, launch->param_bytes);
+    for (uint32_t first = 0; status == GR_OK && first < launch->grid[0]; first += part.grid[0]) {
+        part.grid[0] = launch->grid[0] - first < resident ? launch->grid[0] - first : resident;
+        memcpy(params + launch->first_block_offset, &first, sizeof first);
+        status = enqueue_one(self, &part, stream, error);
+    }
+    return status;
 }
 
 static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,

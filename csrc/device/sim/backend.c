@@ -109,6 +109,24 @@ void gr_sim_configure(ptx_launch_config *config) {
     config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS", INT32_MAX);
 }
 
+/* Launches a grid in parts of as many blocks as may be resident, without observers. */
+static gr_status launch_parts(gr_backend *base, const gr_launch *launch, ptx_launch_config *config,
+                              gr_error *error) {
+    char params[GR_MAX_PATCHED_PARAMS];
+    const uint32_t blocks = launch->grid[0];
+    gr_status status = GR_OK;
+    config->params = memcpy(params, launch->params, launch->param_bytes);
+    for (uint32_t first = 0; status == GR_OK && first < blocks; first += config->grid[0]) {
+        ptx_error failed;
+        config->grid[0] = blocks - first < config->resident_blocks ? blocks - first : config->resident_blocks;
+        memcpy(params + launch->first_block_offset, &first, sizeof first);
+        status = gr_sim_check(
+            ptx_launch((const ptx_kernel *)launch->kernel, memory_of(base), config, NULL, &failed), &failed,
+            error);
+    }
+    return status;
+}
+
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
                             gr_error *error) {
     ptx_error failed;
@@ -124,6 +142,8 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
         .interrupted_arg = interrupt != NULL ? interrupt->arg : NULL,
     };
     gr_sim_configure(&config);
+    if (launch->first_block_offset > 0 && config.resident_blocks > 0)
+        return launch_parts(base, launch, &config, error);
     const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
     const gr_sim_watch *watch = &((sim_backend *)base)->watch;
     if (watch->prepare != NULL) {

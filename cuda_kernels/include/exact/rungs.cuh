@@ -3,6 +3,7 @@
 
 #include "exact/bins.cuh"
 #include "exact/block.cuh"
+#include "grid/tickets.cuh"
 
 inline __device__ uint64_t first_of_thread() {
     return uint64_t(blockIdx.y) * blockDim.x + threadIdx.x;
@@ -33,7 +34,7 @@ __device__ bool combine_blocks(T &x, const Combine &combine, const gr_exact_rung
     if (threadIdx.x == 0) {
         sums[blockIdx.y] = x;
         __threadfence();
-        last = atomicInc(reinterpret_cast<unsigned *>(p.state), gridDim.y - 1) == gridDim.y - 1;
+        last = draw_ticket(reinterpret_cast<unsigned *>(p.state), gridDim.y) == gridDim.y - 1;
         __threadfence();
     }
     __syncthreads();

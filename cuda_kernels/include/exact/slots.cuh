@@ -1,9 +1,11 @@
-// Fixed-point sums, in units of a power of two, which blocks publish to the last block of their result
-// through slots in global memory: one round trip, where a sum in memory and a count of blocks take three.
+// Fixed-point sums, in units of a power of two, which blocks publish to the last block of their result to
+// begin through slots in global memory: one round trip, where a sum in memory and a count of blocks take
+// three.
 #pragma once
 
 #include "exact/block.cuh"
 #include "grid/publish.cuh"
+#include "grid/tickets.cuh"
 
 // A fixed-point number: a whole number of units, each 2^exponent.
 struct UnitSum {

@@ -415,19 +415,25 @@ template <unsigned Words> __device__ void take_digits(int64_t *whole) {
     __syncwarp();
 }
 
-// The sum of all blocks of a result, in the first warp of the last. False in all other warps.
+// The sum of all blocks of a result, in the first warp of the block that was the last to draw its ticket,
+// which thread 0 has in `ticket`. False in all other warps.
 template <unsigned Words>
-__device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned below, UnitSum &sum) {
+__device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned below, unsigned ticket,
+                          UnitSum &sum) {
     if (gridDim.y == 1)
         return threadIdx.x < 32;
+    __shared__ bool last;
     const unsigned others = gridDim.y - 1;
     int64_t *whole = reinterpret_cast<int64_t *>(p.states) + result * Words;
     const uint64_t slots = p.states + p.results * Words * 8 + result * others * GR_EXACT_SLOT_BYTES;
-    if (blockIdx.y != others) {
+    if (threadIdx.x == 0)
+        last = ticket == others;
+    __syncthreads();
+    if (!last) {
         if (sum.flags & APART)
             add_digits<Words>(whole);
         if (threadIdx.x == 0)
-            slot_of(sum).put(slots + blockIdx.y * GR_EXACT_SLOT_BYTES);
+            slot_of(sum).put(slots + ticket * GR_EXACT_SLOT_BYTES);
         return false;
     }
     if (threadIdx.x >= 32)
@@ -469,8 +475,13 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
         state[i] = 0;
     pdl_wait();
     const Offsets base = p.results == 1 ? Offsets{0, 0} : offsets(p.keep, result);
+    // The last word of a result's state, of which the sums in slots leave the flags out, counts tickets.
+    unsigned ticket = 0;
+    if (threadIdx.x == 0 && gridDim.y > 1)
+        ticket = draw_ticket(
+            reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
     UnitSum sum = add_in_window(Part<In, Pair>(p, base));
-    if (!join_sums<size.words>(p, result, size.below, sum))
+    if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {
         if (threadIdx.x == 0)

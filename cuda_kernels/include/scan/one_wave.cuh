@@ -1,6 +1,7 @@
 // Scans of lines that a few blocks share, all of which run at once (one wave). Each block publishes the total
 // of its piece to each block behind it, in one node for each pair of blocks, and clears the nodes that it has
-// read. So a block waits once, for all blocks before it, and memory that was zero is zero again.
+// read. So a block waits once, for all blocks before it, and memory that was zero is zero again. Rule 3 of
+// grid/tickets.cuh says why the wait ends.
 #pragma once
 
 #include "common/entry.cuh"
@@ -32,8 +33,8 @@ template <class F, class In> struct OneWaveScan {
     __device__ OneWaveScan(const gr_one_wave_scan_params &params, State *states)
         : p(params), totals(states), exclusive(states + max_warps), lane(threadIdx.x % 32),
           warp(threadIdx.x / 32), warps(blockDim.x / 32) {
-        const unsigned line = blockIdx.x / p.blocks;
-        block = blockIdx.x - line * p.blocks;
+        const unsigned number = p.first + blockIdx.x, line = number / p.blocks;
+        block = number - line * p.blocks;
         const uint64_t piece = uint64_t(blockDim.x) * (vectors * length), first = block * piece;
         in = reinterpret_cast<const In *>(p.in) + int64_t(line) * p.line_stride + first;
         out = reinterpret_cast<Out *>(p.out) + uint64_t(line) * (p.length + p.initial) + p.initial + first;

@@ -1,7 +1,7 @@
 // Segmented reduction of contiguous elements: a warp streams a range of rows, batch after batch, and examines
 // only batches in which a segment ends. A block combines the segments that reach from one range into the
 // next; a segment that reaches beyond a block is completed by the block in which it ends, which reads the
-// partial results of the blocks before it from slots.
+// partial results of the blocks before it from slots. Rule 3 of grid/tickets.cuh says why the wait ends.
 #pragma once
 
 #include "common/entry.cuh"
@@ -83,6 +83,11 @@ template <class F> struct Streams {
     __device__ Streams(const gr_stream_params &params, unsigned char *elements, unsigned char *of_warps)
         : p(params), results{params}, bytes(elements), ranges(of_warps), lane(threadIdx.x % 32),
           warp(threadIdx.x / 32) {
+    }
+
+    // The number of this block in all parts of the grid.
+    __device__ unsigned block() const {
+        return p.first + blockIdx.x;
     }
 
     // Calls work(In()) with what elements are loaded as.
@@ -499,7 +504,7 @@ template <class F> struct Streams {
     // which a segment ends, or the last.
     __device__ State look_back(State *totals, unsigned *nearest) const {
         State open = F::identity();
-        unsigned from = blockIdx.x, wide = 32; // most often the nearest is the one before
+        unsigned from = block(), wide = 32; // most often the nearest is the one before
         while (from > 0) {
             const bool some = threadIdx.x < min(from, wide);
             const uint64_t slot =
@@ -560,7 +565,7 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     __shared__ alignas(16) unsigned char ranges[Work::warps * sizeof(typename Work::Range)];
     __shared__ unsigned nearest;
     Work work(p, bytes, ranges);
-    const uint64_t range = blockIdx.x * uint64_t(Work::warps) + work.warp;
+    const uint64_t range = work.block() * uint64_t(Work::warps) + work.warp;
     const auto number = work.number_of(range);
     pdl_as_comments::pdl_launch_dependents(); // its blocks start as blocks of this one end
     if (range < p.ranges)
@@ -577,14 +582,14 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     if (work.lane == 0)
         records[work.warp] = record;
     __syncthreads();
-    const bool last = blockIdx.x + 1 == gridDim.x;
+    const bool last = work.block() + 1 == p.blocks;
     if (work.warp == 0) {
         work.settle(records, mine);
         __syncwarp();
         if (!last && threadIdx.x == 0) {
             StreamSlot<typename Work::Part> slot;
             slot.record = mine->part;
-            slot.put(p.slots + uint64_t(blockIdx.x) * GR_STREAM_SLOT_BYTES);
+            slot.put(p.slots + uint64_t(work.block()) * GR_STREAM_SLOT_BYTES);
         }
     }
     __syncthreads();

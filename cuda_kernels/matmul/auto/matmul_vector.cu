@@ -7,6 +7,7 @@
 
 #include "common/entry.cuh"
 #include "common/vec.cuh"
+#include "grid/tickets.cuh"
 #include "matmul/accumulators.cuh"
 #include "matmul/vec16_rows.cuh"
 
@@ -92,7 +93,7 @@ inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicInc(ticket, parts - 1) == parts - 1;
+        last = draw_ticket(ticket, parts) == parts - 1;
         __threadfence();
     }
     __syncthreads();

@@ -1,5 +1,6 @@
 // Elements of given ranks, by their keys' digits from the first on: the histogram of a digit tells which
 // digit the element of a rank has, and its rank among the elements with that digit.
+#include "grid/tickets.cuh"
 #include "order/order.cuh"
 
 extern __shared__ __align__(16) unsigned char order_shared[];
@@ -49,7 +50,7 @@ template <class Key> __device__ void order_digit(const gr_order_params &p) {
         if (spread)
             atomicOr(&tickets[1], 1u);
         __threadfence();
-        last = atomicInc(tickets, unsigned(p.parts) - 1) == unsigned(p.parts) - 1;
+        last = draw_ticket(tickets, unsigned(p.parts)) == unsigned(p.parts) - 1;
         __threadfence();
     }
     __syncthreads();

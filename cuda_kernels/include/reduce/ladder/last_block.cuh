@@ -2,6 +2,7 @@
 // ticket combines the results of all blocks.
 #pragma once
 
+#include "grid/tickets.cuh"
 #include "reduce/ladder/block_reduce.cuh"
 
 // Combines one result of each of `parts` blocks, x in thread 0 of the one that is number `part`, into *out.
@@ -12,7 +13,7 @@ __device__ void last_block(Acc x, unsigned part, unsigned parts, Acc *out, Acc *
     if (threadIdx.x == 0) {
         block_sums[part] = x;
         __threadfence();
-        last = atomicInc(ticket, parts - 1) == parts - 1;
+        last = draw_ticket(ticket, parts) == parts - 1;
         __threadfence();
     }
     __syncthreads();
