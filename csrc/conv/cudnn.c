@@ -48,14 +48,13 @@ typedef struct algorithm {
        descriptor convolution, int algorithm, void *workspace, size_t bytes, const void *beta,               \
        descriptor of_out, void *out))
 
-/* One handle per device. The stream is a property of the handle, so that a lock serializes its use. */
 static struct {
     const char *(*describe)(int status);
-#define POINTER(field, symbol, parameters) int(*field) parameters;
-    CUDNN_SYMBOLS(POINTER)
-#undef POINTER
-    handle handles[GR_MAX_CUDA_DEVICES];
-} cudnn;
+    CUDNN_SYMBOLS(GR_VENDOR_POINTER)
+} functions;
+
+/* One handle per device. The stream is a property of the handle, so that a lock serializes its use. */
+static handle handles[GR_MAX_CUDA_DEVICES];
 
 typedef struct cudnn_call {
     gr_library_call call;
@@ -67,17 +66,14 @@ typedef struct cudnn_call {
 
 /* ---- the library ---- */
 
-static const gr_symbol symbols[] = {{"cudnnGetErrorString", &cudnn.describe},
-#define SYMBOL(field, symbol, parameters) {symbol, &cudnn.field},
-                                    CUDNN_SYMBOLS(SYMBOL)
-#undef SYMBOL
-                                        {NULL, NULL}};
+static const gr_symbol symbols[] = {{"cudnnGetErrorString", &functions.describe},
+                                    CUDNN_SYMBOLS(GR_VENDOR_SYMBOL){NULL, NULL}};
 static gr_vendor vendor = {.variant = "cudnn",
                            .needed = "cuDNN 9",
                            .environment = "GPUREDUCE_LIBCUDNN",
                            .names = {"libcudnn.so.9"},
                            .symbols = symbols,
-                           .describe = &cudnn.describe,
+                           .describe = &functions.describe,
                            .lock = PTHREAD_MUTEX_INITIALIZER};
 
 gr_status gr_cudnn_open(gr_error *error) {
@@ -96,23 +92,23 @@ typedef struct descriptors {
 
 static void destroy(descriptors *self) {
     if (self->x != NULL)
-        cudnn.destroy_tensor(self->x);
+        functions.destroy_tensor(self->x);
     if (self->w != NULL)
-        cudnn.destroy_filter(self->w);
+        functions.destroy_filter(self->w);
     if (self->out != NULL)
-        cudnn.destroy_tensor(self->out);
+        functions.destroy_tensor(self->out);
     if (self->convolution != NULL)
-        cudnn.destroy_convolution(self->convolution);
+        functions.destroy_convolution(self->convolution);
 }
 
 static int create(descriptors *self) {
     *self = (descriptors){NULL, NULL, NULL, NULL};
-    int code = cudnn.create_tensor(&self->x);
+    int code = functions.create_tensor(&self->x);
     if (code == 0)
-        code = cudnn.create_filter(&self->w);
+        code = functions.create_filter(&self->w);
     if (code == 0)
-        code = cudnn.create_tensor(&self->out);
-    return code == 0 ? cudnn.create_convolution(&self->convolution) : code;
+        code = functions.create_tensor(&self->out);
+    return code == 0 ? functions.create_convolution(&self->convolution) : code;
 }
 
 static int type_of(gr_dtype dtype) {
@@ -130,21 +126,21 @@ static int describe(const descriptors *self, const gr_conv *conv, int math) {
     const gr_conv_axis *height = &conv->height, *width = &conv->width;
     const int format = conv->layout == GR_CONV_NHWC ? FORMAT_NHWC : FORMAT_NCHW, type = type_of(conv->dtype);
     const int groups = (int)conv->groups, filters = (int)(conv->groups * conv->filters);
-    int code = cudnn.set_tensor(self->x, format, type, (int)conv->batch, groups * (int)conv->channels,
-                                (int)height->size, (int)width->size);
+    int code = functions.set_tensor(self->x, format, type, (int)conv->batch, groups * (int)conv->channels,
+                                    (int)height->size, (int)width->size);
     if (code == 0)
-        code = cudnn.set_tensor(self->out, format, type, (int)conv->batch, filters, (int)height->out,
-                                (int)width->out);
+        code = functions.set_tensor(self->out, format, type, (int)conv->batch, filters, (int)height->out,
+                                    (int)width->out);
     if (code == 0)
-        code = cudnn.set_filter(self->w, type, format, filters, (int)conv->channels, (int)height->kernel,
-                                (int)width->kernel);
+        code = functions.set_filter(self->w, type, format, filters, (int)conv->channels, (int)height->kernel,
+                                    (int)width->kernel);
     if (code == 0)
-        code = cudnn.set_convolution(self->convolution, (int)height->padding, (int)width->padding,
-                                     (int)height->stride, (int)width->stride, (int)height->dilation,
-                                     (int)width->dilation, CROSS_CORRELATION, CUDNN_FLOAT);
+        code = functions.set_convolution(self->convolution, (int)height->padding, (int)width->padding,
+                                         (int)height->stride, (int)width->stride, (int)height->dilation,
+                                         (int)width->dilation, CROSS_CORRELATION, CUDNN_FLOAT);
     if (code == 0)
-        code = cudnn.set_groups(self->convolution, groups);
-    return code == 0 ? cudnn.set_math(self->convolution, math) : code;
+        code = functions.set_groups(self->convolution, groups);
+    return code == 0 ? functions.set_math(self->convolution, math) : code;
 }
 
 /* Chooses the first algorithm of cuDNN's list, the fastest first, whose workspace is at most 1 GiB. */
@@ -153,13 +149,13 @@ static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr
     algorithm found[MAX_ALGORITHMS];
     int count = 0;
     const gr_status status =
-        check(cudnn.choose(self, of->x, of->w, of->convolution, of->out, MAX_ALGORITHMS, &count, found),
+        check(functions.choose(self, of->x, of->w, of->convolution, of->out, MAX_ALGORITHMS, &count, found),
               "choosing an algorithm", error);
     for (int i = 0; status == GR_OK && i < count; ++i) {
         const int math = call->math == FMA_MATH ? FMA_MATH : found[i].math;
         size_t bytes = 0;
-        if (found[i].status != 0 || cudnn.set_math(of->convolution, math) != 0 ||
-            cudnn.ask_bytes(self, of->x, of->w, of->convolution, of->out, found[i].number, &bytes) != 0 ||
+        if (found[i].status != 0 || functions.set_math(of->convolution, math) != 0 ||
+            functions.ask_bytes(self, of->x, of->w, of->convolution, of->out, found[i].number, &bytes) != 0 ||
             bytes > max_bytes)
             continue;
         call->algorithm = found[i].number;
@@ -174,10 +170,10 @@ static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr
 
 static gr_status convolve(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {
     static const float one = 1, zero = 0;
-    return check(cudnn.convolve(self, &one, of->x, (const void *)(uintptr_t)call->x, of->w,
-                                (const void *)(uintptr_t)call->w, of->convolution, call->algorithm,
-                                (void *)(uintptr_t)call->workspace, call->workspace_bytes, &zero, of->out,
-                                (void *)(uintptr_t)call->out),
+    return check(functions.convolve(self, &one, of->x, (const void *)(uintptr_t)call->x, of->w,
+                                    (const void *)(uintptr_t)call->w, of->convolution, call->algorithm,
+                                    (void *)(uintptr_t)call->workspace, call->workspace_bytes, &zero, of->out,
+                                    (void *)(uintptr_t)call->out),
                  "convolving", error);
 }
 
@@ -189,11 +185,11 @@ static gr_status with_descriptors(cudnn_call *call, void *stream,
     descriptors of = {NULL, NULL, NULL, NULL};
     gr_status status = GR_OK;
     pthread_mutex_lock(&vendor.lock);
-    handle *self = &cudnn.handles[call->device];
+    handle *self = &handles[call->device];
     if (*self == NULL)
-        status = check(cudnn.create(self), "making a handle", error);
+        status = check(functions.create(self), "making a handle", error);
     if (status == GR_OK && stream != NULL)
-        status = check(cudnn.set_stream(*self, stream), "setting the stream", error);
+        status = check(functions.set_stream(*self, stream), "setting the stream", error);
     if (status == GR_OK)
         status = check(create(&of), "making descriptors", error);
     if (status == GR_OK)

@@ -29,6 +29,11 @@ typedef struct gr_vendor {
     void *library;        /* NULL before gr_vendor_open */
 } gr_vendor;
 
+/* For a table of functions X(field, symbol, parameters) that return a status: the fields of a struct
+ * `functions`, and their symbols. */
+#define GR_VENDOR_POINTER(field, symbol, parameters) int(*field) parameters;
+#define GR_VENDOR_SYMBOL(field, symbol, parameters) {symbol, &functions.field},
+
 /* Opens the library and finds its functions, unless that is done. GR_ERR_VALUE with the names that were
  * tried. */
 gr_status gr_vendor_open(gr_vendor *self, gr_error *error);

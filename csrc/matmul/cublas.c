@@ -23,16 +23,13 @@ typedef void *handle;
        int64_t stride_b, const void *beta, void *c, int type_c, int64_t ldc, int64_t stride_c,               \
        int64_t count, int compute, int algorithm))
 
-/* One handle per device. Stream and workspace are properties of the handle, so that a lock serializes its
- * use.
- */
 static struct {
     const char *(*describe)(int status);
-#define POINTER(field, symbol, parameters) int(*field) parameters;
-    CUBLAS_SYMBOLS(POINTER)
-#undef POINTER
-    handle handles[GR_MAX_CUDA_DEVICES];
-} cublas;
+    CUBLAS_SYMBOLS(GR_VENDOR_POINTER)
+} functions;
+
+/* One handle per device. Its stream and workspace are properties, so that a lock serializes its use. */
+static handle handles[GR_MAX_CUDA_DEVICES];
 
 typedef struct cublas_call {
     gr_library_call call;
@@ -43,17 +40,14 @@ typedef struct cublas_call {
 
 /* ---- the library ---- */
 
-static const gr_symbol symbols[] = {{"cublasGetStatusString", &cublas.describe},
-#define SYMBOL(field, symbol, parameters) {symbol, &cublas.field},
-                                    CUBLAS_SYMBOLS(SYMBOL)
-#undef SYMBOL
-                                        {NULL, NULL}};
+static const gr_symbol symbols[] = {{"cublasGetStatusString", &functions.describe},
+                                    CUBLAS_SYMBOLS(GR_VENDOR_SYMBOL){NULL, NULL}};
 static gr_vendor vendor = {.variant = "cublas",
                            .needed = "cuBLAS 12 or later",
                            .environment = "GPUREDUCE_LIBCUBLAS",
                            .names = {"libcublas.so.13", "libcublas.so.12"},
                            .symbols = symbols,
-                           .describe = &cublas.describe,
+                           .describe = &functions.describe,
                            .lock = PTHREAD_MUTEX_INITIALIZER};
 
 gr_status gr_cublas_open(gr_error *error) {
@@ -98,12 +92,12 @@ static int multiply(const cublas_call *call, handle self, uint64_t first) {
         at_a += (int64_t)(index % p->stack[d]) * p->a.stack[d];
         at_b += (int64_t)(index % p->stack[d]) * p->b.stack[d];
     }
-    return cublas.multiply(self, is_column_major(&p->b), is_column_major(&p->a), n, m, k,
-                           wide ? (const void *)one : narrow_one, pointer(call->b, at_b, p->dtype), type,
-                           leading_dimension(&p->b), p->b.stack[0], pointer(call->a, at_a, p->dtype), type,
-                           leading_dimension(&p->a), p->a.stack[0], wide ? (const void *)zero : narrow_zero,
-                           pointer(call->c, (int64_t)first * m * n, p->dtype), type, n, m * n,
-                           (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
+    return functions.multiply(
+        self, is_column_major(&p->b), is_column_major(&p->a), n, m, k, wide ? (const void *)one : narrow_one,
+        pointer(call->b, at_b, p->dtype), type, leading_dimension(&p->b), p->b.stack[0],
+        pointer(call->a, at_a, p->dtype), type, leading_dimension(&p->a), p->a.stack[0],
+        wide ? (const void *)zero : narrow_zero, pointer(call->c, (int64_t)first * m * n, p->dtype), type, n,
+        m * n, (int64_t)p->stack[0], wide ? COMPUTE_64F : narrow, ANY_ALGORITHM);
 }
 
 /* The caller has made the context of the device current. */
@@ -111,19 +105,19 @@ static gr_status run(const gr_library_call *call, void *stream, gr_error *error)
     const cublas_call *p = (const cublas_call *)call;
     const uint64_t count = gr_matmul_stack_count(p->product.stack);
     pthread_mutex_lock(&vendor.lock);
-    handle *self = &cublas.handles[p->device];
+    handle *self = &handles[p->device];
     gr_status status = GR_OK;
     if (*self == NULL) {
-        status = gr_vendor_check(&vendor, cublas.create(self), "making a handle", error);
+        status = gr_vendor_check(&vendor, functions.create(self), "making a handle", error);
         if (status == GR_OK)
-            status = gr_vendor_check(&vendor, cublas.set_math_mode(*self, NO_REDUCED_SUMS),
+            status = gr_vendor_check(&vendor, functions.set_math_mode(*self, NO_REDUCED_SUMS),
                                      "setting the mode of sums", error);
     }
     if (status == GR_OK)
-        status = gr_vendor_check(&vendor, cublas.set_stream(*self, stream), "setting the stream", error);
+        status = gr_vendor_check(&vendor, functions.set_stream(*self, stream), "setting the stream", error);
     if (status == GR_OK)
         status = gr_vendor_check(
-            &vendor, cublas.set_workspace(*self, (void *)(uintptr_t)p->workspace, WORKSPACE_BYTES),
+            &vendor, functions.set_workspace(*self, (void *)(uintptr_t)p->workspace, WORKSPACE_BYTES),
             "setting the workspace", error);
     for (uint64_t first = 0; status == GR_OK && first < count; first += p->product.stack[0])
         status = gr_vendor_check(&vendor, multiply(p, *self, first), "multiplying", error);

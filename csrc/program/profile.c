@@ -79,8 +79,7 @@ gr_status gr_profile_open(gr_profile *profile, const char *image_folder, gr_erro
     const gr_status status = gr_device_open(GR_DEVICE_SIM, 0, image_folder, &profile->device, error);
     if (status != GR_OK)
         return status;
-    const gr_sim_watch watch = {.prepare = prepare, .arg = profile};
-    gr_backend_sim_watch(profile->device->backend, &watch);
+    gr_backend_sim_watch(profile->device->backend, prepare, profile);
     return GR_OK;
 }
 

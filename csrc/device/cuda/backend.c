@@ -34,39 +34,25 @@ static void cuda_leave(gr_backend *base) {
     gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
 }
 
-static gr_status load_image(cuda_backend *self, const gr_image *image, gr_cu_module *out, gr_error *error) {
+static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
     char log[768] = "";
     int options[] = {GR_CU_JIT_ERROR_LOG, GR_CU_JIT_ERROR_LOG_SIZE};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    gr_cu_result result = self->driver->module_load(out, image->data, 2, options, values);
-    gr_status status = gr_cuda_check(self->driver, result, error, "loading the kernels of %s on cuda:%d",
-                                     image->name, self->base.info.index);
-    if (status != GR_OK && *log) {
-        gr_error plain = *error;
-        gr_fail(error, status, "%.640s\n%s", plain.message, log);
-    }
-    return status;
-}
-
-static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
-    cuda_backend *self = as_cuda(base);
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    gr_cu_module handle = NULL;
     gr_module *module = calloc(1, sizeof *module);
     if (!module)
-        status = gr_fail(error, GR_ERR_MEMORY, "out of memory loading the kernels of %s", image->name);
-    else
-        status = load_image(self, image, &handle, error);
-    status = gr_cuda_leave(self, status, error);
+        return gr_fail(error, GR_ERR_MEMORY, "out of memory loading the kernels of %s", image->name);
+    const gr_status status =
+        GR_CUDA_CALL(base, 0, error, module_load(&module->handle, image->data, 2, options, values),
+                     "loading the kernels of %s on cuda:%d", image->name, base->info.index);
     if (status != GR_OK) {
-        if (handle)
-            self->driver->module_unload(handle);
+        const gr_error plain = *error;
+        if (*log)
+            gr_fail(error, status, "%.640s\n%s", plain.message, log);
+        if (module->handle)
+            as_cuda(base)->driver->module_unload(module->handle);
         free(module);
         return status;
     }
-    module->handle = handle;
     module->name = image->name;
     pthread_mutex_init(&module->lock, NULL);
     *out = module;
@@ -88,34 +74,27 @@ static void cuda_unload(gr_backend *base, gr_module *module) {
 }
 
 /* Looks up a kernel by the driver; the caller owns *out. */
-static gr_status make_kernel(cuda_backend *self, gr_module *module, const char *entry, gr_kernel **out,
+static gr_status make_kernel(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
                              gr_error *error) {
-    gr_status status = gr_cuda_enter(self, error);
-    if (status != GR_OK)
-        return status;
-    const gr_cuda_driver *driver = self->driver;
-    gr_cu_function function = NULL;
-    int static_shared = 0;
-    status = gr_cuda_check(driver, driver->module_function(&function, module->handle, entry), error,
-                           "finding the kernel %s of %s", entry, module->name);
-    /* Reading an attribute also completes lazy loading, which is not allowed during a capture. */
-    if (status == GR_OK)
-        status = gr_cuda_check(driver,
-                               driver->function_get(&static_shared, GR_CU_FUNCTION_STATIC_SHARED, function),
-                               error, "reading the attributes of %s", entry);
-    status = gr_cuda_leave(self, status, error);
-    if (status != GR_OK)
-        return status;
-
-    size_t size = strlen(entry) + 1;
+    const size_t size = strlen(entry) + 1;
     gr_kernel *kernel = calloc(1, sizeof *kernel + size);
     if (!kernel)
         return gr_fail(error, GR_ERR_MEMORY, "out of memory finding the kernel %s", entry);
     memcpy(kernel->name, entry, size);
-    kernel->function = function;
+    int static_shared = 0;
+    gr_status status = GR_CUDA_CALL(base, 0, error, module_function(&kernel->function, module->handle, entry),
+                                    "finding the kernel %s of %s", entry, module->name);
+    /* Reading an attribute also completes lazy loading, which is not allowed during a capture. */
+    if (status == GR_OK)
+        status = GR_CUDA_CALL(base, 0, error,
+                              function_get(&static_shared, GR_CU_FUNCTION_STATIC_SHARED, kernel->function),
+                              "reading the attributes of %s", entry);
     kernel->static_shared = (uint32_t)static_shared;
-    *out = kernel;
-    return GR_OK;
+    if (status == GR_OK)
+        *out = kernel;
+    else
+        free(kernel);
+    return status;
 }
 
 static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
@@ -132,7 +111,7 @@ static gr_status cuda_find(gr_backend *base, gr_module *module, const char *entr
     if (kernel)
         *place = kernel->next;
     else
-        status = make_kernel(as_cuda(base), module, entry, &kernel, error);
+        status = make_kernel(base, module, entry, &kernel, error);
     if (status == GR_OK) { /* most recently used first */
         kernel->next = module->kernels;
         module->kernels = *out = kernel;

@@ -9,10 +9,6 @@ static _Thread_local struct {
     int mode;        /* capture mode of the thread before the first of them */
 } entered;
 
-static void exchange_mode(const cuda_backend *self, int *mode) {
-    self->driver->capture_mode(mode);
-}
-
 gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
     if (entered.attached == self)
         return GR_OK;
@@ -22,7 +18,7 @@ gr_status gr_cuda_enter(const cuda_backend *self, gr_error *error) {
                                "making the context of cuda:%d current", self->base.info.index);
     if (status == GR_OK && entered.depth++ == 0) {
         entered.mode = GR_CU_CAPTURE_RELAXED;
-        exchange_mode(self, &entered.mode);
+        self->driver->capture_mode(&entered.mode); /* exchanges them */
     }
     return status;
 }
@@ -32,7 +28,7 @@ gr_status gr_cuda_leave(const cuda_backend *self, gr_status status, gr_error *er
         return status;
     gr_cu_context popped = NULL;
     if (--entered.depth == 0)
-        exchange_mode(self, &entered.mode);
+        self->driver->capture_mode(&entered.mode);
     gr_cu_result result = self->driver->context_pop(&popped);
     if (status != GR_OK)
         return status;

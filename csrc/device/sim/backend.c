@@ -11,7 +11,8 @@
 typedef struct sim_backend {
     gr_backend base; /* first member: a gr_backend * is a sim_backend * */
     ptx_memory *memory;
-    gr_sim_watch watch; /* unused if `prepare` is NULL */
+    gr_sim_prepare *prepare; /* NULL: none */
+    void *prepare_arg;
 } sim_backend;
 
 static ptx_memory *memory_of(gr_backend *base) {
@@ -145,12 +146,9 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
     if (launch->first_block_offset > 0 && config.resident_blocks > 0)
         return launch_parts(base, launch, &config, error);
     const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
-    const gr_sim_watch *watch = &((sim_backend *)base)->watch;
-    if (watch->prepare != NULL) {
-        const gr_status status = watch->prepare(watch->arg, kernel, &config, error);
-        if (status != GR_OK)
-            return status;
-    }
+    const sim_backend *self = (sim_backend *)base;
+    if (self->prepare != NULL && self->prepare(self->prepare_arg, kernel, &config, error) != GR_OK)
+        return error->status;
     return gr_sim_check(ptx_launch(kernel, memory_of(base), &config, NULL, &failed), &failed, error);
 }
 
@@ -168,8 +166,9 @@ static gr_status sim_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_te
     return gr_sim_check(ptx_tensor_map_encode(&described, out->bytes, &failed), &failed, error);
 }
 
-void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch) {
-    ((sim_backend *)backend)->watch = *watch;
+void gr_backend_sim_watch(gr_backend *backend, gr_sim_prepare *prepare, void *arg) {
+    ((sim_backend *)backend)->prepare = prepare;
+    ((sim_backend *)backend)->prepare_arg = arg;
 }
 
 /* Launches are synchronous. */

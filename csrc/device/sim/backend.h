@@ -6,13 +6,11 @@
 #include "ptxsim/ptxsim.h"
 
 /* Called before each launch; may add observers to the configuration. */
-typedef struct gr_sim_watch {
-    gr_status (*prepare)(void *arg, const ptx_kernel *kernel, ptx_launch_config *config, gr_error *error);
-    void *arg;
-} gr_sim_watch;
+typedef gr_status gr_sim_prepare(void *arg, const ptx_kernel *kernel, ptx_launch_config *config,
+                                 gr_error *error);
 
 /* Sets the function that is called before the launches of all threads that use this backend. */
-void gr_backend_sim_watch(gr_backend *backend, const gr_sim_watch *watch);
+void gr_backend_sim_watch(gr_backend *backend, gr_sim_prepare *prepare, void *arg);
 
 /* Sets the fields of a launch that environment variables control: host threads by $GPUREDUCE_SIM_THREADS
    (default: the number of CPUs), $GPUREDUCE_SIM_BLOCK_ORDER and $GPUREDUCE_SIM_RESIDENT_BLOCKS. */
