@@ -77,7 +77,7 @@ static void plan(int kind, gr_devptr origin, gr_reduction *out) {
                                      .has_second = kind == 3,
                                      .packed = true,
                                      .single_pass = true}};
-    CHECK_OK(gr_general_plan_make(&out->layout, &gr_reference_device, &out->plan, &error));
+    CHECK_OK(gr_general_plan_make(&out->layout, &out->plan, &error));
 }
 
 /* ---- arrays of a stream ---- */
