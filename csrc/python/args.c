@@ -32,14 +32,13 @@ int py_size_argument(PyObject *value, const char *name, int64_t *out) {
     *out = 0;
     if (value == Py_None)
         return 0;
-    if (PyBool_Check(value) || !PyIndex_Check(value))
+    const bool is_index = !PyBool_Check(value) && PyIndex_Check(value);
+    const Py_ssize_t number = is_index ? PyNumber_AsSsize_t(value, NULL) : 0;
+    /* TypeError: an array of several elements has __index__, too. */
+    if (!is_index || (number == -1 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)))
         return PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name, Py_TYPE(value)->tp_name);
-    const Py_ssize_t number = PyNumber_AsSsize_t(value, NULL);
-    if (number == -1 && PyErr_Occurred()) /* TypeError: an array of several elements has __index__, too */
-        return !PyErr_ExceptionMatches(PyExc_TypeError)
-                   ? -1
-                   : PY_RAISE(PyExc_TypeError, "%s: expected int or None, got %s", name,
-                              Py_TYPE(value)->tp_name);
+    if (number == -1 && PyErr_Occurred())
+        return -1;
     *out = number == 0 ? GR_EXPLICIT_ZERO : number == PY_SSIZE_T_MIN ? -PY_SSIZE_T_MAX : (int64_t)number;
     return 0;
 }

@@ -292,9 +292,8 @@ PyObject *py_conv2d(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_conv_records(void) {
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_conv_ladder.count; ++i) {
+void py_append_conv(PyObject **list) {
+    for (size_t i = 0; *list != NULL && i < gr_conv_ladder.count; ++i) {
         const gr_conv_variant *variant = &gr_conv_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
@@ -303,8 +302,7 @@ PyObject *py_conv_records(void) {
         const py_rung_traits traits = {
             .default_block = variant->threads,
             .precision = variant->precision == GR_PRECISION_ANY ? NULL : gr_precisions[variant->precision]};
-        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                        py_one_block_size(variant->threads), &traits));
+        py_append(list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                       py_one_block_size(variant->threads), &traits));
     }
-    return list;
 }

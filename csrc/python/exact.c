@@ -57,14 +57,12 @@ PyObject *py_exact_rung(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_exact_records(void) {
+void py_append_exact(PyObject **list) {
     const py_rung_traits traits = {.default_block = GR_EXACT_THREADS};
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_exact_ladder.count; ++i) {
+    for (size_t i = 0; *list != NULL && i < gr_exact_ladder.count; ++i) {
         PyObject *coverage =
             Py_BuildValue("((ss))", gr_ops[GR_OP_sum].name, gr_dtypes[GR_DTYPE_f32].numpy_name);
-        py_append(&list, py_rung_record(&gr_exact_variants[i].rung, coverage,
-                                        py_one_block_size(GR_EXACT_THREADS), &traits));
+        py_append(list, py_rung_record(&gr_exact_variants[i].rung, coverage,
+                                       py_one_block_size(GR_EXACT_THREADS), &traits));
     }
-    return list;
 }

@@ -82,6 +82,10 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     return list;
 }
 
+static PyObject *bytes_of(const void *data, size_t size) {
+    return PyBytes_FromStringAndSize(size > 0 ? data : "", (Py_ssize_t)size);
+}
+
 /* Returns (rounds, threads, one state byte per round and thread), or None. */
 static PyObject *timeline_tuple(const ptx_counters *counters) {
     const size_t rounds = counters->timeline_rounds, threads = counters->timeline_threads;
@@ -99,9 +103,8 @@ static PyObject *timeline_tuple(const ptx_counters *counters) {
 static PyObject *access_log_tuple(const ptx_access_log *accesses) {
     if (accesses == NULL)
         return Py_NewRef(Py_None);
-    const size_t count = accesses->count;
-    return Py_BuildValue("(y#K)", count > 0 ? (const char *)accesses->entries : "",
-                         (Py_ssize_t)(count * sizeof *accesses->entries), (unsigned long long)accesses->lost);
+    return Py_BuildValue("(NK)", bytes_of(accesses->entries, accesses->count * sizeof *accesses->entries),
+                         (unsigned long long)accesses->lost);
 }
 
 /* Returns the text of an instruction without its guard predicate. */
@@ -116,16 +119,14 @@ static PyObject *statement_of(const ptx_kernel *kernel, size_t pc) {
 static PyObject *trace_tuple(const ptx_kernel *kernel, const ptx_trace *trace) {
     if (trace == NULL)
         return Py_NewRef(Py_None);
-    const size_t steps = trace->step_count, touches = trace->access_count,
-                 writes = trace->register_write_count;
     PyObject *statements = PyList_New(0);
     for (size_t pc = 0; statements != NULL && pc < kernel->count; ++pc)
         py_append(&statements, statement_of(kernel, pc));
     return Py_BuildValue(
-        "(y#y#y#KN)", steps > 0 ? (const char *)trace->steps : "", (Py_ssize_t)(steps * sizeof *trace->steps),
-        touches > 0 ? (const char *)trace->accesses : "", (Py_ssize_t)(touches * sizeof *trace->accesses),
-        writes > 0 ? (const char *)trace->register_writes : "",
-        (Py_ssize_t)(writes * sizeof *trace->register_writes), (unsigned long long)trace->lost, statements);
+        "(NNNKN)", bytes_of(trace->steps, trace->step_count * sizeof *trace->steps),
+        bytes_of(trace->accesses, trace->access_count * sizeof *trace->accesses),
+        bytes_of(trace->register_writes, trace->register_write_count * sizeof *trace->register_writes),
+        (unsigned long long)trace->lost, statements);
 }
 
 static PyObject *launch_tuple(const gr_observed *observed) {
@@ -134,14 +135,13 @@ static PyObject *launch_tuple(const gr_observed *observed) {
     const ptx_counters *counters = observed->counters;
     const uint64_t dropped = observed->races != NULL ? observed->races->table.dropped : 0;
     return Py_BuildValue(
-        "(s(III)(III)nNy#y#NNKNNy#)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
+        "(s(III)(III)nNNNNNKNNN)", ptx_kernel_name(kernel), grid[0], grid[1], grid[2], block[0], block[1],
         block[2], (Py_ssize_t)(ptx_kernel_shared_bytes(kernel) + observed->dynamic_shared_bytes),
-        instruction_list(kernel), (const char *)counters->instructions,
-        (Py_ssize_t)(kernel->count * sizeof(ptx_counter)), (const char *)counters->rounds,
-        (Py_ssize_t)(counters->round_count * sizeof *counters->rounds), timeline_tuple(counters),
-        race_list(observed->races), (unsigned long long)dropped, access_log_tuple(observed->accesses),
-        trace_tuple(kernel, observed->trace), observed->printed != NULL ? observed->printed : "",
-        (Py_ssize_t)observed->printed_bytes);
+        instruction_list(kernel), bytes_of(counters->instructions, kernel->count * sizeof(ptx_counter)),
+        bytes_of(counters->rounds, counters->round_count * sizeof *counters->rounds),
+        timeline_tuple(counters), race_list(observed->races), (unsigned long long)dropped,
+        access_log_tuple(observed->accesses), trace_tuple(kernel, observed->trace),
+        bytes_of(observed->printed, observed->printed_bytes));
 }
 
 PyObject *py_launch_list(const gr_profile *profile) {

@@ -168,6 +168,10 @@ bool py_job_out_overlaps(const py_job *self) {
     return found;
 }
 
+int py_job_check_overlap(const py_job *self, const char *name) {
+    return py_job_out_overlaps(self) ? PY_RAISE(PyExc_ValueError, "out: overlaps with %s", name) : 0;
+}
+
 bool py_job_out_is_aligned(const py_job *self) {
     return self->out == NULL || !self->on_device || self->device_out.source.origin % 16 == 0;
 }

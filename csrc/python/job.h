@@ -63,6 +63,8 @@ int py_job_parse_device_out(py_job *self, PyObject *out);
 int py_job_parse_destination(py_job *self, PyObject *destination);
 /* Whether `out` in device memory overlaps an input. */
 bool py_job_out_overlaps(const py_job *self);
+/* Raises if it overlaps one, whose name is `name`. */
+int py_job_check_overlap(const py_job *self, const char *name);
 /* Whether the result begins at a multiple of 16 bytes. */
 bool py_job_out_is_aligned(const py_job *self);
 

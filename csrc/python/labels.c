@@ -48,12 +48,9 @@ PyObject *py_label_order(PyObject *module, PyObject *args) {
         return NULL;
     labels_call self = {.labels = {.rows = 0}};
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_labels(&self, object, groups) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
-        if (py_job_out_overlaps(&self.job))
-            PyErr_SetString(PyExc_ValueError, "out: overlaps with labels");
-        else
-            result = py_job_run(&self.job, work, &self);
-    }
+    if (parse_labels(&self, object, groups) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
+        py_job_check_overlap(&self.job, "labels") == 0)
+        result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
 }

@@ -114,16 +114,14 @@ static PyObject *block_sizes(const gr_variant *variant) {
     return py_as_tuple(list);
 }
 
-PyObject *py_ladder_records(void) {
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_reduction_ladder.count; ++i) {
+void py_append_ladder(PyObject **list) {
+    for (size_t i = 0; *list != NULL && i < gr_reduction_ladder.count; ++i) {
         const gr_variant *variant = &gr_variants[i];
         const py_rung_traits traits = {.default_block = gr_variant_default_block(variant),
                                        .float_atomics = variant->output == GR_OUTPUT_ATOMIC,
                                        .takes_grid = gr_variant_takes_grid(variant)};
-        py_append(&list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant), &traits));
+        py_append(list, py_rung_record(&variant->rung, coverage(variant), block_sizes(variant), &traits));
     }
-    return list;
 }
 
 /* Returns (name, grid, span, cluster, shared, output) from rungs.def for each variant that launches

@@ -222,9 +222,8 @@ PyObject *py_matmul(PyObject *module, PyObject *args) {
     return result;
 }
 
-PyObject *py_matmul_records(void) {
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list != NULL && i < gr_matmul_ladder.count; ++i) {
+void py_append_matmul(PyObject **list) {
+    for (size_t i = 0; *list != NULL && i < gr_matmul_ladder.count; ++i) {
         const gr_matmul_variant *variant = &gr_matmul_variants[i];
         PyObject *coverage = PyList_New(0);
         for (int dtype = 0; coverage != NULL && dtype < GR_DTYPE_COUNT; ++dtype)
@@ -233,8 +232,7 @@ PyObject *py_matmul_records(void) {
         const py_rung_traits traits = {.default_block = variant->threads,
                                        .precision = gr_precisions[variant->precision],
                                        .is_arch_specific = gr_matmul_is_arch_specific(variant)};
-        py_append(&list, py_rung_record(&variant->rung, py_as_tuple(coverage),
-                                        py_one_block_size(variant->threads), &traits));
+        py_append(list, py_rung_record(&variant->rung, py_as_tuple(coverage),
+                                       py_one_block_size(variant->threads), &traits));
     }
-    return list;
 }

@@ -13,11 +13,11 @@
 #include "python/methods.def"
 #undef METHOD
 
-/* Return a list of one tuple per rung of a ladder (py_rung_record). */
-PyObject *py_ladder_records(void);
-PyObject *py_matmul_records(void);
-PyObject *py_conv_records(void);
-PyObject *py_exact_records(void);
+/* Append a tuple per rung of a ladder (py_rung_record) to a list, by py_append. */
+void py_append_ladder(PyObject **list);
+void py_append_matmul(PyObject **list);
+void py_append_conv(PyObject **list);
+void py_append_exact(PyObject **list);
 
 /* Returns the kernels of a capsule that py_custom_load made. NULL with an exception set. */
 struct gr_custom *py_custom_from_capsule(PyObject *kernels);

@@ -1,5 +1,6 @@
 /* The extension module gpureduce._core: its initialisation and its release (multi-phase
    initialisation, PEP 489), and the functions that list devices and variants. */
+#define PY_NUMPY_API_IS_HERE
 #include "python/state.h"
 
 #include <string.h>
@@ -140,17 +141,12 @@ PyObject *py_lock_for_fork(PyObject *module, PyObject *parsed) {
 }
 
 PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)) {
-    static PyObject *(*const ladders[])(void) = {py_ladder_records, py_matmul_records, py_conv_records,
-                                                 py_exact_records};
-    PyObject *all = PyList_New(0);
-    for (size_t i = 0; all != NULL && i < sizeof ladders / sizeof ladders[0]; ++i) {
-        PyObject *more = ladders[i]();
-        PyObject *longer = more == NULL ? NULL : PySequence_InPlaceConcat(all, more);
-        Py_XDECREF(more);
-        Py_DECREF(all);
-        all = longer;
-    }
-    return all;
+    PyObject *list = PyList_New(0);
+    py_append_ladder(&list);
+    py_append_matmul(&list);
+    py_append_conv(&list);
+    py_append_exact(&list);
+    return list;
 }
 
 static PyMethodDef methods[] = {
@@ -209,9 +205,7 @@ static int add_constants(PyObject *module) {
 }
 
 static int core_exec(PyObject *module) {
-    if (check_main_interpreter() < 0)
-        return -1;
-    if (py_numpy_import() < 0)
+    if (check_main_interpreter() < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
     py_state *state = state_of(module);
     atomic_init(&state->default_device, -1);

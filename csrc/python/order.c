@@ -144,9 +144,7 @@ static int parse_destination(order_call *self, PyObject *destination) {
     py_job *job = &self->job;
     if (!py_job_set_c_strides(job))
         return PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
-    if (py_job_parse_destination(job, destination) < 0)
-        return -1;
-    return py_job_out_overlaps(job) ? PY_RAISE(PyExc_ValueError, "out: overlaps with a") : 0;
+    return py_job_parse_destination(job, destination) < 0 ? -1 : py_job_check_overlap(job, "a");
 }
 
 PyObject *py_order_select(PyObject *module, PyObject *args) {

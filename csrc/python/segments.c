@@ -99,12 +99,9 @@ PyObject *py_segments(PyObject *module, PyObject *args) {
         return NULL;
     py_job_init(&self.job, PyModule_GetState(module));
     if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
-        parse_results(&self, empty_result) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
-        if (py_job_out_overlaps(&self.job))
-            PyErr_SetString(PyExc_ValueError, "out: overlaps with a");
-        else
-            result = py_job_run(&self.job, work, &self);
-    }
+        parse_results(&self, empty_result) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
+        py_job_check_overlap(&self.job, "a") == 0)
+        result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);
     return result;
 }

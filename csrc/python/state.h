@@ -3,7 +3,15 @@
 #ifndef GR_PYTHON_STATE_H
 #define GR_PYTHON_STATE_H
 
-#include "python/numpy_api.h"
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+/* All files share one table of NumPy's C API, which module.c defines and fills in. */
+#define PY_ARRAY_UNIQUE_SYMBOL gr_numpy_api
+#ifndef PY_NUMPY_API_IS_HERE
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
 
 #include <stdatomic.h>
 
