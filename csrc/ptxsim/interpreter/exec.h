@@ -32,6 +32,24 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
         d[i] = (type)(value);                                                                                \
     }
 
+/* A handler from what one lane executes; the lanes go in order until one fails. */
+typedef ptx_status ptx_lane_handler(ptx_warp *warp, const ptx_instr *in, unsigned lane);
+
+static inline ptx_status ptx_each_lane(ptx_warp *w, const ptx_instr *in, uint32_t mask,
+                                       ptx_lane_handler *run) {
+    ptx_status status = PTX_OK;
+    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
+        status = run(w, in, (unsigned)__builtin_ctz(left));
+    return status;
+}
+
+#define PTX_LANE_HANDLER(name)                                                                               \
+    static ptx_lane_handler lane_##name;                                                                     \
+    PTX_HANDLER(name) {                                                                                      \
+        return ptx_each_lane(w, in, mask, lane_##name);                                                      \
+    }                                                                                                        \
+    static ptx_status lane_##name(ptx_warp *w, const ptx_instr *in, unsigned lane)
+
 /* Handlers from an expression of the sources x, y, z, u. T is the type of the result, A to E those of the
    sources. */
 #define PTX_HANDLER(name) ptx_status ptx_op_##name(ptx_warp *w, const ptx_instr *in, uint32_t mask)

@@ -120,28 +120,21 @@ PTX_HANDLER(cp_async_wait_all) {
 }
 
 /* cp.async.mbarrier.arrive: in the simulator all previous copies complete at this instruction. */
-static ptx_status arrive_on_completion(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool counts) {
-    commit_group(w, mask);
-    complete_copies(w, mask, 0);
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        const unsigned lane = (unsigned)__builtin_ctz(left);
-        uint8_t *host;
-        u64 ignored;
-        status =
-            ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), sizeof(u64), sizeof(u64), &host);
-        if (status == PTX_OK)
-            status =
-                ptx_mbarrier_update(w, in, lane, host, (ptx_mbarrier_change){.arrivals = counts}, &ignored);
-    }
-    return status;
+static ptx_status arrive(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+    /* without .noinc the pending count is first incremented, so that the arrival has no net effect */
+    const ptx_mbarrier_change change = {.arrivals = in->opcode == PTX_OP_cp_async_arrive_noinc};
+    uint8_t *host;
+    u64 ignored;
+    const ptx_status status =
+        ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), sizeof(u64), sizeof(u64), &host);
+    return status == PTX_OK ? ptx_mbarrier_update(w, in, lane, host, change, &ignored) : status;
 }
 
-/* Without .noinc the pending count is first incremented, so that the arrival has no net effect. */
 PTX_HANDLER(cp_async_arrive) {
-    return arrive_on_completion(w, in, mask, false);
+    (void)ptx_op_cp_async_wait_all(w, in, mask);
+    return ptx_each_lane(w, in, mask, arrive);
 }
 
 PTX_HANDLER(cp_async_arrive_noinc) {
-    return arrive_on_completion(w, in, mask, true);
+    return ptx_op_cp_async_arrive(w, in, mask);
 }

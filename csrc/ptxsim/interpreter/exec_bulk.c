@@ -80,20 +80,15 @@ static ptx_status read_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, ptx
     return status;
 }
 
-PTX_HANDLER(tensor_load) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        ptx_bulk_copy copy;
-        status = read_copy(w, in, (unsigned)__builtin_ctz(left), &copy);
-        if (status == PTX_OK)
-            status = issue_tile(w, in, &copy, false);
-    }
-    return status;
+PTX_LANE_HANDLER(tensor_load) {
+    ptx_bulk_copy copy;
+    const ptx_status status = read_copy(w, in, lane, &copy);
+    return status == PTX_OK ? issue_tile(w, in, &copy, false) : status;
 }
 
 /* Multicast: every block in the 16-bit mask receives the tile at the same offset, and its mbarrier at the
    same offset completes. */
-static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+PTX_LANE_HANDLER(tensor_multicast) {
     ptx_bulk_copy copy;
     ptx_status status = read_copy(w, in, lane, &copy);
     if (status != PTX_OK)
@@ -116,29 +111,14 @@ static ptx_status multicast(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     return status;
 }
 
-PTX_HANDLER(tensor_multicast) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = multicast(w, in, (unsigned)__builtin_ctz(left));
-    return status;
-}
-
-PTX_HANDLER(tensor_prefetch) {
-    ptx_status status = PTX_OK;
+PTX_LANE_HANDLER(tensor_prefetch) {
     ptx_tile ignored;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = read_tile(w, in, 0, (unsigned)__builtin_ctz(left), &ignored);
-    return status;
+    return read_tile(w, in, 0, lane, &ignored);
 }
 
-PTX_HANDLER(prefetch_map) {
-    ptx_status status = PTX_OK;
+PTX_LANE_HANDLER(prefetch_map) {
     ptx_tensor ignored;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        status = read_map(w, in, i, in->space, ptx_address_of(w, in, i), 0, &ignored);
-    }
-    return status;
+    return read_map(w, in, lane, in->space, ptx_address_of(w, in, lane), 0, &ignored);
 }
 
 /* ---- out of shared memory ---- */
@@ -165,7 +145,7 @@ static ptx_status enqueue_store(ptx_warp *w, const ptx_instr *in, const ptx_pend
     return PTX_OK;
 }
 
-static ptx_status store_bytes(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+PTX_LANE_HANDLER(bulk_store) {
     const u32 bytes = ptx_number_of(w, in, 2, lane);
     uint8_t *from;
     ptx_pending_store copy = {.in = in, .lane = lane, .bytes = bytes, .group = w->store_groups[lane]};
@@ -182,7 +162,7 @@ static ptx_status store_bytes(ptx_warp *w, const ptx_instr *in, unsigned lane) {
     return enqueue_store(w, in, &copy);
 }
 
-static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
+PTX_LANE_HANDLER(tensor_store) {
     uint8_t *from;
     ptx_pending_store copy = {.in = in, .lane = lane, .group = w->store_groups[lane]};
     ptx_status status = read_tile(w, in, 0, lane, &copy.tile);
@@ -199,20 +179,6 @@ static ptx_status store_tile(ptx_warp *w, const ptx_instr *in, unsigned lane) {
         return status;
     copy.from = from;
     return enqueue_store(w, in, &copy);
-}
-
-PTX_HANDLER(bulk_store) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = store_bytes(w, in, (unsigned)__builtin_ctz(left));
-    return status;
-}
-
-PTX_HANDLER(tensor_store) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = store_tile(w, in, (unsigned)__builtin_ctz(left));
-    return status;
 }
 
 PTX_HANDLER(bulk_commit) {

@@ -14,56 +14,56 @@ static ptx_status locate_barrier(ptx_warp *w, const ptx_instr *in, unsigned lane
 
 /* ---- mbarrier.* ---- */
 
+/* The mbarrier at the instruction's address. */
+static ptx_status locate_own(ptx_warp *w, const ptx_instr *in, unsigned lane, uint8_t **host) {
+    return locate_barrier(w, in, lane, ptx_address_of(w, in, lane), host);
+}
+
 /* Host pointers of the lanes' mbarriers. */
 static ptx_status locate_barriers(ptx_warp *w, const ptx_instr *in, uint32_t mask, uint8_t *host[PTX_LANES]) {
     ptx_status status = PTX_OK;
     for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctz(left);
-        status = locate_barrier(w, in, i, ptx_address_of(w, in, i), &host[i]);
+        status = locate_own(w, in, i, &host[i]);
     }
     return status;
 }
 
-PTX_HANDLER(mbarrier_init) {
-    uint8_t *host[PTX_LANES];
-    ptx_status status = locate_barriers(w, in, mask, host);
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        u32 count = ptx_number_of(w, in, 0, i);
-        u64 bits = ptx_mbarrier_bits(&(ptx_mbarrier){.expected = count, .pending = count});
-        if (count < 1 || count > PTX_MAX_ARRIVALS)
-            return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER, "an mbarrier for %u arrivals; it counts 1 to %d",
-                             count, PTX_MAX_ARRIVALS);
-        memcpy(host[i], &bits, sizeof bits);
-    }
-    return status;
+PTX_LANE_HANDLER(mbarrier_init) {
+    uint8_t *host;
+    const u32 count = ptx_number_of(w, in, 0, lane);
+    const u64 bits = ptx_mbarrier_bits(&(ptx_mbarrier){.expected = count, .pending = count});
+    const ptx_status status = locate_own(w, in, lane, &host);
+    if (status != PTX_OK)
+        return status;
+    if (count < 1 || count > PTX_MAX_ARRIVALS)
+        return ptx_fault(w, in, (int)lane, PTX_ERR_BARRIER, "an mbarrier for %u arrivals; it counts 1 to %d",
+                         count, PTX_MAX_ARRIVALS);
+    memcpy(host, &bits, sizeof bits);
+    return PTX_OK;
 }
 
-PTX_HANDLER(mbarrier_inval) {
-    uint8_t *host[PTX_LANES];
+PTX_LANE_HANDLER(mbarrier_inval) {
+    uint8_t *host;
     ptx_mbarrier ignored;
-    ptx_status status = locate_barriers(w, in, mask, host);
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        status = ptx_mbarrier_read(w, in, i, host[i], &ignored);
-        if (status == PTX_OK)
-            memset(host[i], PTX_POISON, sizeof(u64));
-    }
+    ptx_status status = locate_own(w, in, lane, &host);
+    if (status == PTX_OK)
+        status = ptx_mbarrier_read(w, in, lane, host, &ignored);
+    if (status == PTX_OK)
+        memset(host, PTX_POISON, sizeof(u64));
     return status;
 }
 
 /* Handlers that update an mbarrier; some return its previous state in operand 0. */
 #define MBARRIER_UPDATE(name, gives_state, ...)                                                              \
-    PTX_HANDLER(mbarrier_##name) {                                                                           \
-        uint8_t *host[PTX_LANES];                                                                            \
-        ptx_status status = locate_barriers(w, in, mask, host);                                              \
-        for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {                             \
-            unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            u64 before = 0;                                                                                  \
-            status = ptx_mbarrier_update(w, in, i, host[i], (ptx_mbarrier_change){__VA_ARGS__}, &before);    \
-            if (gives_state)                                                                                 \
-                ((ptx_u64 *)ptx_lanes(w, in, 0))[i] = before;                                                \
-        }                                                                                                    \
+    PTX_LANE_HANDLER(mbarrier_##name) {                                                                      \
+        uint8_t *host;                                                                                       \
+        u64 before = 0;                                                                                      \
+        ptx_status status = locate_own(w, in, lane, &host);                                                  \
+        if (status == PTX_OK)                                                                                \
+            status = ptx_mbarrier_update(w, in, lane, host, (ptx_mbarrier_change){__VA_ARGS__}, &before);    \
+        if (gives_state)                                                                                     \
+            ((ptx_u64 *)ptx_lanes(w, in, 0))[lane] = before;                                                 \
         return status;                                                                                       \
     }
 
@@ -73,12 +73,13 @@ static u32 arrivals(const ptx_warp *w, const ptx_instr *in, unsigned lane) {
     return count ? count : 1;
 }
 
-MBARRIER_UPDATE(expect_tx, false, .bytes = ptx_number_of(w, in, 0, i))
-MBARRIER_UPDATE(complete_tx, false, .bytes = -(s64)ptx_number_of(w, in, 0, i))
-MBARRIER_UPDATE(arrive, true, .arrivals = arrivals(w, in, i))
-MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = ptx_number_of(w, in, 1, i))
-MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, i), .drops = arrivals(w, in, i))
-MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1, .bytes = ptx_number_of(w, in, 1, i))
+MBARRIER_UPDATE(expect_tx, false, .bytes = ptx_number_of(w, in, 0, lane))
+MBARRIER_UPDATE(complete_tx, false, .bytes = -(s64)ptx_number_of(w, in, 0, lane))
+MBARRIER_UPDATE(arrive, true, .arrivals = arrivals(w, in, lane))
+MBARRIER_UPDATE(arrive_expect_tx, true, .arrivals = 1, .bytes = ptx_number_of(w, in, 1, lane))
+MBARRIER_UPDATE(arrive_drop, true, .arrivals = arrivals(w, in, lane), .drops = arrivals(w, in, lane))
+MBARRIER_UPDATE(arrive_drop_expect_tx, true, .arrivals = 1, .drops = 1,
+                .bytes = ptx_number_of(w, in, 1, lane))
 
 /* Notifies observers of the lanes whose phase is over, once per mbarrier. */
 static void notify_waited(const ptx_warp *w, uint8_t *const host[PTX_LANES], uint32_t phase_over) {
@@ -181,73 +182,54 @@ static ptx_status issue_copy(ptx_warp *w, const ptx_instr *in, unsigned lane, un
     return PTX_OK;
 }
 
-static ptx_status issue_copies(ptx_warp *w, const ptx_instr *in, uint32_t mask, unsigned from_space) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1)
-        status = issue_copy(w, in, (unsigned)__builtin_ctz(left), from_space);
-    return status;
+PTX_LANE_HANDLER(bulk_load) {
+    return issue_copy(w, in, lane, PTX_SPACE_GLOBAL);
 }
 
-PTX_HANDLER(bulk_load) {
-    return issue_copies(w, in, mask, PTX_SPACE_GLOBAL);
-}
-
-PTX_HANDLER(bulk_send) {
-    return issue_copies(w, in, mask, PTX_SPACE_SHARED);
+PTX_LANE_HANDLER(bulk_send) {
+    return issue_copy(w, in, lane, PTX_SPACE_SHARED);
 }
 
 /* Prefetches have no effect, but their addresses must be valid. */
-PTX_HANDLER(prefetch) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        uint8_t *ignored;
-        status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), 1, 1, &ignored);
-    }
-    return status;
+PTX_LANE_HANDLER(prefetch) {
+    uint8_t *ignored;
+    return ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), 1, 1, &ignored);
 }
 
-PTX_HANDLER(bulk_prefetch) {
-    ptx_status status = PTX_OK;
-    for (uint32_t left = mask; left && status == PTX_OK; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctz(left);
-        u32 bytes = ptx_number_of(w, in, 0, i);
-        uint8_t *ignored;
-        if (bytes % 16)
-            return ptx_fault(w, in, (int)i, PTX_ERR_ALIGNMENT,
-                             "a bulk prefetch of %u bytes, which is no multiple of 16", bytes);
-        status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), bytes, 16, &ignored);
-    }
-    return status;
+PTX_LANE_HANDLER(bulk_prefetch) {
+    const u32 bytes = ptx_number_of(w, in, 0, lane);
+    uint8_t *ignored;
+    if (bytes % 16)
+        return ptx_fault(w, in, (int)lane, PTX_ERR_ALIGNMENT,
+                         "a bulk prefetch of %u bytes, which is no multiple of 16", bytes);
+    return ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), bytes, 16, &ignored);
 }
 
-/* st.async: a store that completes on an mbarrier. */
-#define ST_ASYNC(name, T)                                                                                    \
-    PTX_HANDLER(st_async_##name) {                                                                           \
-        const unsigned size = (unsigned)sizeof(T) * in->vector;                                              \
-        for (uint32_t left = mask; left; left &= left - 1) {                                                 \
-            unsigned i = (unsigned)__builtin_ctz(left);                                                      \
-            uint8_t *to, *barrier;                                                                           \
-            u64 ignored;                                                                                     \
-            ptx_status status = ptx_locate(w, in, i, in->space, ptx_address_of(w, in, i), size, size, &to);  \
-            if (status == PTX_OK)                                                                            \
-                status = locate_barrier(w, in, i, ptx_further_address(w, in, in->vector, i), &barrier);      \
-            if (status == PTX_OK && w->block->observer_count)                                                \
-                ptx_hooks_async(w, in,                                                                       \
-                                &(ptx_async){.lane = i,                                                      \
-                                             .bytes = size,                                                  \
-                                             .to = ptx_shared_address_at(w, to),                             \
-                                             .barrier = ptx_shared_address_at(w, barrier)});                 \
-            for (unsigned e = 0; e < in->vector && status == PTX_OK; e++)                                    \
-                memcpy(to + e * sizeof(T), (ptx_##T *)ptx_lanes(w, in, e) + i, sizeof(T));                   \
-            if (status == PTX_OK)                                                                            \
-                status = ptx_mbarrier_update(w, in, i, barrier, (ptx_mbarrier_change){.bytes = -(s64)size},  \
-                                             &ignored);                                                      \
-            if (status != PTX_OK)                                                                            \
-                return status;                                                                               \
-        }                                                                                                    \
-        return PTX_OK;                                                                                       \
-    }
+/* st.async: a store that completes on an mbarrier; `bytes` per element. */
+static ptx_status store_async(ptx_warp *w, const ptx_instr *in, unsigned lane, unsigned bytes) {
+    const unsigned size = bytes * in->vector;
+    uint8_t *to, *barrier;
+    u64 ignored;
+    ptx_status status = ptx_locate(w, in, lane, in->space, ptx_address_of(w, in, lane), size, size, &to);
+    if (status == PTX_OK)
+        status = locate_barrier(w, in, lane, ptx_further_address(w, in, in->vector, lane), &barrier);
+    if (status != PTX_OK)
+        return status;
+    if (w->block->observer_count)
+        ptx_hooks_async(w, in,
+                        &(ptx_async){.lane = lane,
+                                     .bytes = size,
+                                     .to = ptx_shared_address_at(w, to),
+                                     .barrier = ptx_shared_address_at(w, barrier)});
+    for (unsigned e = 0; e < in->vector; e++)
+        memcpy(to + e * bytes, (const uint8_t *)ptx_lanes(w, in, e) + lane * bytes, bytes);
+    return ptx_mbarrier_update(w, in, lane, barrier, (ptx_mbarrier_change){.bytes = -(s64)size}, &ignored);
+}
 
-ST_ASYNC(b32, u32)
-ST_ASYNC(b64, u64)
+PTX_LANE_HANDLER(st_async_b32) {
+    return store_async(w, in, lane, sizeof(u32));
+}
+
+PTX_LANE_HANDLER(st_async_b64) {
+    return store_async(w, in, lane, sizeof(u64));
+}
