@@ -162,6 +162,16 @@ static inline ptx_role ptx_role_of(const ptx_instr *in, unsigned operand) {
     return (ptx_role)(ptx_operand_traits(in, operand) >> 1);
 }
 
+/* Nothing follows an unguarded branch, return or exit. A trap ends the launch; it is treated as falling
+   through, so that other lanes still have a reconvergence point. */
+static inline bool ptx_ends_block(const ptx_instr *in) {
+    return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
+}
+
+static inline bool ptx_is_unguarded(const ptx_instr *in) {
+    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
+}
+
 /* An arena of operand lists, which never moves. */
 typedef struct ptx_operands {
     struct ptx_operands *next;

@@ -1,10 +1,6 @@
 /* The heuristic that decides which branches become predicates. */
 #include "instrumentation/predication.h"
 
-static bool is_unguarded(const ptx_instr *in) {
-    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
-}
-
 static bool body_is_straight(const ptx_kernel *kernel, uint32_t branch, uint32_t end) {
     for (uint32_t pc = branch + 1; pc < end; pc++)
         if (kernel->code[pc].kind != PTX_RUN || kernel->code[pc].collective)
@@ -18,10 +14,10 @@ void ptx_find_predicated(const ptx_kernel *kernel, uint32_t *branch_of) {
     for (uint32_t pc = 0; pc < kernel->count; pc++) {
         const ptx_instr *in = &kernel->code[pc];
         uint32_t end = in->op[0];
-        if (in->kind != PTX_BRANCH || is_unguarded(in) || end <= pc + 1 ||
+        if (in->kind != PTX_BRANCH || ptx_is_unguarded(in) || end <= pc + 1 ||
             end - pc - 1 > PTX_MAX_PREDICATED || !body_is_straight(kernel, pc, end))
             continue;
-        if (kernel->code[end].kind == PTX_EXIT && is_unguarded(&kernel->code[end]))
+        if (kernel->code[end].kind == PTX_EXIT && ptx_is_unguarded(&kernel->code[end]))
             continue;
         for (uint32_t body = pc + 1; body < end; body++)
             branch_of[body] = pc;

@@ -13,6 +13,10 @@ typedef ptx_status ptx_handler(ptx_warp *warp, const ptx_instr *in, uint32_t mas
 #define OP(pattern, signature, name) ptx_handler ptx_op_##name;
 #include "opcodes.def"
 
+/* Returns PTX_OK if all 32 lanes execute the instruction, PTX_DIVERGED_RETRY if missing lanes may still
+   reconverge here, otherwise a fault. */
+ptx_status ptx_require_whole_warp(ptx_warp *warp, const ptx_instr *in, uint32_t mask);
+
 /* Stores `value`, an expression of the lane index i, for all lanes of the mask. It is computed for all lanes
    and inactive lanes keep their old value, so that the loop vectorises. */
 #define PTX_STORE_LANES(type, d, value)                                                                      \

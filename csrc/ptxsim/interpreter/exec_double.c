@@ -2,7 +2,6 @@
    a fused multiply-add. */
 #include <math.h>
 
-#include "interpreter/collective.h"
 #include "interpreter/exec.h"
 
 enum { ROWS = 16, K = 16, COLUMNS = 8, LANES_OF_ROW = 4 };

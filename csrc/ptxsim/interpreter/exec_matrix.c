@@ -1,29 +1,30 @@
-/* Handlers of ldmatrix and of mma (16 x 8 results per warp). */
+/* Handlers of ldmatrix and stmatrix (8 x 8 matrices in shared memory), and of mma (16 x 8 results per warp).
+ */
 #include "interpreter/address.h"
-#include "interpreter/collective.h"
 #include "interpreter/exec.h"
+#include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 #include "interpreter/matrix.h"
 
-enum { ROWS = 8, ROW_BYTES = 16, MATRICES = 4 };
+enum { ROWS = 8, ROW_BYTES = 16 };
 
-/* Lane 8 i + k supplies the address of row k of matrix i. */
-static ptx_status locate_rows(ptx_warp *w, const ptx_instr *in, unsigned matrices, const uint8_t **row,
-                              ptx_access *access) {
-    const unsigned count = matrices * ROWS;
-    *access = (ptx_access){.effect = PTX_EFFECT_LOAD,
-                           .space = PTX_SPACE_SHARED,
-                           .mask = PTX_ALL_LANES >> (PTX_LANES - count),
-                           .bytes = ROW_BYTES};
+/* Locates and reports the rows of all matrices, one per operand: lane 8 i + k supplies the address of row k
+   of matrix i. */
+static ptx_status locate_rows(ptx_warp *w, const ptx_instr *in, ptx_effect effect, uint8_t **row) {
+    const unsigned count = in->operand_count * ROWS;
+    ptx_access access = {.effect = effect,
+                         .space = PTX_SPACE_SHARED,
+                         .mask = PTX_ALL_LANES >> (PTX_LANES - count),
+                         .bytes = ROW_BYTES};
     for (unsigned i = 0; i < count; i++) {
-        uint8_t *host;
-        access->address[i] = ptx_address_of(w, in, i);
-        ptx_status status =
-            ptx_locate(w, in, i, PTX_SPACE_SHARED, access->address[i], ROW_BYTES, ROW_BYTES, &host);
+        access.address[i] = ptx_address_of(w, in, i);
+        const ptx_status status =
+            ptx_locate(w, in, i, PTX_SPACE_SHARED, access.address[i], ROW_BYTES, ROW_BYTES, &row[i]);
         if (status != PTX_OK)
             return status;
-        row[i] = host;
     }
+    if (w->block->observer_count)
+        ptx_hooks_access(w, in, &access);
     return PTX_OK;
 }
 
@@ -35,18 +36,14 @@ static u32 element(const uint8_t *row, unsigned column) {
 
 /* Each lane receives two consecutive elements of a row, or of a column if transposed. */
 static ptx_status load(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool transposed) {
-    const uint8_t *rows[ROWS * MATRICES];
-    ptx_access access;
-    const unsigned matrices = in->operand_count;
+    uint8_t *rows[PTX_LANES];
     ptx_status status = ptx_require_whole_warp(w, in, mask);
     if (status == PTX_OK)
-        status = locate_rows(w, in, matrices, rows, &access);
+        status = locate_rows(w, in, PTX_EFFECT_LOAD, rows);
     if (status != PTX_OK)
         return status;
-    if (w->block->observer_count)
-        ptx_hooks_access(w, in, &access);
-    for (unsigned k = 0; k < matrices; k++) {
-        const uint8_t **row = rows + k * ROWS;
+    for (unsigned k = 0; k < in->operand_count; k++) {
+        uint8_t *const *row = rows + k * ROWS;
         ptx_u32 *d = ptx_lanes(w, in, k);
         for (unsigned i = 0; i < PTX_LANES; i++) {
             const unsigned outer = i / 4, inner = i % 4 * 2;
@@ -63,6 +60,36 @@ PTX_HANDLER(ldmatrix) {
 
 PTX_HANDLER(ldmatrix_trans) {
     return load(w, in, mask, true);
+}
+
+/* A lane holds two consecutive elements of a row of each matrix, or of a column if transposed. */
+static void store_row(const ptx_u32 *fragment, unsigned row, bool transposed, uint8_t *to) {
+    for (unsigned column = 0; column < ROWS; column++) {
+        const unsigned outer = transposed ? column : row, inner = transposed ? row : column;
+        const uint16_t bits = (uint16_t)(fragment[4 * outer + inner / 2] >> inner % 2 * 16);
+        memcpy(to + column * sizeof bits, &bits, sizeof bits);
+    }
+}
+
+static ptx_status store(ptx_warp *w, const ptx_instr *in, uint32_t mask, bool transposed) {
+    uint8_t *rows[PTX_LANES];
+    if (mask != PTX_ALL_LANES)
+        return w->no_more_lanes
+                   ? ptx_fault(w, in, -1, PTX_ERR_BARRIER,
+                               "only lanes 0x%08x are here; the whole warp stores together", mask)
+                   : PTX_DIVERGED_RETRY;
+    const ptx_status status = locate_rows(w, in, PTX_EFFECT_STORE, rows);
+    for (unsigned i = 0; i < in->operand_count * ROWS && status == PTX_OK; i++)
+        store_row(ptx_lanes(w, in, i / ROWS), i % ROWS, transposed, rows[i]);
+    return status;
+}
+
+PTX_HANDLER(stmatrix) {
+    return store(w, in, mask, false);
+}
+
+PTX_HANDLER(stmatrix_trans) {
+    return store(w, in, mask, true);
 }
 
 /* ---- mma ---- */

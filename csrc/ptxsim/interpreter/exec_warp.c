@@ -1,6 +1,5 @@
 /* Handlers of warp-level instructions: shfl, vote, match, redux, elect, bar.warp.sync, setmaxnreg. The mask
    of a handler is the set of lanes that execute the instruction together. */
-#include "interpreter/collective.h"
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "interpreter/address.h"
-#include "interpreter/collective.h"
 #include "interpreter/exec.h"
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"

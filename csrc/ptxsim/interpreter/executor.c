@@ -5,13 +5,19 @@
 #include <stdio.h>
 
 #include "interpreter/async.h"
-#include "interpreter/dispatch.h"
+#include "interpreter/exec.h"
 #include "interpreter/fault.h"
 #include "interpreter/hooks.h"
 #include "interpreter/lanes.h"
 #include "interpreter/poll.h"
 #include "interpreter/splits.h"
 #include "interpreter/wgmma_state.h"
+
+/* The handlers by opcode; NULL for control instructions. */
+static ptx_handler *const handlers[PTX_OPCODE_COUNT] = {
+#define OP(pattern, signature, name) [PTX_OP_##name] = ptx_op_##name,
+#include "opcodes.def"
+};
 
 /* ---- divergence ---- */
 
@@ -405,7 +411,7 @@ static ptx_status gather_lanes(ptx_warp *warp, const ptx_instr *in, uint32_t mas
     if (mask == warp->active && (merge_siblings(warp) || ptx_splits_gather(warp, true)))
         return PTX_OK;
     warp->no_more_lanes = true;
-    return ptx_handlers[in->opcode](warp, in, mask);
+    return handlers[in->opcode](warp, in, mask);
 }
 
 /* A warp spins on memory that no running warp changes: lanes that wait at a reconvergence point may be those
@@ -430,7 +436,7 @@ static inline uint32_t run_plain(ptx_warp *warp, const ptx_instr *in, uint32_t c
     const uint32_t active = warp->active;
     uint32_t done = 0;
     do
-        *status = ptx_handlers[in->opcode](warp, in, active);
+        *status = handlers[in->opcode](warp, in, active);
     while (*status == PTX_OK && ++done < count && (++in)->plain);
     return done;
 }
@@ -488,7 +494,7 @@ static inline __attribute__((always_inline)) ptx_status run_warp_as(ptx_warp *wa
                 continue;
             }
             at_control = in->kind != PTX_RUN;
-            if (at_control || (mask && (status = ptx_handlers[in->opcode](warp, in, mask)) != PTX_OK))
+            if (at_control || (mask && (status = handlers[in->opcode](warp, in, mask)) != PTX_OK))
                 break;
             in++;
             pc++;

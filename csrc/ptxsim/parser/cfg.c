@@ -1,6 +1,6 @@
 /* Builds the control-flow graph and computes post-dominators with the algorithm of Lengauer and Tarjan
    (TOPLAS 1979) on the reversed graph. */
-#include "parser/cfg.h"
+#include "parser/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +37,6 @@ typedef struct graph {
     int32_t count, edge_count, reached;
 } graph;
 
-/* Nothing follows an unguarded branch, return or exit. A trap ends the launch; it is treated as falling
-   through, so that other lanes still have a reconvergence point. */
-static bool ends_block(const ptx_instr *in) {
-    return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
-}
-
-static bool is_unguarded(const ptx_instr *in) {
-    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
-}
-
 static block new_block(uint32_t begin) {
     return (block){.begin = begin, .first_out = NONE, .first_in = NONE, .order = NONE, .ipdom = NONE};
 }
@@ -58,7 +48,7 @@ static void find_blocks(graph *g) {
     for (size_t pc = 0; pc < n; pc++) {
         if (kernel->code[pc].kind == PTX_BRANCH)
             g->block_of[kernel->code[pc].op[0]] = 1;
-        if (ends_block(&kernel->code[pc]) && pc + 1 < n)
+        if (ptx_ends_block(&kernel->code[pc]) && pc + 1 < n)
             g->block_of[pc + 1] = 1;
     }
     for (size_t pc = 0; pc < n; pc++) {
@@ -84,7 +74,7 @@ static void find_edges(graph *g) {
             add_edge(g, b, g->block_of[last->op[0]]);
         else if (last->kind == PTX_EXIT)
             add_edge(g, b, g->count);
-        if (!ends_block(last) || !is_unguarded(last))
+        if (!ptx_ends_block(last) || !ptx_is_unguarded(last))
             add_edge(g, b, b + 1);
     }
 }
@@ -205,7 +195,7 @@ static void mark_branches(graph *g) {
         const int32_t reconvergence_pc = g->blocks[b].ipdom;
         last->op[1] = reconvergence_pc == g->count ? PTX_NO_PC : g->blocks[reconvergence_pc].begin;
         last->target_syncs = g->blocks[g->block_of[last->op[0]]].syncs;
-        last->next_syncs = !is_unguarded(last) && g->blocks[b + 1].syncs;
+        last->next_syncs = !ptx_is_unguarded(last) && g->blocks[b + 1].syncs;
     }
 }
 

@@ -1,5 +1,5 @@
 /* Instruction selection: finds the row of opcodes.def that matches an opcode and its operands. */
-#include "parser/decode.h"
+#include "parser/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>

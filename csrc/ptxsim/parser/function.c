@@ -1,5 +1,5 @@
 /* Scans the text for device functions before it is parsed. */
-#include "parser/function.h"
+#include "parser/grammar.h"
 
 #include <string.h>
 

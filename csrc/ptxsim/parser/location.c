@@ -1,5 +1,5 @@
 /* Parses source positions, including those of inlined calls. */
-#include "parser/location.h"
+#include "parser/grammar.h"
 
 #include <string.h>
 

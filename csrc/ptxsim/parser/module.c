@@ -4,12 +4,9 @@
 
 #include "diagnostic.h"
 #include "environment.h"
-#include "parser/cfg.h"
 #include "parser/cursor.h"
-#include "parser/function.h"
-#include "parser/location.h"
-#include "parser/statement.h"
-#include "parser/variable.h"
+#include "parser/grammar.h"
+#include "parser/passes.h"
 #include "reserve.h"
 
 static bool parse_section(ptx_parser *p) {

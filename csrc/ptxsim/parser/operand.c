@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "parser/cursor.h"
+#include "parser/grammar.h"
 #include "parser/special.h"
-#include "parser/variable.h"
 #include "reserve.h"
 
 enum { MAX_REGISTER_BYTES = 4 << 20 };

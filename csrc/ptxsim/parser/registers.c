@@ -1,5 +1,5 @@
 /* Liveness analysis by backward data flow over basic blocks, then a linear scan over live intervals. */
-#include "parser/registers.h"
+#include "parser/passes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +36,6 @@ typedef struct allocation {
 
 /* ---- basic blocks ---- */
 
-static bool ends_block(const ptx_instr *in) {
-    return in->kind == PTX_BRANCH || in->kind == PTX_EXIT;
-}
-
-static bool is_unguarded(const ptx_instr *in) {
-    return in->guard == PTX_PRED_TRUE && in->guard_flip == 0;
-}
-
 static void find_blocks(allocation *s) {
     const ptx_instr *code = s->kernel->code;
     const uint32_t n = (uint32_t)s->kernel->count;
@@ -51,7 +43,7 @@ static void find_blocks(allocation *s) {
     for (uint32_t pc = 0; pc < n; pc++) {
         if (code[pc].kind == PTX_BRANCH)
             s->block_of[code[pc].op[0]] = 1;
-        if (pc == 0 || ends_block(&code[pc - 1]))
+        if (pc == 0 || ptx_ends_block(&code[pc - 1]))
             s->block_of[pc] = 1;
     }
     for (uint32_t pc = 0; pc < n; pc++) {
@@ -63,7 +55,7 @@ static void find_blocks(allocation *s) {
     for (uint32_t i = 0; i < s->count; i++) {
         basic_block *at = &s->blocks[i];
         const ptx_instr *last = &code[at->end - 1];
-        const bool goes_on = at->end < n && (!ends_block(last) || !is_unguarded(last));
+        const bool goes_on = at->end < n && (!ptx_ends_block(last) || !ptx_is_unguarded(last));
         at->successor[0] = last->kind == PTX_BRANCH ? s->block_of[last->op[0]] : NONE;
         at->successor[1] = goes_on ? i + 1 : NONE;
     }
@@ -101,7 +93,7 @@ static void scan_block(allocation *s, const basic_block *at, uint64_t *live_in, 
                     continue;
                 s->intervals[r].wide =
                     k == in->operand_count ? in->address == PTX_ADDRESS_64 : ptx_is_wide(in, k);
-                if (!has(defined, r) && (!writing || !is_unguarded(in)))
+                if (!has(defined, r) && (!writing || !ptx_is_unguarded(in)))
                     add(live_in, r);
                 if (writing)
                     add(defined, r);

@@ -1,15 +1,11 @@
 /* The statements of a kernel's body: register declarations, labels, instructions, calls. */
-#include "parser/statement.h"
+#include "parser/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "parser/cursor.h"
-#include "parser/decode.h"
-#include "parser/function.h"
-#include "parser/location.h"
-#include "parser/registers.h"
-#include "parser/variable.h"
+#include "parser/passes.h"
 #include "reserve.h"
 
 /* ---- .reg ---- */

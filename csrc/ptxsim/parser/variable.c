@@ -1,11 +1,10 @@
 /* Declarations of variables and parameters: types, initial values, and their offsets in each state space. */
-#include "parser/variable.h"
+#include "parser/grammar.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "parser/cursor.h"
-#include "parser/function.h"
 #include "reserve.h"
 
 /* ---- variables ---- */
