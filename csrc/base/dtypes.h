@@ -10,14 +10,14 @@
 #include "base/element_types.h"
 
 typedef enum gr_dtype {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##name,
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) GR_DTYPE_##name,
 #include "base/dtypes.def"
 #undef GR_DTYPE
     GR_DTYPE_COUNT
 } gr_dtype;
 
 typedef enum gr_scope { GR_SCOPE_LADDER, GR_SCOPE_GENERAL } gr_scope;
-typedef enum gr_kind { GR_KIND_BITS, GR_KIND_NUMBER } gr_kind;
+typedef enum gr_kind { GR_KIND_BITS, GR_KIND_REAL, GR_KIND_COMPLEX } gr_kind;
 typedef struct gr_dtype_row {
     const char *name;
     const char *numpy_name;
@@ -30,7 +30,7 @@ typedef struct gr_dtype_row {
 extern const gr_dtype_row gr_dtypes[GR_DTYPE_COUNT];
 
 static inline bool gr_dtype_is_complex(gr_dtype dtype) {
-    return dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
+    return gr_dtypes[dtype].kind == GR_KIND_COMPLEX;
 }
 
 static inline bool gr_dtype_is_signed_integer(gr_dtype dtype) {

@@ -162,7 +162,7 @@ static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     if (parsed <= 0)
         return parsed;
     note_alignment(self);
-    job->check_nonfinite = gr_dtypes[job->dtype].kind == GR_KIND_NUMBER;
+    job->check_nonfinite = gr_dtypes[job->dtype].kind != GR_KIND_BITS;
     return 1;
 }
 

@@ -7,7 +7,7 @@
 #include "reduce/ops.h"
 
 static PyObject *dtype_tuple(gr_dtype dtype) {
-    static const char *const kinds[] = {[GR_KIND_BITS] = "bits", [GR_KIND_NUMBER] = "number"};
+    static const char *const kinds[] = {[GR_KIND_BITS] = "bits", "number", "number"};
     static const char *const scopes[] = {[GR_SCOPE_LADDER] = "ladder", [GR_SCOPE_GENERAL] = "general"};
     const gr_dtype_row *row = &gr_dtypes[dtype];
     const dl_dtype dlpack = dl_dtype_of(dtype);

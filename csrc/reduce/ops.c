@@ -40,10 +40,7 @@ bool gr_op_find(const char *name, gr_op *out) {
 }
 
 static bool is_in(gr_dtype_set set, gr_dtype dtype) {
-    const bool is_complex = dtype == GR_DTYPE_c64 || dtype == GR_DTYPE_c128;
-    return (set & (gr_dtypes[dtype].kind == GR_KIND_BITS ? GR_DTYPES_BITS
-                   : is_complex                          ? GR_DTYPES_COMPLEX
-                                                         : GR_DTYPES_REALS)) != 0;
+    return ((unsigned)set >> gr_dtypes[dtype].kind & 1) != 0;
 }
 
 bool gr_op_takes(gr_op op, gr_dtype dtype) {

@@ -12,7 +12,7 @@ typedef enum gr_op {
 #undef GR_OP_ENUM
 } gr_op;
 
-/* Sets of dtypes: bits for bool and integers, real and complex floating-point numbers. */
+/* Sets of dtypes: a bit for each gr_kind. */
 typedef enum gr_dtype_set {
     GR_DTYPES_NONE = 0,
     GR_DTYPES_BITS = 1,

@@ -14,7 +14,7 @@ static gr_finish finish_of(const gr_reduction *self) {
     const gr_op op = self->op;
     /* As in NumPy, a sum starts from 0, which turns -0 into 0, unless the caller passes an initial value. */
     const bool from_zero = gr_op_has(op, GR_FROM_ZERO) && self->initial == NULL;
-    const bool skips_nan = gr_op_has(op, GR_SKIPS_NAN) && gr_dtypes[self->dtype].kind == GR_KIND_NUMBER;
+    const bool skips_nan = gr_op_has(op, GR_SKIPS_NAN) && gr_dtypes[self->dtype].kind != GR_KIND_BITS;
     return (gr_finish){
         .initial = from_zero ? &zero : self->initial,
         .parameter = gr_op_has_parameter(op) ? &self->parameter : NULL,

@@ -56,7 +56,7 @@ static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
         return VALUE_INTEGER;
     if (gr_dtype_is_complex(dtype))
         return VALUE_COMPLEX;
-    const bool real = gr_op_is_mean(op) || gr_op_is_variance(op) || gr_dtypes[dtype].kind == GR_KIND_NUMBER;
+    const bool real = gr_op_is_mean(op) || gr_op_is_variance(op) || gr_dtypes[dtype].kind != GR_KIND_BITS;
     return real ? VALUE_REAL : VALUE_INTEGER;
 }
 
@@ -168,7 +168,7 @@ static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered
                                                                [GR_DTYPE_f64] = GR_STREAM_F64,
                                                                [GR_DTYPE_f16] = GR_STREAM_F16,
                                                                [GR_DTYPE_bf16] = GR_STREAM_BF16};
-    const bool is_float = gr_dtypes[dtype].kind == GR_KIND_NUMBER, as_bool = params->flags & GR_SEGMENT_BOOL;
+    const bool is_float = gr_dtypes[dtype].kind != GR_KIND_BITS, as_bool = params->flags & GR_SEGMENT_BOOL;
     const bool narrow_signed = gr_dtype_is_signed_integer(dtype) && params->item < 8;
     const uint64_t sign = 1ull << (8 * params->item - 1);
     params->kind = is_float && !as_bool ? float_kinds[dtype] : bit_kinds[params->item];

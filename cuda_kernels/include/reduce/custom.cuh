@@ -84,7 +84,8 @@ template <> struct Element<gr_bf16> {
 };
 
 // element_float32 and so on, by NumPy's names.
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) using element_##numpy_name = Element<In>;
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                   \
+    using element_##numpy_name = Element<In>;
 #include "base/dtypes.def"
 #undef GR_DTYPE
 

@@ -1,6 +1,6 @@
-// The dtypes of operators that take no integers: GR_REALS(ROW) and GR_COMPLEXES(ROW) expand ROW(dtype, In)
-// for each.
-#pragma once
-
-#define GR_REALS(ROW) ROW(f32, float) ROW(f64, double) ROW(f16, gr_f16) ROW(bf16, gr_bf16)
-#define GR_COMPLEXES(ROW) ROW(c64, gr_c64) ROW(c128, gr_c128)
+// Expands GR_REAL_ROW(dtype, In) and GR_COMPLEX_ROW(dtype, In) for the dtypes of these kinds. The file that
+// includes this one last defines both.
+#define GR_BITS_ROW(dtype, In)
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes) GR_##kind##_ROW(dtype, In)
+#include "base/dtypes.def"
+#undef GR_DTYPE

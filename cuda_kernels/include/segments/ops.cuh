@@ -5,7 +5,7 @@
 #include "ops/ordering.cuh"
 
 enum SegmentDtype {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) SEGMENT_##name,
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) SEGMENT_##name,
 #include "base/dtypes.def"
 #undef GR_DTYPE
 };

@@ -40,7 +40,7 @@ template <class F, class Params> struct SegmentResults {
             return;
         }
         switch (p.to) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope)                                         \
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope, bytes)                                  \
     case SEGMENT_##name:                                                                                     \
         if constexpr (gives<F, In>)                                                                          \
             put_as<In>(index, sum, count, place);                                                            \
@@ -59,7 +59,7 @@ template <class F, class Params> struct SegmentValues : SegmentResults<F, Params
     // Calls work(In()) with the dtype of the elements.
     template <class Work> __device__ void of_elements(Work work) const {
         switch (p.from) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                   \
     case SEGMENT_##name:                                                                                     \
         if constexpr (takes<F, In>)                                                                          \
             work(In());                                                                                      \

@@ -77,7 +77,7 @@ template <class T> __device__ void order_mean(const gr_order_quantiles &p) {
 }
 
 enum Dtype {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) DTYPE_##name,
 #include "base/dtypes.def"
 #undef GR_DTYPE
 };
@@ -85,7 +85,7 @@ enum Dtype {
 extern "C" __global__ void __launch_bounds__(GR_ORDER_THREADS) order_between(const gr_order_quantiles p) {
     pdl_begin();
     switch (p.from) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                   \
     case DTYPE_##name:                                                                                       \
         if constexpr (!is_complex<In>)                                                                       \
             order_mean<In>(p);                                                                               \

@@ -129,7 +129,7 @@ template <class Reduction> int run(const Call &call, uint64_t n) {
     GR_FUNCTION_##library(op, Op, dtype, In, Acc)
 #define GR_DTYPE_LADDER(dtype, In, Acc) GR_OPS(GR_OP_ROW, dtype, In, Acc)
 #define GR_DTYPE_GENERAL(dtype, In, Acc)
-#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc)
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes) GR_DTYPE_##scope(dtype, In, Acc)
 #include "base/dtypes.def"
 #undef GR_DTYPE
 

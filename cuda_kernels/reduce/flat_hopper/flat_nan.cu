@@ -1,17 +1,16 @@
 // flat_nansum, flat_nanmean, flat_nanprod, flat_nanmin, flat_nanmax, flat_extremes: contiguous floats to one
 // result, NaNs left out.
 #include "reduce/flat/instantiate.cuh"
-#include "reduce/floats.cuh"
 #include "reduce/ops/nan.cuh"
 
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_FLAT_ALL(nansum, NanSum, dtype, In)                                                                   \
     GR_FLAT_ALL(nanmean, NanMean, dtype, In)
-#define GR_ROW(dtype, In)                                                                                    \
+#define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
     GR_FLAT_ALL(nanprod, NanProd, dtype, In)                                                                 \
     GR_FLAT_ALL(nanmin, NanMin, dtype, In)                                                                   \
     GR_FLAT_ALL(nanmax, NanMax, dtype, In)                                                                   \
     GR_FLAT_ALL(extremes, Extremes, dtype, In)
-GR_REALS(GR_ROW)
-GR_COMPLEXES(GR_SUMS)
+#define GR_COMPLEX_ROW GR_SUMS
+#include "reduce/floats.cuh"

@@ -6,7 +6,7 @@
 #include "reduce/general/copied.cuh"
 
 enum Dtype {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) DTYPE_##name,
 #include "base/dtypes.def"
 #undef GR_DTYPE
 };
@@ -123,7 +123,7 @@ template <class T> struct As { using Type = T; };
 // What `body` does with elements of a dtype.
 template <class Body> __device__ void with_dtype(uint32_t dtype, const Body &body) {
     switch (dtype) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                   \
     case DTYPE_##name:                                                                                       \
         body(As<In>());                                                                                      \
         return;

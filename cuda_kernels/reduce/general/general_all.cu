@@ -1,3 +1,3 @@
 // general_all: whether all elements are true, of any dtype and layout.
-#define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(all, All, dtype, In)
+#define GR_GENERAL_OP(...) GR_TAKES_ALL(all, All, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

@@ -1,3 +1,3 @@
 // general_min: the minimum of elements of any dtype and layout.
-#define GR_GENERAL_OP(dtype, In, kind) GR_TAKES_ALL(min, Min, dtype, In)
+#define GR_GENERAL_OP(...) GR_TAKES_ALL(min, Min, __VA_ARGS__)
 #include "reduce/general/instantiate.cuh"

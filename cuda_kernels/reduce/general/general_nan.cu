@@ -1,6 +1,5 @@
 // general_nansum, general_nanmean, general_nanprod, general_nanmin, general_nanmax, general_extremes: floats
 // of any layout, NaNs left out.
-#include "reduce/floats.cuh"
 #include "reduce/general/instantiate.cuh"
 #include "reduce/ops/nan.cuh"
 
@@ -18,16 +17,15 @@ template <> constexpr unsigned rows_occupancy<NanMean<double>, double> = 4;
 #define GR_SUMS(dtype, In)                                                                                   \
     GR_TAKES_ROWS(nansum, NanSum, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanmean, NanMean, dtype, In)
-#define GR_ROW(dtype, In)                                                                                    \
+#define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_ROWS(nanprod, NanProd, dtype, In)                                                               \
     GR_TAKES_ROWS(nanmin, NanMin, dtype, In)                                                                 \
     GR_TAKES_ROWS(nanmax, NanMax, dtype, In)                                                                 \
     GR_TAKES_ROWS(extremes, Extremes, dtype, In)
-GR_REALS(GR_ROW)
 #define GR_COMPLEX_ROW(dtype, In)                                                                            \
     GR_SUMS(dtype, In)                                                                                       \
     GR_TAKES_AXIS(nanprod, NanProd, dtype, In)                                                               \
     GR_TAKES_AXIS(nanmin, NanMin, dtype, In)                                                                 \
     GR_TAKES_AXIS(nanmax, NanMax, dtype, In)
-GR_COMPLEXES(GR_COMPLEX_ROW)
+#include "reduce/floats.cuh"

@@ -1,6 +1,5 @@
 // general_sumnorm, general_rootnorm, general_anynorm, general_logsumexp, general_softmax: norms of floats of
 // any layout, and sums of exponentials.
-#include "reduce/floats.cuh"
 #include "reduce/general/instantiate.cuh"
 #include "reduce/ops/log_sum_exp.cuh"
 #include "reduce/ops/norms.cuh"
@@ -10,11 +9,11 @@ template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
 template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 
 #define GR_ANY(dtype, In) GR_AXIS(anynorm, AnyNorm<In>, dtype, FromPower<In>)
-#define GR_ROW(dtype, In)                                                                                    \
+#define GR_REAL_ROW(dtype, In)                                                                               \
     GR_ANY(dtype, In)                                                                                        \
     GR_TAKES_ROWS(sumnorm, SumNorm, dtype, In)                                                               \
     GR_TAKES_ROWS(rootnorm, RootNorm, dtype, In)                                                             \
     GR_TAKES_ROWS(logsumexp, LogSumExp, dtype, In)                                                           \
     GR_TAKES_AXIS(softmax, Softmax, dtype, In)
-GR_REALS(GR_ROW)
-GR_COMPLEXES(GR_ANY)
+#define GR_COMPLEX_ROW GR_ANY
+#include "reduce/floats.cuh"

@@ -6,7 +6,7 @@
 #include "states/params.h"
 
 enum Dtype {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope) DTYPE_##name,
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) DTYPE_##name,
 #include "base/dtypes.def"
 #undef GR_DTYPE
 };
@@ -148,7 +148,7 @@ template <class In> __device__ void merge_values(const gr_state_params &p, uint6
 
 __device__ void merge_value(const gr_state_params &p, uint64_t i) {
     switch (p.dtype) {
-#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope)                                          \
+#define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                   \
     case DTYPE_##name:                                                                                       \
         return merge_values<In>(p, i);
 #include "base/dtypes.def"

@@ -22,10 +22,11 @@
 
 #define GR_FLAT_BITS(op, F, dtype, In, kind) GR_FLAT_BITS_##kind(op, F, dtype, In)
 #define GR_FLAT_BITS_BITS GR_FLAT_ALL
-#define GR_FLAT_BITS_NUMBER(op, F, dtype, In)
+#define GR_FLAT_BITS_REAL(op, F, dtype, In)
+#define GR_FLAT_BITS_COMPLEX(op, F, dtype, In)
 
 #ifdef GR_FLAT_OP
-#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_FLAT_OP(dtype, In, kind)
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes) GR_FLAT_OP(dtype, In, kind)
 #include "base/dtypes.def"
 #undef GR_DTYPE
 #endif

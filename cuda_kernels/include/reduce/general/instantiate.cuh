@@ -1,6 +1,6 @@
 // The general kernels of one operator, general_<kernel>_<op>_<dtype>, for each dtype that it takes. The file
-// that includes this one defines GR_GENERAL_OP(dtype, In, kind) with one of the macros below, or uses them
-// for some dtypes by itself.
+// that includes this one defines GR_GENERAL_OP(dtype, In, kind, bytes) with one of the macros below, or uses
+// them for some dtypes by itself.
 #include <type_traits>
 
 #include "common/entry.cuh"
@@ -46,49 +46,40 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 // For elements of eight bytes and more general_axis has enough bytes in flight.
 #define GR_SPREAD(op, F, dtype, In)                                                                          \
     GR_GENERAL(spread, (columns_occupancy<F<In>, In>), op, dtype, reduce_spread<F<In>, In>)
-#define GR_SPREAD_b8 GR_SPREAD
-#define GR_SPREAD_i8 GR_SPREAD
-#define GR_SPREAD_u8 GR_SPREAD
-#define GR_SPREAD_i16 GR_SPREAD
-#define GR_SPREAD_u16 GR_SPREAD
-#define GR_SPREAD_f16 GR_SPREAD
-#define GR_SPREAD_bf16 GR_SPREAD
-#define GR_SPREAD_i32 GR_SPREAD
-#define GR_SPREAD_u32 GR_SPREAD
-#define GR_SPREAD_f32 GR_SPREAD
-#define GR_SPREAD_i64(...)
-#define GR_SPREAD_u64(...)
-#define GR_SPREAD_f64(...)
-#define GR_SPREAD_c64(...)
-#define GR_SPREAD_c128(...)
-#define GR_TAKES_SPREAD(op, F, dtype, In) GR_SPREAD_##dtype(op, F, dtype, In)
+#define GR_SPREAD_1 GR_SPREAD
+#define GR_SPREAD_2 GR_SPREAD
+#define GR_SPREAD_4 GR_SPREAD
+#define GR_SPREAD_8(...)
+#define GR_SPREAD_16(...)
 
-#define GR_TAKES_ALL(op, F, dtype, In)                                                                       \
+#define GR_TAKES_ALL(op, F, dtype, In, kind, bytes)                                                          \
     GR_ROWS(op, F, dtype, In)                                                                                \
     GR_COLUMNS(op, F, dtype, In)                                                                             \
     GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)                                                 \
     GR_GENERAL(map, 1, op, dtype, map_elements<F<In>, In>)                                                   \
-    GR_TAKES_SPREAD(op, F, dtype, In)                                                                        \
-    GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)           \
-    GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)           \
-    GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
+    GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
+        GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
+            GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
+                GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
 
 // Where elements under a mask make a State of another kind.
-#define GR_TAKES_MASKED(op, F, dtype, In)                                                                    \
+#define GR_TAKES_MASKED(op, F, dtype, In, ...)                                                               \
     GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                         \
     GR_GENERAL(masked_last, 1, op, dtype, reduce_last<F<In>>)
 
-#define GR_TAKES_PAIR(op, F, dtype, In)                                                                      \
+#define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
     GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                                  \
     GR_GENERAL(whole, 1, op, dtype, reduce_whole<F<In>, FromPair<F<In>, In>>)                                \
     GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
 
-#define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
+#define GR_TAKES_BITS(op, F, dtype, In, kind, bytes) GR_TAKES_BITS_##kind(op, F, dtype, In, kind, bytes)
 #define GR_TAKES_BITS_BITS GR_TAKES_ALL
-#define GR_TAKES_BITS_NUMBER(op, F, dtype, In)
+#define GR_TAKES_BITS_REAL(...)
+#define GR_TAKES_BITS_COMPLEX(...)
 
 #ifdef GR_GENERAL_OP
-#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_GENERAL_OP(dtype, In, kind)
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                  \
+    GR_GENERAL_OP(dtype, In, kind, bytes)
 #include "base/dtypes.def"
 #undef GR_DTYPE
 #endif

@@ -66,9 +66,9 @@
 #define GR_WHEN_NO(...)
 #define GR_WHEN_YES(takes, kind, result, ...) GR_##takes##_TAKES_##kind(GR_MAKE_##result, __VA_ARGS__)
 #define GR_ALL_TAKES_BITS(MAKE, ...) MAKE(__VA_ARGS__)
-#define GR_ALL_TAKES_NUMBER(MAKE, ...) MAKE(__VA_ARGS__)
+#define GR_ALL_TAKES_REAL(MAKE, ...) MAKE(__VA_ARGS__)
 #define GR_BITS_TAKES_BITS(MAKE, ...) MAKE(__VA_ARGS__)
-#define GR_BITS_TAKES_NUMBER(...)
+#define GR_BITS_TAKES_REAL(...)
 
 #define GR_OP_ROW(op, Op, takes, result, identity, tree, addition, library, file, packed, state, traits,     \
                   dtype, In, Acc, kind)                                                                      \
@@ -76,6 +76,7 @@
 #define GR_DTYPE_LADDER(dtype, In, Acc, kind) GR_OPS(GR_OP_ROW, dtype, In, Acc, kind)
 #define GR_DTYPE_GENERAL(dtype, In, Acc, kind)
 
-#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope) GR_DTYPE_##scope(dtype, In, Acc, kind)
+#define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes)                                  \
+    GR_DTYPE_##scope(dtype, In, Acc, kind)
 #include "base/dtypes.def"
 #undef GR_DTYPE
