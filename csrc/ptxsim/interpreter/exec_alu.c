@@ -1,8 +1,9 @@
 /* Handlers of integer and bit instructions, moves and predicate logic. */
 #include "interpreter/exec.h"
 
-/* ---- moves ---- */
+/* ---- moves and predicates ---- */
 
+/* Two results from expressions of the source x. */
 #define PTX_UNPACK(name, A, low_part, high_part)                                                             \
     static inline u32 low_##name(A x) {                                                                      \
         return (u32)(low_part);                                                                              \
@@ -134,10 +135,11 @@ static inline u64 remainder_s64(s64 x, s64 y) {
     return y == -1 ? 0 : y ? (u64)(x % y) : UINT64_MAX;
 }
 
+#define PTX_DIVISION(...) PTX_BINARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
+
 /* Fast path for a uniform divisor, as in tree reductions and index arithmetic: a shift for powers of two,
    otherwise a multiplication by the reciprocal. The added 0.5 exceeds the error of the product and is too
    small to reach the next integer. */
-#define PTX_DIVISION(...) PTX_BINARY_AS(, PTX_STORE_EACH_LANE, __VA_ARGS__)
 #define PTX_UNIFORM_DIVISION(name, by_power, by_reciprocal, by_lane)                                         \
     PTX_CLONES PTX_HANDLER(name) {                                                                           \
         ptx_u32 *d = ptx_lanes(w, in, 0);                                                                    \
@@ -160,13 +162,12 @@ static inline u64 remainder_s64(s64 x, s64 y) {
 #define MASKED(x) (x & (y - 1))
 #define QUOTIENT(quotient, x) (quotient)
 #define REMAINDER(quotient, x) (x - (quotient)*y)
-/* ---- logic and shifts; shift amounts of at least the width shift out all bits ---- */
+
+/* ---- bits ---- */
 
 static inline u64 join(u32 low, u32 high) {
     return (u64)high << 32 | low;
 }
-
-/* ---- bits ---- */
 
 static inline u32 reverse(u32 x) {
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
@@ -208,8 +209,7 @@ static inline u64 insert(u64 x, u64 into, u64 start, u64 count, u32 width) {
     return (into & ~field) | (x << start & field);
 }
 
-/* The 32-bit forms use the lower 8 bits of start and count, the 64-bit forms all bits. */
-
+/* bfi, from an expression of the sources x, y, start and count. */
 #define PTX_INSERT(name, T, value)                                                                           \
     PTX_HANDLER(name) {                                                                                      \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
@@ -287,6 +287,7 @@ static inline u32 byte_distance(u32 x, u32 y, unsigned k) {
     return a > b ? a - b : b - a;
 }
 
+/* dp4a, dp2a: the product of a part of x and a part of y. */
 #define PRODUCT(of_x, of_y, k, m) ((u32)of_x(x, k) * (u32)of_y(y, m))
 
 PTX_CLONES PTX_HANDLER(lop3_b32) {
@@ -305,6 +306,7 @@ PTX_CLONES PTX_HANDLER(lop3_b32) {
 
 /* ---- extended precision: carry-in and carry-out (.cc, addc, subc, madc) ---- */
 
+/* `takes` the carry-in, `gives` the carry-out; see PTX_CARRY in opcodes_integer.def. */
 #define PTX_CARRYING(name, T, wide, takes, gives, value)                                                     \
     PTX_HANDLER(name) {                                                                                      \
         ptx_##T *d = ptx_lanes(w, in, 0);                                                                    \
