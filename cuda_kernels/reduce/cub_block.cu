@@ -12,11 +12,7 @@
 
 #include "reduce/ladder/arg_value.cuh"
 #include "reduce/ladder/ops.cuh"
-
-template <class In> struct alignas(16) Vec16 {
-    static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
-};
+#include "reduce/ladder/vector_loads.cuh"
 
 // Our operators in the form that CUB calls; additions as its own, for which it has better code.
 template <class Op> struct Function {

@@ -12,53 +12,20 @@
 #include <cstdint>
 
 #include "reduce/ladder/last_block.cuh"
+#include "reduce/ladder/many_loads.cuh"
 
 // 2^28 floats, 4 blocks of 256 threads an SM: 246.1 us with 2, 239.5 with 4, 239.5 with 8 and with 16;
 // 2^25: 34.5, 33.7, 34.1, 35.2 (rung_constants_h200.json).
 constexpr unsigned LOADS = 4;
 
-template <class In> struct alignas(16) Vec16 {
-    static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
-};
-
-template <class Op, class In, class Acc> __device__ Acc accumulate(Acc x, const Vec16<In> &v) {
-#pragma unroll
-    for (unsigned k = 0; k < Vec16<In>::length; ++k)
-        x = Op::combine(x, v.at[k]);
-    return x;
-}
-
 template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
-    using Vec = Vec16<In>;
-    const uint64_t to_boundary = -reinterpret_cast<uintptr_t>(in) % 16 / sizeof(In);
-    const uint64_t head = to_boundary < n ? to_boundary : n;
-    const Vec *vectors = reinterpret_cast<const Vec *>(in + head);
-    const uint64_t count = (n - head) / Vec::length;
-    const uint64_t tail = head + count * Vec::length;
+    const AlignedSplit<In> parts(in, n);
     const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
     const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
 
-    Acc x = Op::identity();
-    uint64_t i = first;
-    for (; i + (LOADS - 1) * step < count; i += LOADS * step) {
-        Vec v[LOADS];
-#pragma unroll
-        for (unsigned k = 0; k < LOADS; ++k)
-            v[k] = vectors[i + k * step];
-#pragma unroll
-        for (unsigned k = 0; k < LOADS; ++k)
-            x = accumulate<Op>(x, v[k]);
-    }
-    for (; i < count; i += step) {
-        const Vec v = vectors[i]; // not by reference, which loads it element by element
-        x = accumulate<Op>(x, v);
-    }
-    if (first < head)
-        x = Op::combine(x, in[first]);
-    if (tail + first < n)
-        x = Op::combine(x, in[tail + first]);
+    Acc x = accumulate_all<Op, LOADS>(Op::identity(), parts, first, step);
+    x = accumulate_ends<Op>(x, parts, in, n, first);
 
     last_block<Op>(block_reduce<Op>(x), blockIdx.x, gridDim.x, out, block_sums, ticket);
 }

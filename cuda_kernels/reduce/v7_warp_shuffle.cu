@@ -10,27 +10,7 @@
 // limit.
 #include <cstdint>
 
-// The result is valid in lane 0. All 32 lanes must take part.
-template <class Op, class Acc> __device__ Acc warp_reduce(Acc x) {
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2)
-        x = Op::combine(x, __shfl_down_sync(0xffffffffu, x, offset));
-    return x;
-}
-
-// The result is valid in thread 0.
-template <class Op, class Acc> __device__ Acc block_reduce(Acc x) {
-    __shared__ Acc warp_results[32];
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    x = warp_reduce<Op>(x);
-    __syncthreads(); // when called twice in a row: the first call may still be reading warp_results
-    if (lane == 0)
-        warp_results[warp] = x;
-    __syncthreads();
-    if (warp == 0)
-        x = warp_reduce<Op>(lane < warps ? warp_results[lane] : Op::identity());
-    return x;
-}
+#include "reduce/ladder/block_reduce.cuh"
 
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     const uint64_t step = uint64_t(gridDim.x) * (2 * blockDim.x);

@@ -10,50 +10,13 @@
 // Where it shows: one launch instead of two; atomic operations, one a block.
 #include <cstdint>
 
-#include "reduce/ladder/block_reduce.cuh"
-
-template <class In> struct alignas(16) Vec16 {
-    static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
-};
+#include "reduce/ladder/last_block.cuh"
+#include "reduce/ladder/vector_loads.cuh"
 
 template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
-    using Vec = Vec16<In>;
-    const Vec *vectors = reinterpret_cast<const Vec *>(in);
-    const uint64_t count = n / Vec::length;
-    const uint64_t step = uint64_t(gridDim.x) * blockDim.x;
-    const uint64_t first = uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-
-    Acc x = Op::identity();
-    for (uint64_t i = first; i < count; i += step) {
-        const Vec v = vectors[i];
-#pragma unroll
-        for (unsigned k = 0; k < Vec::length; ++k)
-            x = Op::combine(x, v.at[k]);
-    }
-    if (first < n % Vec::length)
-        x = Op::combine(x, in[count * Vec::length + first]);
-    x = block_reduce<Op>(x);
-
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        block_sums[blockIdx.x] = x;
-        __threadfence(); // whoever sees this ticket drawn sees the result, too
-        // Counts up to gridDim.x - 1 and starts over at 0, so that the next launch finds it as this one did.
-        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
-        __threadfence(); // no result is read before the ticket is drawn
-    }
-    __syncthreads();
-    if (!last)
-        return;
-
-    x = Op::identity();
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-        x = Op::combine(x, block_sums[i]);
-    x = block_reduce<Op>(x);
-    if (threadIdx.x == 0)
-        *out = x;
+    const Acc x = block_reduce<Op>(accumulate_share<Op, Acc>(in, n));
+    last_block<Op>(x, blockIdx.x, gridDim.x, out, block_sums, ticket);
 }
 
 #define GR_RUNG v9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import gpureduce
+from gpureduce.bench.sources import with_headers
 
 # Of each ladder: what it is of, where its figures are, what `gpureduce.profile` is asked, and words for that.
 LADDERS = {
@@ -67,7 +68,7 @@ def _chapter(variant: gpureduce.Variant) -> str:
     facts += f"Dtypes: {', '.join(variant.dtypes)}."
     parts.append(facts)
     if variant.file:
-        head, body = _head(gpureduce.source(variant.name))
+        head, body = _head(with_headers(variant.name))
         parts += [head, f"```cuda\n{body}\n```", _counts(variant)]
     return "\n\n".join(part for part in parts if part)
 

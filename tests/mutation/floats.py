@@ -54,7 +54,9 @@ MUTANTS = (
     Mutant(
         "lanes keep their counts", NAN, "NanMean", "x.low += __shfl", "x.low = __shfl", nan("many_threads")
     ),
-    Mutant("of a count the high bits are lost", NAN, "VectorAccumulator", "0x7ffffffu", "0x3u", nan("nanmean")),
+    Mutant(
+        "of a count the high bits are lost", NAN, "VectorAccumulator", "0x7ffffffu", "0x3u", nan("nanmean")
+    ),
     Mutant(
         "a NaN makes a product 0",
         NAN,
@@ -168,7 +170,9 @@ MUTANTS = (
         "less.others *",
         LOGARITHMS,
     ),
-    Mutant("equal ones count once", EXPONENTIALS, "VectorAccumulator", "(double(equals) - 1)", "0.0", LOGARITHMS),
+    Mutant(
+        "equal ones count once", EXPONENTIALS, "VectorAccumulator", "(double(equals) - 1)", "0.0", LOGARITHMS
+    ),
     Mutant("-infinity adds something", EXPONENTIALS, "exp_of", "x > -86.0f", "x != -86.0f", LOGARITHMS),
     Mutant(
         "the 1 drowns what is small",

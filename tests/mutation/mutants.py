@@ -43,14 +43,14 @@ V4 = KERNELS + "v4_last_warp_unrolled.cu"
 V5 = KERNELS + "v5_completely_unrolled.cu"
 V6 = KERNELS + "v6_many_per_thread.cu"
 V7 = KERNELS + "v7_warp_shuffle.cu"
-V8 = KERNELS + "v8_vector_load.cu"
-V9 = KERNELS + "v9_single_pass.cu"
-V10 = KERNELS + "v10_many_loads.cu"
 V11 = KERNELS + "v11_clusters.cu"
 V12 = KERNELS + "v12_bulk_copy.cu"
 BLOCK_REDUCE = INCLUDE + "reduce/ladder/block_reduce.cuh"
+LAST_BLOCK = INCLUDE + "reduce/ladder/last_block.cuh"
+MANY_LOADS = INCLUDE + "reduce/ladder/many_loads.cuh"
 OPS = INCLUDE + "reduce/ladder/ops.cuh"
 UNROLLED_TREE = INCLUDE + "reduce/ladder/unrolled_tree.cuh"
+VECTOR_LOADS = INCLUDE + "reduce/ladder/vector_loads.cuh"
 PLACE = INCLUDE + "reduce/ladder/arg_value.cuh"
 PLAN = "csrc/reduce/ladder/plan.c"
 CALL = "csrc/python/call.c"
@@ -174,42 +174,42 @@ MUTANTS = (
     ),
     Mutant(
         "n % 4 dropped",
-        V8,
-        "reduce",
+        VECTOR_LOADS,
+        "accumulate_share",
         "if (first < n % Vec::length)",
         "if (first < n % Vec::length && n == 0)",
         ladder("v8"),
     ),
     Mutant(
         "a pass over fewer than four partial sums drops them",
-        V8,
-        "reduce",
+        VECTOR_LOADS,
+        "accumulate_share",
         "if (first < n % Vec::length)",
         "if (first < n % Vec::length && count > 0)",
         ladder("v8"),
     ),
     Mutant(
         "the ticket is not set back, v9",
-        V9,
-        "reduce",
-        "atomicInc(ticket, gridDim.x - 1)",
+        LAST_BLOCK,
+        "last_block",
+        "draw_ticket(ticket, parts)",
         "atomicAdd(ticket, 1)",
         ("tests/test_ladder_views.py", "-k", "leaves_the_ticket and v9"),
     ),
     Mutant(
         "what lies before the first boundary is lost, v10",
-        V10,
-        "reduce",
-        "if (first < head)",
-        "if (first < head && n == 0)",
+        MANY_LOADS,
+        "accumulate_ends",
+        "if (first < parts.head)",
+        "if (first < parts.head && n == 0)",
         ("tests/test_ladder_views.py", "-k", "from_any_element and v10"),
     ),
     Mutant(
         "the vectors behind the last whole turn are lost, v10",
-        V10,
-        "reduce",
-        "for (; i < count; i += step)",
-        "for (; i < count / (LOADS * step) * step; i += step)",
+        MANY_LOADS,
+        "accumulate_all",
+        "for (; i < parts.count; i += step)",
+        "for (; i < parts.count / (Loads * step) * step; i += step)",
         ladder("v10"),
     ),
     Mutant(
@@ -264,31 +264,20 @@ MUTANTS = (
     ),
     # The tree
     Mutant(
-        "no branch for 1024 threads, v5", V5, "unrolled_tree", "Block >= 1024", "Block >= 2048", ladder("v5")
-    ),
-    Mutant(
-        "no branch for 1024 threads, v6",
+        "no branch for 1024 threads",
         UNROLLED_TREE,
         "unrolled_tree",
         "Block >= 1024",
         "Block >= 2048",
-        ladder("v6"),
+        ladder("v5"),
     ),
     Mutant(
-        "odd numbers of warps lose part in the shuffle stage, v7",
-        V7,
-        "block_reduce",
-        SHUFFLE_STAGE,
-        HALVED_SHUFFLE_STAGE,
-        ladder("v7"),
-    ),
-    Mutant(
-        "odd numbers of warps lose part in the shuffle stage, v8",
+        "odd numbers of warps lose part in the shuffle stage",
         BLOCK_REDUCE,
         "block_reduce",
         SHUFFLE_STAGE,
         HALVED_SHUFFLE_STAGE,
-        ladder("v8"),
+        ladder("v7"),
     ),
     Mutant(
         "no __syncthreads between the rounds, v2",
@@ -300,7 +289,7 @@ MUTANTS = (
     ),
     Mutant(
         "no __syncthreads before the shuffle stage, v7",
-        V7,
+        BLOCK_REDUCE,
         "block_reduce",
         "        warp_results[warp] = x;\n    __syncthreads();\n",
         "        warp_results[warp] = x;\n",
@@ -325,7 +314,7 @@ MUTANTS = (
     ),
     Mutant(
         "no __syncwarp before the last warp writes, v5",
-        V5,
+        UNROLLED_TREE,
         "warp_step",
         "    __syncwarp();\n    slots[t] = x;\n",
         "    slots[t] = x;\n",
@@ -344,7 +333,7 @@ MUTANTS = (
         "minimum that starts from 0",
         OPS,
         "Min",
-        "return Limits<Acc>::largest();",
+        "return Limits<Acc>::largest;",
         "return Acc(0);",
         operators("v0", "min", "int32"),
     ),

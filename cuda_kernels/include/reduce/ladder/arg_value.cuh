@@ -36,7 +36,7 @@ template <class Acc, bool Largest> struct Extreme;
 template <class T, bool Largest> struct Extreme<ArgValue<T>, Largest> {
     // What every element wins over: what no value is beyond, behind all positions.
     static __device__ ArgValue<T> identity() {
-        return {INT64_MAX, Largest ? Limits<T>::lowest() : Limits<T>::largest()};
+        return {INT64_MAX, Largest ? Limits<T>::lowest : Limits<T>::largest};
     }
     static __device__ ArgValue<T> combine(ArgValue<T> a, ArgValue<T> b) {
         const bool a_is_nan = a.value != a.value, b_is_nan = b.value != b.value;

@@ -10,15 +10,14 @@
 #include "reduce/ladder/ops.cuh"
 #include "reduce/ops.def"
 
-#define GR_ENTRY(rung, op, dtype) GR_ENTRY_(rung, op, dtype)
-#define GR_ENTRY_(rung, op, dtype) rung##_##op##_##dtype
-#define GR_ENTRY_B(rung, op, dtype, block) GR_ENTRY_B_(rung, op, dtype, block)
-#define GR_ENTRY_B_(rung, op, dtype, block) rung##_##op##_##dtype##_b##block
+// Their names: the arguments are expanded before they are joined.
+#define GR_NAME(...) GR_JOINED(__VA_ARGS__)
+#define GR_JOINED(rung, op, dtype, suffix) rung##_##op##_##dtype##suffix
 
 #ifdef GR_TEMPLATE_BLOCK
 #define GR_KERNEL(op, Op, dtype, In, Acc, block)                                                             \
     extern "C" __global__ void __launch_bounds__(block)                                                      \
-        GR_ENTRY_B(GR_RUNG, op, dtype, block)(const In *in, Acc *out, uint64_t n) {                          \
+        GR_NAME(GR_RUNG, op, dtype, _b##block)(const In *in, Acc *out, uint64_t n) {                         \
         reduce<Op<Acc>, In, Acc, block>(in, out, n);                                                         \
     }
 #define GR_KERNELS(op, Op, dtype, In, Acc)                                                                   \
@@ -29,14 +28,14 @@
     GR_KERNEL(op, Op, dtype, In, Acc, 1024)
 #elif defined(GR_SINGLE_PASS)
 #define GR_KERNELS(op, Op, dtype, In, Acc)                                                                   \
-    extern "C" __global__ void __launch_bounds__(1024) GR_ENTRY(GR_RUNG, op, dtype)(                         \
+    extern "C" __global__ void __launch_bounds__(1024) GR_NAME(GR_RUNG, op, dtype, )(                        \
         const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {                             \
         reduce<Op<Acc>, In, Acc>(in, out, n, block_sums, ticket);                                            \
     }
 #else
 #define GR_KERNELS(op, Op, dtype, In, Acc)                                                                   \
     extern "C" __global__ void __launch_bounds__(1024)                                                       \
-        GR_ENTRY(GR_RUNG, op, dtype)(const In *in, Acc *out, uint64_t n) {                                   \
+        GR_NAME(GR_RUNG, op, dtype, )(const In *in, Acc *out, uint64_t n) {                                  \
         reduce<Op<Acc>, In, Acc>(in, out, n);                                                                \
     }
 #endif

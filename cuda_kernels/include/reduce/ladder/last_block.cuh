@@ -12,9 +12,10 @@ __device__ void last_block(Acc x, unsigned part, unsigned parts, Acc *out, Acc *
     __shared__ bool last;
     if (threadIdx.x == 0) {
         block_sums[part] = x;
-        __threadfence();
+        __threadfence(); // a thread that sees this ticket drawn sees the result, too
+        // By an atomicInc that starts again at 0, so the next launch finds the ticket as this one did.
         last = draw_ticket(ticket, parts) == parts - 1;
-        __threadfence();
+        __threadfence(); // no result is read before the ticket is drawn
     }
     __syncthreads();
     if (!last)

@@ -1,12 +1,7 @@
 // Several vector loads of 16 bytes in flight per thread, which v10 teaches, for the kernels after it.
 #pragma once
 
-#include <cstdint>
-
-template <class In> struct alignas(16) Vec16 {
-    static constexpr unsigned length = 16 / sizeof(In);
-    In at[length];
-};
+#include "reduce/ladder/vector_loads.cuh"
 
 // An array as whole vectors on 16-byte boundaries, and the few elements before and behind them.
 template <class In> struct AlignedSplit {
@@ -22,13 +17,6 @@ template <class In> struct AlignedSplit {
     }
 };
 
-template <class Op, class In, class Acc> __device__ Acc accumulate(Acc x, const Vec16<In> &v) {
-#pragma unroll
-    for (unsigned k = 0; k < Vec16<In>::length; ++k)
-        x = Op::combine(x, v.at[k]);
-    return x;
-}
-
 // Takes every step-th vector from the first one on into x.
 template <class Op, unsigned Loads, class In, class Acc>
 __device__ Acc accumulate_all(Acc x, const AlignedSplit<In> &parts, uint64_t first, uint64_t step) {
@@ -43,7 +31,7 @@ __device__ Acc accumulate_all(Acc x, const AlignedSplit<In> &parts, uint64_t fir
             x = accumulate<Op>(x, v[k]);
     }
     for (; i < parts.count; i += step) {
-        const Vec16<In> v = parts.vectors[i]; // not by reference, which loads it element by element
+        const Vec16<In> v = parts.vectors[i];
         x = accumulate<Op>(x, v);
     }
     return x;

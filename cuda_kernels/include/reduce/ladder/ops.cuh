@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 // What Acc is added and multiplied in: signed overflow is undefined in C++, but NumPy's int64 wraps, and so
 // does unsigned arithmetic.
@@ -30,45 +31,17 @@ template <class Acc> struct Prod {
 };
 
 // What no element can be beyond: an infinity, or the end of the range.
-template <class Acc> struct Limits;
-template <> struct Limits<float> {
-    static __device__ float largest() {
-        return __int_as_float(0x7f800000);
-    }
-    static __device__ float lowest() {
-        return -largest();
-    }
-};
-template <> struct Limits<double> {
-    static __device__ double largest() {
-        return __longlong_as_double(0x7ff0000000000000);
-    }
-    static __device__ double lowest() {
-        return -largest();
-    }
-};
-template <> struct Limits<int32_t> {
-    static __device__ int32_t largest() {
-        return INT32_MAX;
-    }
-    static __device__ int32_t lowest() {
-        return INT32_MIN;
-    }
-};
-template <> struct Limits<int64_t> {
-    static __device__ int64_t largest() {
-        return INT64_MAX;
-    }
-    static __device__ int64_t lowest() {
-        return INT64_MIN;
-    }
+template <class Acc> struct Limits {
+    using Of = std::numeric_limits<Acc>;
+    static constexpr Acc largest = Of::has_infinity ? Of::infinity() : Of::max();
+    static constexpr Acc lowest = Of::has_infinity ? -Of::infinity() : Of::lowest();
 };
 
 // NaN propagates, as in NumPy: it is the one value that differs from itself. (min.NaN, one instruction for
 // this, needs compute capability 8.0.)
 template <class Acc> struct Min {
     static __device__ Acc identity() {
-        return Limits<Acc>::largest();
+        return Limits<Acc>::largest;
     }
     static __device__ Acc combine(Acc a, Acc b) {
         return b < a || b != b ? b : a;
@@ -77,7 +50,7 @@ template <class Acc> struct Min {
 
 template <class Acc> struct Max {
     static __device__ Acc identity() {
-        return Limits<Acc>::lowest();
+        return Limits<Acc>::lowest;
     }
     static __device__ Acc combine(Acc a, Acc b) {
         return b > a || b != b ? b : a;

@@ -1,0 +1,34 @@
+"""The source of a rung with the headers that it teaches."""
+
+from __future__ import annotations
+
+import re
+
+from gpureduce._device.kernels import KERNELS
+from gpureduce._device.variants import source, variants
+
+# Headers that are there for a rung of the reductions; not the operators, and not what instantiates kernels.
+_TAUGHT = re.compile(r'^#include "(reduce/ladder/(?!ops\.|instantiate\.|params\.)\w+\.cuh)"', re.MULTILINE)
+
+
+def _included(text: str) -> list[str]:
+    """Return the headers of the ladder that a source includes, each behind those that it includes itself."""
+    names = []
+    for name in _TAUGHT.findall(text):
+        names += [*_included(_header(name)), name]
+    return list(dict.fromkeys(names))
+
+
+def _header(name: str) -> str:
+    return (KERNELS / "src" / "include" / name).read_text("utf-8")
+
+
+def with_headers(variant: str) -> str:
+    """Return the source of a variant, and behind it the headers that it is the first rung to include."""
+    own, earlier = source(variant), set[str]()
+    for record in variants("reduction"):
+        if record.name == variant:
+            break
+        if record.role == "rung":
+            earlier.update(_included(source(record.name)))
+    return "\n".join([own, *(_header(name) for name in _included(own) if name not in earlier)])
