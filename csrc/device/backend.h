@@ -90,13 +90,13 @@ typedef struct gr_launch {
                  by griddepcontrol.wait */
     const void *params; /* kernel parameters, each at its natural alignment, as in PTX */
     size_t param_bytes;
-    size_t serialized_offset; /* offset in bytes of a uint32_t in params that is set to 1 if the launch is
-                                 serialized, without pdl; 0: none */
-    size_t
-        first_block_offset; /* offset in bytes of a uint32_t in params, the number of the first block, which
-                               is 0. Blocks wait for blocks with smaller numbers: a grid of more blocks than
-                               the device holds at once is launched in parts, along x; 0: none */
-    bool one_param;         /* params is one parameter, whose alignment may exceed 16 bytes */
+    size_t serialized_offset;  /* offset in bytes of a uint32_t in params that is set to 1 if the launch is
+                                  serialized, without pdl; 0: none */
+    size_t first_block_offset; /* 0, or the offset in bytes of a uint32_t in params that is 0: blocks wait for
+                                  blocks with smaller numbers. A grid of more blocks than the device holds at
+                                  once is then launched in parts, along x, each with the number of its first
+                                  block in that field */
+    bool one_param;            /* params is one parameter, whose alignment may exceed 16 bytes */
 } gr_launch;
 
 /* An extent of 0 counts as 1. Along x the caller must give the extent. */

@@ -551,8 +551,8 @@ MUTANTS = (
         "the block that ends first adds up the parts",
         VECTOR,
         "is_last",
-        "atomicInc(ticket, parts - 1) == parts - 1",
-        "atomicInc(ticket, parts - 1) == 0",
+        "draw_ticket(ticket, parts) == parts - 1",
+        "draw_ticket(ticket, parts) == 0",
         VECTORS,
     ),
 )

@@ -4,8 +4,8 @@
 
 #include "common/ptx.cuh"
 
-// Lets the next kernel of the stream begin (griddepcontrol.launch_dependents). It waits by itself until this
-// one has ended.
+// Lets the next kernel of the stream begin (griddepcontrol.launch_dependents), as soon as all blocks of this
+// one have called it or ended. That kernel waits for the end of this one where it calls pdl_wait().
 inline __device__ void pdl_launch_dependents() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -93,7 +93,7 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
 
     // Look-back: publishes the total of tile `t`, which the threads of the last group have in `whole`, and
     // computes in `exclusive` the exclusive prefix of the tile for each of `width` columns. `sums` is shared
-    // memory for NODE_LEVELS States per column, otherwise unused. Begins and ends with a barrier.
+    // memory for NODE_LEVELS States per column, otherwise unused. Tile 0 has no prefix. Ends with a barrier.
     __device__ void look_back(const LookbackTree &chain, uint64_t t, unsigned width, State whole,
                               State *sums) const {
         if (group == groups - 1 && column < width) {

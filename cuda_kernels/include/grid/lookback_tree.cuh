@@ -3,8 +3,8 @@
 // and the node of each higher level whose last tile it is. Its prefix consists, at each level, of the number
 // of nodes that the digit of t to base 32 says: the longest chain of waits has as many tiles as t has digits,
 // and the order in which totals are combined depends on t alone. A node is a State in words of eight bytes,
-// four of the State and a flag, so no fence is needed. Tiles begin in the order of their tickets, so a tile
-// waits only for tiles that have begun.
+// four of the State and a flag, so no fence is needed. Tiles are numbered by ticket: rule 1 of
+// grid/tickets.cuh.
 #pragma once
 
 #include "grid/block_state.cuh"
