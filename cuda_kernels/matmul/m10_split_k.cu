@@ -8,11 +8,26 @@
 // tile loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared
 // memory; barriers of clusters.
 #include "common/cluster.cuh"
+#include "common/element_types.cuh"
 #include "common/entry.cuh"
-#include "matmul/complex.cuh"
 #include "matmul/k_steps.cuh"
 #include "matmul/matmul.cuh"
 #include "matmul/split_k.cuh"
+
+// Complex numbers: four real multiply-adds for each complex one.
+inline __device__ gr_c64 multiply_add(gr_c64 a, gr_c64 b, gr_c64 c) {
+    return {fmaf(a.re, b.re, fmaf(-a.im, b.im, c.re)), fmaf(a.re, b.im, fmaf(a.im, b.re, c.im))};
+}
+
+inline __device__ void operator+=(gr_c64 &a, gr_c64 b) {
+    a.re += b.re;
+    a.im += b.im;
+}
+
+inline __device__ void operator*=(gr_c64 &a, float factor) {
+    a.re *= factor;
+    a.im *= factor;
+}
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {

@@ -18,17 +18,6 @@ enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes
 typedef TmaPipeline<STAGES, OF_B + B_BYTES> Stages;
 static_assert(Stages::END + STAGES * 8 == GR_MATMUL_T2_SHARED, "bytes of shared memory");
 
-// What the tensor cores leave of x.
-inline __device__ uint32_t tf32_hi(uint32_t x) {
-    return x & 0xffffe000;
-}
-
-// The rest, so that it is rounded where they cut it.
-inline __device__ uint32_t tf32_lo(uint32_t x) {
-    const float all = __uint_as_float(x);
-    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
-}
-
 // `bytes` is the ring; `parted` is the barrier of the first stage that ends when the small parts are there.
 inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint32_t parted) {
     for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {

@@ -7,7 +7,6 @@ PARAMS = "csrc/exact/params.h"
 HANDED, PLAN = "csrc/exact/state.c", "csrc/exact/plan.c"
 BINS = INCLUDE + "exact/bins.cuh"
 BLOCK = INCLUDE + "exact/block.cuh"
-PRODUCTS = INCLUDE + "exact/products.cuh"
 SUM = INCLUDE + "exact/sum.cuh"
 EACH = INCLUDE + "exact/each.cuh"
 FINISH = INCLUDE + "exact/finish.cuh"
@@ -375,7 +374,7 @@ MUTANTS = (
     Mutant("a slot is left behind", SLOTS, "collect", "Slot{}.put(", "slot[k].put(", sums("races")),
     Mutant(
         "products lose their error",
-        PRODUCTS,
+        BINS,
         "ProductBins",
         "rest = __fma_rn(x, y, -product);",
         "rest = -0.0;",
@@ -383,7 +382,7 @@ MUTANTS = (
     ),
     Mutant(
         "products that underflow are rounded",
-        PRODUCTS,
+        BINS,
         "ProductBins",
         "64; // biased;",
         "0; // biased;",
@@ -391,7 +390,7 @@ MUTANTS = (
     ),
     Mutant(
         "products that overflow are infinite",
-        PRODUCTS,
+        BINS,
         "ProductBins",
         ">= 2047 - least",
         ">= 2048 - least",

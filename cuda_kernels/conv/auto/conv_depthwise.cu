@@ -160,10 +160,8 @@ enum { TAPS = 3 };
 
 // The results of ROWS rows of COLUMNS columns, of four filters, whose taps lie one behind the other.
 template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_params &p) {
-    enum {
-        ROWS = GR_CONV_DEPTHWISE_3X3_ROWS,
-        COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2
-    };
+    enum { ROWS = GR_CONV_DEPTHWISE_3X3_ROWS };
+    enum { COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 };
     enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
     typedef typename Wide<T>::type W;
     typedef Vec<T, LENGTH> Pack;

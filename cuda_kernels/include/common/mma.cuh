@@ -14,21 +14,18 @@ inline __device__ uint32_t cvt_rna_tf32(uint32_t x) {
     return y;
 }
 
-// Loads four 8 x 8 matrices of 16-bit elements; lane i gives the address of row i of all four.
-inline __device__ void ldmatrix_x4(uint32_t at, uint32_t (&to)[4]) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(at)
-                 : "memory");
-}
-
-// The same, each matrix transposed.
-inline __device__ void ldmatrix_x4_trans(uint32_t at, uint32_t (&to)[4]) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(at)
-                 : "memory");
-}
+// Loads four 8 x 8 matrices of 16-bit elements; lane i gives the address of row i of all four. `_trans`: each
+// matrix transposed.
+#define GR_LDMATRIX(name, modifier)                                                                          \
+    inline __device__ void name(uint32_t at, uint32_t(&to)[4]) {                                             \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4" modifier ".shared.b16 {%0, %1, %2, %3}, [%4];"          \
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])                                    \
+                     : "r"(at)                                                                               \
+                     : "memory");                                                                            \
+    }
+GR_LDMATRIX(ldmatrix_x4, "")
+GR_LDMATRIX(ldmatrix_x4_trans, ".trans")
+#undef GR_LDMATRIX
 
 // sums += a b of 16 rows and 8 columns, with 8 elements of 4 bytes or 16 elements of 2 bytes along k.
 #define GR_MMA(T, SHAPE, TYPES)                                                                              \

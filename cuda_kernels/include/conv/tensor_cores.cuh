@@ -26,15 +26,6 @@ struct Divider {
     }
 };
 
-// The 3xTF32 split: hi is x as the tensor cores truncate it, lo the rest, rounded at the same bit.
-inline __device__ uint32_t tf32_hi(uint32_t x) {
-    return x & 0xffffe000;
-}
-inline __device__ uint32_t tf32_lo(uint32_t x) {
-    const float all = __uint_as_float(x);
-    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
-}
-
 // Stores a vector of channels as products take it: float32 as TF32, or with its lo part `apart` bytes behind.
 template <class T, int PARTS> __device__ void store_channels(uint32_t at, uint32_t apart, uint4 v) {
     if (PARTS == 2)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "exact/bins.cuh"
-#include "exact/block.cuh"
 
 // The format that the result is rounded to.
 template <class In> struct Format;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "exact/bins.cuh"
-#include "exact/block.cuh"
 #include "grid/tickets.cuh"
 
 inline __device__ uint64_t first_of_thread() {

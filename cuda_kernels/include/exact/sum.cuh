@@ -5,7 +5,6 @@
 #include "common/strided_offsets.cuh"
 #include "common/vec16.cuh"
 #include "exact/finish.cuh"
-#include "exact/products.cuh"
 
 // Adds the bins to the block's state, and clears them: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {

@@ -88,16 +88,6 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ALONG_K> struct Copies 
     }
 };
 
-// The position of a lane in its warp's tile, eight lanes along m and four along n. A load of 16 bytes from
-// shared memory takes half the wavefronts if two neighbouring lanes, or lanes two apart, read the same
-// address: the former holds along m, the latter along n.
-inline __device__ unsigned lane_down() {
-    return threadIdx.x / 2 % 8;
-}
-inline __device__ unsigned lane_across() {
-    return threadIdx.x % 2 + threadIdx.x / 16 % 2 * 2;
-}
-
 // The products that m9 teaches: forth along a row and back along the next.
 template <class T, int R, int S>
 __device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S], T (&sums)[R][S]) {

@@ -7,6 +7,15 @@
 #include "common/element_types.cuh"
 #include "common/vec.cuh"
 
+// The 3xTF32 split: hi is x as the tensor cores truncate it, lo the rest, rounded at the same bit.
+inline __device__ uint32_t tf32_hi(uint32_t x) {
+    return x & 0xffffe000;
+}
+inline __device__ uint32_t tf32_lo(uint32_t x) {
+    const float all = __uint_as_float(x);
+    return __float_as_uint(fabsf(all) == INFINITY ? 0.0f : all - __uint_as_float(tf32_hi(x))) + 0x1000;
+}
+
 // The matrix descriptor of a tile in shared memory: rows of 128 bytes with swizzle 128, 1024 bytes from eight
 // rows to the next eight. `apart` are the bytes from one such tile to its right neighbour, where rows are
 // longer than 128 bytes.
