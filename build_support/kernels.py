@@ -67,9 +67,21 @@ class Kernel(NamedTuple):
     source: Path
     suffix: str
     target: int
+    op: tuple[str, str, str] = ("", "", "")  # of ops.def, if the source is compiled once per operator
 
     def __str__(self) -> str:
-        return f"{self.source.stem}{self.suffix}"
+        return f"{self.stem}{self.suffix}"
+
+    @property
+    def stem(self) -> str:
+        """The name of what is made of it, without its suffix: general_sum of general_op.cu."""
+        return self.source.stem.removesuffix("op") + self.op[0] if self.op[0] else self.source.stem
+
+    @property
+    def macros(self) -> list[str]:
+        """What tells the source its operator."""
+        name, functor, takes = self.op
+        return [f"-DGR_OP={name}", f"-DGR_FUNCTOR={functor}", f"-DGR_TAKES=GR_TAKES_{takes}"] if name else []
 
     @property
     def architecture(self) -> str:
@@ -91,9 +103,7 @@ def build_kernels(destination: Path) -> None:
     numbers = architectures(os.environ.get(SWITCH, ""), nvcc)
     version = nvcc_version(nvcc)
     built = {
-        kernel: _targets(kernel, version, numbers)
-        for source in sources
-        for kernel in (Kernel(source, *build) for build in _builds(source).items())
+        kernel: _targets(kernel, version, numbers) for source in sources for kernel in kernels_of(source)
     }
     missing = [kernel for kernel, files in built.items() if not all(file.exists() for file in files[1:])]
     print(f"{len(built)} kernel files, {len(missing)} to compile with {nvcc}", flush=True)
@@ -122,6 +132,24 @@ def build_kernels(destination: Path) -> None:
             path.unlink()
 
 
+def kernels_of(source: Path) -> list[Kernel]:
+    """Return what becomes of a source: a file for each PTX target, and of <name>_op.cu for each operator."""
+    ops = _operators(source) if source.stem.endswith("_op") else [("", "", "")]
+    return [Kernel(source, *build, op) for op in ops for build in _builds(source).items()]
+
+
+def _operators(source: Path) -> list[tuple[str, str, str]]:
+    """Return name, functor and dtypes of the operators of ops.def that have no file of their own."""
+    text = Path("csrc/reduce/ops.def").read_text("utf-8").replace("\\\n", "")
+    found = []
+    for row in re.findall(r"\bROW\(([^()]*), __VA_ARGS__\)", text):
+        name, functor, takes, *_, file, _, _, traits = re.split(r",\s+", row)
+        own = source.with_name(source.name.replace("_op.", f"_{file}."))
+        if name == file and takes in ("ALL", "BITS") and not own.exists():
+            found.append((name, functor, "PAIR" if "GR_OF_PAIR" in traits else takes))
+    return found
+
+
 def _builds(source: Path) -> dict[str, int]:
     """Return what a file is built as: a suffix of its name for each PTX target."""
     folder = source.parent.relative_to("cuda_kernels").as_posix()
@@ -146,7 +174,7 @@ def _effort(kernel: Kernel) -> float:
         "order_sort": 3,
     }
     folders = {"general": 6, "flat": 3, "flat_hopper": 3}
-    return known.get(kernel.source.stem, folders.get(kernel.source.parent.name, 1))
+    return known.get(kernel.stem, folders.get(kernel.source.parent.name, 1))
 
 
 def _is_rung(source: Path) -> bool:
@@ -155,7 +183,8 @@ def _is_rung(source: Path) -> bool:
 
 
 def _ptx_flags(kernel: Kernel) -> list[str]:
-    return [*PTX_FLAGS, f"-arch=compute_{kernel.architecture}", *(LINES if _is_rung(kernel.source) else [])]
+    lines = LINES if _is_rung(kernel.source) else []
+    return [*PTX_FLAGS, f"-arch=compute_{kernel.architecture}", *lines, *kernel.macros]
 
 
 def _fatbin_flags(kernel: Kernel, numbers: list[int], asked: list[int] | None = None) -> list[str]:
@@ -173,7 +202,7 @@ def _fatbin_flags(kernel: Kernel, numbers: list[int], asked: list[int] | None = 
 
 def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path, Path]:
     """Return the paths of the PTX, of it packed, and of the fatbin, which tell all that goes into them."""
-    ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], kernel.suffix)
+    ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], str(kernel))
     digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers)).encode()).hexdigest()[:8]
     return Path(f"{ptx}.ptx"), Path(f"{ptx}.ptx.gz"), Path(f"{ptx}-{digest}.fatbin")
 
@@ -230,7 +259,7 @@ def _build_cub(nvcc: str, numbers: list[int]) -> Path:
     latest = max(numbers, default=75)
     flags = [flag for number in numbers for flag in ("-gencode", f"arch=compute_{number},code=sm_{number}")]
     flags += ["-gencode", f"arch=compute_{latest},code=compute_{latest}"]
-    library = Path(_base(CUB_SOURCE, [nvcc_version(nvcc), *CUB_FLAGS, *flags]) + ".so")
+    library = Path(_base(CUB_SOURCE, [nvcc_version(nvcc), *CUB_FLAGS, *flags], CUB_SOURCE.stem) + ".so")
     if not library.exists():
         print(f"compiling {CUB_LIBRARY} for {numbers or 'any GPU'}", flush=True)
         library.parent.mkdir(parents=True, exist_ok=True)
@@ -242,11 +271,11 @@ def _build_cub(nvcc: str, numbers: list[int]) -> Path:
     return library
 
 
-def _base(source: Path, common: list[str], name: str = "") -> str:
+def _base(source: Path, common: list[str], name: str) -> str:
     """Return the path of what is compiled from a file, less its suffix: it tells all that goes into it."""
     texts = [path.read_text("utf-8") for path in _with_includes(source)]
     digest = hashlib.sha256("\0".join([*common, *texts]).encode()).hexdigest()[:16]
-    return f"build/kernels/{source.stem}{name}-{digest}"
+    return f"build/kernels/{name}-{digest}"
 
 
 def _with_includes(source: Path) -> list[Path]:

@@ -318,10 +318,10 @@ def test_the_longest_kernels_come_first(support, monkeypatch):
     kernels = support("kernels")
     monkeypatch.chdir(ROOT)
     found = [
-        kernels.Kernel(path, *build)
+        kernel
         for path in Path("cuda_kernels").rglob("*.cu")
         if path != kernels.CUB_SOURCE
-        for build in kernels._builds(path).items()
+        for kernel in kernels.kernels_of(path)
     ]
     order = [str(kernel) for kernel in sorted(found, key=kernels._effort, reverse=True)]
     longest = ("general_var", "general_nan", "cub_", "flat_nan", "general_norms")

@@ -86,11 +86,11 @@ class Tree:
             return {}
         name, folder = Path(changed).name, Path("cuda_kernels")
         built = [
-            kernels.Kernel(source, *build)
+            kernel
             for source in sorted(folder.rglob("*.cu"))
             if source != kernels.CUB_SOURCE
             and any(path.name == name for path in kernels._with_includes(source))
-            for build in kernels._builds(source).items()
+            for kernel in kernels.kernels_of(source)
         ]
         kept = {}
         for kernel in built:
@@ -98,7 +98,9 @@ class Tree:
             packed = target.with_name(f"{target.name}.gz")
             kept[packed] = packed.read_bytes()
             arch = f"-arch=compute_{kernel.architecture}"
-            self._run(self.nvcc, *kernels.PTX_FLAGS, arch, str(kernel.source), "-o", str(target))
+            self._run(
+                self.nvcc, *kernels.PTX_FLAGS, arch, *kernel.macros, str(kernel.source), "-o", str(target)
+            )
             packed.write_bytes(kernels.pack(target.read_bytes()))
             if self.on_gpu:
                 fatbin = target.with_suffix(".fatbin")

@@ -147,6 +147,11 @@ template <class In, class W = Wide<In>> struct SumOut { using type = In; };
 template <class In> struct SumOut<In, int64_t> { using type = int64_t; };
 template <class In> struct SumOut<In, uint64_t> { using type = uint64_t; };
 
+// The dtype of a part of a complex number.
+template <class In> struct RealOf { using type = In; };
+template <> struct RealOf<gr_c64> { using type = float; };
+template <> struct RealOf<gr_c128> { using type = double; };
+
 template <class T> struct Zero {
     static __device__ T make() {
         return T(0);

@@ -266,20 +266,20 @@ template <bool Largest> __device__ uint32_t better_word(gr_bool, uint32_t a, uin
     return Largest ? a | b : a & b;
 }
 #if __CUDA_ARCH__ >= 900
-#define GR_BETTER_WORD(In, type)                                                                             \
-    template <> constexpr bool by_word<In> = true;                                                           \
-    template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \
+// best<Largest>(In(), a, b) of two words, by the instructions of this type, and that In has it.
+#define GR_BEST_OF_WORDS(has, best, In, type)                                                                \
+    template <> constexpr bool has<In> = true;                                                               \
+    template <bool Largest> __device__ uint32_t best(In, uint32_t a, uint32_t b) {                           \
         if (Largest)                                                                                         \
             asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
         else                                                                                                 \
             asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                      \
         return a;                                                                                            \
     }
-GR_BETTER_WORD(gr_f16, "NaN.f16x2")
-GR_BETTER_WORD(gr_bf16, "NaN.bf16x2")
-GR_BETTER_WORD(int16_t, "s16x2")
-GR_BETTER_WORD(uint16_t, "u16x2")
-#undef GR_BETTER_WORD
+GR_BEST_OF_WORDS(by_word, better_word, gr_f16, "NaN.f16x2")
+GR_BEST_OF_WORDS(by_word, better_word, gr_bf16, "NaN.bf16x2")
+GR_BEST_OF_WORDS(by_word, better_word, int16_t, "s16x2")
+GR_BEST_OF_WORDS(by_word, better_word, uint16_t, "u16x2")
 #define GR_BETTER_BYTES(In, Short)                                                                           \
     template <> constexpr bool by_word<In> = true;                                                           \
     template <bool Largest> __device__ uint32_t better_word(In, uint32_t a, uint32_t b) {                    \

@@ -156,11 +156,7 @@ template <class User> struct Custom {
     }
 };
 
-template <class User, bool Even> struct FromInputs {
-    static constexpr bool second = true;
-    static constexpr unsigned at_once = 1, in_flight = 4; // an expression may be long
-    static constexpr bool whole_together = false;
-    using All = BatchAccumulator<void, void>;
+template <class User, bool Even> struct FromInputs : OneByOne { // an expression may be long
     using Loaded = typename User::Loaded; // mapped already, unless that takes the element's number
     using State = typename Custom<User>::State;
     static __device__ Loaded fetch(const gr_general_params &p, int64_t in, int64_t second) {
@@ -172,25 +168,22 @@ template <class User, bool Even> struct FromInputs {
     }
 };
 
-// Even inputs have kernel code of their own, without a branch between one load and the next.
-template <class User> __device__ void custom_axis(const gr_general_params &p) {
+// Calls body(loader). Even inputs have kernel code of their own, without a branch between one load and the
+// next.
+template <class User, class Body> __device__ void with_loader(const gr_general_params &p, const Body &body) {
     if constexpr (User::by_position) {
         if (!reinterpret_cast<const gr_custom_params &>(p).even) {
-            reduce_axis<Custom<User>, FromInputs<User, false>>(p);
+            body(FromInputs<User, false>());
             return;
         }
     }
-    reduce_axis<Custom<User>, FromInputs<User, true>>(p);
+    body(FromInputs<User, true>());
 }
-
+template <class User> __device__ void custom_axis(const gr_general_params &p) {
+    with_loader<User>(p, [&](auto from) { reduce_axis<Custom<User>, decltype(from)>(p); });
+}
 template <class User> __device__ void custom_whole(const gr_general_params &p) {
-    if constexpr (User::by_position) {
-        if (!reinterpret_cast<const gr_custom_params &>(p).even) {
-            reduce_whole<Custom<User>, FromInputs<User, false>>(p);
-            return;
-        }
-    }
-    reduce_whole<Custom<User>, FromInputs<User, true>>(p);
+    with_loader<User>(p, [&](auto from) { reduce_whole<Custom<User>, decltype(from)>(p); });
 }
 
 #define GR_CUSTOM_ENTRY(blocks, name, ...)                                                                   \

@@ -284,5 +284,14 @@ template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
         scan.run(tiles[round % 2], tiles[(round + 1) % 2], round);
 }
 
-#define GR_SCAN_ENTRY(op, dtype, F, blocks)                                                                  \
-    GR_ENTRY((GR_SCAN_THREADS, blocks), scan_##op##_##dtype, gr_scan_params, scan_tiles<F>)
+#define GR_SCAN_ENTRY(op, dtype, F)                                                                          \
+    GR_ENTRY((GR_SCAN_THREADS, 4), scan_##op##_##dtype, gr_scan_params, scan_tiles<F>)
+// Integers are added and multiplied in 64 bits, whatever they are loaded as.
+#define GR_SCAN_ENTRIES(op, Running)                                                                         \
+    GR_SCAN_ENTRY(op, f32, Running<float>)                                                                   \
+    GR_SCAN_ENTRY(op, f64, Running<double>)                                                                  \
+    GR_SCAN_ENTRY(op, i64, Running<int64_t>)                                                                 \
+    GR_SCAN_ENTRY(op, f16, Running<gr_f16>)                                                                  \
+    GR_SCAN_ENTRY(op, bf16, Running<gr_bf16>)                                                                \
+    GR_SCAN_ENTRY(op, c64, Running<gr_c64>)                                                                  \
+    GR_SCAN_ENTRY(op, c128, Running<gr_c128>)

@@ -4,13 +4,13 @@
 #include "reduce/ops/nan.cuh"
 
 #define GR_SUMS(dtype, In)                                                                                   \
-    GR_FLAT_ALL(nansum, NanSum, dtype, In)                                                                   \
-    GR_FLAT_ALL(nanmean, NanMean, dtype, In)
+    GR_TAKES_ALL(nansum, NanSum, dtype, In)                                                                  \
+    GR_TAKES_ALL(nanmean, NanMean, dtype, In)
 #define GR_REAL_ROW(dtype, In)                                                                               \
     GR_SUMS(dtype, In)                                                                                       \
-    GR_FLAT_ALL(nanprod, NanProd, dtype, In)                                                                 \
-    GR_FLAT_ALL(nanmin, NanMin, dtype, In)                                                                   \
-    GR_FLAT_ALL(nanmax, NanMax, dtype, In)                                                                   \
-    GR_FLAT_ALL(extremes, Extremes, dtype, In)
+    GR_TAKES_ALL(nanprod, NanProd, dtype, In)                                                                \
+    GR_TAKES_ALL(nanmin, NanMin, dtype, In)                                                                  \
+    GR_TAKES_ALL(nanmax, NanMax, dtype, In)                                                                  \
+    GR_TAKES_ALL(extremes, Extremes, dtype, In)
 #define GR_COMPLEX_ROW GR_SUMS
 #include "reduce/floats.cuh"

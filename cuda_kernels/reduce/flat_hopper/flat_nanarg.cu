@@ -3,7 +3,7 @@
 #include "reduce/ops/nan.cuh"
 
 #define GR_REAL_ROW(dtype, In)                                                                               \
-    GR_FLAT_ALL(nanargmin, NanArgMin, dtype, In)                                                             \
-    GR_FLAT_ALL(nanargmax, NanArgMax, dtype, In)
+    GR_TAKES_ALL(nanargmin, NanArgMin, dtype, In)                                                            \
+    GR_TAKES_ALL(nanargmax, NanArgMax, dtype, In)
 #define GR_COMPLEX_ROW(dtype, In)
 #include "reduce/floats.cuh"

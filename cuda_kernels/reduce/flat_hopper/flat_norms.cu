@@ -4,9 +4,8 @@
 #include "reduce/ops/norms.cuh"
 
 #define GR_REAL_ROW(dtype, In)                                                                               \
-    GR_FLAT_ALL(sumnorm, SumNorm, dtype, In)                                                                 \
-    GR_FLAT_ALL(rootnorm, RootNorm, dtype, In)                                                               \
-    GR_FLAT(flat_logsumexp_##dtype, GR_FLAT_MAX_THREADS,                                                     \
-            flat<VectorAccumulator<LogSumExp<In>, In>, In, false>)
+    GR_TAKES_ALL(sumnorm, SumNorm, dtype, In)                                                                \
+    GR_TAKES_ALL(rootnorm, RootNorm, dtype, In)                                                              \
+    GR_TAKES_FLAT(logsumexp, LogSumExp, dtype, In)
 #define GR_COMPLEX_ROW(dtype, In)
 #include "reduce/floats.cuh"

@@ -5,25 +5,28 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/flat/flat_tma.cuh"
 
-#define GR_FLAT(name, threads, ...) GR_ENTRY((threads, 1), name, gr_flat_params, __VA_ARGS__)
+#define GR_FLAT(kernel, threads, op, dtype, ...)                                                             \
+    GR_ENTRY((threads, 1), kernel##_##op##_##dtype, gr_flat_params, __VA_ARGS__)
 
 #ifdef GR_HOPPER
 #define GR_RING(op, F, dtype, In)                                                                            \
-    GR_FLAT(ring_##op##_##dtype, GR_RING_THREADS, ring<VectorAccumulator<F<In>, In>, In>)
+    GR_FLAT(ring, GR_RING_THREADS, op, dtype, ring<VectorAccumulator<F<In>, In>, In>)
 #else
 #define GR_RING(op, F, dtype, In)
 #endif
 
-#define GR_FLAT_ALL(op, F, dtype, In)                                                                        \
-    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<VectorAccumulator<F<In>, In>, In, false>)         \
+#define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
+    GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, true>)
+#define GR_TAKES_FLAT(op, F, dtype, In)                                                                      \
+    GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, false>)
+#define GR_TAKES_ALL(op, F, dtype, In, ...)                                                                  \
+    GR_TAKES_FLAT(op, F, dtype, In)                                                                          \
     GR_RING(op, F, dtype, In)
-#define GR_FLAT_PAIR(op, F, dtype, In)                                                                       \
-    GR_FLAT(flat_##op##_##dtype, GR_FLAT_MAX_THREADS, flat<VectorAccumulator<F<In>, In>, In, true>)
 
-#define GR_FLAT_BITS(op, F, dtype, In, kind) GR_FLAT_BITS_##kind(op, F, dtype, In)
-#define GR_FLAT_BITS_BITS GR_FLAT_ALL
-#define GR_FLAT_BITS_REAL(op, F, dtype, In)
-#define GR_FLAT_BITS_COMPLEX(op, F, dtype, In)
+#define GR_TAKES_BITS(op, F, dtype, In, kind) GR_TAKES_BITS_##kind(op, F, dtype, In)
+#define GR_TAKES_BITS_BITS GR_TAKES_ALL
+#define GR_TAKES_BITS_REAL(...)
+#define GR_TAKES_BITS_COMPLEX(...)
 
 #ifdef GR_FLAT_OP
 #define GR_DTYPE(dtype, numpy_name, In, Acc, kind, sum, mean, scope, bytes) GR_FLAT_OP(dtype, In, kind)

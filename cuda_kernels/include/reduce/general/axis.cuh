@@ -30,11 +30,15 @@ template <class F, class In> struct FromElement {
         return Append<F, In>::to(s, loaded.x, k);
     }
 };
+// What other loaders have in common unless they say otherwise: elements are taken one after the other, and
+// come with something from a second input.
+struct OneByOne {
+    static constexpr bool second = true, whole_together = false;
+    static constexpr unsigned at_once = 1, in_flight = 4;
+    using All = BatchAccumulator<void, void>;
+};
 // The same under a `where` mask.
-template <class F, class In> struct FromMasked {
-    static constexpr bool second = true;
-    static constexpr unsigned in_flight = 4;
-    using All = BatchAccumulator<void, void>; // the first on the way may not be taken
+template <class F, class In> struct FromMasked : OneByOne { // the first element in flight may not be taken
     struct Loaded {
         In x;
         uint8_t taken;
@@ -54,11 +58,8 @@ template <class F, class In> struct UnderMask<FromElement<F, In>> {
     using type = FromMasked<F, In>;
 };
 
-template <class F, class In> struct FromPair {
-    static constexpr bool second = true;
+template <class F, class In> struct FromPair : OneByOne {
     static constexpr unsigned at_once = 2, in_flight = sizeof(In) > 8 ? 2 : 4;
-    static constexpr bool whole_together = false;
-    using All = BatchAccumulator<void, void>;
     struct Loaded {
         In x, y;
     };

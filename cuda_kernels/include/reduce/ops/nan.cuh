@@ -188,22 +188,11 @@ template <class In> struct NanMin : NanExtreme<In, false> {};
 template <class In> struct NanMax : NanExtreme<In, true> {};
 
 // From sm_90 on, elements of 16 bits go two at a time.
-template <class In, bool Largest> struct PairOfNumbers { static constexpr bool there = false; };
+template <class In> constexpr bool pairs_numbers = false;
+template <bool Largest, class In> __device__ uint32_t number_pair(In, uint32_t a, uint32_t b);
 #if __CUDA_ARCH__ >= 900
-#define GR_PAIR_OF_NUMBERS(In, type)                                                                         \
-    template <bool Largest> struct PairOfNumbers<In, Largest> {                                              \
-        static constexpr bool there = true;                                                                  \
-        static __device__ uint32_t best(uint32_t a, uint32_t b) {                                            \
-            if (Largest)                                                                                     \
-                asm("max." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                  \
-            else                                                                                             \
-                asm("min." type " %0, %1, %2;" : "=r"(a) : "r"(a), "r"(b));                                  \
-            return a;                                                                                        \
-        }                                                                                                    \
-    };
-GR_PAIR_OF_NUMBERS(gr_f16, "f16x2")
-GR_PAIR_OF_NUMBERS(gr_bf16, "bf16x2")
-#undef GR_PAIR_OF_NUMBERS
+GR_BEST_OF_WORDS(pairs_numbers, number_pair, gr_f16, "f16x2")
+GR_BEST_OF_WORDS(pairs_numbers, number_pair, gr_bf16, "bf16x2")
 #endif
 
 template <class In, bool Largest> struct VectorNanExtreme : StateAccumulator<NanExtreme<In, Largest>> {
@@ -211,11 +200,11 @@ template <class In, bool Largest> struct VectorNanExtreme : StateAccumulator<Nan
     using State = Wide<In>;
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t, uint64_t) {
-        using Pairs = PairOfNumbers<In, Largest>;
-        if constexpr (Pairs::there) {
+        if constexpr (pairs_numbers<In>) {
             Vec16<In> best;
-            best.set_word(0, tree<4 * N>([](uint32_t a, uint32_t b) { return Pairs::best(a, b); },
-                                         [=](unsigned i) { return word_of(x, i); }));
+            best.set_word(0,
+                          tree<4 * N>([](uint32_t a, uint32_t b) { return number_pair<Largest>(In(), a, b); },
+                                      [=](unsigned i) { return word_of(x, i); }));
             acc = F::combine(acc, F::combine(widen(best.at(0)), widen(best.at(1))));
         } else {
             acc = F::combine(

@@ -256,11 +256,6 @@ static __device__ __noinline__ double root_of(const Powers &s, double order) {
     return root.value * power_of_two(int(half)) * power_of_two(int(root.exponent - half));
 }
 
-// A magnitude's dtype.
-template <class In> struct RealOf { using type = In; };
-template <> struct RealOf<gr_c64> { using type = float; };
-template <> struct RealOf<gr_c128> { using type = double; };
-
 static __device__ Powers with_large_order(const Powers &a, const Powers &b) {
     const double order = double(__uint_as_float(a.kind));
     const bool later = order > 0 ? wins<true>(b.value, a.value) : wins<false>(b.value, a.value);
@@ -303,10 +298,7 @@ template <class In> struct AnyNorm {
 };
 
 // The power of an element, whose order the launch tells; as FromElement of reduce/general/axis.cuh.
-template <class In> struct FromPower {
-    static constexpr bool second = true;
-    static constexpr unsigned in_flight = 4;
-    using All = BatchAccumulator<void, void>;
+template <class In> struct FromPower : OneByOne {
     struct Loaded {
         In x;
         uint8_t taken;

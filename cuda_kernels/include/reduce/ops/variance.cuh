@@ -130,11 +130,9 @@ template <> constexpr bool is_floating<float> = true;
 template <> constexpr bool is_floating<double> = true;
 template <> constexpr bool is_floating<gr_f16> = true;
 template <> constexpr bool is_floating<gr_bf16> = true;
-template <class In> struct RealOut { using type = double; };
-template <> struct RealOut<float> { using type = float; };
-template <> struct RealOut<gr_f16> { using type = gr_f16; };
-template <> struct RealOut<gr_bf16> { using type = gr_bf16; };
-template <> struct RealOut<gr_c64> { using type = float; };
+template <class In>
+using RealOut =
+    typename std::conditional<std::is_integral<Wide<In>>::value, double, typename RealOf<In>::type>::type;
 
 // Over the lanes of a warp: all have the same, as it does not matter which of two comes first.
 template <class T> __device__ T warp_sum(T x) {
@@ -150,7 +148,7 @@ template <class In> struct VarOfNumbers {
     using Value = typename VarValue<In>::type;
     using T = typename VarValue<In>::sum;
     using State = Shifted<Value, T>;
-    using Out = typename RealOut<In>::type;
+    using Out = RealOut<In>;
     static __device__ State identity() {
         return {0, 0, 0, 0, 0};
     }
@@ -543,7 +541,7 @@ inline __device__ double product(Pair<double> a, Pair<double> b) {
 
 template <class In> struct VarOfComplex {
     using State = ShiftedPairs;
-    using Out = typename RealOut<In>::type;
+    using Out = RealOut<In>;
     static __device__ State identity() {
         return {0, {0, 0}, {0, 0}, 0};
     }
