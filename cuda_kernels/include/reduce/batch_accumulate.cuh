@@ -2,15 +2,21 @@
 // taken in together, where that needs fewer instructions than one after the other.
 #pragma once
 
-//   add<N>(s, x, there, first, apart)   the State `s` with those x(j) of j < N for which there(j), as the
-//   first
-//                                       always is; their positions are first + j * apart
-// `contest`: that it keeps the place of the best one, for which see reduce/general/small_integers.cuh. For
-// several results of a thread, of which it has the same number of elements each, there may be
-//   in_flight                    how many of each a thread of general_columns has on the way, if there are
-//   Kept, init()                 what a thread keeps of one
-//   take<N>(kept, rows, x, there)   the same in it, after `rows` others
-//   to_state(kept, rows)            its State
+// A specialization has
+//   add<N>(s, x, there, first, apart)
+//       takes into the State `s` those x(j), j < N, for which there(j) is true. there(0) is. The position of
+//       x(j) is first + j * apart.
+//   contest
+//       whether it keeps the position of the best element, see reduce/general/small_integers.cuh.
+// A thread may have several results, with the same number of elements each. For these there may be
+//   in_flight
+//       how many elements of each result a thread of general_columns has in flight, if that is told.
+//   Kept, init()
+//       what a thread keeps of a result, and its start.
+//   take<N>(kept, rows, x, there)
+//       takes N elements into it, behind `rows` others.
+//   to_state(kept, rows)
+//       its State.
 template <class F, class In> struct BatchAccumulator {
     static constexpr bool there = false, contest = false;
 };
