@@ -129,10 +129,10 @@ inline __device__ void transform_filter(const gr_conv_params &p, unsigned filter
 // In NHWC neighbours have neighbouring channels or filters, in NCHW neighbouring tiles; of w, the filters, or
 // the channels, as the product takes them side by side.
 GR_WINOGRAD(pictures_nhwc) {
-    const unsigned quads = unsigned(p.conv.channels) / 4, number = thread_number();
-    if (number < unsigned(p.filter_tiles) * quads)
-        transform_pictures<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
-                                   int64_t(p.filter_tiles) * quads);
+    const unsigned vec4s = unsigned(p.conv.channels) / 4, number = thread_number();
+    if (number < unsigned(p.filter_tiles) * vec4s)
+        transform_pictures<float4>(p.conv, Tile(p, number / vec4s), number % vec4s * 4,
+                                   int64_t(p.filter_tiles) * vec4s);
 }
 GR_WINOGRAD(pictures_nchw) {
     const unsigned tiles = unsigned(p.filter_tiles), channels = unsigned(p.conv.channels),
@@ -141,10 +141,10 @@ GR_WINOGRAD(pictures_nchw) {
         transform_pictures<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * channels);
 }
 GR_WINOGRAD(results_nhwc) {
-    const unsigned quads = unsigned(p.conv.filters) / 4, number = thread_number();
-    if (number < unsigned(p.filter_tiles) * quads)
-        put_results<float4>(p.conv, Tile(p, number / quads), number % quads * 4,
-                            int64_t(p.filter_tiles) * quads);
+    const unsigned vec4s = unsigned(p.conv.filters) / 4, number = thread_number();
+    if (number < unsigned(p.filter_tiles) * vec4s)
+        put_results<float4>(p.conv, Tile(p, number / vec4s), number % vec4s * 4,
+                            int64_t(p.filter_tiles) * vec4s);
 }
 GR_WINOGRAD(results_nchw) {
     const unsigned tiles = unsigned(p.filter_tiles), filters = unsigned(p.conv.filters),

@@ -18,25 +18,25 @@ enum { WARPS = 4, THREADS = 32 * WARPS, BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUM
 // The part of x and the filters that a block holds: as many channels as fit.
 struct Seen {
     const gr_conv_params &p;
-    unsigned rows, columns, quads;
+    unsigned rows, columns, vec4s;
     int top, left; // of x
     const float *x, *w;
     int filters;  // that there are
     bool whole;   // channels come four at once
-    float4 *tile; // [quad][row][column]
+    float4 *tile; // [vec4][row][column]
     float *bank;  // [tap][channel][filter]
 
     __device__ Seen(const gr_conv_tiles_params &tiled, const Part &part, unsigned picture, unsigned top,
                     unsigned left, float4 *shared)
         : p(tiled.conv), rows(unsigned(tiled.rows)), columns(unsigned(tiled.columns)),
-          quads(unsigned(tiled.channel_vec4s)),
+          vec4s(unsigned(tiled.channel_vec4s)),
           top(int(top * unsigned(p.height.stride)) - int(p.height.padding)),
           left(int(left * unsigned(p.width.stride)) - int(p.width.padding)),
           x(reinterpret_cast<const float *>(p.x) +
             conv_offset(p.of_x, picture, 0, 0, part.group * p.channels)),
           w(part.filters(p)), filters(int(p.filters) - int(part.first)),
           whole(p.of_x.channel == 1 && p.channels % 4 == 0 && p.groups * p.channels % 4 == 0), tile(shared),
-          bank(reinterpret_cast<float *>(shared + quads * rows * columns)) {
+          bank(reinterpret_cast<float *>(shared + vec4s * rows * columns)) {
     }
 
     // The pixel of a row, channels from `channel` on.
@@ -57,17 +57,17 @@ struct Seen {
             }
     }
 
-    // A warp for each row. Neighbouring lanes take what is contiguous: quads of a pixel, or pixels.
+    // A warp for each row. Neighbouring lanes take what is contiguous: vec4s of a pixel, or pixels.
     template <bool CHANNELS_LAST> __device__ void begin_rows(unsigned channel) const {
-        const unsigned lane = threadIdx.x % 32, later_quad = 32 % quads, later_column = 32 / quads;
+        const unsigned lane = threadIdx.x % 32, later_vec4 = 32 % vec4s, later_column = 32 / vec4s;
         for (unsigned row = threadIdx.x / 32; row < rows; row += WARPS) {
-            unsigned quad = CHANNELS_LAST ? lane % quads : 0, column = CHANNELS_LAST ? lane / quads : lane;
-            while (quad < quads && column < columns) {
-                begin_quad(tile + (quad * rows + row) * columns + column, row, column, channel + 4 * quad);
+            unsigned vec4 = CHANNELS_LAST ? lane % vec4s : 0, column = CHANNELS_LAST ? lane / vec4s : lane;
+            while (vec4 < vec4s && column < columns) {
+                begin_quad(tile + (vec4 * rows + row) * columns + column, row, column, channel + 4 * vec4);
                 column += CHANNELS_LAST ? later_column : 32;
-                quad += CHANNELS_LAST ? later_quad : column >= columns;
-                if (CHANNELS_LAST && quad >= quads)
-                    quad -= quads, ++column;
+                vec4 += CHANNELS_LAST ? later_vec4 : column >= columns;
+                if (CHANNELS_LAST && vec4 >= vec4s)
+                    vec4 -= vec4s, ++column;
                 else if (!CHANNELS_LAST && column >= columns)
                     column = lane;
             }
@@ -76,7 +76,7 @@ struct Seen {
 
     // A lane for each filter, a warp for each channel of each tap.
     template <bool CHANNELS_LAST> __device__ void begin_filters(unsigned channel) const {
-        const unsigned lane = threadIdx.x % 32, deep = 4 * quads,
+        const unsigned lane = threadIdx.x % 32, deep = 4 * vec4s,
                        taps = unsigned(p.height.kernel * p.width.kernel);
         const unsigned channels = unsigned(p.channels);
         if (lane >= BLOCK_FILTERS)
@@ -104,7 +104,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const unsigned from_row_to_row = unsigned(p.height.stride) * seen.columns;
 
     float sums[DOWN][FILTERS] = {};
-    for (unsigned channel = 0; channel < p.channels; channel += 4 * seen.quads) {
+    for (unsigned channel = 0; channel < p.channels; channel += 4 * seen.vec4s) {
         if (channel > 0)
             __syncthreads(); // what comes before is no longer read
         seen.begin_rows<CHANNELS_LAST>(channel);
@@ -118,7 +118,7 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
                 const float4 *pixel = seen.tile + i * unsigned(p.height.dilation) * seen.columns +
                                       column * unsigned(p.width.stride) + j * unsigned(p.width.dilation);
 #pragma unroll 1
-                for (unsigned quad = 0; quad < seen.quads; ++quad, pixel += seen.rows * seen.columns) {
+                for (unsigned vec4 = 0; vec4 < seen.vec4s; ++vec4, pixel += seen.rows * seen.columns) {
                     float pixels[DOWN][4];
 #pragma unroll
                     for (int r = 0; r < DOWN; ++r)

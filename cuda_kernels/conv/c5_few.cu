@@ -203,7 +203,7 @@ template <class T, int FILTERS> struct Few {
     // The results of a tile, from this lane's pixel on, and eight pixels on.
     __device__ void store_tile(T *to, int columns, const float (&sums)[FILTERS / 8][4]) const {
         const int there = int(p.filters) - int(filter) - int(lane % 4 * 4);
-        const bool quads = p.of_out.channel == 1 && p.filters % 4 == 0 && p.out % sizeof(Quad) == 0;
+        const bool vec4s = p.of_out.channel == 1 && p.filters % 4 == 0 && p.out % sizeof(Quad) == 0;
         to += (filter + lane % 4 * 4) * p.of_out.channel;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -212,44 +212,44 @@ template <class T, int FILTERS> struct Few {
 #pragma unroll
             for (int j = 0; j < FILTERS / 16; ++j) {
                 const float *a = sums[2 * j] + 2 * h, *b = sums[2 * j + 1] + 2 * h;
-                const Quad quad = {T(a[0]), T(a[1]), T(b[0]), T(b[1])};
+                const Quad vec4 = {T(a[0]), T(a[1]), T(b[0]), T(b[1])};
                 T *at = to + 8 * h * p.of_out.column + 16 * j * p.of_out.channel;
-                if (quads && 16 * j < there)
-                    store_at_once(at, quad);
-                else if (!quads)
+                if (vec4s && 16 * j < there)
+                    store_at_once(at, vec4);
+                else if (!vec4s)
 #pragma unroll
                     for (int i = 0; i < 4; ++i)
                         if (16 * j + i < there)
-                            at[i * p.of_out.channel] = quad.at[i];
+                            at[i * p.of_out.channel] = vec4.at[i];
             }
         }
     }
 
     __device__ void make_tile(unsigned number) const {
         const unsigned across = unsigned(few.tiles_x), down = unsigned(few.tiles_y),
-                       sixteens = unsigned(few.m16_tiles);
-        const unsigned picture = number / across / down, left = number % across * sixteens * 16,
+                       m16_tiles = unsigned(few.m16_tiles);
+        const unsigned picture = number / across / down, left = number % across * m16_tiles * 16,
                        top = number / across % down * unsigned(few.block_rows);
         bring_rows(reinterpret_cast<const T *>(p.x) + picture * p.of_x.outer,
                    int(top * unsigned(p.height.stride)) - int(p.height.padding),
                    int(left * unsigned(p.width.stride)) - int(p.width.padding));
         __syncthreads();
         const uint32_t pixel = unsigned(p.width.stride) * pitch * sizeof(T);
-        const unsigned all = sixteens * unsigned(few.block_rows);
+        const unsigned all = m16_tiles * unsigned(few.block_rows);
         for (unsigned first = warp * TILES; first < all; first += WARPS * TILES) {
             uint32_t at[TILES];
             float sums[TILES][FILTERS / 8][4] = {};
 #pragma unroll
             for (int i = 0; i < TILES; ++i) {
                 const unsigned tile = min(first + i, all - 1);
-                at[i] = rows + tile / sixteens * unsigned(p.height.stride * few.row_bytes) +
-                        (tile % sixteens * 16 + lane / 4) * pixel + lane % 4 * 4;
+                at[i] = rows + tile / m16_tiles * unsigned(p.height.stride * few.row_bytes) +
+                        (tile % m16_tiles * 16 + lane / 4) * pixel + lane % 4 * 4;
             }
             multiply_tiles(at, 8 * pixel, sums);
 #pragma unroll
             for (int i = 0; i < TILES; ++i) {
-                const unsigned row = top + (first + i) / sixteens,
-                               column = left + (first + i) % sixteens * 16 + lane / 4;
+                const unsigned row = top + (first + i) / m16_tiles,
+                               column = left + (first + i) % m16_tiles * 16 + lane / 4;
                 if (first + i < all && row < p.height.out)
                     store_tile(reinterpret_cast<T *>(p.out) + conv_offset(p.of_out, picture, row, column, 0),
                                int(p.width.out) - int(column), sums[i]);

@@ -37,7 +37,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
         add_products(down, across, sums);
     };
-    const auto hand_over = [&] { // these are no longer read: all have passed the last barrier
+    const auto store_next = [&] { // these are no longer read: all have passed the last barrier
         of_a.store(tile_a[now ^ 1]);
         of_b.store(tile_b[now ^ 1]);
     };
@@ -52,7 +52,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
 #pragma unroll
             for (int i = 0; i < DEEP; ++i)
                 multiply(i);
-            hand_over();
+            store_next();
             __syncthreads();
         }
     }
@@ -66,7 +66,7 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
         for (int i = 0; i < DEEP; ++i)
             multiply(i);
         if (more)
-            hand_over();
+            store_next();
         __syncthreads();
     }
     store_results<WARP_ROWS / 2, WARP_COLUMNS / 2>(p, first_row + y, first_column + x, sums);

@@ -253,8 +253,8 @@ MUTANTS = (
         "folds do not wait for all threads",
         SUM,
         "fold",
-        "    mine.settle();\n    __syncthreads();\n",
-        "    mine.settle();\n",
+        "    mine.normalize();\n    __syncthreads();\n",
+        "    mine.normalize();\n",
         sums("races"),
     ),
     Mutant(
@@ -302,7 +302,7 @@ MUTANTS = (
     Mutant(
         "a window is wider than its sums",
         WINDOW,
-        "Near",
+        "WindowExponents",
         "254, 32, 4, 24>",
         "254, 36, 4, 24>",
         sums("window_holds"),
@@ -310,7 +310,7 @@ MUTANTS = (
     Mutant(
         "a double holds more than it can",
         WINDOW,
-        "Near",
+        "WindowExponents",
         "254, 32, 4, 24>",
         "254, 32, 4, 32>",
         sums("window"),
@@ -327,7 +327,7 @@ MUTANTS = (
         "what is far from a window is lost",
         WINDOW,
         "Group",
-        "            apart.add(x);",
+        "            outliers.add(x);",
         "            ;",
         sums(),
     ),

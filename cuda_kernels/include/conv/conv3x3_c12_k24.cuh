@@ -57,13 +57,13 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     static __device__ void store(uint32_t at, uint2 v) {
         asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(at), "r"(v.x), "r"(v.y) : "memory");
     }
-    __device__ void put_pixel(int row, int column, int quad, const Quad &it) const {
+    __device__ void put_pixel(int row, int column, int vec4, const Quad &it) const {
         uint32_t at = shared + row * ROW + column * 16;
         if (sizeof(T) == 4)
-            return store_channels<T, PARTS>(at + quad * PLANE, PART, reinterpret_cast<const uint4 &>(it));
-        at += quad / 2 * PLANE + quad % 2 * 8;
+            return store_channels<T, PARTS>(at + vec4 * PLANE, PART, reinterpret_cast<const uint4 &>(it));
+        at += vec4 / 2 * PLANE + vec4 % 2 * 8;
         store(at, reinterpret_cast<const uint2 &>(it));
-        if (quad == 2)
+        if (vec4 == 2)
             store(at + 8, uint2{0, 0});
     }
 
@@ -130,26 +130,26 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         Pair some[TURNS][4];
 #pragma unroll
         for (int i = 0; i < TURNS; ++i) {
-            const int number = threadIdx.x + i * THREADS, quad = number / PLACES,
+            const int number = threadIdx.x + i * THREADS, vec4 = number / PLACES,
                       row = number % PLACES / HALF, column = number % HALF * 2;
             const bool there = number < ALL && unsigned(top + row) < unsigned(p.height.size) &&
                                unsigned(first + column) < unsigned(width);
 #pragma unroll
             for (int c = 0; c < 4; ++c)
-                some[i][c] = there ? *reinterpret_cast<const Pair *>(from + (4 * quad + c) * plane +
+                some[i][c] = there ? *reinterpret_cast<const Pair *>(from + (4 * vec4 + c) * plane +
                                                                      row * width + column)
                                    : Pair();
         }
         bring_filters();
 #pragma unroll
         for (int i = 0; i < TURNS; ++i) {
-            const int number = threadIdx.x + i * THREADS, quad = number / PLACES,
+            const int number = threadIdx.x + i * THREADS, vec4 = number / PLACES,
                       row = number % PLACES / HALF, column = number % HALF * 2;
             if (number >= ALL)
                 continue;
             const Pair *v = some[i];
-            put_pixel(row, column, quad, {v[0].at[0], v[1].at[0], v[2].at[0], v[3].at[0]});
-            put_pixel(row, column + 1, quad, {v[0].at[1], v[1].at[1], v[2].at[1], v[3].at[1]});
+            put_pixel(row, column, vec4, {v[0].at[0], v[1].at[0], v[2].at[0], v[3].at[0]});
+            put_pixel(row, column + 1, vec4, {v[0].at[1], v[1].at[1], v[2].at[1], v[3].at[1]});
         }
     }
 

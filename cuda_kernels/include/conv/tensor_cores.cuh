@@ -245,9 +245,9 @@ template <class T, int PARTS, int FILTERS, int GROUPS, int TILES> struct TensorC
     }
     // The descriptor of a step's pixels, of a tile at 0; >> 4 of where one begins is to be added.
     __device__ uint64_t pixels_descriptor(unsigned step) const {
-        const uint64_t eights =
+        const uint64_t stride_offset =
             tiled.tile_8x8 ? p.height.stride * tiled.pitch : 8; // pixels from eight to the next
-        return entry(step).descriptor | eights << 32;
+        return entry(step).descriptor | stride_offset << 32;
     }
     __device__ uint64_t filters_descriptor(unsigned step) const {
         return uint64_t(filters + step * STEP >> 4) | uint64_t(PARTS * FILTERS) << 16 | uint64_t(8) << 32;

@@ -96,7 +96,7 @@ template <class In> struct NarrowBins : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXAC
     __device__ void add(float x) {
         column[(__float_as_uint(x) >> 27 & (count - 1)) * most_threads] += x;
     }
-    __device__ void settle() {
+    __device__ void normalize() {
     }
 };
 
@@ -131,7 +131,7 @@ template <> struct NarrowBins<gr_bf16> : DoubleBins<8, GR_EXACT_HALF_THREADS, 13
             *reinterpret_cast<float *>(column + (__bfloat16_as_ushort(x) & (floats - 1) << 10) * step);
         sum = __fmaf_rn(__bfloat162float(x), 0x1p-16f, sum);
     }
-    __device__ void settle() {
+    __device__ void normalize() {
         double *to = own();
 #pragma unroll
         for (unsigned bin = 0; bin < floats; ++bin) {
@@ -153,11 +153,11 @@ template <> struct NarrowBins<gr_f16> : DoubleBins<1, GR_EXACT_THREADS, 24, 0> {
     __device__ void add(gr_f16 element) {
         sum += __half2float(element);
     }
-    __device__ void settle() {
+    __device__ void normalize() {
         *column = sum;
         sum = -0.0;
     }
-    __device__ static void empty(unsigned char *, unsigned, unsigned) { // settle() puts another there
+    __device__ static void empty(unsigned char *, unsigned, unsigned) { // normalize() puts another there
     }
 };
 
@@ -224,7 +224,7 @@ struct PairBins {
         column[of_x] = one;
         column[of_y] = two;
     }
-    __device__ void settle() {
+    __device__ void normalize() {
     }
     __device__ static double2 look(const unsigned char *bins, unsigned bin, unsigned thread) {
         return reinterpret_cast<const double2 *>(bins)[bin * blockDim.x + thread];

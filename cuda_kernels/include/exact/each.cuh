@@ -5,7 +5,7 @@
 
 // Adds the bins of a thread to its own state, and clears them.
 template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
-    mine.settle();
+    mine.normalize();
 #pragma unroll 1
     for (unsigned bin = 0; bin < Bins::count; ++bin) {
         Units sum = {0, 0};
@@ -34,7 +34,7 @@ __device__ unsigned fold_in_time(Bins &mine, int64_t *state, unsigned added, uns
     }
     if constexpr (Bins::soon > 0)
         if (added % Bins::soon == 0)
-            mine.settle();
+            mine.normalize();
     return added;
 }
 

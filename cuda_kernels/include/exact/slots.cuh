@@ -8,17 +8,17 @@
 #include "grid/tickets.cuh"
 
 // A fixed-point number: a whole number of units, each 2^exponent.
-struct UnitSum {
+struct FixedPointSum {
     Whole units; // less than 2^111
     int exponent;
-    uint32_t flags; // those of a state, and APART
+    uint32_t flags; // those of a state, and OUTLIERS
 };
 
 enum {
-    APART = 16,        // besides, digits have been added to the state of the result
+    OUTLIERS = 16,     // besides, digits have been added to the state of the result
     SLOT_BIAS = 1100,  // of an exponent in a slot
     SLOTS_AT_ONCE = 4, // that a lane asks for
-    ALL_FLAGS = APART | (APART - 1),
+    ALL_FLAGS = OUTLIERS | (OUTLIERS - 1),
 };
 
 // A slot has 8 words of 8 bytes: four bytes of the sum in the lower half of each, and a flag, 1, in the upper
@@ -37,7 +37,7 @@ struct Slot {
     }
 };
 
-inline __device__ Slot slot_of(const UnitSum &sum) {
+inline __device__ Slot slot_of(const FixedPointSum &sum) {
     const uint32_t rest = static_cast<uint32_t>(sum.units >> 96) << 16 |
                           static_cast<uint32_t>(sum.exponent + SLOT_BIAS) << 5 | sum.flags;
     return {{1ull << 32 | static_cast<uint32_t>(sum.units),
@@ -45,7 +45,7 @@ inline __device__ Slot slot_of(const UnitSum &sum) {
              1ull << 32 | static_cast<uint32_t>(sum.units >> 64), 1ull << 32 | rest}};
 }
 
-inline __device__ UnitSum sum_of(const Slot &slot) {
+inline __device__ FixedPointSum sum_of(const Slot &slot) {
     const uint32_t rest = static_cast<uint32_t>(slot.word[3]);
     const uint64_t low = slot.word[1] << 32 | static_cast<uint32_t>(slot.word[0]);
     const int64_t high = static_cast<int64_t>(static_cast<int32_t>(rest) >> 16) * (int64_t(1) << 32) +
@@ -71,7 +71,7 @@ inline __device__ void spread(int64_t *state, unsigned below, Whole units, int e
 // to Reach more or fewer bits below the point than its own units have room; other sums go to the block's
 // state.
 template <unsigned Reach, unsigned Bits>
-__device__ UnitSum collect(uint64_t slots, unsigned others, UnitSum own, unsigned below) {
+__device__ FixedPointSum collect(uint64_t slots, unsigned others, FixedPointSum own, unsigned below) {
     const unsigned lane = threadIdx.x % 32, mine = (others + 31 - lane) / 32;
     const int least = own.exponent - static_cast<int>(Reach);
     Whole total = lane == 0 ? own.units << Reach : Whole(0);
@@ -91,7 +91,7 @@ __device__ UnitSum collect(uint64_t slots, unsigned others, UnitSum own, unsigne
         for (unsigned k = 0; k < SLOTS_AT_ONCE; ++k) {
             if (first + k >= mine)
                 continue;
-            const UnitSum sum = sum_of(slot[k]);
+            const FixedPointSum sum = sum_of(slot[k]);
             Slot{}.put(slots + GR_EXACT_SLOT_BYTES * (lane + 32 * (first + k))); // for the next launch
             flags |= sum.flags;
             const unsigned up = static_cast<unsigned>(sum.exponent - least);
@@ -99,7 +99,7 @@ __device__ UnitSum collect(uint64_t slots, unsigned others, UnitSum own, unsigne
                 total += sum.units << up;
             } else if (sum.units != 0) {
                 spread(block_state(), below, sum.units, sum.exponent);
-                flags |= APART;
+                flags |= OUTLIERS;
             }
         }
     }

@@ -12,7 +12,7 @@ template <class Bins> __device__ void fold(Bins &mine) {
     constexpr unsigned rows = Bins::most_threads / 32, at_once = Bins::count > 32 ? rows : 4;
     const unsigned lane = threadIdx.x % 32, last = blockDim.x - 32;
     unsigned char *all = block_bins<Bins>();
-    mine.settle();
+    mine.normalize();
     __syncthreads();
     for (unsigned bin = threadIdx.x / 32; bin < Bins::count; bin += blockDim.x / 32) {
         Units sum = {0, 0};
@@ -64,7 +64,7 @@ template <class Bins> struct Folder {
     __device__ void expect(unsigned more) {
         if constexpr (Bins::soon > 0)
             if (since + more > Bins::soon) {
-                bins.settle();
+                bins.normalize();
                 since = 0;
             }
         if (added + more * Bins::each > most && added > 0) {

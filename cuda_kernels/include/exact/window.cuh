@@ -33,23 +33,23 @@ template <int Point, int Precision, int Bias, int Last, int Span, int Above, int
     }
 };
 
-template <class In> struct Near;
-template <> struct Near<float> : Exponents<23, 24, 127, 254, 32, 4, 24> {
+template <class In> struct WindowExponents;
+template <> struct WindowExponents<float> : Exponents<23, 24, 127, 254, 32, 4, 24> {
     static __device__ uint32_t key(float x) {
         return __float_as_uint(x) & 0x7fffffff;
     }
 };
-template <> struct Near<gr_bf16> : Exponents<7, 8, 127, 254, 40, 4, 39> {
+template <> struct WindowExponents<gr_bf16> : Exponents<7, 8, 127, 254, 40, 4, 39> {
     static __device__ uint32_t key(gr_bf16 x) {
         return __bfloat16_as_ushort(x) & 0x7fff;
     }
 };
-template <> struct Near<gr_f16> : Exponents<10, 11, 15, 30, 30, 0, 30> {
+template <> struct WindowExponents<gr_f16> : Exponents<10, 11, 15, 30, 30, 0, 30> {
     static __device__ uint32_t key(gr_f16 x) {
         return __half_as_ushort(x) & 0x7fff;
     }
 };
-template <> struct Near<double> : Exponents<20, 53, 1023, 2034, 36, 4, 0> {
+template <> struct WindowExponents<double> : Exponents<20, 53, 1023, 2034, 36, 4, 0> {
     static __device__ uint32_t key(double x) {
         return (high_bits(x) & 0x7fffffff) | min(static_cast<unsigned>(__double2loint(x)), 1u);
     }
@@ -57,7 +57,7 @@ template <> struct Near<double> : Exponents<20, 53, 1023, 2034, 36, 4, 0> {
 
 // The accumulator of a thread in a window: of float32 and narrower elements the sums of few are exact as
 // doubles, and become integers.
-template <class In> struct Window : Near<In> {
+template <class In> struct Window : WindowExponents<In> {
     static constexpr unsigned most_bits = 62;
     int64_t sum = 0;
     bool other = false; // than -0
@@ -80,7 +80,7 @@ template <class In> struct Window : Near<In> {
 
 // Of float64 a pair as in a bin: a sum that begins at a number larger than any of 130 elements, and what its
 // roundings leave out, 2^52 units at most.
-template <> struct Window<double> : Near<double> {
+template <> struct Window<double> : WindowExponents<double> {
     static constexpr int shift = span - 1 + 9; // of the last bit of the sum
     static constexpr unsigned most_bits = 52 + shift;
     double sum, rest = -0.0;
@@ -109,11 +109,11 @@ template <> struct Window<double> : Near<double> {
 };
 
 // The outlier path: bins as in NarrowBins, a column for each thread, initialized at the first outlier.
-template <class In> struct Apart : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WINDOW_THREADS, 150, 16> {
-    uint32_t flags = 0; // APART: there was something
+template <class In> struct Outliers : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WINDOW_THREADS, 150, 16> {
+    uint32_t flags = 0; // OUTLIERS: there was something
 
     static __device__ double &place(unsigned bin, unsigned thread) {
-        return reinterpret_cast<double *>(block_bins<Apart>())[bin * blockDim.x + thread];
+        return reinterpret_cast<double *>(block_bins<Outliers>())[bin * blockDim.x + thread];
     }
     __device__ void open() {
         if (flags != 0)
@@ -121,14 +121,14 @@ template <class In> struct Apart : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WIN
 #pragma unroll 1
         for (unsigned bin = 0; bin < count; ++bin)
             place(bin, threadIdx.x) = -0.0;
-        flags = APART;
+        flags = OUTLIERS;
     }
     __device__ void add(float x) { // when they are initialized
         place(__float_as_uint(x) >> 27 & (count - 1), threadIdx.x) += x;
     }
     // The flags of all that threads have put there, in the first warp; the digits go to the block's state.
     __device__ uint32_t fold_all();
-    __device__ void settle() {
+    __device__ void normalize() {
         open();
     }
     static __device__ double look(const unsigned char *, unsigned bin, unsigned thread) {
@@ -137,13 +137,13 @@ template <class In> struct Apart : DoubleBins<GR_EXACT_NARROW_BINS, GR_EXACT_WIN
     static __device__ void empty(const unsigned char *, unsigned, unsigned) { // they are folded once
     }
 };
-template <class In> __device__ uint32_t Apart<In>::fold_all() {
+template <class In> __device__ uint32_t Outliers<In>::fold_all() {
     fold(*this);
     return threadIdx.x < 32 ? static_cast<uint32_t>(block_state()[size.words - 1]) : 0;
 }
 
 // Bins of float64 would take too much memory.
-template <> struct Apart<double> {
+template <> struct Outliers<double> {
     uint32_t flags = 0;
 
     __device__ void open() {
@@ -152,7 +152,7 @@ template <> struct Apart<double> {
         const gr_exact_decomposed parts = gr_exact_decompose(static_cast<uint64_t>(__double_as_longlong(x)));
         if (parts.value != 0)
             add_pieces(block_state(), parts.value, parts.position - 1075 + GR_EXACT_WIDE_BELOW);
-        return parts.flags | APART;
+        return parts.flags | OUTLIERS;
     }
     __device__ void add(double x) {
         flags |= put(x);
@@ -276,8 +276,8 @@ template <class In, bool Pair> struct Group {
             for (unsigned e = 0; e < width; ++e) {
                 const V x = loaded.at(k, e);
                 sums[e] = as_double(x);
-                if constexpr (!Near<V>::all) {
-                    const uint32_t key = Near<V>::key(x);
+                if constexpr (!WindowExponents<V>::all) {
+                    const uint32_t key = WindowExponents<V>::key(x);
                     most = max(most, key);
                     less = min(less, key - 1);
                 }
@@ -292,21 +292,21 @@ template <class In, bool Pair> struct Group {
             }
         }
     }
-    static __device__ void add_one(V x, Window<V> &window, Apart<V> &apart) {
-        const uint32_t key = Near<V>::key(x);
+    static __device__ void add_one(V x, Window<V> &window, Outliers<V> &outliers) {
+        const uint32_t key = WindowExponents<V>::key(x);
         if (window.has(key - 1, key))
             window.add(as_double(x));
         else
-            apart.add(x);
+            outliers.add(x);
     }
-    __device__ void add(Loaded<In, Pair> &loaded, Window<V> &window, Apart<V> &apart) const {
+    __device__ void add(Loaded<In, Pair> &loaded, Window<V> &window, Outliers<V> &outliers) const {
         bool near;
-        if constexpr (Near<V>::all)
+        if constexpr (WindowExponents<V>::all)
             near = isfinite(sum);
         else
             near = window.has(less, most);
         if constexpr (sizeof(V) < 8) {
-            near = near && Near<V>::fit_together(less, most);
+            near = near && WindowExponents<V>::fit_together(less, most);
             if (near)
                 window.add(sum);
         } else if (near) {
@@ -316,11 +316,11 @@ template <class In, bool Pair> struct Group {
         }
         if (near)
             return;
-        apart.open();
+        outliers.open();
         loaded.forget();
 #pragma unroll
         for (unsigned i = 0; i < turns * width; ++i)
-            add_one(loaded.at(i / width, i % width), window, apart);
+            add_one(loaded.at(i / width, i % width), window, outliers);
     }
 };
 
@@ -337,8 +337,8 @@ inline __device__ uint32_t block_max(uint32_t x) {
     return warp_max(lane < blockDim.x / 32 ? greatest[lane] : 0);
 }
 
-// Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have APART.
-template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, Pair> &part) {
+// Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have OUTLIERS.
+template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Part<In, Pair> &part) {
     using V = typename Loaded<In, Pair>::V;
     __shared__ uint32_t flags[32];
     __shared__ Whole sums[32];
@@ -352,7 +352,7 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
         for (unsigned i = 0; i < 2; ++i)
             ends[i] = part.end_of(i);
     Window<V> window;
-    Apart<V> apart;
+    Outliers<V> outliers;
     for (unsigned from = part.begin;; from += part.step()) {
 #pragma unroll
         for (unsigned k = 0; k < part.turns; ++k)
@@ -360,12 +360,13 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
                 loaded.clear(k);
         const Group<In, Pair> group(loaded);
         if (from == part.begin) {
-            const uint32_t most = max(group.most, max(Near<V>::key(ends[0]), Near<V>::key(ends[1])));
-            window.around(Near<V>::all ? 0 : block_max(most));
+            const uint32_t most =
+                max(group.most, max(WindowExponents<V>::key(ends[0]), WindowExponents<V>::key(ends[1])));
+            window.around(WindowExponents<V>::all ? 0 : block_max(most));
             window.open();
             __syncwarp();
         }
-        group.add(loaded, window, apart);
+        group.add(loaded, window, outliers);
         if (from + part.step() >= part.end)
             break;
         part.load(from + part.step(), loaded);
@@ -374,14 +375,14 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
 #pragma unroll 1
         for (unsigned i = 0; i < 2; ++i) {
             const V x = i == 0 ? ends[0] : ends[1];
-            if (!window.has(Near<V>::key(x) - 1, Near<V>::key(x)))
-                apart.open();
-            Group<In, Pair>::add_one(x, window, apart);
+            if (!window.has(WindowExponents<V>::key(x) - 1, WindowExponents<V>::key(x)))
+                outliers.open();
+            Group<In, Pair>::add_one(x, window, outliers);
         }
 
     __syncwarp();
-    UnitSum sum = {window.of_warp(), window.least - window.unit,
-                   warp_or(apart.flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
+    FixedPointSum sum = {window.of_warp(), window.least - window.unit,
+                         warp_or(outliers.flags | (window.has_other() ? GR_EXACT_NOT_MINUS_ZERO : 0u))};
     if (warps > 1) {
         if (lane == 0) {
             flags[warp] = sum.flags;
@@ -392,8 +393,8 @@ template <class In, bool Pair> __device__ UnitSum add_in_window(const Part<In, P
         if (warp == 0)
             sum.units = warp_total<window.most_bits + 9>(lane < warps ? sums[lane] : Whole(0));
     }
-    if (sum.flags & APART)
-        sum.flags |= apart.fold_all();
+    if (sum.flags & OUTLIERS)
+        sum.flags |= outliers.fold_all();
     return sum;
 }
 
@@ -419,7 +420,7 @@ template <unsigned Words> __device__ void take_digits(int64_t *whole) {
 // which thread 0 has in `ticket`. False in all other warps.
 template <unsigned Words>
 __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned below, unsigned ticket,
-                          UnitSum &sum) {
+                          FixedPointSum &sum) {
     if (gridDim.y == 1)
         return threadIdx.x < 32;
     __shared__ bool last;
@@ -430,7 +431,7 @@ __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned be
         last = ticket == others;
     __syncthreads();
     if (!last) {
-        if (sum.flags & APART)
+        if (sum.flags & OUTLIERS)
             add_digits<Words>(whole);
         if (threadIdx.x == 0)
             slot_of(sum).put(slots + ticket * GR_EXACT_SLOT_BYTES);
@@ -441,16 +442,16 @@ __device__ bool join_sums(const gr_exact_params &p, uint64_t result, unsigned be
     // Room for 2^9 sums of 2^111 units at most, and those of float64 have no more than 2^105.
     constexpr unsigned reach = Words == GR_EXACT_NARROW_WORDS ? 16 : 5;
     sum = collect<reach, 124>(slots, others, sum, below);
-    if (sum.flags & APART)
+    if (sum.flags & OUTLIERS)
         take_digits<Words>(whole);
     return true;
 }
 
 // Puts a sum of units into the block's state.
-template <unsigned Words> __device__ void put_in_state(const UnitSum &sum, unsigned below) {
+template <unsigned Words> __device__ void put_in_state(const FixedPointSum &sum, unsigned below) {
     __syncwarp(); // others have read flags of what was far
     if (threadIdx.x == 0) {
-        block_state()[Words - 1] = sum.flags & ~APART;
+        block_state()[Words - 1] = sum.flags & ~OUTLIERS;
         spread(block_state(), below, sum.units, sum.exponent);
     }
 }
@@ -480,7 +481,7 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     if (threadIdx.x == 0 && gridDim.y > 1)
         ticket = draw_ticket(
             reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
-    UnitSum sum = add_in_window(Part<In, Pair>(p, base));
+    FixedPointSum sum = add_in_window(Part<In, Pair>(p, base));
     if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {

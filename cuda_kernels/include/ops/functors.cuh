@@ -99,14 +99,14 @@ template <class S, class T> struct Convert<Pair<S>, Pair<T>> {
 };
 
 // A lost part is meaningless once the sum is infinite or NaN, and one of 0 would make 0 of -0.
-inline __device__ float settle(Compensated x) {
+inline __device__ float normalize(Compensated x) {
     const float whole = x.sum + x.lost;
     return isfinite(x.sum) && x.lost != 0 ? whole : x.sum;
 }
-inline __device__ Pair<float> settle(Pair<Compensated> x) {
-    return {settle(x.re), settle(x.im)};
+inline __device__ Pair<float> normalize(Pair<Compensated> x) {
+    return {normalize(x.re), normalize(x.im)};
 }
-template <class T> __device__ T settle(T x) {
+template <class T> __device__ T normalize(T x) {
     return x;
 }
 
@@ -227,7 +227,7 @@ template <class In> struct Sum : Additive<typename SumState<In>::type> {
         return Convert<State, Wide<In>>::to(widen(x));
     }
     static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(settle(s));
+        return Narrow<Out>::from(normalize(s));
     }
     static __device__ State start(Out x) {
         return Convert<State, Wide<Out>>::to(widen(x));
@@ -267,7 +267,7 @@ template <class In> struct Mean : Additive<typename MeanState<typename SumState<
         return Convert<State, Wide<In>>::to(widen(x));
     }
     static __device__ Out finish(State s, uint64_t count) {
-        return Narrow<Out>::from(divide(settle(s), count));
+        return Narrow<Out>::from(divide(normalize(s), count));
     }
     static __device__ State start(Out) {
         return Zero<State>::make(); // NumPy's mean has no initial value but 0
@@ -331,7 +331,7 @@ template <class In> struct Dot : Additive<typename SumState<In>::type> {
         return Product<State, Wide<In>>::of(widen(x), widen(y));
     }
     static __device__ Out finish(State s, uint64_t) {
-        return Narrow<Out>::from(settle(s));
+        return Narrow<Out>::from(normalize(s));
     }
     static __device__ State start(Out) {
         return Zero<State>::make();

@@ -54,12 +54,12 @@ inline __device__ float two_sum(float a, float b, float &lost) {
 inline __device__ Pair<float> two_sum(Pair<float> a, Pair<float> b, Pair<float> &lost) {
     return {two_sum(a.re, b.re, lost.re), two_sum(a.im, b.im, lost.im)};
 }
-// As settle(Compensated).
-inline __device__ double settle(double sum, float lost) {
+// As normalize(Compensated).
+inline __device__ double normalize(double sum, float lost) {
     return isfinite(sum) && lost != 0 ? sum + double(lost) : sum;
 }
-inline __device__ Pair<double> settle(Pair<double> sum, Pair<float> lost) {
-    return {settle(sum.re, lost.re), settle(sum.im, lost.im)};
+inline __device__ Pair<double> normalize(Pair<double> sum, Pair<float> lost) {
+    return {normalize(sum.re, lost.re), normalize(sum.im, lost.im)};
 }
 
 inline __device__ bool all_finite(float x) {
@@ -101,7 +101,7 @@ template <class In, class S, bool Beyond> struct AddsFloats : AddsTurns<In, S> {
         acc.lost = lost;
     }
     static __device__ S to_state(const Acc &acc) {
-        return settle(acc.sum, acc.lost);
+        return normalize(acc.sum, acc.lost);
     }
 };
 

@@ -472,7 +472,7 @@ template <class F> struct Streams {
 
     // Combines the segments of which several warps have parts, by the first warp. What is pending of all,
     // and stays so, goes to `beyond`, and so does what is open behind the last end.
-    __device__ void settle(const Record *records, Record *beyond) const {
+    __device__ void combine_ranges(const Record *records, Record *beyond) const {
         Record own = {{F::identity(), 0, 0}, {F::identity(), 0, 0}};
         if (lane < warps)
             own = records[lane];
@@ -584,7 +584,7 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
     __syncthreads();
     const bool last = work.block() + 1 == p.blocks;
     if (work.warp == 0) {
-        work.settle(records, mine);
+        work.combine_ranges(records, mine);
         __syncwarp();
         if (!last && threadIdx.x == 0) {
             StreamSlot<typename Work::Part> slot;

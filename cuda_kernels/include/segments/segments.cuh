@@ -243,7 +243,7 @@ template <class F> struct Segments : SegmentLookback<F> {
     }
 
     // Appends the threads' open segments to the open segment of the tile so far.
-    __device__ void hand_over(State part) {
+    __device__ void publish_part(State part) {
         this->before(part);
         if (group == groups - 1)
             carried[column] = Segmented<F>::combine(carried[column], part);
@@ -284,7 +284,7 @@ template <class F> struct Segments : SegmentLookback<F> {
                 continue;
             }
             if (pending)
-                hand_over(open);
+                publish_part(open);
             pending = false;
             open.flags = 0;
             if (i < p.pieces) {

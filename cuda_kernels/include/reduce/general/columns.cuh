@@ -6,7 +6,7 @@
 #include "reduce/general/words.cuh"
 
 // A row of a slot as loaded, and the number of rows in flight.
-template <class F, class In, bool Words = sizeof(In) <= 2 || Brief<F, In>::there> struct Columns {
+template <class F, class In, bool Words = sizeof(In) <= 2 || PackedBatch<F, In>::there> struct Columns {
     using type = Vec<In, column_width<In>>;
     static constexpr unsigned in_flight = 4;
 };

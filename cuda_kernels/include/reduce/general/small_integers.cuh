@@ -72,16 +72,16 @@ template <> struct PackedSum<gr_bool> {
 template <class In>
 struct ColumnSum : std::conditional<sizeof(In) == 1, PackedSum<In>, BriefSum<In>>::type {};
 
-template <class In, bool Largest> struct BriefExtreme : BriefInteger<In> {
+template <class In, bool Largest> struct PackedExtreme : BriefInteger<In> {
     using T = typename BriefInteger<In>::T;
     static __device__ T both(T a, T b) {
         return (a < b) == Largest ? b : a;
     }
 };
-template <class In> struct Brief<Sum<In>, In> : ColumnSum<In> {};
-template <class In> struct Brief<Mean<In>, In> : ColumnSum<In> {};
-template <class In> struct Brief<Max<In>, In> : BriefExtreme<In, true> {};
-template <class In> struct Brief<Min<In>, In> : BriefExtreme<In, false> {};
+template <class In> struct PackedBatch<Sum<In>, In> : ColumnSum<In> {};
+template <class In> struct PackedBatch<Mean<In>, In> : ColumnSum<In> {};
+template <class In> struct PackedBatch<Max<In>, In> : PackedExtreme<In, true> {};
+template <class In> struct PackedBatch<Min<In>, In> : PackedExtreme<In, false> {};
 
 // Integers of up to four bytes are compared as such.
 template <class In>

@@ -14,7 +14,7 @@ constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof
 //   of(x), both(a, b)  the T of an element, and of two
 // or, where it packs, several columns in a word:
 //   take(s, loaded, there)   takes the rows that are there into States
-template <class F, class In> struct Brief { static constexpr bool there = false, packs = false; };
+template <class F, class In> struct PackedBatch { static constexpr bool there = false, packs = false; };
 
 template <class In, unsigned N> __device__ In element_of(const Vec<In, N> &x, unsigned e) {
     return x.at[e];
@@ -33,7 +33,7 @@ template <class F, class In, class Loaded, unsigned N, unsigned Width>
 __device__ void add_turn(typename BatchState<F, In>::Kept (&s)[Width], uint64_t rows,
                          const Loaded (&loaded)[N], const bool (&there)[N], const uint64_t (&row)[Width],
                          uint64_t first, uint64_t apart) {
-    using Of = Brief<F, In>;
+    using Of = PackedBatch<F, In>;
     if constexpr (BatchState<F, In>::there) {
 #pragma unroll
         for (unsigned e = 0; e < Width; ++e)
