@@ -112,11 +112,13 @@ void gr_conv_pointwise(const gr_conv *self, gr_conv_job job) {
     const bool nhwc = self->layout == GR_CONV_NHWC, few = self->filters <= FEW;
     const uint64_t pixels = self->height.out * self->width.out;
     const uint64_t each = GR_CONV_POINTWISE_THREADS * GR_CONV_POINTWISE_PIXELS; /* pixels per block */
+    const gr_conv_grid grid = {
+        .x = nhwc ? gr_ceil_div(self->batch * pixels, each / GR_CONV_POINTWISE_LANES)
+                  : gr_ceil_div(pixels, each),
+        .y = nhwc ? 0 : self->batch,
+    };
     job.variant = &variant;
-    gr_step *step = gr_conv_launch(
-        self, &job, forms[self->layout][few], &params, sizeof params,
-        nhwc ? (gr_conv_grid){.x = gr_ceil_div(self->batch * pixels, each / GR_CONV_POINTWISE_LANES)}
-             : (gr_conv_grid){.x = gr_ceil_div(pixels, each), .y = self->batch});
+    gr_step *step = gr_conv_launch(self, &job, forms[self->layout][few], &params, sizeof params, grid);
     step->kernel.owner = "conv";
     step->shared_bytes = (uint32_t)(self->channels * (few ? FEW : MAX_FILTERS) * sizeof(float));
 }
