@@ -3,6 +3,7 @@
    anything was launched: the call falls back to gpureduce/_reduce, which converts, casts, warns or raises. */
 #include <string.h>
 
+#include "python/args.h"
 #include "python/call.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -205,4 +206,31 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
         result = report_nonfinite(self, &call, arguments, result);
     py_call_release(&call);
     return result;
+}
+
+/* Finds the implementation of "matmul", "conv2d" or an operator. */
+static int find_implementation(PyObject *name, py_signature *self) {
+    const char *text = py_text_of(name);
+    self->op = GR_OP_COUNT;
+    if (text != NULL && strcmp(text, "matmul") == 0)
+        self->implementation = py_fast_matmul;
+    else if (text != NULL && strcmp(text, "conv2d") == 0)
+        self->implementation = py_fast_conv2d;
+    else
+        self->implementation = py_fast_reduction;
+    return self->implementation == py_fast_reduction ? py_find_op(name, &self->op) : 0;
+}
+
+PyObject *py_fast_path(PyObject *module, PyObject *args) {
+    PyObject *name, *positional, *named;
+    py_signature like = {.state = PyModule_GetState(module), .report = Py_None};
+    unsigned long long parameter = 0;
+    int exact = 0;
+    if (!PyArg_ParseTuple(args, "OO!O!|OKp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
+                          &like.report, &parameter, &exact) ||
+        find_implementation(name, &like) < 0)
+        return NULL;
+    like.parameter = parameter;
+    like.exact = exact != 0;
+    return py_signature_function(module, &like, positional, named);
 }

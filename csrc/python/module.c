@@ -1,6 +1,5 @@
 /* The extension module gpureduce._core: its initialisation and its release (multi-phase
    initialisation, PEP 489), and the functions that list devices and variants. */
-#define PY_NUMPY_API_IS_HERE
 #include "python/state.h"
 
 #include <string.h>
@@ -205,7 +204,7 @@ static int add_constants(PyObject *module) {
 }
 
 static int core_exec(PyObject *module) {
-    if (check_main_interpreter() < 0 || PyArray_ImportNumPyAPI() < 0)
+    if (check_main_interpreter() < 0 || py_numpy_import() < 0)
         return -1;
     py_state *state = state_of(module);
     atomic_init(&state->default_device, -1);

@@ -73,39 +73,19 @@ static int parse_parameters(py_signature *self, PyObject *names, bool positional
     return 0;
 }
 
-/* Finds the implementation of "matmul", "conv2d" or an operator. */
-static int find_implementation(PyObject *name, py_signature *self) {
-    const char *text = py_text_of(name);
-    self->op = GR_OP_COUNT;
-    if (text != NULL && strcmp(text, "matmul") == 0)
-        self->implementation = py_fast_matmul;
-    else if (text != NULL && strcmp(text, "conv2d") == 0)
-        self->implementation = py_fast_conv2d;
-    else
-        self->implementation = py_fast_reduction;
-    return self->implementation == py_fast_reduction ? py_find_op(name, &self->op) : 0;
-}
-
-PyObject *py_fast_path(PyObject *module, PyObject *args) {
+PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObject *positional,
+                                PyObject *named) {
     static PyMethodDef definition = {
         "fast_path", (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS,
         "Fast path of the public function with these parameters; NotImplemented: fall back to Python."};
-    PyObject *name, *positional, *named, *capsule = NULL;
-    py_signature like = {.state = PyModule_GetState(module), .report = Py_None};
-    unsigned long long parameter = 0;
-    int exact = 0;
-    if (!PyArg_ParseTuple(args, "OO!O!|OKp", &name, &PyTuple_Type, &positional, &PyTuple_Type, &named,
-                          &like.report, &parameter, &exact) ||
-        find_implementation(name, &like) < 0 || parse_parameters(&like, positional, true) < 0 ||
-        parse_parameters(&like, named, false) < 0)
+    py_signature like = *of;
+    if (parse_parameters(&like, positional, true) < 0 || parse_parameters(&like, named, false) < 0)
         return NULL;
-    like.parameter = parameter;
-    like.exact = exact != 0;
     py_signature *self = PyMem_Malloc(sizeof *self);
     if (self == NULL)
         return PyErr_NoMemory();
     *self = like;
-    capsule = py_capsule_new(module, self, CAPSULE, free_signature);
+    PyObject *capsule = py_capsule_new(module, self, CAPSULE, free_signature);
     if (capsule == NULL) {
         PyMem_Free(self);
         return NULL;

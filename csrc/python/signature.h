@@ -27,6 +27,10 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
 
+/* Returns the callable of a signature, with these names of parameters. NULL with an exception set. */
+PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObject *positional,
+                                PyObject *named);
+
 /* Releases what `report` returned. Steals the reference to the result and returns it, or NULL with an
    exception set if the report raised it. */
 PyObject *py_reported(PyObject *result, PyObject *returned);

@@ -6,7 +6,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* All files share one table of NumPy's C API, which module.c defines and fills in. */
+/* All files share one table of NumPy's C API, which state.c defines. */
 #define PY_ARRAY_UNIQUE_SYMBOL gr_numpy_api
 #ifndef PY_NUMPY_API_IS_HERE
 #define NO_IMPORT_ARRAY
@@ -17,6 +17,9 @@
 
 #include "base/dtypes.h"
 #include "device/device.h"
+
+/* Imports NumPy and fills in the table. -1 with an exception set. */
+int py_numpy_import(void);
 
 #ifndef Py_BEGIN_CRITICAL_SECTION /* before Python 3.13 every interpreter has a GIL */
 #define Py_BEGIN_CRITICAL_SECTION(object) {
