@@ -22,7 +22,7 @@ _FloatT = TypeVar("_FloatT", bound=np.floating[Any])
 def conv2d(
     x: NDArray[_InexactT], w: NDArray[_InexactT], stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
-    layout: str = "NHWC", *, out: None = None, dtype: None = None, variant: str = "auto",
+    layout: str = "NHWC", *, dtype: None = None, out: None = None, variant: str = "auto",
     precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[False] | None = None,
 ) -> NDArray[_InexactT]: ...
@@ -31,7 +31,7 @@ def conv2d(
 def conv2d(
     x: DeviceArray, w: DeviceArray, stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
-    layout: str = "NHWC", *, out: None = None, dtype: DTypeLike | None = None, variant: str = "auto",
+    layout: str = "NHWC", *, dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
     precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
@@ -39,17 +39,18 @@ def conv2d(
 @overload
 def conv2d(
     x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
-    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *, out: None = None,
-    dtype: DTypeLike | None = None, variant: str = "auto", precision: str | None = None,
+    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *,
+    dtype: DTypeLike | None = None, out: None = None, variant: str = "auto", precision: str | None = None,
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def conv2d(
     x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
-    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *, out: Out | None = None,
-    dtype: DTypeLike | None = None, variant: str = "auto", precision: str | None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *,
+    dtype: DTypeLike | None = None, out: Out | None = None, variant: str = "auto",
+    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
 ) -> Any: ...
 
 @overload
@@ -676,12 +677,12 @@ def vecdot(
 ) -> Any: ...
 
 def reduce(
-    arr: AnyArray, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    a: AnyArray, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     **arguments: Unpack[Arguments],
 ) -> Any: ...
 
 def moments(
-    a: AnyArray, order: int = 4, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, order: int = 4,
     ddof: float = 0, keepdims: bool = False, *, where: AnyArray = True, bias: bool = True,
     fisher: bool = True, nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
     block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
@@ -926,52 +927,52 @@ def fmin(
 
 @overload
 def nanargmax(
-    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
 
 @overload
 def nanargmax(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmax(
-    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmax(
-    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
     device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def nanargmin(
-    a: AnyArray, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> np.int64: ...
 
 @overload
 def nanargmin(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmin(
-    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanargmin(
-    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
     device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
@@ -1007,28 +1008,28 @@ def nanmax(
 @overload
 def nanmean(
     a: NDArray[_InexactT], axis: None = None, dtype: None = None, out: None = None,
-    keepdims: Literal[False] = False, where: AnyArray = True, *, device: Devices = None,
+    keepdims: Literal[False] = False, *, where: AnyArray = True, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _InexactT: ...
 
 @overload
 def nanmean(
     a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-    out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+    out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, where: AnyArray = True, *,
+    dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *, where: AnyArray = True,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def nanmean(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, where: AnyArray = True, *,
+    dtype: DTypeLike | None = None, out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True,
     device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any: ...
@@ -1127,62 +1128,62 @@ def nansum(
 
 @overload
 def logsumexp(
-    a: NDArray[_InexactT], axis: None = None, keepdims: Literal[False] = False, out: None = None, *,
+    a: NDArray[_InexactT], axis: None = None, *, out: None = None, keepdims: Literal[False] = False,
     device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
     progress: Progress = None,
 ) -> _InexactT: ...
 
 @overload
 def logsumexp(
-    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, out: None = None,
-    *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    a: DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...], *, out: None = None,
+    keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def logsumexp(
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: None = None,
+    keepdims: bool = False, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
     progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def logsumexp(
-    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
-    out: None = None, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
-) -> DeviceArray: ...
-
-@overload
-def logsumexp(
-    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
-    out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: Out | None = None,
+    keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 @overload
 def norm(
     a: NDArray[np.integer[Any] | np.bool_], ord: float | None = None, axis: None = None,
-    keepdims: Literal[False] = False, out: None = None, *, device: Devices = None,
+    keepdims: Literal[False] = False, *, out: None = None, device: Devices = None,
     stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> np.float64: ...
 
 @overload
 def norm(
-    a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False,
-    out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    a: NDArray[_FloatT], ord: float | None = None, axis: None = None, keepdims: Literal[False] = False, *,
+    out: None = None, device: Devices = None, stream: Stream | None = None,
     as_device: Literal[False] | None = None, progress: Progress = None,
 ) -> _FloatT: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
     as_device: Literal[True], progress: Progress = None,
 ) -> DeviceArray: ...
 
 @overload
 def norm(
     a: AnyArray, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False, out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+    keepdims: bool = False, *, out: Out | None = None, device: Devices = None, stream: Stream | None = None,
     as_device: bool | None = None, progress: Progress = None,
 ) -> Any: ...
 
 def softmax_denominator(
-    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+    a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
     device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> tuple[Any, Any]: ...
 
@@ -1401,22 +1402,22 @@ def cumulative_sum(
 
 @overload
 def group_reduce(
-    a: DeviceArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
+    a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
+    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
-    a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
+    a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
+    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
     stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
-    a: AnyArray, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-    axis: SupportsIndex = 0, ddof: float = 0, out: Out | None = None, device: str | Device | None = None,
+    a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
+    axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, device: str | Device | None = None,
     stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
@@ -1443,21 +1444,21 @@ def reduceat(
 
 @overload
 def segment_reduce(
-    a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
-    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+    ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
-    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
-    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+    ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
-    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
-    out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
+    ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...

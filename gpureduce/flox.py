@@ -86,7 +86,7 @@ class _Call:
         return np.bincount(self.labels[self.labels >= 0], minlength=self.size)
 
     def reduce(self, array: np.ndarray, op: str) -> np.ndarray:
-        return group_reduce(array, self.labels, self.size, op, axis=-1, device=self.device, as_device=False)
+        return group_reduce(array, self.labels, op, self.size, axis=-1, device=self.device, as_device=False)
 
 
 _Way = Callable[[_Call, np.ndarray, Any], np.ndarray]

@@ -44,13 +44,14 @@ from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
+from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
 class Reductions:
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
@@ -181,9 +182,9 @@ def methods():
         parameters = parameters_of(function)
         if next(iter(parameters)) != "a":
             continue
-        if name in OWN:
+        if function.args.kwarg or name in OWN:
             given = {"self": ""} | {each: text for each, text in parameters.items() if each != "a"}
-            parts.append(textwrap.indent(definition(name, given, OWN[name], 102), "    "))
+            parts.append(textwrap.indent(definition(name, given, OWN.get(name, "Any"), 102), "    "))
             continue
         kept = False
         for changed, result in rules(name, parameters):

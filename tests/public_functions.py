@@ -36,7 +36,6 @@ PICTURES, FILTERS = np.resize(ROWS, (1, 3, 3, 2)).astype("f4"), np.resize(ROWS, 
 # What an argument without a default takes in calls of other arguments.
 REQUIRED = {
     "a": ROWS,
-    "arr": ROWS,
     "x": ROWS,
     "b": ROWS.T,
     "x1": ROWS,
@@ -48,7 +47,6 @@ REQUIRED = {
     "offsets": [0, 2, 3],
     "indices": [0, 2],
     "variant": "v3",
-    "arr_or_n": 100,
     "source": PTX,
     "kernel": "nothing",
     "grid": 1,
@@ -82,6 +80,7 @@ OWN = {
     "conv2d": {"x": PICTURES, "w": FILTERS},
     "inner": {"b": ROWS},
     "source": {"variant": "v3"},
+    "profile": {"a": 100},
     "numpy_like.squeeze": {"x": ROWS[None], "axis": 0},
     "numpy_like.searchsorted": {"x1": np.arange(4.0)},
     "State.from_bytes": {"data": b""},

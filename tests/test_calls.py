@@ -105,7 +105,7 @@ def test_what_all_calls_cost_the_host():
     names += " nansum nanmean nanstd nanargmax"
     assert {call.split("(")[0] for call in quick} == set(names.split())
     assert all(us["tensor"] <= 0.87 * us["torch"] for us in quick.values() if "torch" in us)
-    waits = ("moments(x, 4, axis=1)", "nanmedian(x, axis=1)")
+    waits = ("moments(x, axis=1)", "nanmedian(x, axis=1)")
     assert all(us["ours"] <= 10.5 * plain for call, us in rows.items() if call not in waits)
 
 

@@ -148,7 +148,7 @@ def test_variances_of_all_exponents(dtype, order, device, cases):
                 flat, starts = np.concatenate(given), np.arange(4) * n
                 results["segments"] = gpureduce.segment_reduce(flat, starts, op, device=device)
                 labels = np.repeat(np.arange(3), n)
-                results["groups"] = gpureduce.group_reduce(flat, labels, 3, op, device=device)
+                results["groups"] = gpureduce.group_reduce(flat, labels, op, 3, device=device)
             for layout, got in results.items():
                 for one, wanted, line in zip(got, exact, given, strict=True):
                     assert is_right(op, one, wanted, dtype), (op, layout, line, one, float_of(wanted))

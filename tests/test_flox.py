@@ -95,7 +95,7 @@ def test_the_first_nan(device):
 def test_it_is_group_reduce(device, monkeypatch):
     """Not flox's engine, whatever it gives; and that is called for what is not ours."""
     calls = []
-    spy = lambda *args, **options: calls.append(args[3]) or gpureduce.group_reduce(*args, **options)  # noqa: E731
+    spy = lambda *args, **options: calls.append(args[2]) or gpureduce.group_reduce(*args, **options)  # noqa: E731
     monkeypatch.setattr(gf, "group_reduce", spy)
     a, labels = groups("float32", True)
     for func in OURS:

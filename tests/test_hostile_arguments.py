@@ -46,7 +46,7 @@ FOREIGN = re.compile(
 )
 # What a function calls its argument that it passes to another one, and that one's name for it.
 PASSED_AS = {
-    ("reduce", "arr"): "a", ("profile", "arr_or_n"): "a", ("bench", "variants"): "variant",
+    ("bench", "variants"): "variant",
     ("kernel.__call__", "args"): "x",
     ("array.__matmul__", "other"): "b", ("array.transpose", "axes"): "axis", ("profile", "dtype"): "a",
     **{("array.swapaxes", axis): "axis" for axis in ("axis1", "axis2")},

@@ -266,7 +266,7 @@ def test_profiles():
     assert gpureduce.profile(16, "m2", dtype="int32").result.dtype == np.int32
     with pytest.raises(ValueError, match="block_size"):
         gpureduce.profile(16, "m2", block_size=128)
-    with pytest.raises(TypeError, match="arr_or_n"):
+    with pytest.raises(TypeError, match="a: a product takes"):
         gpureduce.profile([1.0], "m2")
 
 

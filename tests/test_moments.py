@@ -403,7 +403,7 @@ def test_orders_and_conventions(device):
     found = gpureduce.moments(elements, order=2, ddof=1, device=device)
     assert found[:3] == (5, pytest.approx(3.9), pytest.approx(np.var(elements, ddof=1)))
     assert found[3:] == (None, None)
-    assert gpureduce.moments(elements, 1, device=device)[1:] == (pytest.approx(3.9), None, None, None)
+    assert gpureduce.moments(elements, order=1, device=device)[1:] == (pytest.approx(3.9), None, None, None)
     plain = gpureduce.moments(elements, device=device)
     assert plain[3:] == (pytest.approx(SKEW), pytest.approx(KURTOSIS))
     better = gpureduce.moments(elements, bias=False, device=device)

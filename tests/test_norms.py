@@ -194,7 +194,7 @@ def test_logarithms_of_sums_are_scipys(device, exhaustive):
         keepdims = bool(rng.random() < 0.3)
         there = rng.random() < 0.4
         given = gpureduce.to_device(array, device) if there else array
-        got = plain(gpureduce.logsumexp(given, axis, keepdims, device=None if there else device))
+        got = plain(gpureduce.logsumexp(given, axis, keepdims=keepdims, device=None if there else device))
         wide = array.astype(np.float64)
         with np.errstate(all="ignore"):
             wanted = np.asarray(special.logsumexp(wide, axis=axis, keepdims=keepdims))
@@ -247,7 +247,7 @@ def test_denominators_of_softmax(name, device):
         keepdims = bool(rng.random() < 0.5)
         there = rng.random() < 0.5
         given = gpureduce.to_device(array, device) if there else array
-        both = gpureduce.softmax_denominator(given, axis, keepdims, device=None if there else device)
+        both = gpureduce.softmax_denominator(given, axis, keepdims=keepdims, device=None if there else device)
         most, total = map(plain, both)
         wide = array.astype(np.float64)
         kept = wide.max(axis, keepdims=True)

@@ -326,8 +326,8 @@ def test_without_n_other_numbers_of_elements_are_refused():
     for call, name, got in [
         (lambda: rung.sum(np.ones(65, np.float32)), "a", "65"),
         (lambda: rung.sum(np.ones(0, np.float32)), "a", "0"),
-        (lambda: rung.profile(1000), "arr_or_n", "1,000"),
-        (lambda: gpureduce.profile(1000, rung), "arr_or_n", "1,000"),
+        (lambda: rung.profile(1000), "a", "1,000"),
+        (lambda: gpureduce.profile(1000, rung), "a", "1,000"),
         (lambda: rung.bench(63, "v0", device="sim"), "n", "63"),
         (lambda: rung.bench([64, 65], "v0", device="sim"), "n", "65"),
     ]:

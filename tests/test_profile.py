@@ -39,7 +39,7 @@ def test_random_elements_are_those_of_numpys_default_generator(dtype):
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda n: gpureduce.profile(n, "v1"), "arr_or_n"),
+        (lambda n: gpureduce.profile(n, "v1"), "a"),
         (lambda n: gpureduce.bench(n, "v1", device="sim", progress=False), "n"),
         (lambda n: gpureduce.bench((n, 1, 1), ops="matmul", device="sim", progress=False), "n"),
         (lambda n: demo_array("int64", n), "size"),
@@ -492,7 +492,7 @@ def test_bad_arguments():
         (
             lambda: gpureduce.profile(-1, "v0"),
             ValueError,
-            "arr_or_n: a number of elements cannot be negative",
+            "a: a number of elements cannot be negative",
         ),
         (lambda: gpureduce.profile(np.ones(3), "v0", dtype="float32"), TypeError, "dtype: only for a number"),
         (lambda: gpureduce.profile(100, "v0", block_size=100), ValueError, "block"),

@@ -312,14 +312,14 @@ def test_variances_of_what_is_not_finite(device):
     with pytest.raises(TypeError, match="ddof: is for var and std, not for sum"):
         gpureduce.segment_reduce(a, [0, 9], ddof=1, device=device)
     with pytest.raises(TypeError, match="a: segments of complex64 have no var"):
-        gpureduce.group_reduce(np.zeros(9, np.complex64), np.zeros(9, int), 1, "var", device=device)
+        gpureduce.group_reduce(np.zeros(9, np.complex64), np.zeros(9, int), "var", device=device)
 
 
 def test_variances_of_groups_on_the_device(device):
     draw = np.random.default_rng(12)
     a, labels = draw.standard_normal((3, 2000, 4)), draw.integers(-1, 6, 2000)
     there = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
-    got = gpureduce.group_reduce(*there, 7, "std", axis=1, ddof=1).numpy()
+    got = gpureduce.group_reduce(*there, "std", 7, axis=1, ddof=1).numpy()
     assert np.isnan(got[:, 6]).all()
     for group in range(6):
         want = a[:, labels == group].std(axis=1, ddof=1)
@@ -335,7 +335,7 @@ def test_groups(op, device):
     for shape, axis, groups in (((50,), 0, 7), ((2, 3 * TILE), 1, 40), ((700, 3), 0, 5)):
         labels = draw.integers(-1, groups, shape[axis])
         a = integers(shape, "int32", 6)
-        got = gpureduce.group_reduce(a, labels, groups + 2, op, axis=axis, device=device)
+        got = gpureduce.group_reduce(a, labels, op, groups + 2, axis=axis, device=device)
         assert got.shape[axis] == groups + 2
         for group in range(groups):
             rows = np.flatnonzero(labels == group)
@@ -373,14 +373,14 @@ def test_labels_on_the_device_are_put_in_order_there(n, groups, device, monkeypa
         labels = draw.integers(0, min(groups, np.iinfo(dtype).max + 1), n).astype(dtype)
         if dtype[0] == "i":
             labels[draw.random(n) < 0.1] = draw.choice([-1, np.iinfo(dtype).min])
-        host = gpureduce.group_reduce(a, labels, groups, device=device)
-        first = gpureduce.group_reduce(a, labels, groups, "argmax", device=device)
+        host = gpureduce.group_reduce(a, labels, num_groups=groups, device=device)
+        first = gpureduce.group_reduce(a, labels, "argmax", groups, device=device)
         with monkeypatch.context() as patch:
             patch.setattr(_core, "device_read", None)
             for given in (labels, np.repeat(labels, 3)[::3], labels[::-1].copy()[::-1]):
                 lie = gpureduce.to_device(given, device)
-                got = gpureduce.group_reduce(there, lie, groups)
-                place = gpureduce.group_reduce(there, lie, groups, "argmax")
+                got = gpureduce.group_reduce(there, lie, num_groups=groups)
+                place = gpureduce.group_reduce(there, lie, "argmax", groups)
         assert np.array_equal(got.numpy(), host) and np.array_equal(place.numpy(), first), dtype
 
 
@@ -389,19 +389,19 @@ def test_many_labels_of_the_host_are_put_in_order_on_the_gpu(device, monkeypatch
     a, labels = draw.standard_normal((2 * TILE, 2)), draw.integers(-1, 9, 2 * TILE)
     calls, order = [], _core.label_order
     there = (a, gpureduce.to_device(a, device))
-    wanted = [gpureduce.group_reduce(a, labels, 9, op, device=device) for op in ("sum", "argmin")]
+    wanted = [gpureduce.group_reduce(a, labels, op, 9, device=device) for op in ("sum", "argmin")]
     monkeypatch.setattr(segments, "_MANY", 10)
     monkeypatch.setattr(_core, "CUDA", gpureduce.to_device(a, device).kind)
     monkeypatch.setattr(_core, "label_order", lambda *args: calls.append(args) or order(*args))
     for each in there:
         for op, want in zip(("sum", "argmin"), wanted, strict=True):
-            got = gpureduce.group_reduce(each, labels, 9, op, device=device, as_device=False)
+            got = gpureduce.group_reduce(each, labels, op, 9, device=device, as_device=False)
             assert np.array_equal(got, want)
     assert len(calls) == 4
-    gpureduce.group_reduce(a, np.sort(labels), 9, device=device)
+    gpureduce.group_reduce(a, np.sort(labels), num_groups=9, device=device)
     assert len(calls) == 4  # nothing is to be sorted
     with pytest.raises(ValueError, match="labels: expected up to 7"):
-        gpureduce.group_reduce(a, labels, 8, device=device)
+        gpureduce.group_reduce(a, labels, num_groups=8, device=device)
 
 
 def test_labels_on_the_device_of_skewed_groups(device):
@@ -413,7 +413,7 @@ def test_labels_on_the_device_of_skewed_groups(device):
         want = np.stack([np.bincount(labels, weights=column, minlength=groups) for column in a.T], 1)
         there = gpureduce.to_device(a, device), gpureduce.to_device(labels, device)
         for number in (None, groups):  # of None the largest label is looked for
-            assert np.array_equal(gpureduce.group_reduce(*there, number).numpy(), want)
+            assert np.array_equal(gpureduce.group_reduce(*there, num_groups=number).numpy(), want)
 
 
 def test_labels_of_more_tiles_than_a_block_adds_up_at_once():
@@ -427,14 +427,14 @@ def test_labels_on_the_device_that_are_no_groups(device):
     """They are not looked at, as the host would have to wait."""
     labels = gpureduce.to_device(np.array([0, 5, 1, 2**40, -(2**62), 2**32 + 1, 1]), device)
     a = gpureduce.to_device(np.array([1.0, 2, 4, 8, 16, 32, 64]), device)
-    assert gpureduce.group_reduce(a, labels, 3).numpy().tolist() == [1, 68, 0]
-    assert gpureduce.group_reduce(a, labels, 0).shape == (0,)
+    assert gpureduce.group_reduce(a, labels, num_groups=3).numpy().tolist() == [1, 68, 0]
+    assert gpureduce.group_reduce(a, labels, num_groups=0).shape == (0,)
     none = gpureduce.to_device(np.full(3, -1), device)
     assert gpureduce.group_reduce(a[:3], none).shape == (0,)
     with pytest.raises(ValueError, match="labels: expected 7"):
-        gpureduce.group_reduce(a, none, 3)
+        gpureduce.group_reduce(a, none, num_groups=3)
     with pytest.raises(TypeError, match="num_groups: expected int or None"):
-        gpureduce.group_reduce(a, labels, "3")
+        gpureduce.group_reduce(a, labels, num_groups="3")
 
 
 @pytest.mark.parametrize("groups", [9, 300])
@@ -465,7 +465,7 @@ def test_kernels_of_labels_have_no_races(groups):
 )
 def test_labels_that_are_refused(labels, groups, error, text, device):
     with pytest.raises(error, match=text):
-        gpureduce.group_reduce(np.zeros(3), labels, groups, device=device)
+        gpureduce.group_reduce(np.zeros(3), labels, num_groups=groups, device=device)
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,8 @@ def test_arrays_on_the_device(device):
     assert gpureduce.segment_reduce(there, ends, out=out) is out
     np.testing.assert_array_equal(out.numpy(), wanted)
     labels = np.arange(5000) % 7
-    grouped = gpureduce.group_reduce(there, gpureduce.to_device(labels, device), 7, as_device=False)
+    on_device = gpureduce.to_device(labels, device)
+    grouped = gpureduce.group_reduce(there, on_device, num_groups=7, as_device=False)
     np.testing.assert_array_equal(grouped[2], a[2::7].sum(axis=0))
     with pytest.raises(TypeError, match="offsets: "):
         gpureduce.segment_reduce(there, gpureduce.to_device(offsets.astype(np.int32), device))
@@ -567,7 +568,7 @@ def test_graphs_put_labels_in_order(device):
 
     def call():
         odd = gpureduce.logical_xor(bits, axis=1)
-        return gpureduce.group_reduce(a, labels, 7), odd, *gpureduce.softmax_denominator(a, axis=1)
+        return gpureduce.group_reduce(a, labels, num_groups=7), odd, *gpureduce.softmax_denominator(a, axis=1)
 
     with torch.cuda.stream(stream):
         call()
@@ -622,13 +623,13 @@ def test_labels_groups_and_offsets_that_are_too_large(device):
         with pytest.raises(ValueError, match="labels: expected up to"):
             gpureduce.group_reduce(a, np.array([largest, 1], np.uint64), device=device)
         with pytest.raises(ValueError, match="labels: expected up to 2"):
-            gpureduce.group_reduce(a, np.array([largest, 1], np.uint64), 3, device=device)
+            gpureduce.group_reduce(a, np.array([largest, 1], np.uint64), num_groups=3, device=device)
         with pytest.raises(ValueError, match="offsets: "):
             gpureduce.segment_reduce(a, np.array([0, largest], np.uint64), device=device)
         with pytest.raises(IndexError, match="indices: "):
             gpureduce.reduceat(a, np.array([0, largest], np.uint64), device=device)
     with pytest.raises(ValueError, match="num_groups: expected up to"):
-        gpureduce.group_reduce(a, [0, 1], 2**70, device=device)
+        gpureduce.group_reduce(a, [0, 1], num_groups=2**70, device=device)
     with pytest.raises(ValueError, match="labels: expected up to"):
         gpureduce.group_reduce(
             gpureduce.to_device(a, device), gpureduce.to_device(np.array([2**62, 1]), device)

@@ -11,7 +11,6 @@ import gpureduce
 # What an argument is called that is an array.
 ARRAYS = (
     "a",
-    "arr",
     "array",
     "x",
     "x1",

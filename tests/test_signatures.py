@@ -20,7 +20,7 @@ OPTIONS = {
 REDUCTIONS = tuple(COVERAGE)
 # In the order in which they stand, of which a function may leave some out.
 ARGUMENTS = (
-    "a", "b", "order", "axis", "dtype", "out", "ddof", "keepdims", "initial", "where", "mean", "correction",
+    "a", "b", "axis", "dtype", "order", "out", "ddof", "keepdims", "initial", "where", "mean", "correction",
     "bias", "fisher", "nan_policy", *OPTIONS, "exact",
 )  # fmt: skip
 SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "Notes", "Examples"]
@@ -34,6 +34,9 @@ EDITED = jedi.Script(
     project=PROJECT,
     environment=jedi.InterpreterEnvironment(),
 )
+
+
+OF_ARRAYS = gpureduce._functions.__all__
 
 
 def sections(text):
@@ -69,6 +72,58 @@ def test_reductions_have_the_same_arguments(name):
     for argument in found.keys() & theirs.keys() - {"axis"}:
         assert found[argument].default is theirs[argument].default
         assert found[argument].annotation == theirs[argument].annotation
+
+
+def positional(function):
+    return [name for name, each in parameters(function).items() if each.kind is not each.KEYWORD_ONLY]
+
+
+# Functions whose model is not the function of that name in NumPy's namespace.
+MODELS = {"norm": np.linalg.norm}
+# NumPy's ufuncs take two arrays, element by element: ours reduces one, or has parameters of its own.
+UFUNCS = {name for name in FUNCTIONS if isinstance(getattr(np, name, None), np.ufunc)}
+AS_NUMPY = [name for name in FUNCTIONS if name in MODELS or (name not in UFUNCS and hasattr(np, name))]
+
+
+@pytest.mark.parametrize("name", AS_NUMPY)
+def test_positional_parameters_are_numpys(name):
+    """So a call without keywords means the same here; the name of the first one differs in a few."""
+    ours, numpys = positional(getattr(gpureduce, name)), positional(MODELS.get(name) or getattr(np, name))
+    more = ["out"] if name == "inner" else []  # as in dot and matmul
+    assert ours[1:] == numpys[1:] + more
+
+
+def test_numpy_has_functions_of_most_names():
+    assert len(AS_NUMPY) > 30
+
+
+@pytest.mark.parametrize("name", [*OF_ARRAYS, "to_device", "partial", "profile"])
+def test_an_array_is_the_first_parameter_and_is_named_a(name):
+    standard = {"conv2d": "x", "vecdot": "x1"}  # as in the literature, and as in NumPy and the array API
+    assert next(iter(parameters(getattr(gpureduce, name)))) == standard.get(name, "a")
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("bench", "ladder", "profile")])
+def test_keyword_only_parameters_stand_in_one_order(name):
+    """The order of positional ones is that of the function's model, NumPy's or PyTorch's."""
+    found = parameters(getattr(gpureduce, name))
+    named = [each for each in found if found[each].kind is inspect.Parameter.KEYWORD_ONLY]
+    assert [each for each in named if each in ARGUMENTS] == [each for each in ARGUMENTS if each in named]
+
+
+def test_reductions_of_parts_take_the_operator_first():
+    """`num_groups` is optional, and follows what a call names most."""
+    kinds = {
+        name: positional(getattr(gpureduce, name)) for name in ("segment_reduce", "reduceat", "group_reduce")
+    }
+    assert kinds == {
+        "segment_reduce": ["a", "offsets", "op"],
+        "reduceat": ["a", "indices", "op"],
+        "group_reduce": ["a", "labels", "op", "num_groups"],
+    }
+    for name in kinds:
+        assert parameters(getattr(gpureduce, name))["op"].default == "sum"
+    assert parameters(gpureduce.group_reduce)["num_groups"].default is None
 
 
 @pytest.mark.parametrize("argument", ["a", *ARGUMENTS[2:]])

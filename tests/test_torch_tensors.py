@@ -124,9 +124,7 @@ def test_a_gradient_is_not_dropped(place, device):
         lambda: gpureduce.sum(np.ones((4, 4), "f4"), axis=0, out=a, device=device),
         lambda: gpureduce.to_device(a, device),
     ):
-        with pytest.raises(
-            BufferError, match=r"^(a|out|arr): .*requires a gradient; pass tensor\.detach\(\)"
-        ):
+        with pytest.raises(BufferError, match=r"^(a|out): .*requires a gradient; pass tensor\.detach\(\)"):
             call()
 
 
@@ -145,9 +143,9 @@ def test_tensors_without_elements_of_their_own_are_named(place, device):
         (meta, "a Tensor on device meta has no memory"),
         (dense.to_sparse(), "expected a dense tensor, got one of layout sparse_coo"),
     ):
-        for function, name in ((gpureduce.sum, "a"), (gpureduce.quantile, "a"), (gpureduce.to_device, "arr")):
+        for function in (gpureduce.sum, gpureduce.quantile, gpureduce.to_device):
             options = {"q": 0.5} if function is gpureduce.quantile else {}
-            with pytest.raises(TypeError, match=rf"^{name}: {text}"):
+            with pytest.raises(TypeError, match=rf"^a: {text}"):
                 function(tensor, **options, device=device)
         with pytest.raises(TypeError, match=rf"^out: {text}"):
             gpureduce.sum(np.ones((4, 2, 3), "f4"), axis=0, out=tensor, device=device)

@@ -269,17 +269,17 @@ def checked_dtype(dtype: np.dtype, name: str = "dtype") -> np.dtype:
     return dtype
 
 
-def to_device(arr: ArrayLike, device: str | Device | None = None) -> DeviceArray:
+def to_device(a: ArrayLike, device: str | Device | None = None) -> DeviceArray:
     """Copy a host array or a `DeviceArray` to a device."""
-    if isinstance(arr, DeviceArray):
-        if device is None or resolve(device) == (arr.kind, arr.index):
-            return arr
-        arr = arr.numpy()
+    if isinstance(a, DeviceArray):
+        if device is None or resolve(device) == (a.kind, a.index):
+            return a
+        a = a.numpy()
     masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(arr, masked.MaskedArray):
-        raise TypeError("arr: masked arrays are not supported; pass arr.filled(0) or arr.compressed()")
-    host = as_array(arr, "arr")
-    dtype = checked_dtype(host.dtype, "arr").newbyteorder("=")
+    if masked is not None and isinstance(a, masked.MaskedArray):
+        raise TypeError("a: masked arrays are not supported; pass a.filled(0) or a.compressed()")
+    host = as_array(a, "a")
+    dtype = checked_dtype(host.dtype, "a").newbyteorder("=")
     out = empty(host.shape, dtype, *resolve(device))
     if out.size:
         _core.device_write(out.kind, out.index, out.pointer, np.asarray(host, dtype, order="C"))

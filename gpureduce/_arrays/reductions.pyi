@@ -6,13 +6,14 @@ from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
+from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
 from gpureduce._order.top import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
+from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
 
 class Reductions:
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
@@ -515,8 +516,13 @@ class Reductions:
         stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
+    def reduce(
+        self, op: str, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        **arguments: Unpack[Arguments],
+    ) -> Any: ...
+
     def moments(
-        self, order: int = 4, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, ddof: float = 0,
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, order: int = 4, ddof: float = 0,
         keepdims: bool = False, *, where: AnyArray = True, bias: bool = True, fisher: bool = True,
         nan_policy: str = "propagate", variant: str = "auto", device: Devices = None,
         block_size: int | None = None, grid_size: int | None = None, stream: Stream | None = None,
@@ -679,54 +685,54 @@ class Reductions:
 
     @overload
     def nanargmax(
-        self, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
         device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
         progress: Progress = None,
     ) -> np.int64: ...
 
     @overload
     def nanargmax(
-        self, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanargmax(
-        self, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanargmax(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def nanargmin(
-        self, axis: None = None, out: None = None, keepdims: Literal[False] = False, *,
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
         device: Devices = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
         progress: Progress = None,
     ) -> np.int64: ...
 
     @overload
     def nanargmin(
-        self, axis: SupportsIndex, out: None = None, keepdims: bool = False, *, device: Devices = None,
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, device: Devices = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanargmin(
-        self, axis: SupportsIndex | None = None, out: None = None, keepdims: bool = False, *,
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
         progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanargmin(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, keepdims: bool = False, *,
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,
     ) -> Any: ...
@@ -757,21 +763,21 @@ class Reductions:
     @overload
     def nanmean(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanmean(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        out: None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
         stream: Stream | None = None, as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def nanmean(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, dtype: DTypeLike | None = None,
-        out: Out | None = None, keepdims: bool = False, where: AnyArray = True, *, device: Devices = None,
+        out: Out | None = None, keepdims: bool = False, *, where: AnyArray = True, device: Devices = None,
         stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
     ) -> Any: ...
 
@@ -848,41 +854,41 @@ class Reductions:
 
     @overload
     def logsumexp(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...], keepdims: bool = False, out: None = None, *,
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...], *, out: None = None, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
         progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def logsumexp(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
-        out: None = None, *, device: Devices = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: None = None,
+        keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
+        as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def logsumexp(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False,
-        out: Out | None = None, *, device: Devices = None, stream: Stream | None = None,
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, out: Out | None = None,
+        keepdims: bool = False, device: Devices = None, stream: Stream | None = None,
         as_device: bool | None = None, progress: Progress = None,
     ) -> Any: ...
 
     @overload
     def norm(
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-        keepdims: bool = False, out: None = None, *, device: Devices = None, stream: Stream | None = None,
+        keepdims: bool = False, *, out: None = None, device: Devices = None, stream: Stream | None = None,
         as_device: Literal[True], progress: Progress = None,
     ) -> DeviceArray: ...
 
     @overload
     def norm(
         self, ord: float | None = None, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-        keepdims: bool = False, out: Out | None = None, *, device: Devices = None,
+        keepdims: bool = False, *, out: Out | None = None, device: Devices = None,
         stream: Stream | None = None, as_device: bool | None = None, progress: Progress = None,
     ) -> Any: ...
 
     def softmax_denominator(
-        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, keepdims: bool = False, *,
+        self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
         device: Devices = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> tuple[Any, Any]: ...
 
@@ -1071,15 +1077,15 @@ class Reductions:
 
     @overload
     def group_reduce(
-        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-        axis: SupportsIndex = 0, ddof: float = 0, out: None = None, device: str | Device | None = None,
+        self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
+        axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
         stream: Stream | None = None, as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
     @overload
     def group_reduce(
-        self, labels: AnyArray, num_groups: SupportsIndex | None = None, op: str = "sum", *,
-        axis: SupportsIndex = 0, ddof: float = 0, out: Out | None = None, device: str | Device | None = None,
+        self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
+        axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, device: str | Device | None = None,
         stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
@@ -1099,14 +1105,14 @@ class Reductions:
 
     @overload
     def segment_reduce(
-        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
-        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
+        ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
         as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
     @overload
     def segment_reduce(
-        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, ddof: float = 0,
-        out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
+        ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any: ...

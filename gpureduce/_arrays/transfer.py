@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray
 
 
-def to_device(arr: AnyArray, device: str | Device | None = None) -> DeviceArray:
+def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
     """Copy an array to a device.
 
     Parameters
     ----------
-    arr : array_like or device array
+    a : array_like or device array
         Of a supported dtype, of any shape and layout. A `DeviceArray` that is there already is returned as
         it is; another library's array on a device is copied.
     device : str or Device, optional
@@ -51,10 +51,10 @@ def to_device(arr: AnyArray, device: str | Device | None = None) -> DeviceArray:
     >>> a.numpy().sum()
     np.float64(10.0)
     """
-    view = device_view(arr, None, "arr")
+    view = device_view(a, None, "a")
     if view is None or isinstance(view, DeviceArray):
-        return device_array.to_device(cast(Any, arr), device)
-    require_supported(view.dtype, "arr")
+        return device_array.to_device(cast(Any, a), device)
+    require_supported(view.dtype, "a")
     view.stream = LEGACY_STREAM if view.stream is None else view.stream
     if device is not None and resolve(device) != (view.kind, view.index):
         return device_array.to_device(to_host(view), device)

@@ -128,12 +128,12 @@ class OwnKernel:
             raise TypeError(f"a: {self.kernel} takes elements of {self.dtype}, got {data.dtype}")
         return data
 
-    def profile(self, arr_or_n: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
+    def profile(self, a: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
         """Run the kernel on the simulator and count what each line of its source does.
 
         Parameters
         ----------
-        arr_or_n : array_like or int
+        a : array_like or int
             What to reduce; an integer n stands for n random elements.
         block_size : int, optional
             Threads a block; None takes the usual ones.
@@ -146,9 +146,9 @@ class OwnKernel:
             Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
             ours beside it.
         """
-        own = self.dtype if isinstance(arr_or_n, (int, np.integer)) else None
-        data, threads = self._data(elements_of(arr_or_n, own)), self._size(block_size)
-        self.check_size(data.size, threads, "arr_or_n")
+        own = self.dtype if isinstance(a, (int, np.integer)) else None
+        data, threads = self._data(elements_of(a, own)), self._size(block_size)
+        self.check_size(data.size, threads, "a")
         seen = list(self.passes(data, threads, races=races))
         title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads per block"
         kernels = tuple(each.profile.kernels[0] for each in seen)

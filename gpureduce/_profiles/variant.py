@@ -27,12 +27,12 @@ def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         return elements_of(m * k, dtype).reshape(m, k), elements_of(k * n, dtype).reshape(k, n)
     if not isinstance(given, tuple) or len(given) != 2:
         raise TypeError(
-            "arr_or_n: a product takes two arrays (a, b), the sizes (m, n, k), or one for all three, got "
+            "a: a product takes two arrays (a, b), the sizes (m, n, k), or one for all three, got "
             f"{type(given).__name__}"
         )
     a, b = (elements_of(each, dtype) for each in given)
     if a.dtype != b.dtype:
-        raise TypeError(f"arr_or_n: expected two arrays of one dtype, got {a.dtype} and {b.dtype}")
+        raise TypeError(f"a: expected two arrays of one dtype, got {a.dtype} and {b.dtype}")
     return a, b
 
 
@@ -65,7 +65,7 @@ def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]
         *given, arguments = given
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise TypeError(
-            "arr_or_n: a convolution takes two arrays or shapes, (x, w) or (x, w, arguments), got "
+            "a: a convolution takes two arrays or shapes, (x, w) or (x, w, arguments), got "
             f"{type(given).__name__}"
         )
 
@@ -77,7 +77,7 @@ def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]
 
     x, w = map(array, given)
     if x.dtype != w.dtype:
-        raise TypeError(f"arr_or_n: expected two arrays of one dtype, got {x.dtype} and {w.dtype}")
+        raise TypeError(f"a: expected two arrays of one dtype, got {x.dtype} and {w.dtype}")
     return x, w, geometry(x.shape, w.shape, **arguments)
 
 
@@ -159,7 +159,7 @@ def is_source(text: str) -> bool:
 
 
 def profile(
-    arr_or_n: Any,
+    a: Any,
     variant: str | os.PathLike[str] | OwnKernel,
     op: str = "sum",
     *,
@@ -174,7 +174,7 @@ def profile(
 
     Parameters
     ----------
-    arr_or_n : array_like or int
+    a : array_like or int
         What to reduce, as for `reduce`; an integer n stands for n random elements. Of a product of matrices
         the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
         convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of those that `conv2d` has more; the
@@ -223,15 +223,15 @@ def profile(
     if isinstance(variant, OwnKernel):
         if op != "sum" or grid_size is not None or dtype is not None:
             raise ValueError("variant: a kernel of your own has its operator, grid and dtype")
-        return variant.profile(arr_or_n, block_size=block_size, races=races)
+        return variant.profile(a, block_size=block_size, races=races)
     record = find(variant)
     if record.ladder != "reduction":
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
         if record.ladder == "exact":
-            return _run_exact(elements_of(arr_or_n, dtype), record, races)
+            return _run_exact(elements_of(a, dtype), record, races)
         if record.ladder == "conv":
-            return _run_convolution(*_pictures(arr_or_n, dtype), record, races)
-        return _run_product(*_matrices(arr_or_n, dtype), record, races)
-    return _run(elements_of(arr_or_n, dtype), record, op, block_size, grid_size, races)
+            return _run_convolution(*_pictures(a, dtype), record, races)
+        return _run_product(*_matrices(a, dtype), record, races)
+    return _run(elements_of(a, dtype), record, op, block_size, grid_size, races)

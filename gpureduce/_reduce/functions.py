@@ -77,7 +77,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 
 @takes_several
 def reduce(
-    arr: AnyArray,
+    a: AnyArray,
     op: str,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     **arguments: Unpack[Arguments],
@@ -86,7 +86,7 @@ def reduce(
 
     Parameters
     ----------
-    arr : array_like or device array
+    a : array_like or device array
         What to reduce.
     op : str
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
@@ -113,4 +113,4 @@ def reduce(
         raise TypeError(f"op: expected str, got {type(op).__name__}")
     if op not in _BY_NAME:
         raise ValueError(f"op: unknown operator {op!r}; expected one of {', '.join(_BY_NAME)}")
-    return _BY_NAME[op](arr, axis=axis, **arguments)
+    return _BY_NAME[op](a, axis=axis, **arguments)

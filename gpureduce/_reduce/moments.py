@@ -417,8 +417,8 @@ def nanstd(
 
 def moments(
     a: AnyArray,
-    order: int = 4,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+    order: int = 4,
     ddof: float = 0,
     keepdims: bool = False,
     *,
@@ -443,10 +443,10 @@ def moments(
         array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
         is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
         refused.
-    order : int
-        The highest moment that is wanted: 1 of the mean, 2, 3 or 4 of the kurtosis.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
+    order : int
+        The order of the highest moment: 1 (mean), 2 (variance), 3 (skewness) or 4 (kurtosis).
     ddof : float
         What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
     keepdims : bool

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
-_NAMES = ("a axis keepdims out", "device stream as_device progress", partial(floating.look_at, "norm"))
+_NAMES = ("a axis keepdims", "out device stream as_device progress", partial(floating.look_at, "norm"))
 _TWO = core_of("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
@@ -60,8 +60,8 @@ def norm(
     ord: float | None = None,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     keepdims: bool = False,
-    out: Out | None = None,
     *,
+    out: Out | None = None,
     device: Devices = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -100,8 +100,8 @@ def norm(
     """
     known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
     if known is not None:
-        given = {"device": device, "stream": stream, "as_device": as_device, "progress": progress}
-        result = known(a, axis, keepdims, out, **given)
+        given = {"out": out, "device": device, "stream": stream, "as_device": as_device, "progress": progress}
+        result = known(a, axis, keepdims, **given)
         if result is not NotImplemented:
             return result
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
@@ -126,9 +126,9 @@ def norm(
 def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False,
-    out: Out | None = None,
     *,
+    out: Out | None = None,
+    keepdims: bool = False,
     device: Devices = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -140,7 +140,7 @@ def logsumexp(
     ----------
     a : array_like or device array
         As that of `sum`, of real numbers; integers of the host become float64, those of a device are refused.
-    axis, keepdims, out, device, stream, as_device, progress
+    axis, out, keepdims, device, stream, as_device, progress
         As those of `sum`.
 
     Returns
@@ -175,8 +175,8 @@ def _of_exponentials(name: str, a: Any, options: Options, axis: Any, out: Any, k
 def softmax_denominator(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
-    keepdims: bool = False,
     *,
+    keepdims: bool = False,
     device: Devices = None,
     stream: Stream | None = None,
     as_device: bool | None = None,

@@ -37,8 +37,8 @@ def segment_reduce(
     op: str = "sum",
     *,
     axis: SupportsIndex = 0,
-    ddof: float = 0,
     out: Out | None = None,
+    ddof: float = 0,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -60,10 +60,10 @@ def segment_reduce(
         ``"std"``.
     axis : int
         The axis that is cut into segments.
-    ddof : float
-        Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+    ddof : float
+        Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
     device : str or Device, optional
         ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
         the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
@@ -217,12 +217,12 @@ def _ordered(begin: np.ndarray, counts: np.ndarray) -> Cut:
 def group_reduce(
     a: AnyArray,
     labels: AnyArray,
-    num_groups: SupportsIndex | None = None,
     op: str = "sum",
+    num_groups: SupportsIndex | None = None,
     *,
     axis: SupportsIndex = 0,
-    ddof: float = 0,
     out: Out | None = None,
+    ddof: float = 0,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -236,13 +236,15 @@ def group_reduce(
     labels : array_like or device array
         Integers, one for each row: the number of its group. A row with a negative one belongs to none. Those
         on the device of `a` are not looked at: a row whose label is no group belongs to none, too.
-    num_groups : int, optional
-        How many groups there are. None takes the largest label and 1, and waits for it if it is on a device.
     op
         As in `segment_reduce`; `argmin` and `argmax` give the first of equals.
+    num_groups : int, optional
+        The number of groups, which is the length of the result along `axis`. None takes ``labels.max() + 1``
+        (0 without labels), as `numpy.bincount` does. For labels on a device that maximum is computed there,
+        and the call waits for it: pass `num_groups` to avoid the synchronization, and in graph capture.
     axis : int
         The axis along which the labels lie.
-    ddof, out, device, stream, as_device
+    out, ddof, device, stream, as_device
         As in `segment_reduce`.
 
     Returns
@@ -262,7 +264,7 @@ def group_reduce(
     Examples
     --------
     >>> import numpy as np, gpureduce
-    >>> gpureduce.group_reduce(np.array([1.0, 2.0, 3.0, 4.0]), [1, 0, 1, -1], 3, device="sim")
+    >>> gpureduce.group_reduce(np.array([1.0, 2.0, 3.0, 4.0]), [1, 0, 1, -1], num_groups=3, device="sim")
     array([2., 4., 0.])
     """
     options = Options(device=device, stream=stream, as_device=as_device)

@@ -26,11 +26,11 @@ def partial(
     b: AnyArray | None = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
+    where: AnyArray | bool = True,
     offset: SupportsIndex | tuple[SupportsIndex, ...] = 0,
     within: tuple[SupportsIndex, ...] | None = None,
     device: Devices = None,
     stream: Stream | None = None,
-    where: AnyArray | bool = True,
     as_device: bool = False,
 ) -> State:
     """Return the state of a reduction after part of its elements, which merges with those of other parts.
@@ -51,6 +51,9 @@ def partial(
         What the elements are cast to before, for sum, mean, var, std and prod, as `sum` does it.
     keepdims : bool
         Whether reduced axes stay in the shape, with length one.
+    where : array_like or device array of bool
+        The elements that count, broadcast against `a`, as `sum` takes it: not for ``"dot"``, and of one
+        device.
     offset : int or tuple of int
         Where the part begins in the whole, for ``"argmin"`` and ``"argmax"``: what positions in it count
         from, or with `within` an index for each axis.
@@ -60,9 +63,6 @@ def partial(
         As `sum` takes it: of several devices each makes states of pieces, which are merged.
     stream : int or object, optional
         As `sum` takes it. The host waits for the state.
-    where : array_like or device array of bool
-        The elements that count, broadcast against `a`, as `sum` takes it: not for ``"dot"``, and of one
-        device.
     as_device : bool
         Whether the state stays on the device, of several on the first, where it is merged. Nobody waits for
         it, and it can be captured into a graph.

@@ -69,10 +69,10 @@ def segments(sizes: tuple[int, ...], device: str) -> Found:
             for op, ufunc in (("sum", np.add), ("max", np.maximum)):
                 got = gpureduce.reduceat(a, starts, op, device=device)
                 yield f"reduceat {op} {n}", got, ufunc.reduceat(a, starts)
-            got = gpureduce.group_reduce(a, labels, 50, "sum", device=device)
+            got = gpureduce.group_reduce(a, labels, "sum", 50, device=device)
             yield f"group_reduce {n}", got, np.bincount(labels, a, 50)
             on = (gpureduce.to_device(array, device) for array in (a, labels))
-            got = gpureduce.group_reduce(*on, 50, "sum").numpy()
+            got = gpureduce.group_reduce(*on, "sum", 50).numpy()
             yield f"group_reduce on the device {n}", got, np.bincount(labels, a, 50)
 
 

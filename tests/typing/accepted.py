@@ -72,7 +72,7 @@ assert_type(gpureduce.conv2d(d, d, padding="same", as_device=True), gpureduce.De
 assert_type(gpureduce.conv2d(a, a, (1, 2), layout="NCHW"), NDArray[np.float32])
 assert_type(gpureduce.segment_reduce(d, [0, 4], "max"), gpureduce.DeviceArray)
 assert_type(gpureduce.reduceat(a, [0, 2], as_device=True), gpureduce.DeviceArray)
-assert_type(gpureduce.group_reduce(a, [0, 1], 2, "mean", axis=1), Any)
+assert_type(gpureduce.group_reduce(a, [0, 1], "mean", 2, axis=1), Any)
 assert_type(gpureduce.median(a), np.float32)
 assert_type(gpureduce.quantile(d, [0.5], axis=0), gpureduce.DeviceArray)
 assert_type(gpureduce.topk(a, 3, largest=False), gpureduce.TopK)

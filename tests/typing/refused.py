@@ -37,7 +37,7 @@ xp.histogram(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.sum(a, axis="x")  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.nanquantile(a, 0.5, axis="x")  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.topk(a, 2.5)  # mypy: arg-type; pyright: reportArgumentType
-gpureduce.group_reduce(a, [0, 1], 2, 3)  # mypy: call-overload; pyright: reportArgumentType
+gpureduce.group_reduce(a, [0, 1], 2)  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.nanmean(a, device=3)  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.logsumexp(a, keepdims="yes")  # mypy: call-overload; pyright: reportArgumentType
 gpureduce.sum(a, "v7")  # mypy: call-overload; pyright: reportArgumentType
