@@ -104,18 +104,18 @@ def scan(
     /,
 ) -> Any: ...
 
-# `offsets`: of the segments, then `ordered` row numbers (0: elements are in order). `empty_result`: of an
-# empty segment.
+# `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order). `empty_result`: of
+# an empty segment.
 def segments(
+    *,
     a: object,
     op: str,
     axis: int,
     offsets: object,
-    ordered: int,
+    permuted_rows: int,
     empty_result: np.ndarray,
     ddof: float,
     destination: Destination,
-    /,
 ) -> Any: ...
 
 # The pairs of operator and dtype that `segments` supports.
@@ -127,7 +127,7 @@ def label_order(labels: object, groups: int, destination: Destination, /) -> Any
 # The elements of ranks, a row per line, or `out`; their quantiles if `quantiles` is (mean, dtype, lower,
 # upper, weight, rest).
 def order_select(
-    a: object, ranks: np.ndarray, nans: bool, quantiles: tuple | None, destination: Destination, /
+    a: object, ranks: np.ndarray, nans: bool, quantiles: dict[str, Any] | None, destination: Destination, /
 ) -> Any: ...
 
 # The first k elements of each line, or `out`; their indices are written to `indices`, a view of device
@@ -295,8 +295,8 @@ def sharded(
 # csrc/python/device_state.c.
 def state_begin(
     memory: Array,
-    layout: tuple[object, ...],
-    input: tuple[object, ...],
+    layout: dict[str, Any],
+    input: dict[str, Any],
     device_kind: int,
     device_index: int,
     stream: object,
@@ -307,7 +307,7 @@ def state_begin(
 def state_merge(
     memory: Array,
     others: Array,
-    layout: tuple[object, ...],
+    layout: dict[str, Any],
     device_kind: int,
     device_index: int,
     stream: object,
@@ -366,17 +366,17 @@ def matmul(
     /,
 ) -> Any: ...
 def conv2d(
+    *,
     x: np.ndarray | DeviceView,
     w: np.ndarray | DeviceView,
-    strides: tuple[int, int],
-    paddings: tuple[int, int, int, int],
-    dilations: tuple[int, int],
+    stride: tuple[int, int],
+    padding: tuple[int, int, int, int],
+    dilation: tuple[int, int],
     groups: int,
     layout: str,
     variant: str | None,
     precision: str | None,
     destination: Destination,
-    /,
 ) -> Any: ...
 
 # Microseconds per repeat.
@@ -398,14 +398,10 @@ def time_general(
 # The kernels of a custom reduction, for custom_run and user_rung_run.
 def custom_load(name: str, ptx: str, device_kind: int, device_index: int, /) -> object: ...
 
-# `call`: kernels, entry, data, passes, block, shared bytes, bytes of the parameter n.
-def user_rung_run(
-    call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int], out: np.ndarray, /
-) -> None: ...
+# `call`: kernels, entry, data, passes (n, blocks), block, shared_bytes, count_bytes (of the parameter n).
+def user_rung_run(call: dict[str, Any], out: np.ndarray, /) -> None: ...
 def user_rung_time(
-    call: tuple[object, str, np.ndarray, tuple[tuple[int, int], ...], int, int, int],
-    timing: tuple[int, int, int],
-    /,
+    call: dict[str, Any], timing: tuple[int, int, int], /
 ) -> tuple[list[float], list[float]]: ...
 
 # Names of the needed kernels that `kernels`, by name, lacks; if none, it has run. An input is an array, a
@@ -450,6 +446,7 @@ def parse_ptx(text: str, /) -> object: ...
 # What was recorded of each launch, and why the simulator stopped, or None. An array has the offset of its
 # address in the parameters; it is copied to the simulator and back.
 def simulate(
+    *,
     module: object,
     kernel: str,
     grid: tuple[int, int, int],
@@ -460,7 +457,6 @@ def simulate(
     shared_bytes: int,
     instruments: tuple[bool, int, int],
     steps: int = ...,
-    /,
 ) -> tuple[list[Observed], str | None]: ...
 
 # Type, offset and bytes of each parameter, and the bytes of all.

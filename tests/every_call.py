@@ -117,10 +117,8 @@ def own_call():
     return rung._call(vector, 64, gpureduce.devices()[-1])
 
 
-def own_run(place=0, *instead):
-    call = own_call()
-    call = (*call[:place], *instead, *call[place + len(instead) :])
-    return _core.user_rung_run(call, np.zeros(1, np.float32))
+def own_run(**changes):
+    return _core.user_rung_run(own_call() | changes, np.zeros(1, np.float32))
 
 
 def both():
@@ -432,9 +430,9 @@ def instruments():
         "simulate no kernel": call(simulate, kernel="thrice"),
         "simulate wrong arguments": call(simulate, args=[1, 2]),
         "own rung": own_run,
-        "own rung of another length": call(own_run, 2, vector[:3]),
-        "own rung without blocks": call(own_run, 3, ((vector.size, 0),)),
-        "own rung of nonsense": call(own_run, 0, None),
+        "own rung of another length": call(own_run, data=vector[:3]),
+        "own rung without blocks": call(own_run, passes=((vector.size, 0),)),
+        "own rung of nonsense": call(own_run, kernels=None),
         "own rung timed": lambda: _core.user_rung_time(own_call(), (1, 1, 1)),
         "custom": lambda: norm()(vector, **SIM),
         "custom anew": lambda: norm.__wrapped__()(vector, **SIM),

@@ -452,7 +452,22 @@ def test_calls_of_the_core(cases):
         junk,
     )
     room = gpureduce.to_device(np.zeros(64, np.int64), "sim")
-    placed = (2, 3, "float32", 7, 0, 16, 32, 0, 0, 0, 0, 0)
+    placed = {
+        "results": 2,
+        "merge_op": _core.STATE_ARGMIN,
+        "dtype": "float32",
+        "has": 7,
+        "value_at": 0,
+        "count_at": 16,
+        "index_at": 32,
+        "sum_at": 0,
+        "squares_at": 0,
+        "sum_result_words": 0,
+        "sum_words": 0,
+        "square_words": 0,
+    }
+    begun = {"first": None, "high": None, "integer_sums": False, "elements": 3}
+    begun |= {"start": 0, "extents": (2,), "strides": (1,)}
     likely = {
         "reduce": (plain, "sum", "v2", None, None, _core.SIM, 0),
         "time": (plain, "sum", "v2", None, None, _core.SIM, 0, (1, 1, 1)),
@@ -464,7 +479,7 @@ def test_calls_of_the_core(cases):
         "exact_carry": (np.full((2, 16), 2**63 - 1),),
         "exact_sharded": ((base, base), None, False),
         "sharded": ((base, base), None, ("sum", "dot"), True),
-        "state_begin": (room, placed, (None, None, False, 3, 0, (2,), (1,)), _core.SIM, 0, 1),
+        "state_begin": (room, placed, begun, _core.SIM, 0, 1),
         "state_merge": (room, room, placed, _core.SIM, 0, 1),
         "fast_path": ("sum", ("a", "axis"), ("out",)),
         "array_empty": ((2, 3), "float32", _core.SIM, 0, 1),
@@ -514,7 +529,10 @@ def test_calls_of_the_core(cases):
         arguments = list(likely.get(name, values[:1]))
         for place, value in zip(places, values, strict=False):
             if arguments:
-                arguments[place % len(arguments)] = value
+                at = place % len(arguments)
+                if isinstance(arguments[at], dict) and arguments[at] and not isinstance(value, bytes):
+                    value = arguments[at] | {list(arguments[at])[place % len(arguments[at])]: value}
+                arguments[at] = value
         # A GPU knows no bounds: a wild address would be the end of its context, and of all tests that follow.
         if name in kinds and _core.cuda_problem() is None:
             arguments[kinds[name]] = _core.SIM

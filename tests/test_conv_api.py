@@ -82,9 +82,18 @@ def test_elements_that_begin_anywhere(layout, variant, device):
         (of_x, home), (of_w, _), (of_out, out) = (
             unaligned(each, device) for each in (x, w, np.zeros_like(wanted))
         )
-        numbers = ((1, 1), (0, 0, 0, 0), (1, 1), groups, layout)
-        name = None if variant == "auto" else variant
-        _core.conv2d(of_x, of_w, *numbers, name, None, (of_out, home.kind, home.index, 0))
+        _core.conv2d(
+            x=of_x,
+            w=of_w,
+            stride=(1, 1),
+            padding=(0, 0, 0, 0),
+            dilation=(1, 1),
+            groups=groups,
+            layout=layout,
+            variant=None if variant == "auto" else variant,
+            precision=None,
+            destination=(of_out, home.kind, home.index, 0),
+        )
         got = out.numpy()
         assert got[0] == 0
         np.testing.assert_array_equal(got[1:].reshape(wanted.shape), wanted)

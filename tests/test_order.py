@@ -494,8 +494,11 @@ def test_what_the_core_refuses():
                  (0, "float32", b"\0\1", b"\0\0", two, two), (0, "float32", b"\0", b"\0\0", two, two),
                  (0, "float32", b"\0" * 9, b"\0" * 9, bytes(72), bytes(72)), (1, "x", b"\0", b"\0", two, two),
                  (0, "float32", b"", b"", b"", b"")):  # fmt: skip
+        ends = dict(zip(("mean", "dtype", "lower", "upper", "weight", "rest"), ends, strict=True))
         with pytest.raises(ValueError, match="quantiles: expected"):
             _core.order_select(a, np.array([1]), False, ends, place)
+        with pytest.raises(TypeError, match="quantiles: expected a dict"):
+            _core.order_select(a, np.array([1]), False, tuple(ends.values()), place)
     there = gpureduce.to_device(a, "sim")
     view = there.view_tuple()
     with pytest.raises(ValueError, match="out: overlaps"):

@@ -162,15 +162,18 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
         _core.user_rung_run(rung._call(data, 64, devices.record("sim")), out)
         assert out[0] == data.sum() == rung.sum(data)
     call = rung._call(data, 64, devices.record("sim"))
-    for place, value, text in [
-        (2, data[:7], "another length"),
-        (2, data[::2], "not plain"),
-        (3, ((5000, 0),), "grid: 0 blocks"),
-        (3, ((5000, 7),), "the last launch leaves 7 results"),
-        (6, 2, "not plain"),
+    for name, value, text in [
+        ("data", data[:7], "another length"),
+        ("data", data[::2], "not plain"),
+        ("passes", ((5000, 0),), "grid: 0 blocks"),
+        ("passes", ((5000, 7),), "the last launch leaves 7 results"),
+        ("count_bytes", 2, "not plain"),
     ]:
         with pytest.raises(ValueError, match=text):
-            _core.user_rung_run((*call[:place], value, *call[place + 1 :]), np.zeros(1, rung.dtype))
+            _core.user_rung_run(call | {name: value}, np.zeros(1, rung.dtype))
+    for wrong in (tuple(call.items()), call | {"threads": 64}, {"data": data}):
+        with pytest.raises(TypeError):
+            _core.user_rung_run(wrong, np.zeros(1, rung.dtype))
     with pytest.raises(ValueError, match="has no clock"):
         _core.user_rung_time(call, (1, 1, 1))
 
@@ -353,10 +356,10 @@ def test_without_n_on_the_device_of_the_tests(device, type_, elements):
         out = np.zeros(1, rung.dtype)
         call = rung._call(data, 64, devices.record(device))
         _core.user_rung_run(call, out)
-        assert out[0] == data.sum(dtype=np.float64) and call[6] == 0
+        assert out[0] == data.sum(dtype=np.float64) and call["count_bytes"] == 0
     for n in (78, 2**63):  # elements of the second pass: fewer than the first one leaves, and too many
         with pytest.raises(ValueError, match="not plain"):
-            _core.user_rung_run((*call[:3], (call[3][0], (n, 1)), *call[4:]), out)
+            _core.user_rung_run(call | {"passes": (call["passes"][0], (n, 1))}, out)
 
 
 def test_without_n_names_of_c_and_ptx_tell_as_much():

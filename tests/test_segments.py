@@ -552,7 +552,17 @@ def test_kernels_have_no_races(op, shape, dtype):
     offsets = np.array([0, 1, 1, shape[0] // 2, shape[0]])
     nothing = np.zeros((), gpureduce.segment_reduce(a, offsets, op, device="sim").dtype)
     result, launches, problem = observe(
-        lambda device: _core.segments(a, op, 0, offsets, 0, nothing, 0.0, (None, device, 0, 0)), True
+        lambda device: _core.segments(
+            a=a,
+            op=op,
+            axis=0,
+            offsets=offsets,
+            permuted_rows=0,
+            empty_result=nothing,
+            ddof=0.0,
+            destination=(None, device, 0, 0),
+        ),
+        True,
     )
     assert problem is None and result.shape[0] == 4
     assert all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))

@@ -1,5 +1,5 @@
-/* The reference device, an H200, for which all grids are planned, and limits of launches. Every device gets
-   the same grid, so that results have the same bits on all of them. */
+/* The reference device, an H200, for which all grids are planned, and limits of launches and transports.
+   Every device gets the same grid, so that results have the same bits on all of them. */
 #ifndef GR_BASE_LIMITS_H
 #define GR_BASE_LIMITS_H
 
@@ -16,6 +16,8 @@ typedef struct gr_limits {
 /* An H200: 132 multiprocessors with 2048 resident threads each, filled once. */
 static const gr_limits gr_reference_device = {
     .multiprocessors = 132, .threads_per_multiprocessor = 2048, .waves = 1};
+
+enum { GR_ZERO_COPY_BYTES = 256 << 10 }; /* max. bytes of host elements that kernels read by zero-copy */
 
 enum { GR_MAX_GRID = 2147483647, GR_MAX_GRID_YZ = 65535 }; /* max. blocks along x; along y and along z */
 

@@ -27,8 +27,6 @@ typedef struct gr_exact {
     bool states;     /* The results are states, in the format that gr_exact_states_normalise accepts. */
 } gr_exact;
 
-enum { GR_EXACT_ZERO_COPY_BYTES = 256 << 10 }; /* max. bytes of a host array that kernels read by zero-copy */
-
 /* Whether there are kernels for the operator on elements of this dtype. */
 bool gr_exact_takes(gr_op op, gr_dtype dtype);
 /* The size of a result's states, and their number: one per component (real, imaginary). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "executor/staging_ring.h"
 
 enum { ALIGNMENT = 256 };
@@ -122,7 +123,7 @@ static gr_status enqueue(const gr_execution *self, bool *pinned, gr_error *error
     return status;
 }
 
-/* Waits for the results. Returns when no work of the call uses memory of the host any more. */
+/* Waits for the results. Returns when all work of the call that uses host memory is complete. */
 static gr_status fetch(const gr_execution *self, void *out, gr_error *error) {
     gr_backend *backend = self->device->backend;
     const gr_stream stream = self->stream_state.stream;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/limits.h"
+
 enum {
     OVERHEAD = 4 << 10, /* bytes for the result, and for the alignment of the inputs */
     SPIN_NANOSECONDS = 100000,

@@ -7,7 +7,6 @@
 
 enum {
     GR_ASYNC_RESULT_BYTES = 2304,      /* max bytes of a result, if many calls are in flight at once */
-    GR_ZERO_COPY_BYTES = 256 << 10,    /* max bytes of host elements that kernels read from mapped memory */
     GR_POLLED_RESULT_BYTES = 64 << 10, /* max bytes of results that the host polls */
 };
 

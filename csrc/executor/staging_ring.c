@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/limits.h"
 #include "executor/copy_pool.h"
 #include "executor/mapped.h"
 

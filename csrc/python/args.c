@@ -2,6 +2,7 @@
    only pass C values on. */
 #include "python/args.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,20 @@ int py_find_op(PyObject *name, gr_op *out) {
     if (text != NULL && gr_op_find(text, out))
         return 0;
     return PY_RAISE(PyExc_ValueError, "op: unknown operator %R", name);
+}
+
+bool py_parse_fields(PyObject *fields, const char *name, const char *format, char **names, ...) {
+    if (!PyDict_Check(fields))
+        return PyErr_Format(PyExc_TypeError, "%s: expected a dict", name) != NULL;
+    PyObject *positional = PyTuple_New(0);
+    if (positional == NULL)
+        return false;
+    va_list out;
+    va_start(out, names);
+    const bool parsed = PyArg_VaParseTupleAndKeywords(positional, fields, format, names, out) != 0;
+    va_end(out);
+    Py_DECREF(positional);
+    return parsed;
 }
 
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out) {

@@ -34,6 +34,10 @@ const char *py_text_of(PyObject *value);
 /* Finds an operator by its name. -1 with an exception set. */
 int py_find_op(PyObject *name, gr_op *out);
 
+/* Parses the dict `fields` of the argument `name` by the format and the names of
+   PyArg_ParseTupleAndKeywords; results are borrowed from the dict. False with an exception set. */
+bool py_parse_fields(PyObject *fields, const char *name, const char *format, char **names, ...);
+
 /* Returns the device of a kind (the module's constants CUDA and SIM) and an index, and opens it on first use.
    -1 with an exception set. */
 int py_open_device(py_state *state, gr_device_kind kind, long index, gr_device **out);

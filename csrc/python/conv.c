@@ -273,15 +273,18 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
     return py_precision_argument(precision, &self->conv.precision);
 }
 
-PyObject *py_conv2d(PyObject *module, PyObject *args) {
+PyObject *py_conv2d(PyObject *module, PyObject *args, PyObject *named) {
+    static char *keywords[] = {"x",      "w",       "stride",    "padding",     "dilation", "groups",
+                               "layout", "variant", "precision", "destination", NULL};
     PyObject *inputs[2], *layout, *variant, *precision, *destination, *result = NULL;
     conv_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTuple(args, "OO(LL)(LLLL)(LL)LOOOO", &inputs[IMAGES], &inputs[FILTERS],
-                          &self.stride[HEIGHT], &self.stride[WIDTH], &self.padding[HEIGHT][BEFORE],
-                          &self.padding[HEIGHT][AFTER], &self.padding[WIDTH][BEFORE],
-                          &self.padding[WIDTH][AFTER], &self.dilation[HEIGHT], &self.dilation[WIDTH],
-                          &self.groups, &layout, &variant, &precision, &destination))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO(LL)(LLLL)(LL)LOOOO", keywords, &inputs[IMAGES],
+                                     &inputs[FILTERS], &self.stride[HEIGHT], &self.stride[WIDTH],
+                                     &self.padding[HEIGHT][BEFORE], &self.padding[HEIGHT][AFTER],
+                                     &self.padding[WIDTH][BEFORE], &self.padding[WIDTH][AFTER],
+                                     &self.dilation[HEIGHT], &self.dilation[WIDTH], &self.groups, &layout,
+                                     &variant, &precision, &destination))
         return NULL;
     if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs) == 0 &&
         parse_rung(&self, variant, precision) == 0 && py_job_parse_destination(&self.job, destination) == 0) {

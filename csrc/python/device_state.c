@@ -15,20 +15,24 @@ typedef struct device_state_call {
     gr_states_input input;
 } device_state_call;
 
-/* Parses (results, operation, dtype, parts present, offsets of value, count, index, sum and squares, words of
-   a result's sums, of one sum and of a sum of squares); offsets in bytes. */
+/* Parses the dict of a layout: fields of gr_state_params, where <field>_at is the offset of an array in
+ * bytes. */
 static int parse_layout(PyObject *layout, device_state_call *self) {
     gr_state_params *p = &self->states.params;
-    unsigned long long results, at[5];
-    const char *name;
+    static char *names[] = {"results",   "merge_op",     "dtype",  "has",        "value_at",
+                            "count_at",  "index_at",     "sum_at", "squares_at", "sum_result_words",
+                            "sum_words", "square_words", NULL};
+    unsigned long long results, value, count, index, sum, squares;
+    const char *dtype_name;
     gr_dtype dtype = GR_DTYPE_COUNT;
     memset(p, 0, sizeof *p);
-    if (!PyArg_ParseTuple(layout, "KIsIKKKKKIII", &results, &p->merge_op, &name, &p->has, &at[0], &at[1],
-                          &at[2], &at[3], &at[4], &p->sum_result_words, &p->sum_words, &p->square_words) ||
-        py_find_dtype_name(name, "layout", &dtype) < 0)
+    if (!py_parse_fields(layout, "layout", "KIsIKKKKKIII", names, &results, &p->merge_op, &dtype_name,
+                         &p->has, &value, &count, &index, &sum, &squares, &p->sum_result_words, &p->sum_words,
+                         &p->square_words) ||
+        py_find_dtype_name(dtype_name, "layout", &dtype) < 0)
         return -1;
     p->results = results;
-    p->value = at[0], p->count = at[1], p->index = at[2], p->sum = at[3], p->squares = at[4];
+    p->value = value, p->count = count, p->index = index, p->sum = sum, p->squares = squares;
     p->dtype = (uint32_t)dtype;
     return 0;
 }
@@ -92,39 +96,42 @@ static int parse_positions(PyObject *extents, PyObject *strides, gr_state_begin_
     return 0;
 }
 
-/* Parses (sums of integers, or squares of another part, or None; sums of the integers' upper halves or None;
-   whether the first are sums; elements per result, or -1; start, extents and strides of positions). */
+/* Parses a dict. `first`: sums of integers (if `integer_sums`), or squares of another component, or None;
+   `high`: sums of the upper halves of the integers, or None; `elements` per result, or -1; `start`, `extents`
+   and `strides` of positions. */
 static int parse_input(PyObject *input, device_state_call *self) {
     gr_state_begin_params *p = &self->input.params;
     const gr_state_params *states = &self->states.params;
-    PyObject *first, *second, *extents, *strides;
-    int whole;
+    static char *names[] = {"first", "high", "integer_sums", "elements", "start", "extents", "strides", NULL};
+    PyObject *first, *high, *extents, *strides;
+    int integer_sums;
     long long elements, start;
     memset(p, 0, sizeof *p);
     self->job.input_count = 0;
     self->input.has_high = false;
-    if (!PyArg_ParseTuple(input, "OOpLLO!O!", &first, &second, &whole, &elements, &start, &PyTuple_Type,
-                          &extents, &PyTuple_Type, &strides) ||
+    if (!py_parse_fields(input, "input", "OOpLLO!O!", names, &first, &high, &integer_sums, &elements, &start,
+                         &PyTuple_Type, &extents, &PyTuple_Type, &strides) ||
         parse_positions(extents, strides, p) < 0)
         return -1;
     p->elements = elements < 0 ? 0 : (uint64_t)elements;
     p->start = start;
-    p->flags = (whole ? GR_STATE_INTEGER_SUMS : 0u) | (elements >= 0 ? GR_STATE_EQUAL_COUNTS : 0u);
+    p->flags = (integer_sums ? GR_STATE_INTEGER_SUMS : 0u) | (elements >= 0 ? GR_STATE_EQUAL_COUNTS : 0u);
     if (first == Py_None)
-        return whole ? PY_RAISE(PyExc_ValueError, "input: expected the sums") : 0;
-    if ((whole && states->sum_result_words != states->sum_words) ||
-        (!whole && !(states->has & GR_STATE_HAS_SQUARES)))
+        return integer_sums ? PY_RAISE(PyExc_ValueError, "input: expected the sums") : 0;
+    if ((integer_sums && states->sum_result_words != states->sum_words) ||
+        (!integer_sums && !(states->has & GR_STATE_HAS_SQUARES)))
         return PY_RAISE(PyExc_ValueError, "input: these states have no place for it");
-    if (parse_words(self, first, 0, whole ? states->results : states->results * states->square_words) < 0)
+    if (parse_words(self, first, 0, integer_sums ? states->results : states->results * states->square_words) <
+        0)
         return -1;
-    if (!whole)
+    if (!integer_sums)
         p->flags |= GR_STATE_SECOND_SQUARES;
     else if (self->job.inputs[0].dtype == GR_DTYPE_i64)
         p->flags |= GR_STATE_LOW_SIGNED;
-    if (!whole || second == Py_None)
+    if (!integer_sums || high == Py_None)
         return 0;
     self->input.has_high = true;
-    if (parse_words(self, second, 1, states->results) < 0)
+    if (parse_words(self, high, 1, states->results) < 0)
         return -1;
     p->flags |= self->job.inputs[1].dtype == GR_DTYPE_i64 ? GR_STATE_HIGH_SIGNED : 0u;
     return 0;
@@ -144,8 +151,7 @@ static gr_status merge(void *arg, gr_device *device, const gr_binding *binding, 
 
 PyObject *py_state_begin(PyObject *module, PyObject *args) {
     PyObject *memory, *layout, *input, *kind, *index, *stream, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OO!O!OOO", &memory, &PyTuple_Type, &layout, &PyTuple_Type, &input, &kind,
-                          &index, &stream))
+    if (!PyArg_ParseTuple(args, "OOOOOO", &memory, &layout, &input, &kind, &index, &stream))
         return NULL;
     device_state_call self;
     py_job_init(&self.job, PyModule_GetState(module));
@@ -157,7 +163,7 @@ PyObject *py_state_begin(PyObject *module, PyObject *args) {
 
 PyObject *py_state_merge(PyObject *module, PyObject *args) {
     PyObject *memory, *others, *layout, *kind, *index, *stream, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOO!OOO", &memory, &others, &PyTuple_Type, &layout, &kind, &index, &stream))
+    if (!PyArg_ParseTuple(args, "OOOOOO", &memory, &others, &layout, &kind, &index, &stream))
         return NULL;
     device_state_call self;
     py_job_init(&self.job, PyModule_GetState(module));

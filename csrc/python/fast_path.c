@@ -3,6 +3,7 @@
    anything was launched: the call falls back to gpureduce/_reduce, which converts, casts, warns or raises. */
 #include <string.h>
 
+#include "base/limits.h"
 #include "python/args.h"
 #include "python/call.h"
 #include "python/dtype.h"
@@ -61,10 +62,6 @@ static double reduced_count(const py_call *call) {
     return count;
 }
 
-static bool is_real(gr_dtype dtype) {
-    return dtype != GR_DTYPE_c64 && dtype != GR_DTYPE_c128;
-}
-
 /* Whether the operator supports the dtype, and has a result for this number of elements: a reduction of no
    elements may raise or warn. */
 static bool has_result(py_call *call) {
@@ -82,7 +79,7 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
     call->exact = value == NULL ? self->exact : value == Py_True;
     if (!call->exact)
         return value == NULL || value == Py_False;
-    if (!source->on_device && source->source.bytes > GR_EXACT_ZERO_COPY_BYTES)
+    if (!source->on_device && source->source.bytes > GR_ZERO_COPY_BYTES)
         return false;
     if (gr_exact_takes(reduction->op, reduction->dtype))
         return true;
@@ -96,9 +93,9 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
 /* Whether `axis` and `b` are for a dot product of two vectors or, with an axis, of real vectors along it. */
 static bool has_vectors(const py_arguments arguments, const py_operand *source) {
     PyObject *const axis = arguments[PY_NAME_axis];
-    return arguments[PY_NAME_b] != NULL &&
-           (py_is_none(axis) ? source->ndim == 1
-                             : source->ndim != 1 && PyLong_CheckExact(axis) && is_real(source->dtype));
+    return arguments[PY_NAME_b] != NULL && (py_is_none(axis) ? source->ndim == 1
+                                                             : source->ndim != 1 && PyLong_CheckExact(axis) &&
+                                                                   !gr_dtype_is_complex(source->dtype));
 }
 
 /* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is

@@ -1,5 +1,5 @@
 /* Declares the functions of the extension module gpureduce._core, py_<name> for each row of methods.def, and
-   what single files provide to others beside them. */
+   what else single files provide to other files. */
 #ifndef GR_PYTHON_METHODS_H
 #define GR_PYTHON_METHODS_H
 
@@ -8,6 +8,7 @@
 #define PY_PARAMETERS_NOARGS PyObject *module, PyObject *ignored
 #define PY_PARAMETERS_O PyObject *module, PyObject *argument
 #define PY_PARAMETERS_VARARGS PyObject *module, PyObject *args
+#define PY_PARAMETERS_NAMED PyObject *module, PyObject *args, PyObject *named
 #define PY_PARAMETERS_FASTCALL PyObject *module, PyObject *const *args, Py_ssize_t count
 #define METHOD(name, convention) PyObject *py_##name(PY_PARAMETERS_##convention);
 #include "python/methods.def"

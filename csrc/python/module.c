@@ -148,6 +148,8 @@ PyObject *py_variants(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
     return list;
 }
 
+enum { METH_NAMED = METH_VARARGS | METH_KEYWORDS };
+
 static PyMethodDef methods[] = {
 #define METHOD(name, convention) {#name, (PyCFunction)(void (*)(void))py_##name, METH_##convention, NULL},
 #include "python/methods.def"

@@ -79,17 +79,17 @@ static int parse_ranks(order_call *self, PyObject *object) {
     return 0;
 }
 
-/* Parses the interpolation between elements: (mean, dtype, lower, upper, weight, rest), the last four as
-   bytes. `lower` and `upper` are indices of ranks, `weight` and `rest` doubles, one per result. */
+/* Parses the dict of the interpolation between elements, whose arrays are bytes. `lower` and `upper` are
+ * indices of ranks, `weight` and `rest` doubles, one per result. */
 static int parse_quantiles(order_call *self, PyObject *object) {
+    static char *names[] = {"mean", "dtype", "lower", "upper", "weight", "rest", NULL};
     gr_order_quantiles *quantiles = &self->quantiles;
     const char *name, *lower, *upper, *weight, *rest;
     Py_ssize_t counts[4];
     int mean, dtype = 0;
-    if (!PyTuple_Check(object) ||
-        !PyArg_ParseTuple(object, "isy#y#y#y#", &mean, &name, &lower, &counts[0], &upper, &counts[1], &weight,
-                          &counts[2], &rest, &counts[3]))
-        return PyErr_Occurred() ? -1 : PY_RAISE(PyExc_TypeError, "quantiles: expected a tuple");
+    if (!py_parse_fields(object, "quantiles", "isy#y#y#y#", names, &mean, &name, &lower, &counts[0], &upper,
+                         &counts[1], &weight, &counts[2], &rest, &counts[3]))
+        return -1;
     while (dtype < GR_DTYPE_COUNT && strcmp(gr_dtypes[dtype].numpy_name, name) != 0)
         ++dtype;
     const gr_dtype from = self->order.dtype, to = (gr_dtype)dtype, own = gr_dtypes[from].mean;

@@ -195,7 +195,9 @@ static void simulation_release(simulation *s) {
     free(s->params);
 }
 
-PyObject *py_simulate(PyObject *module, PyObject *args) {
+PyObject *py_simulate(PyObject *module, PyObject *args, PyObject *named) {
+    static char *names[] = {"module", "kernel",       "grid",        "block", "cluster", "params",
+                            "arrays", "shared_bytes", "instruments", "steps", NULL};
     py_state *state = PyModule_GetState(module);
     simulation s = {.params = NULL};
     uint32_t *grid = s.config.grid, *block = s.config.block, *cluster = s.config.cluster;
@@ -204,10 +206,10 @@ PyObject *py_simulate(PyObject *module, PyObject *args) {
     Py_ssize_t param_bytes, shared;
     unsigned long long steps = GR_SIM_STEP_BUDGET;
     gr_profile profile = {.launches = NULL};
-    if (!PyArg_ParseTuple(args, "Os(III)(III)(III)y#O!nO!|K", &parsed, &s.kernel_name, &grid[0], &grid[1],
-                          &grid[2], &block[0], &block[1], &block[2], &cluster[0], &cluster[1], &cluster[2],
-                          &params, &param_bytes, &PyTuple_Type, &arrays, &shared, &PyTuple_Type, &instruments,
-                          &steps) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "Os(III)(III)(III)y#O!nO!|K", names, &parsed,
+                                     &s.kernel_name, &grid[0], &grid[1], &grid[2], &block[0], &block[1],
+                                     &block[2], &cluster[0], &cluster[1], &cluster[2], &params, &param_bytes,
+                                     &PyTuple_Type, &arrays, &shared, &PyTuple_Type, &instruments, &steps) ||
         parse_instruments(instruments, &profile) < 0)
         return NULL;
     s.module = PyCapsule_GetPointer(parsed, PTX_CAPSULE);

@@ -49,17 +49,17 @@ static int parse_elements(segments_call *self, PyObject *a, PyObject *op, Py_ssi
     return py_operand_make_contiguous(source) < 0 || !merge_axes(self) ? -1 : 0;
 }
 
-/* Parses the offsets of the segments, followed by `ordered` row numbers (0: elements are in order). */
-static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t ordered) {
+/* Parses the offsets of the segments, followed by `permuted_rows` row numbers (0: elements are in order). */
+static int parse_offsets(segments_call *self, PyObject *value, Py_ssize_t permuted_rows) {
     py_operand *offsets = &self->job.inputs[OFFSETS];
     self->job.input_count = 2;
     if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "offsets", offsets) < 0)
         return -1;
     if (offsets->dtype != GR_DTYPE_i64 || offsets->ndim != 1 || !py_operand_is_contiguous(offsets, true) ||
-        ordered < 0 || offsets->extent[0] < (uint64_t)ordered + 1)
+        permuted_rows < 0 || offsets->extent[0] < (uint64_t)permuted_rows + 1)
         return PY_RAISE(PyExc_ValueError, "offsets: expected int64 side by side, one more than segments");
-    self->segments.permuted_rows = (uint64_t)ordered;
-    self->segments.segments = offsets->extent[0] - (uint64_t)ordered - 1;
+    self->segments.permuted_rows = (uint64_t)permuted_rows;
+    self->segments.segments = offsets->extent[0] - (uint64_t)permuted_rows - 1;
     return 0;
 }
 
@@ -90,15 +90,17 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_segments_run(device, &((const segments_call *)arg)->segments, binding, interrupt, error);
 }
 
-PyObject *py_segments(PyObject *module, PyObject *args) {
+PyObject *py_segments(PyObject *module, PyObject *args, PyObject *named) {
+    static char *names[] = {"a",    "op",          "axis", "offsets", "permuted_rows", "empty_result",
+                            "ddof", "destination", NULL};
     PyObject *a, *op, *offsets, *empty_result, *destination, *result = NULL;
-    Py_ssize_t axis, ordered;
+    Py_ssize_t axis, permuted_rows;
     segments_call self = {.axis = 0};
-    if (!PyArg_ParseTuple(args, "OOnOnOdO", &a, &op, &axis, &offsets, &ordered, &empty_result,
-                          &self.segments.ddof, &destination))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnOdO", names, &a, &op, &axis, &offsets, &permuted_rows,
+                                     &empty_result, &self.segments.ddof, &destination))
         return NULL;
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, ordered) == 0 &&
+    if (parse_elements(&self, a, op, axis) == 0 && parse_offsets(&self, offsets, permuted_rows) == 0 &&
         parse_results(&self, empty_result) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
         py_job_check_overlap(&self.job, "a") == 0)
         result = py_job_run(&self.job, work, &self);

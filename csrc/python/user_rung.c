@@ -43,15 +43,16 @@ static bool passes_fit(const gr_custom_rung *rung) {
     return true;
 }
 
-/* Parses (kernels, entry, data, passes, block, shared, count_bytes); `shared` in bytes, `count_bytes`: size
-   of the parameter n, 0 without one. */
+/* Parses the dict of a call; `count_bytes`: size of the parameter n, 0 without one. */
 static int parse_call(PyObject *arguments, user_rung_call *self) {
+    static char *names[] = {"kernels", "entry",        "data",        "passes",
+                            "block",   "shared_bytes", "count_bytes", NULL};
     PyObject *kernels, *passes;
     gr_custom_rung *rung = &self->rung;
     unsigned block, shared;
     Py_ssize_t count_bytes;
-    if (!PyArg_ParseTuple(arguments, "OsO!O!IIn", &kernels, &rung->entry, &PyArray_Type, &self->data,
-                          &PyTuple_Type, &passes, &block, &shared, &count_bytes))
+    if (!py_parse_fields(arguments, "call", "OsO!O!IIn", names, &kernels, &rung->entry, &PyArray_Type,
+                         &self->data, &PyTuple_Type, &passes, &block, &shared, &count_bytes))
         return -1;
     rung->custom = py_custom_from_capsule(kernels);
     if (rung->custom == NULL || parse_passes(passes, rung) < 0)
@@ -71,8 +72,7 @@ PyObject *py_user_rung_run(PyObject *module, PyObject *args) {
     PyObject *arguments;
     PyArrayObject *out;
     user_rung_call call = {.data = NULL};
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &arguments, &PyArray_Type, &out) ||
-        parse_call(arguments, &call) < 0)
+    if (!PyArg_ParseTuple(args, "OO!", &arguments, &PyArray_Type, &out) || parse_call(arguments, &call) < 0)
         return NULL;
     if (!PyArray_ISCARRAY(out) || (size_t)PyArray_NBYTES(out) != call.rung.item_bytes)
         return PyErr_Format(PyExc_ValueError, "out: expected one element");
@@ -96,8 +96,7 @@ static gr_status time_passes(void *arg, const gr_timing *timing, double *first_p
 PyObject *py_user_rung_time(PyObject *module, PyObject *args) {
     PyObject *arguments, *timing;
     user_rung_call call = {.data = NULL};
-    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &arguments, &timing) ||
-        parse_call(arguments, &call) < 0)
+    if (!PyArg_ParseTuple(args, "OO", &arguments, &timing) || parse_call(arguments, &call) < 0)
         return NULL;
     return py_time_passes(PyModule_GetState(module), timing, time_passes, &call);
 }

@@ -8,6 +8,9 @@
 #include "executor/executor.h"
 #include "scan/params.h"
 
+_Static_assert(sizeof(gr_one_wave_scan_params) <= GR_MAX_PATCHED_PARAMS,
+               "a backend writes `first` in a copy of them");
+
 const char *const gr_scan_names[GR_SCAN_OPS] = {"cumulative_sum", "cumulative_prod"};
 static const char *const kernels[GR_SCAN_OPS] = {"sum", "prod"};
 

@@ -10,6 +10,9 @@
 #include "scan/scan.h"
 #include "segments/params.h"
 
+_Static_assert(sizeof(gr_stream_params) <= GR_MAX_PATCHED_PARAMS,
+               "a backend writes `first` in a copy of them");
+
 enum { TILES_PER_BLOCK = 4 }; /* tiles per resident block; with fewer, tiles are smaller */
 
 /* Blocks that the reference device holds at once. */

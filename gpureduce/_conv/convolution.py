@@ -140,12 +140,12 @@ def conv2d(
     if name == "cudnn":
         libraries.load(name)
     result = _core.conv2d(
-        left.handle,
-        right.handle,
-        *asked.arguments,
-        name,
-        precision,
-        (place, left.kind, left.index, target.stream),
+        x=left.handle,
+        w=right.handle,
+        **asked.arguments,
+        variant=name,
+        precision=precision,
+        destination=(place, left.kind, left.index, target.stream),
     )
     return target.store(None if place is not None else result)
 

@@ -22,8 +22,10 @@ class Geometry:
     shape: tuple[int, ...]
 
     @property
-    def arguments(self) -> tuple[tuple[int, int], tuple[int, int, int, int], tuple[int, int], int, str]:
-        return self.stride, self.padding, self.dilation, self.groups, self.layout
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the core, by name."""
+        names = ("stride", "padding", "dilation", "groups", "layout")
+        return {name: getattr(self, name) for name in names}
 
 
 def axes(layout: Any) -> tuple[int, int, int, int]:

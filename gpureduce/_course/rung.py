@@ -83,14 +83,21 @@ class OwnRung(OwnKernel):
             found.append((n, self.blocks(n, block_size, first=False)))
         return tuple(found)
 
-    def _call(self, data: np.ndarray, block_size: int, device: Device) -> tuple:
+    def _call(self, data: np.ndarray, block_size: int, device: Device) -> dict[str, Any]:
         """Return what the core takes to run the kernel on a device."""
         major, minor = device.compute_capability
         of = self._program if device.kind == "sim" else self._for_capability((major, minor))
         kernels = _run(_loaded, self.name, of.ptx, *devices.resolve(device))
         count_bytes = _core.kernel_params(of.module, of.entry)[0][2][2] if self.takes_n else 0
-        launches = self._launches(len(data), block_size)
-        return kernels, of.entry, data, launches, block_size, self._shared_bytes(block_size), count_bytes
+        return {
+            "kernels": kernels,
+            "entry": of.entry,
+            "data": data,
+            "passes": self._launches(len(data), block_size),
+            "block": block_size,
+            "shared_bytes": self._shared_bytes(block_size),
+            "count_bytes": count_bytes,
+        }
 
     def sum(
         self, a: Any, *, block_size: int | None = None, device: str | Device | None = "sim"

@@ -48,7 +48,7 @@ def copied(
 @functools.lru_cache(maxsize=256)
 def _ends(
     mean: int, to: np.dtype, weak: bool, lower: bytes, upper: bytes, weights: bytes | None, kind: Any
-) -> tuple[np.ndarray, tuple]:
+) -> tuple[np.ndarray, dict[str, Any]]:
     """Return ranks, and what the core makes of their elements; few of them are asked for again and again."""
     at = [np.frombuffer(each, np.int64) for each in (lower, upper)]
     ranks, numbers = np.unique(np.concatenate(at), return_inverse=True)
@@ -57,9 +57,10 @@ def _ends(
     if weak:
         weight, rest = weight.astype(to), rest.astype(to)
     first, second = numbers.reshape(2, -1).astype(np.uint8)
-    given = (first, second, weight.astype(np.float64), rest.astype(np.float64))
+    given = (each.tobytes() for each in (first, second, weight.astype(np.float64), rest.astype(np.float64)))
     ranks.flags.writeable = False
-    return ranks, (mean, name_of(to), *(each.tobytes() for each in given))
+    arrays = dict(zip(("lower", "upper", "weight", "rest"), given, strict=True))
+    return ranks, {"mean": mean, "dtype": name_of(to), **arrays}
 
 
 class Lines:

@@ -356,9 +356,18 @@ def _once(
 ) -> tuple[Profile, str | None]:
     """Run a kernel, and return its profile and why it was stopped, if so."""
     grid, block, cluster = extents
-    most = () if steps is None else (steps,)
+    limit = {} if steps is None else {"steps": steps}
     launches, problem = _core.simulate(
-        of.module, of.entry, grid, block, cluster, packed, arrays, shared, (races, drawn, watched), *most
+        module=of.module,
+        kernel=of.entry,
+        grid=grid,
+        block=block,
+        cluster=cluster,
+        params=packed,
+        arrays=arrays,
+        shared_bytes=shared,
+        instruments=(races, drawn, watched),
+        **limit,
     )
     file = next(iter(of.sources), "") or outer_file(launches)
     kernels = tuple(

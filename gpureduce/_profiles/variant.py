@@ -91,7 +91,14 @@ def _run_convolution(
     watched: int = 0,
 ) -> Profile:
     result, launches, problem = observe(
-        lambda device: _core.conv2d(x, w, *asked.arguments, record.name, None, (None, device, 0, 0)),
+        lambda device: _core.conv2d(
+            x=x,
+            w=w,
+            **asked.arguments,
+            variant=record.name,
+            precision=None,
+            destination=(None, device, 0, 0),
+        ),
         races,
         drawn,
         watched,

@@ -182,14 +182,14 @@ def _reduced(
 ) -> Any:
     """Have the core reduce; None where it writes to `place`."""
     return _core.segments(
-        elements.handle,
-        op,
-        axis,
-        cut.handle(target),
-        cut.ordered,
-        _of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
-        ddof,
-        (place, elements.kind, elements.index, target.stream),
+        a=elements.handle,
+        op=op,
+        axis=axis,
+        offsets=cut.handle(target),
+        permuted_rows=cut.ordered,
+        empty_result=_of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
+        ddof=ddof,
+        destination=(place, elements.kind, elements.index, target.stream),
     )
 
 

@@ -31,8 +31,19 @@ def state_of(call: Call, like: State) -> State:
     steps = call.place.steps(call) if call.way == calls.PLACE else (0, (), ())
     elements = call.elements if call.mask is None else -1
     if counted or "sum" in placed.kinds:
-        given = (*left, call.way == calls.WHOLE, elements, *steps)
-        _core.state_begin(memory, placed.layout, given, memory.kind, memory.index, call.target.stream)
+        first, high = left
+        start, extents, strides = steps
+        given = {
+            "first": first,
+            "high": high,
+            "integer_sums": call.way == calls.WHOLE,
+            "elements": elements,
+            "start": start,
+            "extents": extents,
+            "strides": strides,
+        }
+        layout = placed.layout._asdict()
+        _core.state_begin(memory, layout, given, memory.kind, memory.index, call.target.stream)
     placed.made_in(call.target.stream)
     call.target.give(memory)
     return like._on(placed)

@@ -39,10 +39,10 @@ _MERGES = {
 
 
 class Layout(NamedTuple):
-    """Where the fields of states are, in bytes from the start of their memory; the core takes it as it is."""
+    """Where the fields of states are, in bytes from the start of their memory; a dict for the core."""
 
     results: int
-    way: int
+    merge_op: int
     dtype: str
     has: int
     value_at: int
@@ -50,7 +50,7 @@ class Layout(NamedTuple):
     index_at: int
     sum_at: int
     squares_at: int
-    sum_each: int
+    sum_result_words: int
     sum_words: int
     square_words: int
 
@@ -121,7 +121,8 @@ class Placed:
         """Merge others of this device into these, in a stream; the host does not wait."""
         mine = self.memory
         if self.layout.results:
-            _core.state_merge(mine, other.memory, self.layout, mine.kind, mine.index, stream)
+            layout = self.layout._asdict()
+            _core.state_merge(mine, other.memory, layout, mine.kind, mine.index, stream)
 
     def fields(self, shape: tuple[int, ...]) -> Fields:
         """Return what they hold, in memory of the host; OverflowError where no state holds it."""
@@ -137,7 +138,7 @@ class Placed:
                 found[name] = words.reshape(*shape, number, size.words)
             else:
                 found[name] = row.view(kind).reshape(shape)
-        counts = found.get("value" if self.layout.way == _core.STATE_ADD else "count")
+        counts = found.get("value" if self.layout.merge_op == _core.STATE_ADD else "count")
         if counts is not None and (counts.view(WORD) < 0).any():
             raise OverflowError("more elements than a state counts")
         return found
@@ -163,9 +164,16 @@ def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
             at = _rounded(at + results * _row_bytes(kinds[name]))
     number, size = kinds.get("sum", (0, exact.Size(0, 0)))
     squares = kinds["squares"][1].words if "squares" in kinds else 0
-    dtype = name_of(kinds["value"]) if "value" in kinds else "int64"
-    first = (results, _MERGES.get(op, _core.STATE_NO_VALUE), dtype, has)
-    return Layout._make((*first, *offsets.values(), number * size.words, size.words, squares))
+    return Layout(
+        results=results,
+        merge_op=_MERGES.get(op, _core.STATE_NO_VALUE),
+        dtype=name_of(kinds["value"]) if "value" in kinds else "int64",
+        has=has,
+        **{f"{name}_at": offset for name, offset in offsets.items()},
+        sum_result_words=number * size.words,
+        sum_words=size.words,
+        square_words=squares,
+    )
 
 
 def _row_bytes(kind: Any) -> int:

@@ -224,9 +224,14 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     out = x.new_empty(asked.shape)
     index, name = x.get_device(), NAMES[x.dtype]
     stream = _current_stream(index)
-    views, place = (_view(x, name), _view(w, name)), _view(out, name)
-    what: Any = (*views, *asked.arguments, None, precision, (place, _core.CUDA, index, stream))
-    _core.conv2d(*what)
+    _core.conv2d(
+        x=_view(x, name),
+        w=_view(w, name),
+        **asked.arguments,
+        variant=None,
+        precision=precision,
+        destination=(_view(out, name), _core.CUDA, index, stream),
+    )
     return out
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/cuda/context.h"
+#include "device/grid_parts.h"
 
 /* Limits beyond which a kernel needs an attribute: bytes of dynamic shared memory, blocks per cluster. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
@@ -268,21 +269,24 @@ static gr_status resident_blocks(cuda_backend *self, const gr_launch *launch, ui
     return GR_OK;
 }
 
+typedef struct part_target {
+    cuda_backend *backend;
+    gr_cu_stream stream;
+} part_target;
+
+static gr_status enqueue_part(void *arg, const gr_launch *part, gr_error *error) {
+    const part_target *target = arg;
+    return enqueue_one(target->backend, part, target->stream, error);
+}
+
 static gr_status enqueue(cuda_backend *self, const gr_launch *launch, gr_cu_stream stream, gr_error *error) {
     uint32_t resident = launch->grid[0];
     gr_status status =
         launch->first_block_offset > 0 ? resident_blocks(self, launch, &resident, error) : GR_OK;
     if (status != GR_OK || resident == launch->grid[0])
         return status == GR_OK ? enqueue_one(self, launch, stream, error) : status;
-    _Alignas(16) char params[GR_MAX_PATCHED_PARAMS];
-    gr_launch part = *launch;
-    part.params = memcpy(params, launch->params, launch->param_bytes);
-    for (uint32_t first = 0; status == GR_OK && first < launch->grid[0]; first += part.grid[0]) {
-        part.grid[0] = launch->grid[0] - first < resident ? launch->grid[0] - first : resident;
-        memcpy(params + launch->first_block_offset, &first, sizeof first);
-        status = enqueue_one(self, &part, stream, error);
-    }
-    return status;
+    part_target target = {self, stream};
+    return gr_launch_parts(launch, resident, enqueue_part, &target, error);
 }
 
 static gr_status cuda_map_tensor(gr_backend *base, const gr_tensor *tensor, gr_tensor_map *out,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "device/grid_parts.h"
 #include "device/sim/backend.h"
 
 typedef struct sim_backend {
@@ -110,22 +111,20 @@ void gr_sim_configure(ptx_launch_config *config) {
     config->resident_blocks = number_in("GPUREDUCE_SIM_RESIDENT_BLOCKS", INT32_MAX);
 }
 
-/* Launches a grid in parts of as many blocks as may be resident, without observers. */
-static gr_status launch_parts(gr_backend *base, const gr_launch *launch, ptx_launch_config *config,
-                              gr_error *error) {
-    char params[GR_MAX_PATCHED_PARAMS];
-    const uint32_t blocks = launch->grid[0];
-    gr_status status = GR_OK;
-    config->params = memcpy(params, launch->params, launch->param_bytes);
-    for (uint32_t first = 0; status == GR_OK && first < blocks; first += config->grid[0]) {
-        ptx_error failed;
-        config->grid[0] = blocks - first < config->resident_blocks ? blocks - first : config->resident_blocks;
-        memcpy(params + launch->first_block_offset, &first, sizeof first);
-        status = gr_sim_check(
-            ptx_launch((const ptx_kernel *)launch->kernel, memory_of(base), config, NULL, &failed), &failed,
-            error);
-    }
-    return status;
+typedef struct part_target {
+    gr_backend *backend;
+    ptx_launch_config config;
+} part_target;
+
+/* Launches a part of a grid, without observers. */
+static gr_status launch_part(void *arg, const gr_launch *part, gr_error *error) {
+    part_target *target = arg;
+    ptx_error failed;
+    target->config.params = part->params;
+    target->config.grid[0] = part->grid[0];
+    return gr_sim_check(ptx_launch((const ptx_kernel *)part->kernel, memory_of(target->backend),
+                                   &target->config, NULL, &failed),
+                        &failed, error);
 }
 
 static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_interrupt *interrupt,
@@ -143,8 +142,10 @@ static gr_status sim_launch(gr_backend *base, const gr_launch *launch, const gr_
         .interrupted_arg = interrupt != NULL ? interrupt->arg : NULL,
     };
     gr_sim_configure(&config);
-    if (launch->first_block_offset > 0 && config.resident_blocks > 0)
-        return launch_parts(base, launch, &config, error);
+    if (launch->first_block_offset > 0 && config.resident_blocks > 0) {
+        part_target target = {base, config};
+        return gr_launch_parts(launch, config.resident_blocks, launch_part, &target, error);
+    }
     const ptx_kernel *kernel = (const ptx_kernel *)launch->kernel;
     const sim_backend *self = (sim_backend *)base;
     if (self->prepare != NULL && self->prepare(self->prepare_arg, kernel, &config, error) != GR_OK)

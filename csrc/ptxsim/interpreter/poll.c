@@ -19,8 +19,8 @@ void ptx_poll_reset(ptx_warp *warp) {
     warp->poll_count = 0;
 }
 
-/* Makes room for one more place. A table that cannot grow forgets all places, which the warp then polls as if
-   for the first time. Returns false without any memory. */
+/* Ensures capacity for one more place. A table that cannot grow forgets all places, which the warp then polls
+   as if for the first time. Returns false without any memory. */
 static bool reserve(ptx_warp *warp) {
     if (2 * warp->poll_count < warp->poll_capacity)
         return true;

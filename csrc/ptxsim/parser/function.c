@@ -47,7 +47,7 @@ bool ptx_find_functions(ptx_parser *p) {
     return true;
 }
 
-const ptx_function *ptx_function_named(const ptx_parser *p, const ptx_token *name) {
+const ptx_function *ptx_find_function(const ptx_parser *p, const ptx_token *name) {
     const uint32_t hash = ptx_hash(name->start, name->length, 0);
     uint32_t i = PTX_NO_ENTRY;
     while ((i = ptx_index_find(&p->function_index, hash, i)) != PTX_NO_ENTRY)

@@ -36,7 +36,7 @@ bool ptx_bind_parameters(ptx_parser *p, size_t *next, size_t end);
 /* Records all functions of the text that have a body; returns false if memory ran out. */
 bool ptx_find_functions(ptx_parser *p);
 /* The function of that name; NULL if the text has none. */
-const ptx_function *ptx_function_named(const ptx_parser *p, const ptx_token *name);
+const ptx_function *ptx_find_function(const ptx_parser *p, const ptx_token *name);
 /* Skips from `.func` to the end of its body or declaration. */
 bool ptx_skip_function(ptx_parser *p);
 

@@ -1,4 +1,4 @@
-/* Resolves names and literals to slots of the register file, predicates, labels and addresses. */
+/* Resolves the operands of an instruction to slots of the register file, predicates, labels and addresses. */
 #include "parser/operand.h"
 
 #include <stdio.h>
@@ -6,10 +6,9 @@
 
 #include "parser/cursor.h"
 #include "parser/grammar.h"
+#include "parser/slots.h"
 #include "parser/special.h"
 #include "reserve.h"
-
-enum { MAX_REGISTER_BYTES = 4 << 20 };
 
 ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {
     d->misfit = *at;
@@ -17,97 +16,7 @@ ptx_fit ptx_misfit(ptx_decoding *d, const ptx_token *at, const char *reason) {
     return PTX_MISFIT;
 }
 
-/* ---- slots ---- */
-
-static bool new_slot(ptx_parser *p, unsigned bytes, uint32_t *slot) {
-    ptx_kernel *kernel = p->kernel;
-    uint32_t size = bytes > 4 ? PTX_LANES * bytes : PTX_LANES * 4;
-    if (kernel->register_bytes + kernel->constant_bytes + size > MAX_REGISTER_BYTES)
-        return ptx_unsupported(p, &p->token, "the kernel uses too many registers");
-    *slot = kernel->register_bytes;
-    kernel->register_bytes += size;
-    return true;
-}
-
-static bool constant_slot(ptx_parser *p, ptx_constant_kind kind, uint64_t value, unsigned bytes,
-                          uint32_t *op) {
-    ptx_kernel *kernel = p->kernel;
-    if (bytes == 4 && kind == PTX_CONSTANT_VALUE)
-        value = (uint32_t)value;
-    const uint32_t hash = ptx_hash(&value, sizeof value, 2 * (uint32_t)kind + (bytes == 8));
-    uint32_t known = PTX_NO_ENTRY;
-    while ((known = ptx_index_find(&p->constant_index, hash, known)) != PTX_NO_ENTRY) {
-        const ptx_constant *c = &kernel->constants[known];
-        if (c->kind == kind && c->value == value && c->bytes == bytes) {
-            *op = PTX_CONSTANT | c->offset;
-            return true;
-        }
-    }
-    if (!ptx_reserve(&kernel->constants, &kernel->constant_capacity, kernel->constant_count,
-                     sizeof *kernel->constants))
-        return ptx_out_of_memory(p);
-    if (kernel->register_bytes + kernel->constant_bytes + 256 > MAX_REGISTER_BYTES)
-        return ptx_unsupported(p, &p->token, "the kernel uses too many constants");
-    if (!ptx_index_add(&p->constant_index, hash))
-        return ptx_out_of_memory(p);
-    ptx_constant added = {.kind = kind, .value = value, .bytes = bytes, .offset = kernel->constant_bytes};
-    kernel->constants[kernel->constant_count++] = added;
-    kernel->constant_bytes += PTX_LANES * bytes;
-    *op = PTX_CONSTANT | added.offset;
-    return true;
-}
-
 /* ---- names ---- */
-
-/* The newest declaration of `name`, or of a numbered range with that prefix that includes the number. */
-static uint32_t find_declared(const ptx_parser *p, const char *name, size_t length, bool numbered,
-                              uint32_t number) {
-    const uint32_t hash = ptx_hash(name, length, numbered);
-    uint32_t i = PTX_NO_ENTRY;
-    while ((i = ptx_index_find(&p->register_index, hash, i)) != PTX_NO_ENTRY)
-        if (p->registers[i].numbered == numbered && p->registers[i].length == length &&
-            number < p->registers[i].count && memcmp(p->registers[i].name, name, length) == 0)
-            return i;
-    return PTX_NO_ENTRY;
-}
-
-/* `%r12` can be a register of that name, number 12 of `%r<14>`, or number 2 of `%r1<4>`; the last declaration
-   takes precedence. */
-static ptx_registers *find_register(ptx_parser *p, const ptx_token *name, uint32_t *number) {
-    enum { MAX_DIGITS = 7 };
-    uint32_t found = find_declared(p, name->start, name->length, false, 0);
-    uint32_t value = 0, power_of_ten = 1;
-    *number = 0;
-    for (size_t digits = 1; digits <= MAX_DIGITS && digits <= name->length; digits++, power_of_ten *= 10) {
-        const char *first = name->start + name->length - digits;
-        if (*first < '0' || *first > '9')
-            break;
-        value += power_of_ten * (uint32_t)(*first - '0');
-        if (*first == '0' && digits > 1)
-            continue;
-        const uint32_t i = find_declared(p, name->start, name->length - digits, true, value);
-        if (i == PTX_NO_ENTRY || (found != PTX_NO_ENTRY && i < found))
-            continue;
-        found = i;
-        *number = value;
-    }
-    return found == PTX_NO_ENTRY ? NULL : &p->registers[found];
-}
-
-/* The slot of a register, assigned at its first use; for a predicate its index. */
-static bool register_slot(ptx_parser *p, ptx_registers *r, uint32_t number, uint32_t *op) {
-    uint32_t *slot = &r->slots[number];
-    if (*slot == 0) {
-        uint32_t fresh = 0;
-        if (r->type == PTX_TYPE_PRED)
-            fresh = p->kernel->predicate_count++;
-        else if (!new_slot(p, r->type == PTX_TYPE_B128 ? 16 : ptx_type_bytes(r->type), &fresh))
-            return false;
-        *slot = fresh + 1;
-    }
-    *op = *slot - 1;
-    return true;
-}
 
 static ptx_fit unknown_name(ptx_decoding *d, const ptx_token *name) {
     if (*name->start == '%')
@@ -219,7 +128,7 @@ static ptx_fit match_sink(ptx_decoding *d, char letter) {
     uint32_t *sink = wide ? &d->p->sink64 : &d->p->sink32;
     uint32_t slot = 0;
     if (*sink == 0) {
-        if (!new_slot(d->p, wide ? 8 : 4, &slot))
+        if (!ptx_new_slot(d->p, wide ? 8 : 4, &slot))
             return PTX_FAILED;
         *sink = slot + 1;
     }
@@ -234,12 +143,12 @@ static ptx_fit match_destination(ptx_decoding *d, char letter, const ptx_token *
         return d->may_sink ? match_sink(d, letter)
                            : ptx_misfit(d, name, "'_' cannot take this instruction's result");
     uint32_t number, op;
-    ptx_registers *r = find_register(d->p, name, &number);
+    ptx_registers *r = ptx_find_register(d->p, name, &number);
     if (!r)
         return unknown_name(d, name);
     if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
         return ptx_misfit(d, name, expected_operand(letter));
-    if (!register_slot(d->p, r, number, &op))
+    if (!ptx_register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_register(d, op, ptx_type_bytes(r->type) == 8, true);
     return PTX_FITS;
@@ -279,7 +188,7 @@ static bool literal_bits(const ptx_decoding *d, ptx_operand_kind kind, uint64_t 
 
 static ptx_fit match_constant(ptx_decoding *d, ptx_constant_kind kind, uint64_t value, unsigned bytes) {
     uint32_t op;
-    if (!constant_slot(d->p, kind, value, bytes, &op))
+    if (!ptx_constant_slot(d->p, kind, value, bytes, &op))
         return PTX_FAILED;
     set_op(d, op, bytes == 8);
     return PTX_FITS;
@@ -289,11 +198,11 @@ static ptx_fit match_named_source(ptx_decoding *d, char letter, const ptx_token 
                                   unsigned constant_bytes) {
     uint32_t number, op;
     uint64_t which;
-    ptx_registers *r = find_register(d->p, name, &number);
+    ptx_registers *r = ptx_find_register(d->p, name, &number);
     if (r) {
         if (r->type == PTX_TYPE_PRED || !width_fits(d, letter, ptx_type_bytes(r->type)))
             return ptx_misfit(d, name, expected_operand(letter));
-        if (!register_slot(d->p, r, number, &op))
+        if (!ptx_register_slot(d->p, r, number, &op))
             return PTX_FAILED;
         set_register(d, op, ptx_type_bytes(r->type) == 8, false);
         return PTX_FITS;
@@ -356,12 +265,12 @@ static ptx_fit match_predicate(ptx_decoding *d, const ptx_token *name, ptx_opera
         return PTX_FITS;
     }
     uint32_t number, op;
-    ptx_registers *r = find_register(d->p, name, &number);
+    ptx_registers *r = ptx_find_register(d->p, name, &number);
     if (!r)
         return unknown_name(d, name);
     if (r->type != PTX_TYPE_PRED)
         return ptx_misfit(d, name, expected_operand('p'));
-    if (!register_slot(d->p, r, number, &op))
+    if (!ptx_register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_op(d, op, false);
     return PTX_FITS;
@@ -397,8 +306,8 @@ static ptx_fit match_uniform_address(ptx_decoding *d, const ptx_operand *operand
     bool dynamic = symbol && symbol->dynamic;
     uint64_t value = operand->value + (symbol ? symbol->offset : 0);
     d->in.address = PTX_ADDRESS_UNIFORM;
-    return constant_slot(d->p, dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE, value, 8,
-                         &d->in.base)
+    return ptx_constant_slot(d->p, dynamic ? PTX_CONSTANT_DYNAMIC_SHARED : PTX_CONSTANT_VALUE, value, 8,
+                             &d->in.base)
                ? PTX_FITS
                : PTX_FAILED;
 }
@@ -407,7 +316,7 @@ static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count)
         return ptx_misfit(d, &operand->token, expected_operand('m'));
     uint32_t number;
-    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    ptx_registers *r = operand->absolute ? NULL : ptx_find_register(d->p, &operand->token, &number);
     if (!r)
         return match_uniform_address(d, operand);
     unsigned bytes = ptx_type_bytes(r->type);
@@ -416,7 +325,7 @@ static ptx_fit match_address(ptx_decoding *d, const ptx_operand *operand) {
         return ptx_misfit(d, &operand->token, "expected a 64-bit register as the address");
     d->in.address = bytes == 8 ? PTX_ADDRESS_64 : PTX_ADDRESS_32;
     d->in.imm = (int64_t)operand->value;
-    return register_slot(d->p, r, number, &d->in.base) ? PTX_FITS : PTX_FAILED;
+    return ptx_register_slot(d->p, r, number, &d->in.base) ? PTX_FITS : PTX_FAILED;
 }
 
 /* A second address operand: base and offset take a slot each. */
@@ -424,7 +333,7 @@ static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand
     if (operand->kind != PTX_OPERAND_ADDRESS || operand->element_count != coordinates)
         return ptx_misfit(d, &operand->token, expected_operand(coordinates ? 'c' : 'a'));
     uint32_t number, op;
-    ptx_registers *r = operand->absolute ? NULL : find_register(d->p, &operand->token, &number);
+    ptx_registers *r = operand->absolute ? NULL : ptx_find_register(d->p, &operand->token, &number);
     ptx_fit fits = PTX_FITS;
     if (!r && operand->absolute)
         fits = match_constant(d, PTX_CONSTANT_VALUE, 0, 8);
@@ -432,7 +341,7 @@ static ptx_fit match_further_address(ptx_decoding *d, const ptx_operand *operand
         fits = match_named_source(d, 'l', &operand->token, 8);
     else if (r->type == PTX_TYPE_PRED || ptx_type_bytes(r->type) < 4)
         return ptx_misfit(d, &operand->token, "expected a 32- or 64-bit register as the address");
-    else if (register_slot(d->p, r, number, &op))
+    else if (ptx_register_slot(d->p, r, number, &op))
         set_register(d, op, ptx_type_bytes(r->type) == 8, false);
     else
         return PTX_FAILED;
@@ -444,12 +353,12 @@ static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operan
     uint32_t number, op;
     if (operand->kind != PTX_OPERAND_NAME)
         return ptx_misfit(d, &operand->token, expected_operand(letter));
-    ptx_registers *r = find_register(d->p, &operand->token, &number);
+    ptx_registers *r = ptx_find_register(d->p, &operand->token, &number);
     if (!r)
         return unknown_name(d, &operand->token);
     if (r->type != PTX_TYPE_B128)
         return ptx_misfit(d, &operand->token, expected_operand(letter));
-    if (!register_slot(d->p, r, number, &op))
+    if (!ptx_register_slot(d->p, r, number, &op))
         return PTX_FAILED;
     set_register(d, op, true, letter == 'D');
     set_register(d, op + 8 * PTX_LANES, true, letter == 'D');
@@ -460,7 +369,7 @@ static ptx_fit match_128(ptx_decoding *d, char letter, const ptx_operand *operan
 static ptx_fit skip_policy(ptx_decoding *d, const ptx_operand *operand) {
     uint32_t number;
     const ptx_registers *r =
-        operand->kind == PTX_OPERAND_NAME ? find_register(d->p, &operand->token, &number) : NULL;
+        operand->kind == PTX_OPERAND_NAME ? ptx_find_register(d->p, &operand->token, &number) : NULL;
     bool good = r && ptx_type_bytes(r->type) == 8;
     return good ? PTX_FITS : ptx_misfit(d, &operand->token, expected_operand('z'));
 }
@@ -631,9 +540,9 @@ bool ptx_match_guard(ptx_decoding *d) {
         return true;
     uint32_t number;
     const ptx_token *name = &d->statement->guard;
-    ptx_registers *r = find_register(d->p, name, &number);
+    ptx_registers *r = ptx_find_register(d->p, name, &number);
     if (!r || r->type != PTX_TYPE_PRED)
         return ptx_syntax(d->p, name, "'%.*s' is not a declared predicate", (int)name->length, name->start);
     d->in.guard_flip = d->statement->guard_negated ? PTX_ALL_LANES : 0;
-    return register_slot(d->p, r, number, &d->in.guard);
+    return ptx_register_slot(d->p, r, number, &d->in.guard);
 }

@@ -64,7 +64,7 @@ static bool parse_register_declaration(ptx_parser *p) {
 
 /* ---- labels and scopes ---- */
 
-static const ptx_label *label_of_scope(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
+static const ptx_label *find_label(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
     const uint32_t hash = ptx_hash(name->start, name->length, scope);
     uint32_t i = PTX_NO_ENTRY;
     while ((i = ptx_index_find(&p->label_index, hash, i)) != PTX_NO_ENTRY)
@@ -75,7 +75,7 @@ static const ptx_label *label_of_scope(const ptx_parser *p, const ptx_token *nam
 }
 
 static bool add_label(ptx_parser *p, const ptx_token *name) {
-    if (label_of_scope(p, name, p->scope))
+    if (find_label(p, name, p->scope))
         return ptx_syntax(p, name, "the label '%.*s' is declared twice", (int)name->length, name->start);
     if (!ptx_reserve(&p->labels, &p->label_capacity, p->label_count, sizeof *p->labels) ||
         !ptx_index_add(&p->label_index, ptx_hash(name->start, name->length, p->scope)))
@@ -101,9 +101,9 @@ static bool open_scope(ptx_parser *p, uint32_t parent) {
     return true;
 }
 
-static const ptx_label *find_label(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
+static const ptx_label *find_visible_label(const ptx_parser *p, const ptx_token *name, uint32_t scope) {
     for (;;) {
-        const ptx_label *label = label_of_scope(p, name, scope);
+        const ptx_label *label = find_label(p, name, scope);
         if (label || scope == 0)
             return label;
         scope = p->scope_parents[scope];
@@ -364,7 +364,7 @@ static bool parse_call(ptx_parser *p, const ptx_statement *statement) {
     if (ptx_at(p, "(") && (!parse_actuals(p) || !ptx_expect(p, ",", "after the results")))
         return false;
     const ptx_token name = p->token;
-    const ptx_function *function = name.kind == PTX_TOKEN_NAME ? ptx_function_named(p, &name) : NULL;
+    const ptx_function *function = name.kind == PTX_TOKEN_NAME ? ptx_find_function(p, &name) : NULL;
     if (name.kind == PTX_TOKEN_NAME && *name.start == '%')
         return ptx_unsupported(p, &name, "calls by address are not simulated yet");
     const char *opcode = name.kind == PTX_TOKEN_NAME && !function ? opcode_of_call(&name) : NULL;
@@ -488,7 +488,7 @@ static bool parse_statement_list(ptx_parser *p, unsigned depth) {
 static bool resolve_labels(ptx_parser *p) {
     for (size_t i = 0; i < p->fixup_count; i++) {
         const ptx_fixup *fixup = &p->fixups[i];
-        const ptx_label *label = find_label(p, &fixup->label, fixup->scope);
+        const ptx_label *label = find_visible_label(p, &fixup->label, fixup->scope);
         if (!label)
             return ptx_syntax(p, &fixup->label, "the label '%.*s' is not declared", (int)fixup->label.length,
                               fixup->label.start);

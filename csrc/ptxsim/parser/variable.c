@@ -143,7 +143,7 @@ static bool parse_address_value(ptx_parser *p, uint64_t *bits) {
     }
     const ptx_token name = p->token;
     const ptx_symbol *symbol = ptx_find_symbol(p, &name);
-    if (!symbol && ptx_function_named(p, &name)) { /* for example a table of virtual functions: ignored */
+    if (!symbol && ptx_find_function(p, &name)) { /* for example a table of virtual functions: ignored */
         p->symbols[p->symbol_count - 1].unsupported = true;
         *bits = UINT64_MAX;
         ptx_advance(p);
