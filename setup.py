@@ -7,6 +7,7 @@ GPUREDUCE_CUDA_ARCHITECTURES (in build_support/architectures.py).
 
 import logging
 import os
+import shutil
 import sys
 import sysconfig
 from glob import glob
@@ -88,7 +89,9 @@ class BuildKernels(Command):
 
     def run(self):
         """Build."""
-        build_kernels(Path("" if self.editable_mode else self.build_lib, "gpureduce", "kernels"))
+        package = Path("" if self.editable_mode else self.build_lib, "gpureduce")
+        shutil.rmtree(package / "kernels", ignore_errors=True)  # where older builds in this tree put them
+        build_kernels(package / "_ptx")
 
     def get_source_files(self):
         """Return nothing: MANIFEST.in names the sources."""

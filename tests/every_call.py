@@ -17,7 +17,7 @@ from thread_count import join_to_its_end
 import gpureduce
 from gpureduce import _core, numpy_like
 from gpureduce._arrays import device_array, foreign
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._profiles.observed import observe
 
 SIM = {"device": "sim"}
@@ -349,7 +349,7 @@ def records():
         "convert to nonsense": call(_core.convert, matrix, "int7", (None, _core.SIM, 0, 1)),
         "shown": lambda: (str(on_device), on_device._repr_html_()),
         "array_class": call(_core.array_class, int),
-        "read_image": call(_core.read_image, KERNELS / "flat_any.ptx.gz"),
+        "read_image": call(_core.read_image, KERNEL_DIR / "flat_any.ptx.gz"),
         "read_image of nothing": call(_core.read_image, "/"),
         "registry twice": call(_core.open_registry, "/"),
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the PTX of all kernels of two builds: tests/same_ptx.py OLD NEW.
 
-OLD and NEW are folders of kernels, such as gpureduce/kernels, or files of digests, which keep the state
+OLD and NEW are folders of kernels, such as gpureduce/_ptx, or files of digests, which keep the state
 before a change of the sources: tests/same_ptx.py --write FILE FOLDER writes one. Names of functions and
 variables, line numbers, comments and debug sections are ignored. The build makes instructions for
 programmatic dependent launch of comments in some kernels; these are compared in both forms. With --any-layout

@@ -152,7 +152,7 @@ def test_variant_record(variant):
         assert variant.installed is True
     else:
         assert variant.default_block_size == 0 and not variant.fixed_grid and variant.backends == ("cuda",)
-        assert variant.installed is (PACKAGE / "kernels" / "libgpureduce_cub.so").exists()
+        assert variant.installed is (PACKAGE / "_ptx" / "libgpureduce_cub.so").exists()
     assert re.fullmatch(r"[a-z0-9_]+\.cu", variant.file)
     assert type(variant.float_atomics) is type(variant.fixed_grid) is bool
     assert variant.title.strip() and variant.technique.strip()
@@ -211,7 +211,7 @@ def test_ptx_has_every_promised_entry(variant):
 @every_kernel
 def test_package_data(variant):
     stem = variant.file.removesuffix(".cu")
-    folder = PACKAGE / "kernels"
+    folder = PACKAGE / "_ptx"
     text = gzip.decompress((folder / f"{stem}.ptx.gz").read_bytes())
     assert text.decode() == gpureduce.ptx(variant.name)
     assert (folder / f"{stem}.fatbin").stat().st_size > 1000

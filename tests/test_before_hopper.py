@@ -63,12 +63,12 @@ print("done")
 def package_without(folder, unwanted):
     """The package as links, less the kernels of one kind, so that nothing can be taken from them."""
     original = Path(gpureduce.__file__).parent
-    kernels = folder / "gpureduce" / "kernels"
+    kernels = folder / "gpureduce" / "_ptx"
     kernels.mkdir(parents=True)
     for source in original.iterdir():
-        if source.name != "kernels":
+        if source.name != "_ptx":
             (folder / "gpureduce" / source.name).symlink_to(source)
-    for source in (original / "kernels").iterdir():
+    for source in (original / "_ptx").iterdir():
         if not unwanted(source.name):
             (kernels / source.name).symlink_to(source)
 

@@ -11,7 +11,7 @@ import gpureduce
 from gpureduce import _core
 
 CUB = next(variant for variant in gpureduce.variants("reduction") if variant.name == "cub")
-LIBRARY = Path(gpureduce.__file__).parent / "kernels" / "libgpureduce_cub.so"
+LIBRARY = Path(gpureduce.__file__).parent / "_ptx" / "libgpureduce_cub.so"
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 EXPORTS = [f"cub_{op}_{DTYPE_SHORT[dtype]}" for op, dtype in CUB.coverage]
 

@@ -11,7 +11,7 @@ from exact_reference import DTYPES, dtype_of, exact_dot, exact_sum, same
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._device.kernels import ptx_text
+from gpureduce._device.ptx import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
 from gpureduce._reduce import exact
 from gpureduce._reduce.states import NARROW, WIDE

@@ -21,7 +21,7 @@ def tree(tmp_path):
     """A copy of what the check reads."""
     for folder in ("csrc", "cuda_kernels", "gpureduce"):
         shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("kernels", "__pycache__", "*.so")
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("_ptx", "__pycache__", "*.so")
         )
     return tmp_path
 

@@ -52,7 +52,7 @@ def test_kernels_and_the_driver():
         CHILD
         + """
 check(lambda: gpureduce.sum(numbers, device="sim"), "cannot read the compiled kernels in", 10)
-check(lambda: len(_core.read_image(gpureduce._device.kernels.KERNELS / "flat_sum.ptx.gz")) > 1000,
+check(lambda: len(_core.read_image(gpureduce._device.ptx.KERNEL_DIR / "flat_sum.ptx.gz")) > 1000,
       "cannot read the compiled kernels in", True)
 check(lambda: str(gpureduce.devices()[-1]), "cannot look for the CUDA driver", "sim")
 check(lambda: gpureduce.sum(numbers), "cannot look for the CUDA driver", 10)

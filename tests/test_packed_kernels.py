@@ -12,15 +12,15 @@ import pytest
 from test_before_hopper import package_without
 
 import gpureduce
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 
 
 @pytest.mark.core
 def test_every_kernel_is_packed():
     """And none is there twice: a text is more than five times as long."""
-    packed = {path.name.removesuffix(".ptx.gz"): path for path in KERNELS.glob("*.ptx.gz")}
-    assert packed.keys() == {path.stem for path in KERNELS.glob("*.fatbin")}
-    assert not list(KERNELS.glob("*.ptx"))
+    packed = {path.name.removesuffix(".ptx.gz"): path for path in KERNEL_DIR.glob("*.ptx.gz")}
+    assert packed.keys() == {path.stem for path in KERNEL_DIR.glob("*.fatbin")}
+    assert not list(KERNEL_DIR.glob("*.ptx"))
     count = 0
     for path in packed.values():
         text = gzip.decompress(path.read_bytes())
@@ -43,7 +43,8 @@ def images(fatbin):
 @pytest.mark.parametrize(("kind", "least"), [("general", 16), ("order", 5)])
 def test_kernels_wait_for_what_came_before_them(kind, least):
     """They may begin before it has ended: not in the PTX for all devices, where a remark stands instead."""
-    texts = {path: gzip.decompress(path.read_bytes()).decode() for path in KERNELS.glob(f"{kind}_*.ptx.gz")}
+    files = KERNEL_DIR.glob(f"{kind}_*.ptx.gz")
+    texts = {path: gzip.decompress(path.read_bytes()).decode() for path in files}
     assert len(texts) >= least
     for path, text in texts.items():
         for entry in text.split(".entry ")[1:]:
@@ -52,15 +53,15 @@ def test_kernels_wait_for_what_came_before_them(kind, least):
         found = images(path.with_name(path.name.replace(".ptx.gz", ".fatbin")).read_bytes())
         assert (1, 90) in found and (1, 75) in found
         assert all(capability >= 90 for _, capability in found[: found.index((1, 90))])
-    assert images((KERNELS / "v7_warp_shuffle.fatbin").read_bytes())[-1] == (1, 75)
+    assert images((KERNEL_DIR / "v7_warp_shuffle.fatbin").read_bytes())[-1] == (1, 75)
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-20], lambda data: data[:2000] + data[2001:]])
 def test_damaged_kernels_are_refused(tmp_path, change):
     damaged = "v7_warp_shuffle.ptx.gz"
     package_without(tmp_path, lambda name: name == damaged)
-    place = tmp_path / "gpureduce" / "kernels" / damaged
-    place.write_bytes(change((KERNELS / damaged).read_bytes()))
+    place = tmp_path / "gpureduce" / "_ptx" / damaged
+    place.write_bytes(change((KERNEL_DIR / damaged).read_bytes()))
     code = """
         import gpureduce, numpy
         ones = numpy.ones(3, "f4")

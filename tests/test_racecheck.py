@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._device.kernels import ptx_text
+from gpureduce._device.ptx import ptx_text
 from gpureduce._profiles import findings, observed, records
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ if not (ROOT / "build_support").exists():
     pytest.skip("no build scripts beside the tests", allow_module_level=True)
 import same_ptx  # noqa: E402
 
-from gpureduce._device.kernels import KERNELS  # noqa: E402
+from gpureduce._device.ptx import KERNEL_DIR  # noqa: E402
 
 PLAIN, REMARKS = "v7_warp_shuffle", "general_max"
 
@@ -25,7 +25,7 @@ def two(tmp_path):
     for folder in folders:
         folder.mkdir()
         for name in (PLAIN, REMARKS):
-            shutil.copy(KERNELS / f"{name}.ptx.gz", folder)
+            shutil.copy(KERNEL_DIR / f"{name}.ptx.gz", folder)
     return folders
 
 

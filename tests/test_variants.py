@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._device import module
+from gpureduce._device.ptx import kernel_names
 from gpureduce._device.variants import _chosen
 
 EVERY = gpureduce.variants()
@@ -85,7 +85,7 @@ def test_kernels_are_found(variant):
     """Those of a reduction are for one operator and dtype each; what is covered has kernels."""
     whole = gpureduce.ptx(variant.name)
     every = re.findall(r"\.entry (\w+)", whole)
-    assert list(module.kernels(whole)) == every
+    assert list(kernel_names(whole)) == every
     found = [set(filter(_chosen(variant, op, dtype), every)) for op, dtype in variant.coverage]
     assert all(found)
     if variant.ladder == "reduction":
@@ -95,7 +95,7 @@ def test_kernels_are_found(variant):
 @pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("f4")])
 def test_one_kernel_alone(dtype):
     text = gpureduce.ptx("v7", op="sum", dtype=dtype)
-    assert module.kernels(text) == ("v7_sum_f32",)
+    assert kernel_names(text) == ("v7_sum_f32",)
     assert len(text.splitlines()) < 300 < len(gpureduce.ptx("v7").splitlines()) / 20
     assert re.findall(r"\w+_f64|\w+_i32", text) == []
 
@@ -108,7 +108,7 @@ def test_it_runs_by_itself(name, op, dtype):
     whole = gpureduce.profile(array, name, op)
     (launched,) = whole.kernels
     text = gpureduce.ptx(name, op, dtype)
-    (kernel,) = module.kernels(text)
+    (kernel,) = kernel_names(text)
     out = np.zeros(1, dtype)
     arguments = [array, out, array.size]
     found = gpureduce.simulate(

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpureduce import _core
 from gpureduce._course.host import Launch, host_part
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import Variant, find, source, variants
 from gpureduce._rules.dtypes import ROWS, dtype_of
 from gpureduce._version import __version__
@@ -50,7 +50,7 @@ def _headers(text: str, found: dict[str, str]) -> dict[str, str]:
     for name in _INCLUDE.findall(text):
         if name in found or name == "reduce/ladder/instantiate.cuh":
             continue
-        header = (KERNELS / "src" / "include" / name).read_text("utf-8")
+        header = (KERNEL_DIR / "src" / "include" / name).read_text("utf-8")
         if name.endswith(".h"):  # shared with C, of which kernels need the numbers
             found[name] = "\n".join(re.findall(r"^enum \{.*?^\};", header, re.MULTILINE | re.DOTALL))
         else:
@@ -133,9 +133,8 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     launch, type_, entry = _launches()[variant], _TYPES[name], entry_of(variant, name)
     head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
     major, minor = record.capability
-    operator = _named(
-        (KERNELS / "src" / "include" / "reduce" / "ladder" / "ops.cuh").read_text("utf-8"), "Wrapping", "Sum"
-    )
+    operators = KERNEL_DIR / "src" / "include" / "reduce" / "ladder" / "ops.cuh"
+    operator = _named(operators.read_text("utf-8"), "Wrapping", "Sum")
     parts = [
         head.rstrip(),
         "//",

@@ -17,7 +17,7 @@ from gpureduce._custom import process, worker
 from gpureduce._custom.disk_cache import digest, kept
 from gpureduce._custom.includes import included
 from gpureduce._custom.toolkit import header_folders, headers_version
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._rules.files import refuse_exhausted
 
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
@@ -178,7 +178,7 @@ def library() -> Nvrtc:
 @functools.cache
 def headers() -> dict[str, str]:
     """Return the texts of the kernels' headers, and of the standard ones that they need, by name."""
-    folder = KERNELS / "src" / "include"
+    folder = KERNEL_DIR / "src" / "include"
     found = sorted(path for path in folder.rglob("*") if path.is_file())
     texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
     return texts | {"cstdint": _INTEGERS, "stdint.h": _INTEGERS}

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureduce import _core
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._rules.callers import outside_level
 
-_core.open_registry(KERNELS)
+_core.open_registry(KERNEL_DIR)
 
 # How CUDA, DLPack and the CUDA array interface number the legacy default stream, in which our work runs.
 LEGACY_STREAM = 1

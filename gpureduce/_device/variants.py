@@ -9,8 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from gpureduce import _core
-from gpureduce._device import devices, libraries, module
-from gpureduce._device.kernels import KERNELS, ptx_text
+from gpureduce._device import devices, libraries
+from gpureduce._device.ptx import KERNEL_DIR, extract_kernels, ptx_text
 from gpureduce._rules.dtypes import ROWS, SUPPORTED, dtype_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Variant:
             return True
         if libraries.is_one(self.name):
             return libraries.is_there(self.name)
-        return (KERNELS / "libgpureduce_cub.so").exists()
+        return (KERNEL_DIR / "libgpureduce_cub.so").exists()
 
     def runs_on(self, device: str | devices.Device | None = None) -> bool:
         """Return whether this installation can run it on a device.
@@ -274,7 +274,7 @@ def source(variant: str) -> str:
     file = find(variant).file
     if not file:
         raise ValueError(f"variant: {variant} has no source here; it is a library's")
-    return next((KERNELS / "src").rglob(file)).read_text(encoding="utf-8")
+    return next((KERNEL_DIR / "src").rglob(file)).read_text(encoding="utf-8")
 
 
 def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> str:
@@ -315,7 +315,7 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     text = ptx_text(record.file)
     if op is None and dtype is None:
         return text
-    return module.only(text, _chosen(record, op, dtype))
+    return extract_kernels(text, _chosen(record, op, dtype))
 
 
 def _name(dtype: DTypeLike) -> str:

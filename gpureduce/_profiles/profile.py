@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce._core import SimulationError
-from gpureduce._device import kernels as own_kernels
+from gpureduce._device import ptx
 from gpureduce._device.variants import NAMES, find
 from gpureduce._profiles import text
 from gpureduce._profiles.counts import Counts, total
@@ -156,7 +156,7 @@ class Profile(WithArrays):
         """Return the lines of a source file, as `files` names it; none where its text is not known."""
         if file in self.sources:
             return self.sources[file].splitlines()
-        return own_kernels.source_lines(file)
+        return ptx.source_lines(file)
 
     def files(self) -> tuple[str, ...]:
         """Return the source files that instructions come from, the variant's own first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpureduce._device.kernels import KERNELS
+from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import source, variants
 
 # Headers that are there for a rung of the reductions; not the operators, and not what instantiates kernels.
@@ -20,7 +20,7 @@ def _included(text: str) -> list[str]:
 
 
 def _header(name: str) -> str:
-    return (KERNELS / "src" / "include" / name).read_text("utf-8")
+    return (KERNEL_DIR / "src" / "include" / name).read_text("utf-8")
 
 
 def with_headers(variant: str) -> str:

@@ -15,7 +15,7 @@ EXPECTED = re.compile(
     r"gpureduce-[^/]*\.dist-info/.*"
     r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|bench/results/\w+\.json|bench/peers/\w+\.cu"
     r"|_profiles/\w+\.html|exercises/\w+/\w+\.(cu|md|py))"
-    r"|gpureduce/kernels/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
+    r"|gpureduce/_ptx/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
 )
 
 
@@ -26,7 +26,7 @@ def main(path: str) -> int:
     ladders = {
         PurePosixPath(name).stem: PurePosixPath(name).parts[3]
         for name in names
-        if name.startswith("gpureduce/kernels/src/") and name.endswith(".cu")
+        if name.startswith("gpureduce/_ptx/src/") and name.endswith(".cu")
     }
     sizes = defaultdict(lambda: [0, 0, 0])
     for file in files:
@@ -54,7 +54,7 @@ def _group(name: str, ladders: dict[str, str]) -> str:
         stem = _stem(name)
         ladder = ladders.get(stem) or ladders[stem.removesuffix("_75")]
         return f"kernels/{ladder}, {'PTX' if name.endswith('.gz') else 'for GPUs'}"
-    if "/kernels/src/" in name:
+    if "/_ptx/src/" in name:
         return "kernels' sources"
     if name.endswith(".so"):
         return "extension"

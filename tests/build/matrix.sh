@@ -113,7 +113,7 @@ import zipfile
 wheel = zipfile.ZipFile(sys.argv[1])
 expected = {"v8_vector_load": [75, 80, 90, 100, 120], "flat_sum": [90, 100, 120], "flat_sum_75": [75, 80]}
 for name, numbers in expected.items():
-    data, at, found = wheel.read(f"gpureduce/kernels/{name}.fatbin"), 16, []
+    data, at, found = wheel.read(f"gpureduce/_ptx/{name}.fatbin"), 16, []
     while at < len(data):
         kind, _, head, size = struct.unpack_from("<HHIQ", data, at)
         found += [struct.unpack_from("<I", data, at + 28)[0]] if kind == 2 else []

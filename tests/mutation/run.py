@@ -55,7 +55,7 @@ class Tree:
         package = self.root / "gpureduce"
         self.extension = f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
         shutil.copy2(installed / self.extension, package / self.extension)
-        shutil.copytree(installed / "kernels", package / "kernels", dirs_exist_ok=True)
+        shutil.copytree(installed / "_ptx", package / "_ptx", dirs_exist_ok=True)
 
     def apply(self, mutant):
         """Changes the sources and compiles what depends on them; returns a function that undoes it."""
@@ -94,7 +94,7 @@ class Tree:
         ]
         kept = {}
         for kernel in built:
-            target = package / "kernels" / f"{kernel}.ptx"
+            target = package / "_ptx" / f"{kernel}.ptx"
             packed = target.with_name(f"{target.name}.gz")
             kept[packed] = packed.read_bytes()
             arch = f"-arch=compute_{kernel.architecture}"
