@@ -87,9 +87,9 @@ from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
 from gpureduce._reduce.moments import Moments
-from gpureduce._states.partial import partial
-from gpureduce._states.processes import allreduce
-from gpureduce._states.spread import Sharded
+from gpureduce._states.build import partial
+from gpureduce._states.distributed import allreduce
+from gpureduce._states.sharded import Sharded
 from gpureduce._states.state import State
 from gpureduce._version import __version__
 

@@ -18,9 +18,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 try:
-    from gpureduce._states.chunks import reduce as _reduce
+    import dask.array  # noqa: F401
 except ModuleNotFoundError as error:
     raise ImportError("gpureduce.dask needs Dask: pip install 'gpureduce[dask]'") from error
+
+from gpureduce._states.distributed import reduce_dask as _reduce
 
 if TYPE_CHECKING:
     from typing import SupportsIndex, TypeAlias

@@ -145,6 +145,7 @@ def violations(root: Path, objects: Path | None = None) -> Iterator[str]:
     package = root / "gpureduce"
     yield from unplaced("gpureduce", (init.parent.name for init in package.glob("*/__init__.py")), PACKAGE)
     yield from ordered("gpureduce", imports(package), PACKAGE)
+    yield from foreign_globals(package)
     headers = root / "cuda_kernels" / "include"
     yield from unplaced("cuda_kernels/include", (path.name for path in headers.iterdir()), HEADERS)
     edges = kernel_includes(root)
@@ -355,13 +356,59 @@ def unshared(headers: Path, edges: list[Edge]) -> Iterator[str]:
 # ---- Python ----
 
 
-def imports(package: Path) -> list[Edge]:
-    """Return which modules of the package import which, in functions too, but not for type checkers alone."""
-    files = {
+def foreign_globals(package: Path) -> Iterator[str]:
+    """Yield a line for each statement run by an import that writes a global of another module of the package.
+
+    Such a global depends on which modules were imported, which the order of imports does not show.
+    """
+    files = _modules(package)
+    for module, path in files.items():
+        tree = ast.parse(path.read_text("utf-8"))
+        imported = {
+            alias.asname or alias.name.split(".")[0]: name
+            for node in _importing(tree)
+            for alias, name in zip(node.names, _names(node, f"{package.name}/{module}"), strict=True)
+            if name.split(".")[0] == package.name
+        }
+        for node in _import_time(tree):
+            for target, how in _written(node):
+                base = target.split(".")[0]
+                used = imported.get(base, "").split(".")
+                if base not in imported or not (used == [package.name] or "/".join(used[1:]) in files):
+                    continue
+                place = f"{package.name}/{path.relative_to(package)}:{node.lineno}"
+                yield f"{place}: {how} {target} writes a global of another module"
+
+
+def _import_time(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that run when a module is imported: none in functions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from _import_time(child)
+
+
+def _written(node: ast.AST) -> list[tuple[str, str]]:
+    """Return the attributes that a node writes, by assignment or by setattr, and how."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+        return [(ast.unparse(node), "assignment to")]
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr") and node.args:
+        return [(ast.unparse(node.args[0]), "setattr of")]
+    return []
+
+
+def _modules(package: Path) -> dict[str, Path]:
+    """Return the file of each module of the package, by its path without a suffix."""
+    return {
         path.relative_to(package).with_suffix("").as_posix(): path
         for suffix in (".pyi", ".py")  # the extension has a .pyi alone
         for path in sorted(package.rglob(f"*{suffix}"))
     }
+
+
+def imports(package: Path) -> list[Edge]:
+    """Return which modules of the package import which, in functions too, but not for type checkers alone."""
+    files = _modules(package)
     edges = set()
     for module, path in files.items():
         for node in _imports_of(path.read_text("utf-8")):

@@ -14,7 +14,7 @@ from gpureduce import _core
 from gpureduce._device.ptx import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
 from gpureduce._reduce import exact
-from gpureduce._reduce.states import NARROW, WIDE
+from gpureduce._reduce.exact_states import NARROW, WIDE
 from gpureduce.bench import exact_sums
 
 
@@ -176,9 +176,9 @@ def test_arrays_of_the_host_go_in_pieces(name, device, monkeypatch):
 
     whole = list(results())
     pieces = []
-    merge = exact.states.merge
+    merge = exact.exact_states.merge
     monkeypatch.setattr(exact, "CHUNK_BYTES", 300 * dtype.itemsize)
-    monkeypatch.setattr(exact.states, "merge", lambda *states: pieces.append(merge(*states)))
+    monkeypatch.setattr(exact.exact_states, "merge", lambda *states: pieces.append(merge(*states)))
     for want, got in zip(whole, results(), strict=True):
         assert np.asarray(got).dtype == dtype and np.asarray(got).tobytes() == np.asarray(want).tobytes()
         assert len(pieces) == 4  # and the first, of nothing or of `initial`
@@ -246,8 +246,8 @@ def test_quotients(name):
         array[~np.isfinite(array)] = 1
         states = gpureduce.partial(array, "sum", device="sim")._fields["sum"]
         for divisor in divisors:
-            got = exact.states.rounded(
-                states, exact.states.size_of_sum(dtype), dtype, np.array(divisor, np.uint64)
+            got = exact.exact_states.rounded(
+                states, exact.exact_states.size_of_sum(dtype), dtype, np.array(divisor, np.uint64)
             )
             assert same(got[()], exact_sum(array, divisor=divisor)), (kind, divisor)
 

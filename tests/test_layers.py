@@ -116,6 +116,18 @@ def tree(tmp_path):
             "include/attic:1: is not in the order",
             id="new folder of headers",
         ),
+        pytest.param(
+            "gpureduce/_states/sharded.py",
+            "from gpureduce._reduce import multi_device as below\nbelow._handler = None",
+            "assignment to below._handler writes a global of another module",
+            id="global of another module",
+        ),
+        pytest.param(
+            "gpureduce/_states/sharded.py",
+            "import gpureduce._reduce.options\nsetattr(gpureduce._reduce.options, 'AUTO', None)",
+            "setattr of gpureduce._reduce.options writes a global of another module",
+            id="global of another module by setattr",
+        ),
         pytest.param("csrc/attic/a.h", "", "attic:1: is not in the order", id="new room"),
         pytest.param("gpureduce/attic/__init__.py", "", "attic:1: is not in the order", id="new folder"),
     ],
@@ -164,6 +176,16 @@ def test_a_shared_header_serves_two_families(tree, folder):
 def test_what_type_checkers_alone_import_is_free(tree):
     path = tree / "gpureduce" / "_version.py"
     path.write_text(f"{path.read_text()}\nif TYPE_CHECKING:\n    from gpureduce.bench import chart\n")
+    assert list(layers.violations(tree)) == []
+
+
+def test_functions_may_set_what_they_are_called_for(tree):
+    """An import of the package runs no function's body, and a class attribute is no global of a module."""
+    path = tree / "gpureduce" / "_states" / "sharded.py"
+    path.write_text(
+        f"{path.read_text()}\n\ndef later():\n    build._PIECE_BYTES = {{}}\n\n\nSharded.first = None\n"
+        "from gpureduce._states.state import State\nState.first = None\n"
+    )
     assert list(layers.violations(tree)) == []
 
 

@@ -12,7 +12,7 @@ from exact_reference import exact_sum, same
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._reduce import states as exact
+from gpureduce._reduce import exact_states as exact
 from gpureduce._states.operators import OPERATORS
 
 PLACES = ("argmin", "argmax")

@@ -13,7 +13,7 @@ import pytest
 from exact_reference import exact_sum, same
 
 import gpureduce
-from gpureduce._states import spread
+from gpureduce._states import sharded
 from gpureduce._states.operators import OPERATORS
 
 PLACES = ("argmin", "argmax")
@@ -60,7 +60,7 @@ def wanted(op, array, axis=None):
 @pytest.mark.parametrize("op", NUMBERS)
 def test_every_operator(op, devices, monkeypatch):
     """Of the host in pieces, and in parts that lie there; whole and along axes."""
-    monkeypatch.setattr(spread, "_MOST_BYTES", 4000)  # several pieces a device
+    monkeypatch.setattr(sharded, "_MAX_SHARD_BYTES", 4000)  # several pieces a device
     array = np.sign(numbers((16, 30, 9))) if op == "prod" else numbers((16, 30, 9))
     for axis in (None, 0, 2 if op in PLACES else (1, 2)):
         want = wanted(op, array, axis)
@@ -137,7 +137,7 @@ def test_calls_of_threads(devices):
 
 def test_a_device_that_fails_in_the_middle(devices, monkeypatch):
     """Its error is raised; the devices work afterwards."""
-    array, seen, state_of = numbers(5000), [], spread.part.state_of
+    array, seen, state_of = numbers(5000), [], sharded.build.build_state
 
     def failing(piece, *args, device, **options):
         seen.append(device)
@@ -145,8 +145,8 @@ def test_a_device_that_fails_in_the_middle(devices, monkeypatch):
             raise gpureduce.DeviceError(f"{device} fell off the bus")
         return state_of(piece, *args, device=device, **options)
 
-    monkeypatch.setattr(spread, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(spread.part, "state_of", failing)
+    monkeypatch.setattr(sharded, "_MAX_SHARD_BYTES", 1000)
+    monkeypatch.setattr(sharded.build, "build_state", failing)
     with pytest.raises(gpureduce.DeviceError, match="fell off the bus"):
         gpureduce.sum(array, device=devices)
     assert len(seen) < 20

@@ -9,7 +9,7 @@ import pytest
 from exact_reference import exact_sum, same
 
 import gpureduce
-from gpureduce._states import spread
+from gpureduce._states import sharded
 
 TWO, THREE = ["sim"] * 2, ["sim"] * 3
 OPS = (
@@ -50,20 +50,20 @@ def test_host_arrays_go_to_all(op, array):
 
 def test_all_devices_have_a_share(array, monkeypatch):
     """Pieces go to whichever device has time; here each waits for the others."""
-    seen, meet, state_of = {}, threading.Barrier(3), spread.part.state_of
+    seen, meet, state_of = {}, threading.Barrier(3), sharded.build.build_state
 
     def watched(piece, *args, device, **options):
         seen[device] = piece.size
         meet.wait(60)
         return state_of(piece, *args, device=device, **options)
 
-    monkeypatch.setattr(spread.part, "state_of", watched)
+    monkeypatch.setattr(sharded.build, "build_state", watched)
     assert gpureduce.sum(array, device=("sim", "sim:1", "sim")) == exact_sum(array.reshape(-1))
     assert seen == {"sim": 84, "sim:1": 84, "sim:2": 84}
 
 
 def test_more_pieces_than_devices(array, monkeypatch):
-    monkeypatch.setattr(spread, "_MOST_BYTES", 100)
+    monkeypatch.setattr(sharded, "_MAX_SHARD_BYTES", 100)
     for axis in (None, 0):
         for op in ("mean", "argmin"):
             got = getattr(gpureduce, op)(array, axis=axis, device=["sim", "sim"])
@@ -107,8 +107,8 @@ def test_sharded(op, array):
 
 def by_threads(monkeypatch):
     """A list that grows with each state that is not made at once, and what makes it."""
-    count, states = [], spread.part.state_of
-    monkeypatch.setattr(spread.part, "state_of", lambda *a, **o: count.append(1) or states(*a, **o))
+    count, states = [], sharded.build.build_state
+    monkeypatch.setattr(sharded.build, "build_state", lambda *a, **o: count.append(1) or states(*a, **o))
     return count, states
 
 
@@ -199,7 +199,7 @@ def not_at_once(op, arrays, b=None):
     """The state as threads make it."""
     several = isinstance(arrays, gpureduce.Sharded)
     given = (arrays, op, None, b, None, False, 0, None, None, None)
-    return spread.state_of(*given) if several else spread.part.state_of(*given)
+    return sharded.build_sharded_state(*given) if several else sharded.build.build_state(*given)
 
 
 def test_products_at_once(array, monkeypatch):
@@ -340,7 +340,7 @@ def test_a_device_that_fails(array, monkeypatch):
     """Its error is raised, and the others begin nothing more."""
     with pytest.raises(gpureduce.DeviceError, match="sim:8: no such device"):
         gpureduce.sum(np.ones(90), device=["sim"] * 9)
-    began, state_of = [], spread.part.state_of
+    began, state_of = [], sharded.build.build_state
 
     def failing(piece, *args, device, **options):
         began.append(device)
@@ -348,8 +348,8 @@ def test_a_device_that_fails(array, monkeypatch):
             raise gpureduce.DeviceError(f"{device} fell off the bus")
         return state_of(piece, *args, device=device, **options)
 
-    monkeypatch.setattr(spread, "_MOST_BYTES", 100)
-    monkeypatch.setattr(spread.part, "state_of", failing)
+    monkeypatch.setattr(sharded, "_MAX_SHARD_BYTES", 100)
+    monkeypatch.setattr(sharded.build, "build_state", failing)
     with pytest.raises(gpureduce.DeviceError, match="fell off"):
         gpureduce.sum(array, device=["sim", "sim"])
     assert 3 <= len(began) <= 4

@@ -9,7 +9,7 @@ from sanitized import forks_beside_threads, not_under_asan
 from test_api import python
 
 import gpureduce
-from gpureduce._states import spread
+from gpureduce._states import sharded
 
 RNG = np.random.default_rng(4)
 HOST = RNG.standard_normal(3000) * 2.0 ** RNG.integers(-40, 40, 3000)
@@ -19,9 +19,9 @@ CALLS = """
 import math, os, random, signal, sys, threading, time
 import numpy as np
 import gpureduce
-from gpureduce._states import spread, threads
+from gpureduce._states import sharded, threads
 
-spread._MOST_BYTES = 2000  # several pieces a device
+sharded._MAX_SHARD_BYTES = 2000  # several pieces a device
 host = np.random.default_rng(4).standard_normal(3000)
 first, *others = np.split(host, 3)
 placed = [gpureduce.to_device(each, name) for each, name in zip(others, ("sim:1", "sim:2"))]
@@ -64,7 +64,7 @@ def end_at_once(*_):
 @pytest.mark.parametrize("started", [0, 1])
 def test_calls_do_without_threads(start, started, monkeypatch):
     real, count = _thread.start_new_thread, []
-    monkeypatch.setattr(spread, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(sharded, "_MAX_SHARD_BYTES", 1000)
     all_calls = calls(["sim", "sim:1", "sim:2"])
 
     def some(*args):
@@ -80,7 +80,7 @@ def test_calls_do_without_threads(start, started, monkeypatch):
 
 def test_a_failure_that_cannot_be_recorded(monkeypatch):
     """A thread that has no memory to record a failure leaves no result, and the caller says so."""
-    monkeypatch.setattr(spread.part, "state_of", lambda *_, **options: None)
+    monkeypatch.setattr(sharded.build, "build_state", lambda *_, **options: None)
     with pytest.raises(MemoryError, match="no host memory"):
         gpureduce.sum(HOST, device=["sim", "sim:1"])
 
@@ -264,12 +264,12 @@ def test_an_interpreter_ends_after_an_interrupted_call():
     done = python(
         CALLS
         + """
-state_of = spread.part.state_of
+state_of = sharded.build.build_state
 def slow(piece, *args, device, **options):
     if device == "sim":
         raise KeyboardInterrupt
     time.sleep(60)
-spread.part.state_of = slow
+sharded.build.build_state = slow
 begun = time.monotonic()
 try:
     gpureduce.sum(host, device=["sim"] * 2)

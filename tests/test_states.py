@@ -17,8 +17,8 @@ from exact_reference import DTYPES, dtype_of, exact_sum, same
 from hypothesis import HealthCheck, given, settings
 
 import gpureduce
-from gpureduce._reduce import states as exact
-from gpureduce._states import call as calls
+from gpureduce._reduce import exact_states as exact
+from gpureduce._states import build
 from gpureduce._states.operators import OPERATORS
 
 BITS_OF = ("bitwise_and", "bitwise_or", "bitwise_xor")  # of integers
@@ -298,7 +298,7 @@ def test_pieces(op, device, monkeypatch):
     a = a.reshape(-1) if op == "dot" else a
     masked = {} if op == "dot" else {"where": mask}
     want = [gpureduce.partial(a, op, device=device, **given, **options) for options in ({}, masked)]
-    monkeypatch.setattr(calls, "_PIECE_BYTES", dict.fromkeys(calls._PIECE_BYTES, 400))
+    monkeypatch.setattr(build, "_PIECE_BYTES", dict.fromkeys(build._PIECE_BYTES, 400))
     monkeypatch.setattr(gpureduce._core, "exact_states", lambda *args: made.append(args) or there(*args))
     for options, state in zip(({}, masked), want, strict=True):
         made.clear()
@@ -323,15 +323,15 @@ def test_many_blocks_hand_one_state_over(name, step, device):
 
 def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
     """The device need not have room for all of them."""
-    alive, most, there = weakref.WeakSet(), [], calls.to_device
+    alive, most, there = weakref.WeakSet(), [], build.to_device
 
     def placed(*args):
         alive.add(array := there(*args))
         most.append(len(alive))
         return array
 
-    monkeypatch.setattr(calls, "_PIECE_BYTES", dict.fromkeys(calls._PIECE_BYTES, 400))
-    monkeypatch.setattr(calls, "to_device", placed)
+    monkeypatch.setattr(build, "_PIECE_BYTES", dict.fromkeys(build._PIECE_BYTES, 400))
+    monkeypatch.setattr(build, "to_device", placed)
     a = reference.plain(np.random.default_rng(7), 1001, np.dtype(np.float32))
     for op in ("var", "std"):
         gpureduce.partial(a, op, device=device, where=a > 0)

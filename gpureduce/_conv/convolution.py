@@ -14,8 +14,8 @@ from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul.product import PRECISIONS
+from gpureduce._reduce.fast_path import fast_path_with
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.quick import through
 from gpureduce._reduce.target import Target
 from gpureduce._rules import dtypes
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
 
 
-@through(functools.partial(_core.fast_path, "conv2d"))
+@fast_path_with(functools.partial(_core.fast_path, "conv2d"))
 def conv2d(
     x: AnyArray,
     w: AnyArray,

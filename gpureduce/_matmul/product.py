@@ -13,8 +13,8 @@ from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
+from gpureduce._reduce.fast_path import fast_path_with
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.quick import through
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
@@ -28,7 +28,7 @@ PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
-@through(lambda positional, named: _core.fast_path("matmul", positional, named, floating.look_at))
+@fast_path_with(lambda positional, named: _core.fast_path("matmul", positional, named, floating.look_at))
 def matmul(
     a: AnyArray,
     b: AnyArray,

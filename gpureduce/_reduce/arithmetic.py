@@ -9,9 +9,9 @@ from gpureduce._reduce import exact as _exact
 from gpureduce._reduce.engine import dot as _dot
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, tell_of_mean
+from gpureduce._reduce.fast_path import fast_path, fast_path_exact
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import exactly, quick
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import NO_VALUE
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 
-@quick
+@fast_path
 def sum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -125,7 +125,7 @@ def sum(
     )
 
 
-@quick
+@fast_path
 def prod(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -210,7 +210,7 @@ def prod(
     )
 
 
-@quick
+@fast_path
 def min(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -289,7 +289,7 @@ def min(
     return reduction("min", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-@quick
+@fast_path
 def max(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -368,7 +368,7 @@ def max(
     return reduction("max", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-@partial(quick, report=tell_of_mean)
+@partial(fast_path, report=tell_of_mean)
 def mean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -459,7 +459,7 @@ def mean(
     return _mean(a, options, axis=axis, dtype=dtype, out=out, keepdims=keepdims, where=where)
 
 
-@quick
+@fast_path
 def dot(
     a: AnyArray,
     b: AnyArray,
@@ -541,7 +541,7 @@ def dot(
     return _dot(a, b, out, options)
 
 
-@exactly("sum")
+@fast_path_exact("sum")
 def fsum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.fast_path import fast_path
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick
 from gpureduce._rules.arguments import NO_VALUE
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 
-@quick
+@fast_path
 def bitwise_and(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -110,7 +110,7 @@ def bitwise_and(
     )
 
 
-@quick
+@fast_path
 def bitwise_or(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -201,7 +201,7 @@ def bitwise_or(
     )
 
 
-@quick
+@fast_path
 def bitwise_xor(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -16,11 +16,11 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
+from gpureduce._reduce.fast_path import core_callable, fast_path_op
+from gpureduce._reduce.fused_ops import ReductionCall, is_complex, real_dtype, restrided, strides_of, view_of
+from gpureduce._reduce.multi_device import takes_multi_device
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import core_of, shared
-from gpureduce._reduce.several import takes_several
-from gpureduce._reduce.shared import Call, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 _INT64 = np.dtype(np.int64)
-_DOTS = core_of("dot", "a b out", "axis device stream as_device", partial(floating.look_at, "vecdot"))
+_DOTS = core_callable("dot", "a b out", "axis device stream as_device", partial(floating.look_at, "vecdot"))
 
 
 # ---- differences and parities ----
 
 
-@shared("extremes", _core.DIFFERENCE, partial(floating.look_at, "ptp"))
+@fast_path_op("extremes", _core.DIFFERENCE, partial(floating.look_at, "ptp"))
 def ptp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -77,7 +77,7 @@ def ptp(
     operand = intake(a, options.device)
     if operand.dtype == dtypes.BOOL:
         raise TypeError("a: bools have no difference")
-    call = Call(operand, options, axis, out, keepdims)
+    call = ReductionCall(operand, options, axis, out, keepdims)
     rules.require_elements("ptp", call.count, operand.shape)
     dtype = call.target.loop_dtype("max", operand.rule_dtype)
     call.operand = operand.cast(dtype)
@@ -93,7 +93,7 @@ def ptp(
     return call.target.store(None)
 
 
-def _difference_on_device(call: Call, dtype: np.dtype) -> None:
+def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
     target = call.target
     target.refuse_capture("this ptp has memory between its kernels, which a graph would not keep")
@@ -151,7 +151,7 @@ def logical_xor(
     array([ True, False])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    call = Call(intake(a, options.device), options, axis, out, keepdims, where)
+    call = ReductionCall(intake(a, options.device), options, axis, out, keepdims, where)
     target = call.target
     start = None
     if initial is None:
@@ -177,7 +177,7 @@ def logical_xor(
 # ---- pairs ----
 
 
-@takes_several
+@takes_multi_device
 def average(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -237,7 +237,7 @@ def average(
     other = _beside(operand, weights, "weights")
     if axis is None and operand.shape != other.shape:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    call = Call(operand, options, axis, keepdims=keepdims)
+    call = ReductionCall(operand, options, axis, keepdims=keepdims)
     other = _weights_along(other, operand.shape, axis, call.axes)
     whole = operand.dtype.kind in "biu"
     given = (operand.rule_dtype, other.rule_dtype)
@@ -297,7 +297,7 @@ def _products(
     """Add up the products along the last axis of two operands of one shape."""
     dtype = dtypes.as_named(np.promote_types(first.rule_dtype, second.rule_dtype), name)
     whole = None if len(first.shape) == 1 else axis
-    call = Call(first.cast(dtype), options, whole, out)
+    call = ReductionCall(first.cast(dtype), options, whole, out)
     call.mask = second.cast(dtype)
     call.target.reads.append(call.mask)
     result = call.run(op if is_complex(call.operand) else "dot", dtype)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake
-from gpureduce._reduce import engine, floating, states
+from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
@@ -153,12 +153,12 @@ def _by_chunks(
         if total is None:
             total = words
         else:
-            states.merge(total, words)
-    size = states.size_of_products(dtype) if op == "dot" else states.size_of_sum(dtype)
+            exact_states.merge(total, words)
+    size = exact_states.size_of_products(dtype) if op == "dot" else exact_states.size_of_sum(dtype)
     divisors = np.array([vectors[0].size], np.uint64) if op == "mean" else None
-    result = states.rounded(total, size, dtype, divisors)
+    result = exact_states.rounded(total, size, dtype, divisors)
     # States begin at 0, but `initial` and all elements may have been -0.
-    result.view(states.real(dtype))[states.flags(total)[0] == 0] = -0.0
+    result.view(exact_states.real(dtype))[exact_states.flags(total)[0] == 0] = -0.0
     return result.reshape(())
 
 

@@ -9,10 +9,10 @@ from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
 from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
+from gpureduce._reduce.multi_device import takes_multi_device
 from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
-from gpureduce._reduce.several import takes_several
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -75,7 +75,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-@takes_several
+@takes_multi_device
 def reduce(
     a: AnyArray,
     op: str,

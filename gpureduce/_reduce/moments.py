@@ -11,10 +11,10 @@ import numpy as np
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import intake
 from gpureduce._device.devices import text
+from gpureduce._reduce.fast_path import fast_path, fast_path_op
 from gpureduce._reduce.options import Options, refuse_variant
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick, shared
 from gpureduce._reduce.target import Target
 from gpureduce._reduce.variance import refuse_named, spread, tell_at, warn_of_few
 from gpureduce._rules import arguments as rules
@@ -53,7 +53,7 @@ class Moments(NamedTuple):
     kurtosis: Any = None
 
 
-@partial(quick, report=partial(tell_at, "var"))
+@partial(fast_path, report=partial(tell_at, "var"))
 def var(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -150,7 +150,7 @@ def var(
     return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@partial(quick, report=partial(tell_at, "std"))
+@partial(fast_path, report=partial(tell_at, "std"))
 def std(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -238,7 +238,7 @@ def std(
     return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@shared("nanvar", report=partial(tell_at, "nanvar"))
+@fast_path_op("nanvar", report=partial(tell_at, "nanvar"))
 def nanvar(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -327,7 +327,7 @@ def nanvar(
     return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@shared("nanstd", report=partial(tell_at, "nanstd"))
+@fast_path_op("nanstd", report=partial(tell_at, "nanstd"))
 def nanstd(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

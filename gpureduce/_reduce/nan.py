@@ -12,10 +12,10 @@ from gpureduce._arrays.operand import Operand, intake
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
+from gpureduce._reduce.fast_path import fast_path_op
+from gpureduce._reduce.fused_ops import ReductionCall
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import shared
-from gpureduce._reduce.shared import Call
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import NO_VALUE, require_inexact
 from gpureduce._rules.callers import outside_level
@@ -53,7 +53,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, dtype, out, keepdims, initial, where)
-    call = Call(operand, options, axis, out, keepdims, where)
+    call = ReductionCall(operand, options, axis, out, keepdims, where)
     loop = call.target.loop_dtype(plain, operand.rule_dtype, dtype)
     narrows = loop.kind in "biu" or (operand.dtype.kind == "c" and loop.kind != "c")
     if narrows and operand.view is None:  # what has no NaN, or knows one by half of it alone
@@ -78,7 +78,7 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
-    call = Call(operand, options, axis, out, keepdims, where)
+    call = ReductionCall(operand, options, axis, out, keepdims, where)
     loop = call.target.loop_dtype(plain, operand.rule_dtype)
     call.operand = operand.cast(loop)
     start = None
@@ -99,7 +99,7 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims)
-    call = Call(operand, options, axis, out, keepdims, single=True)
+    call = ReductionCall(operand, options, axis, out, keepdims, single=True)
     if call.target.host_out is not None:
         rules.require_index_out(call.target.host_out.dtype)
     rules.require_elements(f"nan{plain}", call.count, operand.shape)
@@ -115,7 +115,7 @@ def _place(plain, a, options, axis, out, keepdims) -> Any:
     return call.target.store(result)
 
 
-@shared("nansum")
+@fast_path_op("nansum")
 def nansum(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -156,7 +156,7 @@ def nansum(
     return _accumulated("sum", a, options, axis, dtype, out, keepdims, initial, where)
 
 
-@shared("nanprod")
+@fast_path_op("nanprod")
 def nanprod(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -196,7 +196,7 @@ def nanprod(
     return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
 
 
-@shared("nanmean", report=lambda *call: _tell_of_mean(*floating.reduced("nanmean", *call)))
+@fast_path_op("nanmean", report=lambda *call: _tell_of_mean(*floating.reduced("nanmean", *call)))
 def nanmean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -236,7 +236,7 @@ def nanmean(
     operand = intake(a, options.device)
     if operand.dtype.kind in "biu":
         return _mean(a, options, axis, dtype, out, keepdims, where)
-    call = Call(operand, options, axis, out, keepdims, where)
+    call = ReductionCall(operand, options, axis, out, keepdims, where)
     require_inexact(dtype, call.target.out_dtype)
     loop = call.target.loop_dtype("sum", operand.rule_dtype, dtype)
     call.operand = operand.cast(loop)
@@ -247,7 +247,7 @@ def nanmean(
     return stored
 
 
-@shared("nanmin", report=_warn_of_all_nan)
+@fast_path_op("nanmin", report=_warn_of_all_nan)
 def nanmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -287,7 +287,7 @@ def nanmin(
     return _extreme("min", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmax", report=_warn_of_all_nan)
+@fast_path_op("nanmax", report=_warn_of_all_nan)
 def nanmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -327,7 +327,7 @@ def nanmax(
     return _extreme("max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmin", report=floating.nothing)
+@fast_path_op("nanmin", report=floating.nothing)
 def fmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -366,7 +366,7 @@ def fmin(
     return _extreme("min", floating.nothing, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanmax", report=floating.nothing)
+@fast_path_op("nanmax", report=floating.nothing)
 def fmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -405,7 +405,7 @@ def fmax(
     return _extreme("max", floating.nothing, a, options, axis, out, keepdims, initial, where)
 
 
-@shared("nanargmin", report=_refuse_all_nan)
+@fast_path_op("nanargmin", report=_refuse_all_nan)
 def nanargmin(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -444,7 +444,7 @@ def nanargmin(
     return _place("argmin", a, options, axis, out, keepdims)
 
 
-@shared("nanargmax", report=_refuse_all_nan)
+@fast_path_op("nanargmax", report=_refuse_all_nan)
 def nanargmax(
     a: AnyArray,
     axis: SupportsIndex | None = None,

@@ -13,10 +13,17 @@ from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
+from gpureduce._reduce.fast_path import core_callable, fast_path_op
+from gpureduce._reduce.fused_ops import (
+    ReductionCall,
+    floats_of,
+    is_complex,
+    real_dtype,
+    restrided,
+    strides_of,
+)
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import core_of, shared
-from gpureduce._reduce.shared import Call, floats_of, is_complex, real_dtype, restrided, strides_of
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.dtypes import name_of
 
@@ -26,13 +33,13 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 _NAMES = ("a axis keepdims", "out device stream as_device progress", partial(floating.look_at, "norm"))
-_TWO = core_of("rootnorm", *_NAMES)
+_TWO = core_callable("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
     None: _TWO,
     2: _TWO,
-    1: core_of("sumnorm", *_NAMES),
-    np.inf: core_of("extremes", *_NAMES, _core.MAGNITUDE),
+    1: core_callable("sumnorm", *_NAMES),
+    np.inf: core_callable("extremes", *_NAMES, _core.MAGNITUDE),
 }
 
 
@@ -42,7 +49,7 @@ def _parts_side_by_side(operand: Operand) -> Operand:
     return restrided(real, (*operand.shape, 2), (*strides_of(operand), real.dtype.itemsize))
 
 
-def _operator(order: float, call: Call) -> tuple[str, int]:
+def _operator(order: float, call: ReductionCall) -> tuple[str, int]:
     """Return the core's operator for a norm, and what it is told."""
     if is_complex(call.operand) and order == 2:
         call.axes = (*call.axes, len(call.operand.shape))
@@ -110,7 +117,7 @@ def norm(
     order = 2.0 if ord is None else float(ord)
     if np.isnan(order):
         raise ValueError("ord: expected a number, got nan")
-    call = Call(floats_of(a, options), options, axis, out, keepdims)
+    call = ReductionCall(floats_of(a, options), options, axis, out, keepdims)
     dtype = real_dtype(call.operand.dtype)
     if order == -np.inf:
         rules.require_elements("norm", call.count, call.operand.shape)
@@ -122,7 +129,7 @@ def norm(
     return call.finished("norm", call.run(op, dtype, parameter))
 
 
-@shared("logsumexp", report=floating.nothing)
+@fast_path_op("logsumexp", report=floating.nothing)
 def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -165,11 +172,13 @@ def logsumexp(
     return call.target.store(call.run("logsumexp", call.operand.dtype))
 
 
-def _of_exponentials(name: str, a: Any, options: Options, axis: Any, out: Any, keepdims: Any) -> Call:
+def _of_exponentials(
+    name: str, a: Any, options: Options, axis: Any, out: Any, keepdims: Any
+) -> ReductionCall:
     operand = floats_of(a, options)
     if is_complex(operand):
         raise TypeError(f"a: {name} takes real numbers, not {operand.dtype}")
-    return Call(operand, options, axis, out, keepdims)
+    return ReductionCall(operand, options, axis, out, keepdims)
 
 
 def softmax_denominator(
@@ -220,7 +229,7 @@ def softmax_denominator(
     return both.real.copy(), both.imag.copy()
 
 
-def _both_on_device(call: Call, dtype: np.dtype, pair: np.dtype) -> tuple[DeviceArray, DeviceArray]:
+def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tuple[DeviceArray, DeviceArray]:
     """Return both results as views of one array."""
     target = call.target
     both = target.room((*target.shape, 2), dtype)

@@ -48,7 +48,7 @@ class Options:
             raise ValueError(
                 f"progress: {variant} takes the array in one piece, and has no steps to report; 'auto' has"
             )
-        self.device: Any = device  # one: several.py has taken a list
+        self.device: Any = device  # one device: multi_device dispatches lists
         self.block_size = block_size
         self.grid_size = grid_size
         self.stream = stream

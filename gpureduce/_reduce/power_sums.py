@@ -17,7 +17,7 @@ from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import LEGACY_STREAM
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.shared import view_of
+from gpureduce._reduce.fused_ops import view_of
 
 PIECE_BYTES = 256 << 20  # of an array of the host, that is copied and summed up at once
 # Sums of squares between these have squares and fourth powers that neither over- nor underflow.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.engine import reduction
+from gpureduce._reduce.fast_path import fast_path
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.quick import quick
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
 
-@quick
+@fast_path
 def any(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -87,7 +87,7 @@ def any(
     return reduction("any", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
 
 
-@quick
+@fast_path
 def all(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -159,7 +159,7 @@ def all(
     return reduction("all", a, options, axis=axis, out=out, keepdims=keepdims, where=where)
 
 
-@quick
+@fast_path
 def argmin(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -232,7 +232,7 @@ def argmin(
     return reduction("argmin", a, options, axis=axis, out=out, keepdims=keepdims)
 
 
-@quick
+@fast_path
 def argmax(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -305,7 +305,7 @@ def argmax(
     return reduction("argmax", a, options, axis=axis, out=out, keepdims=keepdims)
 
 
-@quick
+@fast_path
 def count_nonzero(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -10,15 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpureduce._reduce import states as exact
+from gpureduce._reduce import exact_states
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.callers import outside_level
 
 Fields = dict[str, np.ndarray]
 
+POSITION_OPS = ("argmin", "argmax")
 IDENTITIES = {"all": 1, "prod": 1, "bitwise_and": -1}  # of the others 0, or none
 COUNT, INDEX, TRUTH = np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
-MOST = 2**63 - 1  # elements
+MAX_ELEMENTS = 2**63 - 1  # elements
 
 
 class Operator(NamedTuple):
@@ -29,7 +30,7 @@ class Operator(NamedTuple):
     a dtype.
     """
 
-    fields: Callable[[np.dtype], dict[str, np.dtype | tuple[int, exact.Size]]]
+    fields: Callable[[np.dtype], dict[str, np.dtype | tuple[int, exact_states.Size]]]
     merge: Callable[[Fields, Fields], None]
     result: Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]
 
@@ -37,67 +38,72 @@ class Operator(NamedTuple):
 # Sums
 
 
-def _sum_fields(held: np.dtype) -> dict:
-    return {"sum": (exact.parts(held), exact.size_of_sum(held))}
+def _sum_fields(element_dtype: np.dtype) -> dict:
+    return {"sum": (exact_states.parts(element_dtype), exact_states.size_of_sum(element_dtype))}
 
 
-def _dot_fields(held: np.dtype) -> dict:
-    return {"sum": (exact.parts(held), exact.size_of_products(held))}
+def _dot_fields(element_dtype: np.dtype) -> dict:
+    return {"sum": (exact_states.parts(element_dtype), exact_states.size_of_products(element_dtype))}
 
 
-def _mean_fields(held: np.dtype) -> dict:
-    return {"count": COUNT, **_sum_fields(held)}
+def _mean_fields(element_dtype: np.dtype) -> dict:
+    return {"count": COUNT, **_sum_fields(element_dtype)}
 
 
-def _spread_fields(held: np.dtype) -> dict:
-    return {**_mean_fields(held), "squares": (1, exact.size_of_products(held))}
+def _variance_fields(element_dtype: np.dtype) -> dict:
+    return {**_mean_fields(element_dtype), "squares": (1, exact_states.size_of_products(element_dtype))}
 
 
 def _add(mine: Fields, theirs: Fields) -> None:
     for name, field in mine.items():
         if name != "count":
-            exact.merge(field, theirs[name])
+            exact_states.merge(field, theirs[name])
     if "count" in mine:  # after what may fail
         mine["count"] += theirs["count"]
 
 
-def _sum(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+def _sum(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     total = fields["sum"]
-    if held.kind != "i":
-        return exact.rounded(total, _sum_fields(held)["sum"][1], dtype)
-    limits, found = np.iinfo(dtype), exact.integers(total)
+    if element_dtype.kind != "i":
+        return exact_states.rounded(total, _sum_fields(element_dtype)["sum"][1], dtype)
+    limits, found = np.iinfo(dtype), exact_states.integers(total)
     for value in found:
         if not limits.min <= value <= limits.max:
             raise OverflowError(f"sum: {value} does not fit {dtype}")
     return np.array(found, dtype).reshape(total.shape[:-2])
 
 
-def _dot(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
-    return exact.rounded(fields["sum"], exact.size_of_products(held), dtype)
+def _dot(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+    return exact_states.rounded(fields["sum"], exact_states.size_of_products(element_dtype), dtype)
 
 
-def _mean(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+def _mean(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     count = fields["count"]
     if not count.all():
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
-    return exact.rounded(fields["sum"], exact.size_of_sum(held), dtype, count)
+    return exact_states.rounded(fields["sum"], exact_states.size_of_sum(element_dtype), dtype, count)
 
 
-def _var(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
-    return _spread(fields, held, dtype, ddof, exact.quotient)
+def _var(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+    return _variance(fields, element_dtype, dtype, ddof, exact_states.quotient)
 
 
-def _std(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
-    return _spread(fields, held, dtype, ddof, exact.root)
+def _std(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+    return _variance(fields, element_dtype, dtype, ddof, exact_states.root)
 
 
-def _spread(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float, finish: Callable) -> np.ndarray:
+def _variance(
+    fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float, finish: Callable
+) -> np.ndarray:
     """Return n Q - S^2 over n (n - ddof), of the sums S and, of squares, Q, or its root, rounded once."""
     counts = [int(count) for count in fields["count"].flat]
-    bits, unit = exact.size_of_products(held).below, exact.size_of_sum(held).below
-    sums, squares = exact.integers(fields["sum"]), exact.integers(fields["squares"])
-    each = exact.parts(held)
-    marks = exact.flags(fields["squares"]) & ~8
+    bits, unit = (
+        exact_states.size_of_products(element_dtype).below,
+        exact_states.size_of_sum(element_dtype).below,
+    )
+    sums, squares = exact_states.integers(fields["sum"]), exact_states.integers(fields["squares"])
+    each = exact_states.parts(element_dtype)
+    marks = exact_states.flags(fields["squares"]) & ~8
     results = np.full(len(counts), np.nan, dtype)
     less = rules.degrees(ddof)
     if any(count <= less for count in counts):
@@ -121,12 +127,12 @@ def _spread(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float, finish
 # The extreme
 
 
-def _extreme_fields(held: np.dtype) -> dict:
-    return {"count": COUNT, "value": held}
+def _extreme_fields(element_dtype: np.dtype) -> dict:
+    return {"count": COUNT, "value": element_dtype}
 
 
-def _place_fields(held: np.dtype) -> dict:
-    return {"count": COUNT, "value": held, "index": INDEX}
+def _position_fields(element_dtype: np.dtype) -> dict:
+    return {"count": COUNT, "value": element_dtype, "index": INDEX}
 
 
 def _merge_extreme(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
@@ -141,7 +147,7 @@ def _merge_extreme(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
     return merge
 
 
-def _merge_place(less: np.ufunc) -> Callable[[Fields, Fields], None]:
+def _merge_position(less: np.ufunc) -> Callable[[Fields, Fields], None]:
     def merge(mine: Fields, theirs: Fields) -> None:
         value, other = mine["value"], theirs["value"]
         nan, other_nan = value != value, other != other
@@ -157,8 +163,8 @@ def _merge_place(less: np.ufunc) -> Callable[[Fields, Fields], None]:
     return merge
 
 
-def _of_some(name: str, field: str) -> Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]:
-    def result(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+def _of_nonempty(name: str, field: str) -> Callable[[Fields, np.dtype, np.dtype, float], np.ndarray]:
+    def result(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
         if not fields["count"].all():
             raise ValueError(f"{name}: no elements, and the reduction has no identity")
         return fields[field].astype(dtype)
@@ -169,8 +175,8 @@ def _of_some(name: str, field: str) -> Callable[[Fields, np.dtype, np.dtype, flo
 # Values that have an identity
 
 
-def _value_fields(held: np.dtype) -> dict:
-    return {"value": held}
+def _value_fields(element_dtype: np.dtype) -> dict:
+    return {"value": element_dtype}
 
 
 def _merge_values(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
@@ -182,12 +188,12 @@ def _merge_values(ufunc: np.ufunc) -> Callable[[Fields, Fields], None]:
 
 
 def _merge_counts(mine: Fields, theirs: Fields) -> None:
-    if (theirs["value"] > MOST - mine["value"]).any():
-        raise OverflowError(f"count_nonzero: more than {MOST} elements")
+    if (theirs["value"] > MAX_ELEMENTS - mine["value"]).any():
+        raise OverflowError(f"count_nonzero: more than {MAX_ELEMENTS} elements")
     mine["value"] += theirs["value"]
 
 
-def _value(fields: Fields, held: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
+def _value(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     return fields["value"].astype(dtype)
 
 
@@ -196,12 +202,12 @@ OPERATORS = {
     "sum": Operator(_sum_fields, _add, _sum),
     "mean": Operator(_mean_fields, _add, _mean),
     "dot": Operator(_dot_fields, _add, _dot),
-    "var": Operator(_spread_fields, _add, _var),
-    "std": Operator(_spread_fields, _add, _std),
-    "min": Operator(_extreme_fields, _merge_extreme(np.minimum), _of_some("min", "value")),
-    "max": Operator(_extreme_fields, _merge_extreme(np.maximum), _of_some("max", "value")),
-    "argmin": Operator(_place_fields, _merge_place(np.less), _of_some("argmin", "index")),
-    "argmax": Operator(_place_fields, _merge_place(np.greater), _of_some("argmax", "index")),
+    "var": Operator(_variance_fields, _add, _var),
+    "std": Operator(_variance_fields, _add, _std),
+    "min": Operator(_extreme_fields, _merge_extreme(np.minimum), _of_nonempty("min", "value")),
+    "max": Operator(_extreme_fields, _merge_extreme(np.maximum), _of_nonempty("max", "value")),
+    "argmin": Operator(_position_fields, _merge_position(np.less), _of_nonempty("argmin", "index")),
+    "argmax": Operator(_position_fields, _merge_position(np.greater), _of_nonempty("argmax", "index")),
     "any": Operator(_value_fields, _merge_values(np.logical_or), _value),
     "all": Operator(_value_fields, _merge_values(np.logical_and), _value),
     "count_nonzero": Operator(_value_fields, _merge_counts, _value),

@@ -1,4 +1,4 @@
-"""States, which hold what is known of a reduction after part of its elements."""
+"""`State`: a partial reduction, which merges with others, and its bytes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce._device.devices import resolve
-from gpureduce._reduce import states as exact
+from gpureduce._reduce import exact_states
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import degrees
-from gpureduce._states.operators import IDENTITIES, MOST, OPERATORS, TRUTH, Fields
-from gpureduce._states.placed import Placed, of_fields
+from gpureduce._states.device_state import DeviceState
+from gpureduce._states.operators import IDENTITIES, MAX_ELEMENTS, OPERATORS, TRUTH, Fields
 
 if TYPE_CHECKING:
     from gpureduce._device.devices import Device
@@ -58,14 +58,14 @@ class State:
     np.float64(3.0)
     """
 
-    __slots__ = ("__weakref__", "_fields", "_held", "_placed", "dtype", "op", "shape")
+    __slots__ = ("__weakref__", "_device_state", "_element_dtype", "_fields", "dtype", "op", "shape")
 
     op: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    _held: np.dtype[Any]  # of the elements
+    _element_dtype: np.dtype[Any]  # of the elements
     _fields: Fields  # in host memory
-    _placed: Placed | None  # or on a device
+    _device_state: DeviceState | None  # or on a device
 
     def __init__(self) -> None:
         raise TypeError("a State is made by gpureduce.partial and State.from_bytes")
@@ -73,57 +73,57 @@ class State:
     @property
     def nbytes(self) -> int:
         """The bytes that it takes."""
-        if self._placed is not None:
-            return self._placed.memory.nbytes
+        if self._device_state is not None:
+            return self._device_state.memory.nbytes
         return sum(field.nbytes for field in self._fields.values())
 
     @property
     def device(self) -> str | None:
         """Where it lies, as ``"cuda:0"``; None in host memory."""
-        return None if self._placed is None else self._placed.memory.device
+        return None if self._device_state is None else self._device_state.memory.device
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + (self.nbytes if self._placed is None else 0)
+        return object.__sizeof__(self) + (self.nbytes if self._device_state is None else 0)
 
     def __repr__(self) -> str:
-        place = "" if self._placed is None else f", device={self.device!r}"
+        place = "" if self._device_state is None else f", device={self.device!r}"
         return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape}{place})"
 
     def __add__(self, other: State) -> State:
         if not isinstance(other, State):
             return NotImplemented
         self._require_like(other)
-        if self._placed is None:
+        if self._device_state is None:
             merged = self._like({name: field.copy() for name, field in self._fields.items()}, self.shape)
             merged += other
             return merged
         # A copy of the other, made in its stream, where the work is done: that may be one that is captured.
-        theirs = other.to_device(self.device)._placed
+        theirs = other.to_device(self.device)._device_state
         assert theirs is not None
-        both = theirs.copied() if other._placed is theirs else theirs
-        both.merge(self._placed, theirs.stream)
+        both = theirs.copied() if other._device_state is theirs else theirs
+        both.merge(self._device_state, theirs.stream)
         return self._on(both)
 
     def __iadd__(self, other: State) -> State:
         if not isinstance(other, State):
             return NotImplemented
         self._require_like(other)
-        if self._placed is not None:
-            theirs = other.to_device(self.device)._placed
+        if self._device_state is not None:
+            theirs = other.to_device(self.device)._device_state
             assert theirs is not None
-            self._placed.merge(theirs, theirs.stream)
+            self._device_state.merge(theirs, theirs.stream)
             return self
         other = other.to_host()
         if "count" in self._fields:
-            room = np.uint64(MOST) - self._fields["count"]
+            room = np.uint64(MAX_ELEMENTS) - self._fields["count"]
             if (other._fields["count"] > room).any():
-                raise OverflowError(f"{self.op}: more than {MOST} elements")
+                raise OverflowError(f"{self.op}: more than {MAX_ELEMENTS} elements")
         OPERATORS[self.op].merge(self._fields, other._fields)
         return self
 
     def _require_like(self, other: State) -> None:
-        mine = (self.op, self._held, self.dtype, self.shape)
-        theirs = (other.op, other._held, other.dtype, other.shape)
+        mine = (self.op, self._element_dtype, self.dtype, self.shape)
+        theirs = (other.op, other._element_dtype, other.dtype, other.shape)
         if mine != theirs:
             raise ValueError(f"{self!r} and {other!r} are of different reductions")
 
@@ -148,12 +148,14 @@ class State:
         >>> total, total.result()
         (State('sum', dtype=float64, shape=(), device='sim'), np.float64(6.0))
         """
-        if self._placed is not None:
-            memory = self._placed.memory
+        if self._device_state is not None:
+            memory = self._device_state.memory
             if device is None or resolve(device) == (memory.kind, memory.index):
                 return self
             return self.to_host().to_device(device)
-        return self._on(of_fields(self.op, self._held, self.shape, self._fields, device))
+        return self._on(
+            DeviceState.from_fields(self.op, self._element_dtype, self.shape, self._fields, device)
+        )
 
     def to_host(self) -> State:
         """Return it in host memory, once it is there; itself where it is.
@@ -174,7 +176,11 @@ class State:
         >>> state.device, state.to_host().device
         ('sim', None)
         """
-        return self if self._placed is None else self._like(self._placed.fields(self.shape), self.shape)
+        return (
+            self
+            if self._device_state is None
+            else self._like(self._device_state.fields(self.shape), self.shape)
+        )
 
     def result(self, ddof: float = 0) -> Any:
         """Return what the reduction of all elements gives.
@@ -204,7 +210,7 @@ class State:
         ddof = degrees(ddof)
         if ddof and self.op not in ("var", "std"):
             raise TypeError(f"ddof: is for var and std, not for {self.op}")
-        return OPERATORS[self.op].result(self.to_host()._fields, self._held, self.dtype, ddof)[()]
+        return OPERATORS[self.op].result(self.to_host()._fields, self._element_dtype, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, whose layout docs/states.md tells.
@@ -220,13 +226,13 @@ class State:
         >>> len(state.to_bytes()), gpureduce.State.from_bytes(state.to_bytes()).result()
         (29, np.int64(6))
         """
-        codes = (_OPS.index(self.op), _DTYPES.index(self._held.name), _DTYPES.index(self.dtype.name))
+        codes = (_OPS.index(self.op), _DTYPES.index(self._element_dtype.name), _DTYPES.index(self.dtype.name))
         parts = [
             _HEAD.pack(_MAGIC, _VERSION, *codes, len(self.shape), 0),
             np.array(self.shape, "<u8").tobytes(),
         ]
         for field, kind in zip(self.to_host()._fields.values(), self._kinds().values(), strict=True):
-            rows = exact.packed(field) if isinstance(kind, tuple) else np.ascontiguousarray(field)
+            rows = exact_states.packed(field) if isinstance(kind, tuple) else np.ascontiguousarray(field)
             parts.append(rows.tobytes())
         return b"".join(parts)
 
@@ -257,12 +263,12 @@ class State:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"data: expected bytes, got {type(data).__name__}")
         data = bytes(data)
-        op, held, dtype, shape = _read_head(data)
-        state = nothing(op, held, dtype, (0,))
+        op, element_dtype, dtype, shape = _read_head(data)
+        state = empty_state(op, element_dtype, dtype, (0,))
         state.shape, at = shape, _HEAD.size + 8 * len(shape)
         count = math.prod(shape)
         sizes = {name: _row_bytes(kind) for name, kind in state._kinds().items()}
-        if len(data) - at != count * sum(sizes.values()) or max(shape, default=0) > MOST:
+        if len(data) - at != count * sum(sizes.values()) or max(shape, default=0) > MAX_ELEMENTS:
             raise ValueError(f"not as many bytes as a state of {op} of shape {shape} has")
         for name, kind in state._kinds().items():
             rows = np.frombuffer(data, np.uint8, count * sizes[name], at)
@@ -274,23 +280,23 @@ class State:
         return (State.from_bytes, (self.to_bytes(),))
 
     def _kinds(self) -> dict[str, Any]:
-        return OPERATORS[self.op].fields(self._held)
+        return OPERATORS[self.op].fields(self._element_dtype)
 
     def _like(self, fields: Fields, shape: tuple[int, ...]) -> State:
         state = object.__new__(State)
-        state.op, state._held, state.dtype = self.op, self._held, self.dtype
-        state._fields, state._placed, state.shape = fields, None, shape
+        state.op, state._element_dtype, state.dtype = self.op, self._element_dtype, self.dtype
+        state._fields, state._device_state, state.shape = fields, None, shape
         return state
 
-    def _on(self, placed: Placed, shape: tuple[int, ...] | None = None) -> State:
+    def _on(self, device_state: DeviceState, shape: tuple[int, ...] | None = None) -> State:
         """Return states of the same reductions that lie on a device."""
         state = self._like({}, self.shape if shape is None else shape)
-        state._placed = placed
+        state._device_state = device_state
         return state
 
     def _reshaped(self, shape: tuple[int, ...]) -> State:
-        if self._placed is not None:
-            return self._on(self._placed, shape)
+        if self._device_state is not None:
+            return self._on(self._device_state, shape)
         fields = {
             name: field.reshape(shape + field.shape[len(self.shape) :])
             for name, field in self._fields.items()
@@ -304,11 +310,11 @@ class State:
         return self._like(fields, next(iter(fields.values())).shape[: len(self.shape)])
 
 
-def nothing(op: str, held: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) -> State:
-    """Return the states of no elements, for elements held in one dtype and results in another."""
+def empty_state(op: str, element_dtype: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) -> State:
+    """Return the states of no elements, for elements element_dtype in one dtype and results in another."""
     state = object.__new__(State)
-    state.op, state._held, state.dtype, state.shape = op, held, dtype, shape
-    state._fields, state._placed = {}, None
+    state.op, state._element_dtype, state.dtype, state.shape = op, element_dtype, dtype, shape
+    state._fields, state._device_state = {}, None
     for name, kind in state._kinds().items():
         if isinstance(kind, tuple):
             number, size = kind
@@ -330,19 +336,19 @@ def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
         raise ValueError(f"a state of version {version}; this is gpureduce's version {_VERSION} of them")
     if codes[0] >= len(_OPS) or max(codes[1:]) >= len(_DTYPES) or ndim > 64 or rest:
         raise ValueError("a state of an unknown operator, dtype or shape")
-    op, held, dtype = _OPS[codes[0]], *(dtypes.named(_DTYPES[code]) for code in codes[1:])
-    if dtype not in results_of(op, held) or len(data) < _HEAD.size + 8 * ndim:
-        raise ValueError(f"there is no {op} of {held} that gives {dtype}")
-    return op, held, dtype, tuple(np.frombuffer(data, "<u8", ndim, _HEAD.size).tolist())
+    op, element_dtype, dtype = _OPS[codes[0]], *(dtypes.named(_DTYPES[code]) for code in codes[1:])
+    if dtype not in result_dtypes(op, element_dtype) or len(data) < _HEAD.size + 8 * ndim:
+        raise ValueError(f"there is no {op} of {element_dtype} that gives {dtype}")
+    return op, element_dtype, dtype, tuple(np.frombuffer(data, "<u8", ndim, _HEAD.size).tolist())
 
 
-def results_of(op: str, held: np.dtype) -> tuple[np.dtype, ...]:
-    """Return in which dtypes the results of elements that are held in one may come."""
-    floats, integers = held.kind not in "biu", held == dtypes.named("int64")
+def result_dtypes(op: str, element_dtype: np.dtype) -> tuple[np.dtype, ...]:
+    """Return in which dtypes the results of elements that are element_dtype in one may come."""
+    floats, integers = element_dtype.kind not in "biu", element_dtype == dtypes.named("int64")
     if op in ("any", "all"):
-        return (held,) if held == TRUTH else ()
+        return (element_dtype,) if element_dtype == TRUTH else ()
     if op == "count_nonzero":
-        return (held,) if integers else ()
+        return (element_dtype,) if integers else ()
     if op in ("argmin", "argmax"):
         return (dtypes.named("int64"),)
     if op == "sum" and integers:
@@ -350,10 +356,10 @@ def results_of(op: str, held: np.dtype) -> tuple[np.dtype, ...]:
     if op == "mean" and integers:
         return (dtypes.named("float64"),)
     if op in ("var", "std"):
-        return (exact.real(held),) if floats else ()
+        return (exact_states.real(element_dtype),) if floats else ()
     if op.startswith("bitwise"):
-        return () if floats else (held,)
-    return (held,) if floats or op in ("min", "max", "prod") else ()
+        return () if floats else (element_dtype,)
+    return (element_dtype,) if floats or op in ("min", "max", "prod") else ()
 
 
 def _row_bytes(kind: Any) -> int:
@@ -364,7 +370,7 @@ def _row_bytes(kind: Any) -> int:
 def _field(name: str, kind: Any, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if isinstance(kind, tuple):
         number, size = kind
-        return exact.unpacked(rows.reshape(-1, size.nbytes)).reshape(*shape, number, size.words)
+        return exact_states.unpacked(rows.reshape(-1, size.nbytes)).reshape(*shape, number, size.words)
     if kind == TRUTH and (rows > 1).any():
         raise ValueError("a bool is 0 or 1")
     field = rows.view(kind).reshape(shape).copy()

@@ -16,7 +16,7 @@ import numpy as np
 
 from gpureduce import _functions
 from gpureduce._arrays.device_array import to_device
-from gpureduce._states.partial import partial
+from gpureduce._states.build import partial
 from gpureduce.bench import environment
 from gpureduce.bench.calls import times
 

@@ -23,7 +23,7 @@ from gpureduce._arrays.device_array import to_device
 from gpureduce._device.devices import devices
 from gpureduce._profiles.palette import Palette
 from gpureduce._reduce import functions
-from gpureduce._states.spread import Sharded
+from gpureduce._states.sharded import Sharded
 from gpureduce.bench import chart, environment
 from gpureduce.bench.host import loops
 

@@ -1,4 +1,4 @@
-"""States that stay on a device: what they are in its memory, and what merges them there."""
+"""States in device memory: their layout, and their merge on the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
-from gpureduce._reduce import states as exact
+from gpureduce._reduce import exact_states
 from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import name_of
 from gpureduce._states.operators import OPERATORS, Fields
@@ -39,7 +39,7 @@ _MERGES = {
 
 
 class Layout(NamedTuple):
-    """Where the fields of states are, in bytes from the start of their memory; a dict for the core."""
+    """Offsets of the fields of states, in bytes from the start of memory; a dict for the core."""
 
     results: int
     merge_op: int
@@ -55,105 +55,107 @@ class Layout(NamedTuple):
     square_words: int
 
 
-class Placed:
-    """The states of an operator in memory of a device, one for each result, field by field."""
+class DeviceState:
+    """The states of an operator in device memory, one per result, field by field."""
 
     __slots__ = ("capture", "kinds", "layout", "memory")
 
-    kinds: dict[str, Any]  # what each field holds
+    kinds: dict[str, Any]  # the dtype of each field, or the number and size of its exact sums
     layout: Layout
     memory: DeviceArray
-    capture: int | None  # the stream in which they were made, if it was being captured into a graph
+    capture: int | None  # the stream that writes them, if it is being captured into a graph
 
-    def __init__(self, op: str, held: np.dtype, shape: tuple[int, ...]) -> None:
-        """Say what there is to be; its memory is the caller's to give."""
-        self.kinds = OPERATORS[op].fields(held)
+    def __init__(self, op: str, element_dtype: np.dtype, shape: tuple[int, ...]) -> None:
+        """Lay out states without memory; the caller allocates it."""
+        self.kinds = OPERATORS[op].fields(element_dtype)
         self.layout = _layout(op, self.kinds, math.prod(shape))
         self.capture = None
 
-    def made_in(self, stream: int) -> None:
-        """Remember the stream where only a graph will do the work: memory there has no stream of its own."""
+    @classmethod
+    def from_fields(
+        cls, op: str, element_dtype: np.dtype, shape: tuple[int, ...], fields: Fields, device: Any
+    ) -> DeviceState:
+        """Return states on a device with the fields of states on the host."""
+        state = cls(op, element_dtype, shape)
+        image = np.zeros(state.words * WORD.itemsize, np.uint8)
+        for name, field in fields.items():
+            field_bytes = np.ascontiguousarray(field).reshape(-1).view(np.uint8)
+            at = state.offset(name)
+            image[at : at + field_bytes.size] = field_bytes
+        state.memory = to_device(image.view(WORD), device)
+        return state
+
+    def record_stream(self, stream: int) -> None:
+        """Record the stream that writes the states if it is captured: memory has no stream then."""
         captured = _core.stream_captured(self.memory.kind, self.memory.index, stream)
         self.capture = stream if captured else None
 
     @property
     def stream(self) -> int:
-        """The stream in which they are there."""
+        """The stream whose work writes the states."""
         if self.capture is not None:
-            self.made_in(self.capture)
+            self.record_stream(self.capture)
         return self.memory.stream if self.capture is None else self.capture
 
-    def copied(self) -> Placed:
-        """Return a copy, made in their stream."""
+    def copied(self) -> DeviceState:
+        """Return a copy, enqueued in their stream."""
         memory, stream = self.memory, self.stream
-        other = object.__new__(Placed)
+        other = object.__new__(DeviceState)
         other.kinds, other.layout, other.capture = self.kinds, self.layout, self.capture
-        other.memory = made = empty(memory.shape, WORD, memory.kind, memory.index, stream)
+        other.memory = copy = empty(memory.shape, WORD, memory.kind, memory.index, stream)
         if memory.size:
-            destination = (made.view_tuple(), memory.kind, memory.index, stream)
+            destination = (copy.view_tuple(), memory.kind, memory.index, stream)
             _core.convert(memory.view_tuple(), WORD.name, destination)
-        other.made_in(stream)
-        made._settle()
+        other.record_stream(stream)
+        copy._settle()
         return other
 
     @property
     def words(self) -> int:
-        """How many of 64 bits the memory has."""
+        """The number of 64-bit words of the memory."""
         ends = (self.offset(name) + self._bytes(name) for name in self.kinds)
         return max(map(_rounded, ends)) // WORD.itemsize
 
     def offset(self, name: str) -> int:
-        """Return where a field begins, in bytes."""
+        """Return the offset of a field, in bytes."""
         return getattr(self.layout, f"{name}_at")
 
     def _bytes(self, name: str) -> int:
         return self.layout.results * _row_bytes(self.kinds[name])
 
     def view(self, name: str, dtype: np.dtype | None = None) -> tuple:
-        """Return what the core may write a field into; `dtype` is another name for its own."""
+        """Return a field as an output of the core: address, shape, strides, dtype, which `dtype` replaces."""
         kind, n = self.kinds[name], self.layout.results
         shape = (n, kind[0], kind[1].words) if isinstance(kind, tuple) else (n,)
         dtype = dtype or (WORD if isinstance(kind, tuple) else kind)
         at = self.memory.pointer + self.offset(name)
         return (at, shape, c_strides(shape, dtype.itemsize), name_of(dtype))
 
-    def merge(self, other: Placed, stream: int) -> None:
-        """Merge others of this device into these, in a stream; the host does not wait."""
+    def merge(self, other: DeviceState, stream: int) -> None:
+        """Merge states on the same device into these, in a stream; the host does not wait."""
         mine = self.memory
         if self.layout.results:
             layout = self.layout._asdict()
             _core.state_merge(mine, other.memory, layout, mine.kind, mine.index, stream)
 
     def fields(self, shape: tuple[int, ...]) -> Fields:
-        """Return what they hold, in memory of the host; OverflowError where no state holds it."""
-        there, found = self.memory.numpy().view(np.uint8), {}
+        """Return the fields, copied to host memory; OverflowError if a sum or a count overflowed."""
+        image, fields = self.memory.numpy().view(np.uint8), {}
         for name, kind in self.kinds.items():
             at = self.offset(name)
-            row = there[at : at + self._bytes(name)]
+            row = image[at : at + self._bytes(name)]
             if isinstance(kind, tuple):
                 number, size = kind
                 words = row.view(WORD).reshape(-1, size.words)
-                if (exact.flags(words) & exact.OVERFLOW).any() or not _core.exact_carry(words):
+                if (exact_states.flags(words) & exact_states.OVERFLOW).any() or not _core.exact_carry(words):
                     raise OverflowError("the sum is beyond what a state holds")
-                found[name] = words.reshape(*shape, number, size.words)
+                fields[name] = words.reshape(*shape, number, size.words)
             else:
-                found[name] = row.view(kind).reshape(shape)
-        counts = found.get("value" if self.layout.merge_op == _core.STATE_ADD else "count")
+                fields[name] = row.view(kind).reshape(shape)
+        counts = fields.get("value" if self.layout.merge_op == _core.STATE_ADD else "count")
         if counts is not None and (counts.view(WORD) < 0).any():
             raise OverflowError("more elements than a state counts")
-        return found
-
-
-def of_fields(op: str, held: np.dtype, shape: tuple[int, ...], fields: Fields, device: Any) -> Placed:
-    """Return states of the host on a device."""
-    placed = Placed(op, held, shape)
-    there = np.zeros(placed.words * WORD.itemsize, np.uint8)
-    for name, field in fields.items():
-        bytes_of = np.ascontiguousarray(field).reshape(-1).view(np.uint8)
-        at = placed.offset(name)
-        there[at : at + bytes_of.size] = bytes_of
-    placed.memory = to_device(there.view(WORD), device)
-    return placed
+        return fields
 
 
 def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
@@ -162,7 +164,7 @@ def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
         if name in kinds:
             offsets[name], has = at, has | bit
             at = _rounded(at + results * _row_bytes(kinds[name]))
-    number, size = kinds.get("sum", (0, exact.Size(0, 0)))
+    number, size = kinds.get("sum", (0, exact_states.Size(0, 0)))
     squares = kinds["squares"][1].words if "squares" in kinds else 0
     return Layout(
         results=results,

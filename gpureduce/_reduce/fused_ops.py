@@ -17,7 +17,7 @@ from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 
 
-class Call:
+class ReductionCall:
     """What is reduced, over which axes, and where the result goes."""
 
     __slots__ = ("axes", "mask", "operand", "progress", "target")
