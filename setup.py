@@ -33,7 +33,7 @@ SWITCHES = {
     # For tests/fuzz, with CC=clang; the run-time part comes with atheris.
     "FUZZ": (["-O1", "-g", "-UNDEBUG", "-fno-wrapv", "-DPTX_NO_CLONES", *FUZZ], ["-fsanitize=address"]),
     "COVERAGE": (["-O0", "-g", "--coverage"], ["--coverage"]),
-    # Frames are bounded for threads with small stacks: of 64 KiB in tests/test_small_stacks.py.
+    # Frames are bounded for threads with small stacks: of 64 KiB in tests/robustness/test_small_stacks.py.
     "WERROR": (
         ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wframe-larger-than=16384", "-Werror"],
         [],

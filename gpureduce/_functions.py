@@ -1,7 +1,7 @@
 """The public functions of arrays.
 
 What type checkers and editors know of their results stands in `_functions.pyi`, made of the signatures in the
-source by `tests/make_stub.py`.
+source by `tests/tools/make_stub.py`.
 """
 
 from gpureduce._conv.convolution import conv2d

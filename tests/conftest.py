@@ -4,7 +4,7 @@ pytest tests                             on the simulator
 pytest tests --device=cuda               on a GPU; also sums 2^25 elements
 pytest tests --device=cuda --large       and 2^31 + 3
 pytest tests --exhaustive                all block sizes and shapes, as on a GPU
-pytest tests --thin                      every test, of fewer things; tests/sanitized.sh
+pytest tests --thin                      every test, of fewer things; tests/tools/sanitized.sh
 """
 
 import collections
@@ -33,31 +33,31 @@ ROOT = Path(__file__).resolve().parent.parent
 # in place has no extension module.
 if not list((ROOT / "gpureduce").glob("_core*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
-
-import selection  # noqa: E402
+# Behind the installed package. Child processes, which get this path, import tests.support by it.
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
 
 import gpureduce  # noqa: E402
 from gpureduce import _core  # noqa: E402
 from gpureduce.bench import environment  # noqa: E402
+from tests.support import selection  # noqa: E402
 
-# Of documents, committed figures, builds and Python alone: slow builds leave them out.
-WITHOUT_C = {
-    "test_beside", "test_build", "test_command_line", "test_compiling", "test_conv_results",
-    "test_dask", "test_documents", "test_examples", "test_exercises", "test_export", "test_flox",
-    "test_hardware_counters", "test_kernel_arguments", "test_layers", "test_magic", "test_matmul_results",
-    "test_metadata", "test_mutants", "test_notebooks", "test_nvcc_sources", "test_own_kernels",
-    "test_own_rungs", "test_pages", "test_peers", "test_pickling", "test_results", "test_rung_counters",
-    "test_same_ptx", "test_several_bench", "test_signatures", "test_state_processes",
+# Builds with sanitizers test the C core. They run no test of a folder in WITHOUT_C (documents, committed
+# figures, compilers, other libraries), and a quarter of the parameters of a folder in SAMPLED, whose tests
+# take the same paths through C with other operators, shapes and numbers.
+WITHOUT_C = {"benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "tools"}
+SAMPLED = {
+    "conv", "devices", "exact", "matmul", "order", "property", "reductions", "scans", "segments", "states",
+    "statistics",
 }  # fmt: skip
+WHOLE = {"api", "arrays", "driver", "robustness", "simulator"}
 
-# Modules whose tests take the same ways through C with other operators, shapes and numbers.
-ALIKE = {
-    "test_array_views", "test_axis_layouts", "test_axis_paths", "test_conv_property", "test_exact",
-    "test_ladder", "test_ladder_views", "test_layouts", "test_matmul_property", "test_moments", "test_nan",
-    "test_norms", "test_numpy_faithful", "test_numpy_like", "test_operators", "test_order",
-    "test_placed_states", "test_scans", "test_segments", "test_several_gpus", "test_spread", "test_states",
-    "test_variants",
-}  # fmt: skip
+
+def folder(path):
+    """Return the name of the folder of tests/ in which a file lies."""
+    name = path.relative_to(ROOT / "tests").parts[0]
+    assert name in WITHOUT_C | SAMPLED | WHOLE, f"tests/conftest.py does not know the folder {name}"
+    return name
 
 
 def pytest_addoption(parser):
@@ -92,7 +92,8 @@ def pytest_configure(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    return True if config.getoption("thin") and collection_path.stem in WITHOUT_C else None
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.getoption("thin") and is_test and folder(collection_path) in WITHOUT_C else None
 
 
 def pytest_collection_modifyitems(config, items):
@@ -143,7 +144,7 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    A quarter of modules whose tests are alike there. Of other tests of more than eight things a sixth.
+    Of other tests of more than eight things a sixth. In the folders of SAMPLED a quarter of that.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
@@ -160,7 +161,9 @@ def few(items):
         kept.update(group[i % min(6, len(group)) :: 6])
     for i, group in enumerate(others.values()):
         kept.update(group if len(group) <= 8 else group[i % 6 :: 6])
-    alike = [item for item in items if item in kept and item.module.__name__ in ALIKE]
+    alike = [
+        item for item in items if item in kept and hasattr(item, "callspec") and folder(item.path) in SAMPLED
+    ]
     return kept - set(alike) | set(alike[::4])
 
 

@@ -1,4 +1,4 @@
-"""Made by tests/make_stub.py."""
+"""Made by tests/tools/make_stub.py."""
 
 # fmt: off
 from types import ModuleType

@@ -1,7 +1,7 @@
 """Writes docs/coverage.md, operator by dtype by variant by backend: ``python -m gpureduce.bench.coverage``.
 
 With ``--check`` it only compares, and exits with 1 when the file is not current. What it says comes from the
-core's own tables, and tests/test_coverage.py runs every cell of it.
+core's own tables, and tests/reductions/test_coverage.py runs every cell of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) a
 name is the compute capability that it needs on a GPU.
 
 Written by `python -m gpureduce.bench.coverage` from `gpureduce.variants("reduction")` and what `auto` takes;
-`tests/test_coverage.py` runs every cell.
+`tests/reductions/test_coverage.py` runs every cell.
 
 Functions that share kernels are not in the table. `nansum`, `nanprod`, `nanmean`, `nanmin`, `nanmax`,
 `nanargmin`, `nanargmax`, `fmin`, `fmax`, `ptp`, `logical_xor` and `trace` take all dtypes on both

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 
 os.environ["GPUREDUCE_CHUNK_BYTES"] = "1024"
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import every_call
-
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 import gpureduce
+from tests.support import every_call
 
 # Exceptions that say what happened. CompileError and the like come of the calls themselves.
 CLEAN = (MemoryError, gpureduce.DeviceError)

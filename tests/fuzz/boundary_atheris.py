@@ -1,4 +1,4 @@
-"""The cases of tests/test_boundary.py, led by what they cover of the package's Python and C.
+"""The cases of tests/robustness/test_boundary.py, led by what they cover of the package's Python and C.
 
 python boundary_atheris.py TEST FOLDER [options of libFuzzer]
 
@@ -19,8 +19,8 @@ with atheris.instrument_imports(include=["gpureduce"]):
 import hypothesis
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import test_boundary
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from tests.robustness import test_boundary
 
 
 def explore(cases, strategy, check):

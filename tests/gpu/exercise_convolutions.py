@@ -10,8 +10,8 @@ from pathlib import Path
 import gpureduce
 from gpureduce._conv.geometry import geometry
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import conv_cases as cases
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from tests.support import conv_cases as cases
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 # Twelve channels, as the fast rungs want them; groups, depthwise, strides, dilations, pads; many channels.

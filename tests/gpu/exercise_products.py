@@ -11,9 +11,9 @@ import numpy as np
 
 import gpureduce
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import product_cases as cases
-from test_matmul import ALL_DTYPES, strided
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from tests.matmul.test_matmul import ALL_DTYPES, strided
+from tests.support import product_cases as cases
 
 # Inside a tile, off in each direction, a tail along k, whole tiles, a row, a column, nothing to add.
 SHAPES = ((3, 5, 7), (130, 137, 33), (65, 63, 100), (256, 128, 64), (1, 257, 65), (257, 1, 65), (5, 3, 0))

@@ -1,7 +1,7 @@
 """The simulator's counters beside those of ncu.
 
 On a GPU machine ``python tests/gpu/ncu_compare.py measure FOLDER`` runs the rungs and the patterns of
-tests/shared_patterns.py under ncu and writes FOLDER/ncu_raw.json. Anywhere,
+tests/support/shared_patterns.py under ncu and writes FOLDER/ncu_raw.json. Anywhere,
 ``python tests/gpu/ncu_compare.py simulate ncu_raw.json --out tests/data/ncu_h200.json --patterns
 tests/data/shared_wavefronts_h200.json`` adds the simulator's column, and
 ``python tests/gpu/ncu_compare.py table tests/data/ncu_h200.json`` prints the table of docs/instrument.md.
@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import shared_patterns  # noqa: E402
+sys.path.append(str(HERE.parents[1]))
+from tests.support import shared_patterns  # noqa: E402
 
 RUNGS = [f"v{i}" for i in range(9)]
 DTYPES = ["float32", "float64"]

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-constexpr unsigned BLOCKS = 3, THREADS = 128, N = 300; // as in tests/broken.py
+constexpr unsigned BLOCKS = 3, THREADS = 128, N = 300; // as in tests/support/broken.py
 
 int main() {
     std::vector<float> values(N);

@@ -21,7 +21,7 @@ from exercise_calls import GROUPS
 import gpureduce
 from gpureduce.bench import environment
 
-# Not for leaks: a device has a byte as long as the process lives. tests/test_leaks.py looks for those.
+# Not for leaks, for which test_leaks.py looks: a device has a byte as long as the process lives.
 TOOLS = {
     "memcheck": [],
     "racecheck": ["--racecheck-report", "all"],

@@ -2,7 +2,7 @@
 
 ``python tests/gpu/sanitize_broken.py --out tests/data/sanitizer_agreement_h200.json`` on a GPU machine with
 nvcc and compute-sanitizer; ``--besides FILE`` runs only the kernels that a file of results lacks.
-tests/test_racecheck.py holds the simulator against the results.
+tests/simulator/test_racecheck.py holds the simulator against the results.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import broken  # noqa: E402
+sys.path.append(str(HERE.parents[1]))
+from tests.support import broken  # noqa: E402
 
 TOOLS = ["racecheck", "initcheck", "synccheck"]
 OPTIONS = {

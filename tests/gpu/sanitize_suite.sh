@@ -16,7 +16,7 @@ python=${PYTHON:-python3}
 left_out=()
 for name in bench boundary build command_line determinism fake_driver fake_streams faults gpu_faults hardware_counters leaks \
     notebooks processes racecheck results; do
-    left_out+=("--ignore=tests/test_$name.py")
+    left_out+=("--ignore-glob=*/test_$name.py")
 done
 skipped="published large huge test_cub cub- import_touches needs_no_cuda keep_nothing ctrl_c exit_frees"
 skipped+=" copies_nothing first_calls threads_fork sub_interpreters"
@@ -27,7 +27,7 @@ read -ra tools <<<"${TOOLS:-memcheck racecheck initcheck synccheck}"
 declare -A options=([memcheck]="--report-api-errors no" [racecheck]="--force-blocking-launches")
 # A minute for one test of large sums: racecheck follows each access to shared memory. What other libraries' kernels
 # read and share is not ours to check.
-declare -A also=([racecheck]="--thin --ignore=tests/test_interop.py" [initcheck]="--ignore=tests/test_interop.py")
+declare -A also=([racecheck]="--thin --ignore=tests/interop/test_interop.py" [initcheck]="--ignore=tests/interop/test_interop.py")
 GPUS=$(nvidia-smi --list-gpus | wc -l) && export GPUS
 for tool in "${tools[@]}"; do
     # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-// Accesses shared memory in the patterns of tests/shared_patterns.py, to be run under ncu: every pattern as
+// Accesses shared memory in the patterns of tests/support/shared_patterns.py, to be run under ncu: every pattern as
 // an instruction of its own in `loads` and `stores`, and each alone, over and over, in `load_again` and
 // `store_again`.
 //

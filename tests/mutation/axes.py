@@ -6,7 +6,7 @@ PLAN = "csrc/reduce/general/plan.c"
 
 
 def layouts(name):
-    return ("tests/test_axis_layouts.py", "-k", name)
+    return ("tests/reductions/test_axis_layouts.py", "-k", name)
 
 
 MUTANTS = (
@@ -64,6 +64,6 @@ MUTANTS = (
         "",
         r"^\s*// (griddepcontrol\.\w+;)$",
         r"^\s*// (griddepcontrol\.launch\w+;)$",
-        ("tests/test_build.py", "-k", "remarks"),
+        ("tests/packaging/test_build.py", "-k", "remarks"),
     ),
 )

@@ -24,21 +24,21 @@ GEOMETRY = "gpureduce/_conv/geometry.py"
 
 
 def every(name, dtype="float32"):
-    return ("tests/test_conv.py", "-k", f"test_every_case and {name}-{dtype}")
+    return ("tests/conv/test_conv.py", "-k", f"test_every_case and {name}-{dtype}")
 
 
-DEFAULT = ("tests/test_conv.py", "-k", "test_every_case_by_default")
-OWN = ("tests/test_conv.py", "-k", "kernels_of_their_own or kernels_know")
-STRIDES = ("tests/test_conv.py", "-k", "test_strides")
-NAN = ("tests/test_conv.py", "-k", "stays_where")
-SAME = ("tests/test_conv_api.py", "-k", "ways_to_say")
-TILES = ("tests/test_conv.py", "-k", "tiles_of_the_ring")
-RACES = ("tests/test_conv_api.py", "-k", "no_races and c2_ring")
-PLACES = ("tests/test_conv_api.py", "-k", "may_be_what_is_read")
+DEFAULT = ("tests/conv/test_conv.py", "-k", "test_every_case_by_default")
+OWN = ("tests/conv/test_conv.py", "-k", "kernels_of_their_own or kernels_know")
+STRIDES = ("tests/conv/test_conv.py", "-k", "test_strides")
+NAN = ("tests/conv/test_conv.py", "-k", "stays_where")
+SAME = ("tests/conv/test_conv_api.py", "-k", "ways_to_say")
+TILES = ("tests/conv/test_conv.py", "-k", "tiles_of_the_ring")
+RACES = ("tests/conv/test_conv_api.py", "-k", "no_races and c2_ring")
+PLACES = ("tests/conv/test_conv_api.py", "-k", "may_be_what_is_read")
 
 
 def taps(test):
-    return ("tests/test_conv_taps.py", "-k", test)
+    return ("tests/conv/test_conv_taps.py", "-k", test)
 
 
 MUTANTS = (
@@ -112,7 +112,7 @@ MUTANTS = (
         "vectorize_channels",
         "layout != GR_CONV_NHWC || !aligned || x->channel != 1",
         "layout != GR_CONV_NHWC || x->channel != 1",
-        ("tests/test_conv_api.py", "-k", "begin_anywhere"),
+        ("tests/conv/test_conv_api.py", "-k", "begin_anywhere"),
     ),
     Mutant(
         "filters that lie in any way are taken for dense ones",
@@ -136,7 +136,7 @@ MUTANTS = (
         "Gather",
         "step + turn * ROWS + k_b < products",
         "step + turn * ROWS + k_b < products + 1",
-        ("tests/test_conv.py", "-k", "filters_of_the_next_group"),
+        ("tests/conv/test_conv.py", "-k", "filters_of_the_next_group"),
     ),
     Mutant(
         "the ring's rows are checked, its columns are not",
@@ -200,7 +200,7 @@ MUTANTS = (
         "filters_nhwc",
         "    __syncthreads();\n",
         "",
-        ("tests/test_conv_api.py", "-k", "no_races and c2_winograd"),
+        ("tests/conv/test_conv_api.py", "-k", "no_races and c2_winograd"),
     ),
     Mutant(
         "four channels of a depthwise filter begin anywhere",

@@ -4,7 +4,7 @@ from mutants import Mutant
 
 PLAN = "csrc/reduce/convert/convert.c"
 COPY = "cuda_kernels/reduce/general/copy.cu"
-TESTS = ("tests/test_copies.py",)
+TESTS = ("tests/arrays/test_copies.py",)
 
 MUTANTS = (
     Mutant(
@@ -48,7 +48,7 @@ MUTANTS = (
         "enqueue_copies",
         "self->binding->device_out + chunk * self->job.chunk_bytes;",
         "self->binding->device_out;",
-        ("tests/test_fake_driver.py", "-k", "large_arrays"),
+        ("tests/driver/test_fake_driver.py", "-k", "large_arrays"),
     ),
     Mutant(
         "memory that threads brought to is kept",
@@ -56,7 +56,7 @@ MUTANTS = (
         "release",
         "backend->streams->free_async(backend, self->stream_state.stream, self->uploaded[i]);",
         ";",
-        ("tests/test_fake_driver.py", "-k", "large_arrays"),
+        ("tests/driver/test_fake_driver.py", "-k", "large_arrays"),
     ),
     Mutant(
         "elements of a thread that carry nothing to the next row",

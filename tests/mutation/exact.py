@@ -15,15 +15,15 @@ SLOTS = INCLUDE + "exact/slots.cuh"
 
 
 def state(words=""):
-    return ("tests/test_exact_state.py", *(("-k", words) if words else ()))
+    return ("tests/exact/test_exact_state.py", *(("-k", words) if words else ()))
 
 
 def parts(words):
-    return ("tests/test_states.py", "-k", words)
+    return ("tests/states/test_states.py", "-k", words)
 
 
 def sums(words="any_floats"):
-    return ("tests/test_exact.py", "-k", words)
+    return ("tests/exact/test_exact.py", "-k", words)
 
 
 MUTANTS = (

@@ -15,11 +15,11 @@ PYTHON = "gpureduce/_reduce/"
 
 
 def nan(words):
-    return ("tests/test_nan.py", "-k", words)
+    return ("tests/statistics/test_nan.py", "-k", words)
 
 
 def norms(words):
-    return ("tests/test_norms.py", "-k", words)
+    return ("tests/statistics/test_norms.py", "-k", words)
 
 
 EUCLIDEAN = norms("euclidean")

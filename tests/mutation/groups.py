@@ -8,11 +8,11 @@ CUSTOM = "csrc/python/custom.c"
 
 
 def segments(words):
-    return ("tests/test_segments.py", "-k", words)
+    return ("tests/segments/test_segments.py", "-k", words)
 
 
 def kernels(words):
-    return ("tests/test_reduction_kernel.py", "-k", words)
+    return ("tests/reductions/test_reduction_kernel.py", "-k", words)
 
 
 MUTANTS = (

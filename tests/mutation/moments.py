@@ -7,7 +7,7 @@ PYTHON = "gpureduce/_reduce/"
 
 
 def moments(words):
-    return ("tests/test_moments.py", "-k", words)
+    return ("tests/statistics/test_moments.py", "-k", words)
 
 
 LARGE_MEAN = moments("large_mean or axis or lost")
@@ -43,7 +43,7 @@ MUTANTS = (
         "VarTogether",
         "else if (is_far(T(count), kept.sum, kept.squares))",
         "else if (false)",
-        ("tests/test_exponents.py", "-k", "columns_of_one_thread"),
+        ("tests/statistics/test_exponents.py", "-k", "columns_of_one_thread"),
     ),
     Mutant(
         "a turn counts NaNs, too",
@@ -83,7 +83,7 @@ MUTANTS = (
         "merge",
         "if (both.marks >= GR_VAR_SHRUNK || !is_medium(both.squares))",
         "if (both.marks >= GR_VAR_SHRUNK)",
-        ("tests/test_exponents.py", "-k", "largest_double or all_exponents"),
+        ("tests/statistics/test_exponents.py", "-k", "largest_double or all_exponents"),
     ),
     Mutant(
         "the borrow of 128 bits is forgotten",

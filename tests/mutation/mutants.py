@@ -22,18 +22,18 @@ class Mutant:
 
 
 def ladder(name, dtype="float32"):
-    return ("tests/test_ladder.py", "-k", f"test_every_size and {name}-{dtype}-")
+    return ("tests/reductions/test_ladder.py", "-k", f"test_every_size and {name}-{dtype}-")
 
 
 def operators(name, op, dtype):
-    return ("tests/test_ladder_operators.py", "-k", f"test_every_size and {name}-{op}-{dtype}")
+    return ("tests/reductions/test_ladder_operators.py", "-k", f"test_every_size and {name}-{op}-{dtype}")
 
 
 def races(name):
-    return (f"tests/test_racecheck.py::test_every_rung_but_the_racy_one_is_clean[float32-{name}]",)
+    return (f"tests/simulator/test_racecheck.py::test_every_rung_but_the_racy_one_is_clean[float32-{name}]",)
 
 
-STREAMS = ("tests/test_fake_streams.py",)
+STREAMS = ("tests/driver/test_fake_streams.py",)
 KERNELS = "cuda_kernels/reduce/"
 INCLUDE = "cuda_kernels/include/"
 V0 = KERNELS + "v0_interleaved_modulo.cu"
@@ -124,7 +124,7 @@ MUTANTS = (
         "",
         "GR_MIN_BLOCK = 64",
         "GR_MIN_BLOCK = 32",
-        ("tests/test_input.py", "tests/test_api.py", "-k", "block_sizes or variant_record"),
+        ("tests/reductions/test_input.py", "tests/api/test_api.py", "-k", "block_sizes or variant_record"),
     ),
     # The load
     *(
@@ -194,7 +194,7 @@ MUTANTS = (
         "last_block",
         "draw_ticket(ticket, parts)",
         "atomicAdd(ticket, 1)",
-        ("tests/test_ladder_views.py", "-k", "leaves_the_ticket and v9"),
+        ("tests/reductions/test_ladder_views.py", "-k", "leaves_the_ticket and v9"),
     ),
     Mutant(
         "what lies before the first boundary is lost, v10",
@@ -202,7 +202,7 @@ MUTANTS = (
         "accumulate_ends",
         "if (first < parts.head)",
         "if (first < parts.head && n == 0)",
-        ("tests/test_ladder_views.py", "-k", "from_any_element and v10"),
+        ("tests/reductions/test_ladder_views.py", "-k", "from_any_element and v10"),
     ),
     Mutant(
         "the vectors behind the last whole turn are lost, v10",
@@ -226,7 +226,7 @@ MUTANTS = (
         "reduce",
         "        __syncthreads(); // all have read the piece: its place is free\n",
         "",
-        ("tests/test_ladder.py", "-k", "test_explicit_grid and v12 and float32"),
+        ("tests/reductions/test_ladder.py", "-k", "test_explicit_grid and v12 and float32"),
     ),
     Mutant(
         "nobody waits for the copies, v12",
@@ -250,7 +250,7 @@ MUTANTS = (
         "reduce",
         "const uint64_t i = uint64_t(blockIdx.x) * blockDim.x + t;",
         "const int i = int(blockIdx.x * blockDim.x + t);",
-        ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
+        ("tests/reductions/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
         gpu_only="needs 2^31 elements",
     ),
     Mutant(
@@ -259,7 +259,7 @@ MUTANTS = (
         "reduce",
         "i < n; i += step) {",
         "i < unsigned(n); i += step) {",
-        ("tests/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
+        ("tests/reductions/test_ladder.py", "--device=cuda", "--large", "-k", "test_huge"),
         gpu_only="needs 2^32 elements",
     ),
     # The tree
@@ -327,7 +327,7 @@ MUTANTS = (
         "Max",
         "return b > a || b != b ? b : a;",
         "return b > a ? b : a;",
-        ("tests/test_ladder_operators.py", "-k", "test_special_values"),
+        ("tests/reductions/test_ladder_operators.py", "-k", "test_special_values"),
     ),
     Mutant(
         "minimum that starts from 0",
@@ -367,7 +367,7 @@ MUTANTS = (
         "parse_call",
         "gr_op_is_positional(request->op)",
         "gr_ops[request->op].result == GR_RESULT_SUM",
-        ("tests/test_ladder_operators.py", "-k", "test_places_are_counted"),
+        ("tests/reductions/test_ladder_operators.py", "-k", "test_places_are_counted"),
     ),
     Mutant(
         "others' streams that do not come after our work",
@@ -375,7 +375,7 @@ MUTANTS = (
         "py_job_execute",
         "order_streams(self, true,",
         "order_streams(self, false,",
-        ("tests/test_fake_driver.py", "-k", "check_results_that_stay"),
+        ("tests/driver/test_fake_driver.py", "-k", "check_results_that_stay"),
     ),
     Mutant(
         "results in the order of the axes, whatever that of the memory",
@@ -383,7 +383,7 @@ MUTANTS = (
         "is_slower",
         "gr_magnitude(here) <= gr_magnitude(there)",
         "gr_magnitude(here) >= gr_magnitude(there)",
-        ("tests/test_memory_order.py", "-k", "test_every_order_of_axes"),
+        ("tests/reductions/test_memory_order.py", "-k", "test_every_order_of_axes"),
     ),
     Mutant(
         "an array of another library taken beyond its address space",
@@ -391,7 +391,7 @@ MUTANTS = (
         "set_device_source",
         "first > (uint64_t)0 - (uint64_t)low",
         "first > 0",
-        ("tests/test_fake_driver.py", "-k", "interface"),
+        ("tests/driver/test_fake_driver.py", "-k", "interface"),
     ),
     Mutant(
         "a result written where the array is read-only",
@@ -399,7 +399,7 @@ MUTANTS = (
         "py_job_parse_out",
         "!device_out->read_only && ",
         "",
-        ("tests/test_fake_driver.py", "-k", "interface"),
+        ("tests/driver/test_fake_driver.py", "-k", "interface"),
     ),
     Mutant(
         "min of no elements left to the kernels",
@@ -407,7 +407,7 @@ MUTANTS = (
         "has_result",
         "reduced_count(call) > 0",
         "reduced_count(call) >= 0",
-        ("tests/test_short_way.py", "-k", "test_results_and_errors and min"),
+        ("tests/api/test_short_way.py", "-k", "test_results_and_errors and min"),
     ),
     Mutant(
         "truth of an element cut down to its integer part",
@@ -431,33 +431,38 @@ MUTANTS = (
         "atomic_combine",
         "while (seen.word != expected);",
         "while (false);",
-        ("tests/test_ladder_operators.py", "--device=cuda", "-k", "test_every_size and atomic-max-float64"),
+        (
+            "tests/reductions/test_ladder_operators.py",
+            "--device=cuda",
+            "-k",
+            "test_every_size and atomic-max-float64",
+        ),
         gpu_only="blocks of a kernel with atomics run one after the other",
     ),
     # The checker itself
     Mutant(
         "check with a tolerance of 1e-3",
-        "tests/reference.py",
+        "tests/support/reference.py",
         "mismatch",
         "result.item() != case.exact:",
         "abs(result.item() - case.exact) > 1e-3 * abs(case.exact):",
-        ("tests/test_lost_element.py",),
+        ("tests/reductions/test_lost_element.py",),
     ),
     Mutant(
         "check that lets a NaN pass",
-        "tests/reference.py",
+        "tests/support/reference.py",
         "mismatch",
         "if not error <= allowed:",
         "if error > allowed:",
-        ("tests/test_lost_element.py",),
+        ("tests/reductions/test_lost_element.py",),
     ),
     Mutant(
         "bound a hundred times too wide",
-        "tests/reference.py",
+        "tests/support/reference.py",
         "bound",
         "return rounds * u / (1",
         "return 100 * rounds * u / (1",
-        ("tests/test_lost_element.py",),
+        ("tests/reductions/test_lost_element.py",),
     ),
     # Work in streams
     Mutant(

@@ -10,7 +10,7 @@ METHODS = "gpureduce/_order/methods.py"
 
 
 def order(words):
-    return ("tests/test_order.py", "-k", words)
+    return ("tests/order/test_order.py", "-k", words)
 
 
 MUTANTS = (
@@ -205,7 +205,7 @@ MUTANTS = (
         "difference",
         "return double(uint64_t(widen(upper)) - uint64_t(widen(lower)));",
         "return double(int64_t(uint64_t(widen(upper)) - uint64_t(widen(lower))));",
-        ("tests/test_numpy_corners.py", "-k", "far_apart"),
+        ("tests/reductions/test_numpy_corners.py", "-k", "far_apart"),
     ),
     Mutant(
         "what is nearer is not asked",

@@ -31,25 +31,25 @@ PACK = KERNELS + "auto/matmul_pack.cu"
 
 
 def shapes(name, dtype="float32"):
-    return ("tests/test_matmul.py", "-k", f"test_every_shape and {name}-{dtype}")
+    return ("tests/matmul/test_matmul.py", "-k", f"test_every_shape and {name}-{dtype}")
 
 
 def races(name):
-    return (f"tests/test_matmul_api.py::test_no_races[{name}]",)
+    return (f"tests/matmul/test_matmul_api.py::test_no_races[{name}]",)
 
 
 def whole(name, dtype="float32"):
-    return ("tests/test_matmul.py", "-k", f"test_whole_tiles and {name}-{dtype}")
+    return ("tests/matmul/test_matmul.py", "-k", f"test_whole_tiles and {name}-{dtype}")
 
 
 def many(name):
-    return (f"tests/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
+    return (f"tests/matmul/test_matmul.py::test_more_tiles_than_multiprocessors[{name}]",)
 
 
-FLOAT64 = ("tests/test_matmul.py", "-k", "test_every_shape_by_default and float64")
-SLICES = ("tests/test_matmul.py", "-k", "test_k_in_slices")
-EVERY = ("tests/test_matmul.py", "-k", "test_every_dtype")
-VECTORS = ("tests/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
+FLOAT64 = ("tests/matmul/test_matmul.py", "-k", "test_every_shape_by_default and float64")
+SLICES = ("tests/matmul/test_matmul.py", "-k", "test_k_in_slices")
+EVERY = ("tests/matmul/test_matmul.py", "-k", "test_every_dtype")
+VECTORS = ("tests/matmul/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
 MUTANTS = (
     Mutant(
         "tiles of rows by floor: the last rows are lost",
@@ -129,7 +129,7 @@ MUTANTS = (
         "multiply",
         "memcpy(params.b_stack, self->b.stack, sizeof params.b_stack);",
         "",
-        ("tests/test_matmul.py", "-k", "test_stacks"),
+        ("tests/matmul/test_matmul.py", "-k", "test_stacks"),
     ),
     Mutant(
         "the result overwrites an operand that is still read",
@@ -137,7 +137,7 @@ MUTANTS = (
         "py_job_out_overlaps",
         "found = found || (self",
         "found = found && (self",
-        ("tests/test_matmul_api.py", "-k", "out_may_be"),
+        ("tests/matmul/test_matmul_api.py", "-k", "out_may_be"),
     ),
     Mutant(
         "parts of a vector's products begin one too late",
@@ -161,7 +161,7 @@ MUTANTS = (
         "pack_tile",
         "row < p.rows && column < p.columns)\n            to[",
         "row < p.rows && column + 1 < p.columns)\n            to[",
-        ("tests/test_matmul.py", "-k", "test_strides"),
+        ("tests/matmul/test_matmul.py", "-k", "test_strides"),
     ),
     Mutant(
         "the last column of every matrix is not stored",
@@ -225,7 +225,7 @@ MUTANTS = (
         "Vectors",
         "const bool there = !SHORT || k + turn * ROWS < deep;",
         "const bool there = true;",
-        ("tests/test_matmul.py", "-k", "not_finite and m9"),
+        ("tests/matmul/test_matmul.py", "-k", "not_finite and m9"),
     ),
     Mutant(
         "tiles moved back from an edge are stored where they were",
@@ -297,7 +297,7 @@ MUTANTS = (
         "multiply",
         "params.b_column = self->b.column;",
         "params.b_column = 1;",
-        ("tests/test_matmul.py", "-k", "test_sides_are_taken"),
+        ("tests/matmul/test_matmul.py", "-k", "test_sides_are_taken"),
     ),
     Mutant(
         "a slice of k is lost",
@@ -457,7 +457,7 @@ MUTANTS = (
         "bring",
         "2 * pair.b + small",
         "2 * (pair.b - (pair.b > 0)) + small",
-        ("tests/test_matmul.py", "-k", "test_stacks and t4"),
+        ("tests/matmul/test_matmul.py", "-k", "test_stacks and t4"),
     ),
     Mutant(
         "the last column of float64 is lost where it is odd",
@@ -521,7 +521,7 @@ MUTANTS = (
         "matmul",
         "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }\n        __syncthreads();",
         "tile_b[i][x + s * (TILE / EACH)], sums[r][s]);\n        }",
-        ("tests/test_matmul_api.py", "-k", "no_races_by_default"),
+        ("tests/matmul/test_matmul_api.py", "-k", "no_races_by_default"),
     ),
     Mutant(
         "imaginary parts are added where they are subtracted",

@@ -12,11 +12,11 @@ SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
 
 
 def scans(words):
-    return ("tests/test_scans.py", "-k", words)
+    return ("tests/scans/test_scans.py", "-k", words)
 
 
 def segments(words):
-    return ("tests/test_segments.py", "-k", words)
+    return ("tests/segments/test_segments.py", "-k", words)
 
 
 MUTANTS = (

@@ -6,7 +6,7 @@ KERNEL = "cuda_kernels/states/auto/states.cu"
 
 
 def placed(words):
-    return ("tests/test_placed_states.py", "-k", words)
+    return ("tests/states/test_placed_states.py", "-k", words)
 
 
 MUTANTS = (
@@ -40,7 +40,7 @@ MUTANTS = (
         "merge_sums",
         "(beyond ? GR_EXACT_OVERFLOW : 0)",
         "0",
-        ("tests/test_states.py", "-k", "overflow"),
+        ("tests/states/test_states.py", "-k", "overflow"),
     ),
     Mutant(
         "a count wraps",
@@ -48,7 +48,7 @@ MUTANTS = (
         "add_counts",
         "return (a | b | sum) < 0 ? INT64_MIN : sum;",
         "return sum;",
-        ("tests/test_states.py", "-k", "overflow"),
+        ("tests/states/test_states.py", "-k", "overflow"),
     ),
     Mutant(
         "the imaginary squares are left out",
@@ -104,7 +104,7 @@ MUTANTS = (
         "collect",
         "gr_exact_states_merge(one->out, words, one->each, one->size)",
         "gr_exact_states_merge(one->out, words, 0, one->size)",
-        ("tests/test_spread.py", "-k", "at_once"),
+        ("tests/devices/test_spread.py", "-k", "at_once"),
     ),
     Mutant(
         "the mean of several devices is of the last one's elements",
@@ -112,6 +112,6 @@ MUTANTS = (
         "parse_shard",
         "(__builtin_add_overflow(self->elements, elements, &self->elements) ||",
         "((self->elements = elements) == 0 ||",
-        ("tests/test_spread.py", "-k", "at_once"),
+        ("tests/devices/test_spread.py", "-k", "at_once"),
     ),
 )

@@ -1,0 +1,1 @@
+"""The benchmarks, and what the documents say of their committed results."""

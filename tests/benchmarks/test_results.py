@@ -1,0 +1,386 @@
+"""The committed measurements hold what the README and the issue of speed say of them."""
+
+import json
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce.bench import accuracy, arrays, exact_times, tables
+from gpureduce.bench import peers_table as table
+from gpureduce.bench.peers import lone
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def first_passes(name):
+    return {
+        (row["variant"], row["n"], row["dtype"], row["block_size"]): row["first_pass_us"]
+        for row in tables.load(name)["rows"]
+    }
+
+
+def test_no_rung_is_slower_than_its_published_form():
+    published = first_passes("published_forms_h200.json")
+    ours = first_passes("ladder_h200.json")
+    assert len(published) == 9
+    slower = {
+        key[0]: (ours[key]["median"], time)
+        for key, time in published.items()
+        if ours[key]["median"] > 1.05 * time
+    }
+    assert not slower
+
+
+def floats_ratios():
+    """Of each row its bytes, whether it is flat, and ours over what it is beside, by name."""
+    for row in tables.load(tables.FLOATS)["rows"]:
+        count = int(np.prod(row["shape"]))
+        for name, beside in row["ratio"].items():
+            for other, ratio in beside.items():
+                yield count * np.dtype(row["dtype"]).itemsize, row["axis"] is None, name, other, ratio
+
+
+def test_nan_forms_take_the_time_of_the_plain_operator():
+    found = [(size, ratio) for size, flat, name, other, ratio in floats_ratios() if flat and "." not in other]
+    assert len([size for size, _ in found if size >= 1 << 28]) >= 8
+    assert all(ratio <= 1.03 for size, ratio in found if size >= 1 << 28)
+    assert all(ratio <= 1.041 for size, ratio in found if size >= 1 << 25)
+    assert all(ratio <= 1.27 for _, ratio in found)
+
+
+def test_norms_and_nan_forms_beat_pytorch_and_cupy():
+    slower = [each for each in floats_ratios() if "." in each[3] and each[4] > 1.005]
+    # Rows of float64, of CuPy's mostly.
+    assert all(size == 1 << 27 and not flat and ratio <= 1.08 for size, flat, _, _, ratio in slower)
+    assert all(other.startswith("cupy") or ratio <= 1.01 for *_, other, ratio in slower) and len(slower) <= 5
+    logarithms = [each[4] for each in floats_ratios() if each[3] == "torch.logsumexp"]
+    assert len(logarithms) >= 10 and max(logarithms) < 0.4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_every_variant_was_measured(dtype):
+    measured = {row["variant"] for row in tables.load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
+    assert measured == {"auto", *(variant.name for variant in gpureduce.variants("reduction"))}
+
+
+def test_variances_take_as_long_as_sums():
+    """Those of all elements from 2^26 on; and nowhere longer than PyTorch's or CuPy's."""
+    rows = tables.load(tables.MOMENTS)["rows"]
+    large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
+    assert {row["dtype"] for row in large} >= {"float32", "float64"}
+    for row in large:
+        assert row["ratio"]["sum"] <= 1.06, row
+        assert row["us"]["nanvar"]["median"] <= 1.02 * row["us"]["var"]["median"], row
+    for row in rows:
+        assert all(row["ratio"].get(name, 0) <= 0.88 for name in ("torch.var", "cupy.var")), row
+        if len(row["shape"]) == 2:
+            assert row["ratio"]["sum"] <= (1.06 if row["shape"][0] == 8192 else 1.22), row
+
+
+def test_axes_were_measured_in_every_shape():
+    """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/axis.md says."""
+    rows = [row for row in tables.load("axis_h200.json")["rows"] if row["dtype"] == "float32"]
+    ratios = {(tuple(row["shape"]), row["axes"][0]): row["ratio"] for row in rows if len(row["shape"]) == 2}
+    sweep = [ratios[(1 << i, 1 << (24 - i)), axis] for i in range(25) for axis in (0, 1)]
+    assert max(sweep) <= 1.5
+
+
+def test_arrays_of_the_host_go_as_fast_as_the_bus():
+    """What docs/host_arrays.md says of one run: beside the peers, and beside a plain copy."""
+    rows = {(row["where"], row["n"]): row for row in tables.load("host_h200.json")["rows"]}
+    long, short = rows["host", 1 << 28], rows["host", 1 << 10]
+    assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
+    assert max(long["ratio"]["cupy"], long["ratio"]["torch"]) <= 0.2
+    assert short["us"]["gpureduce"]["median"] <= 11
+    assert max(short["ratio"]["cupy"], short["ratio"]["torch"]) <= 0.35
+    scalars = {n: row["ratio"]["torch"] for (where, n), row in rows.items() if where == "device"}
+    assert all(ratio <= 0.5 for ratio in scalars.values()) and len(scalars) >= 5
+
+
+@pytest.fixture(scope="module")
+def peers():
+    """Rows of the run beside the peers, by operator, dtype, exponent of two and offset; its best GB/s."""
+    record = tables.load("peers_h200.json")
+    rows = {
+        (row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]): row for row in record["rows"]
+    }
+    return rows, table.best_bandwidth(record)
+
+
+def test_float32_sums_are_faster_than_cubs(peers):
+    """What docs/peers.md says of one run."""
+    rows, best = peers
+    ratio = {k: rows["sum", "float32", k, 0]["ratio"]["cub"] for k in range(31)}
+    assert max(ratio.values()) <= 1
+    assert max(ratio[k] for k in range(14, 23)) <= 0.90
+    assert max(ratio[k] for k in range(23, 26)) <= 0.97
+    assert max(ratio[28], ratio[29]) <= 0.995
+    assert ratio[30] <= 0.996  # where CUB's has 0.992 of the best bandwidth
+    share = {k: rows["sum", "float32", k, 0]["gb_per_s"] / best for k in (28, 29, 30)}
+    assert share[28] >= 0.98 and share[29] >= 0.985 and share[30] >= 0.985
+
+
+def test_other_dtypes_and_operators_are_faster_than_cubs(peers):
+    rows, best = peers
+    for (op, dtype, exponent, offset), row in rows.items():
+        if op != "sum" and exponent >= 16 and not offset:
+            assert row["ratio"]["cub"] <= 1, (op, dtype, exponent)
+    for dtype, most in {"int8": 0.8, "uint8": 0.8, "float16": 0.93, "bfloat16": 0.93}.items():
+        long = [
+            row
+            for (op, name, _, offset), row in rows.items()
+            if (op, name, offset) == ("sum", dtype, 0) and row["n"] * (1 if "int8" in dtype else 2) >= 1 << 28
+        ]
+        assert len(long) >= 2
+        assert all(row["ratio"]["cub"] <= most and row["gb_per_s"] >= 0.95 * best for row in long)
+
+
+def test_arrays_off_a_boundary_are_as_fast(peers):
+    rows, _ = peers
+    slower = {
+        (op, dtype, exponent): row["us"]["gpureduce"]["median"]
+        / rows[op, dtype, exponent, 0]["us"]["gpureduce"]["median"]
+        for (op, dtype, exponent, offset), row in rows.items()
+        if offset
+    }
+    assert len(slower) > 60 and max(slower.values()) <= 1.05
+
+
+def test_sums_one_after_the_other_are_as_fast_as_they_were(peers):
+    """A run of kernels that are faster between others', less what CUB's took longer on that GPU."""
+    before, now = peers[0], tables.load("peers_sums_h200.json")["rows"]
+    slower = []
+    for row in now:
+        old = before[row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]]["us"]
+        change = {name: row["us"][name]["median"] / old[name]["median"] for name in ("gpureduce", "cub")}
+        slower.append(change["gpureduce"] / max(1, change["cub"]))
+        assert row["offset"] or row["ratio"]["cub"] <= 1, row
+    assert len(slower) > 150 and max(slower) <= 1.02 and np.median(slower) <= 0.97
+
+
+# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's: docs/peers.md.
+ALONE = (
+    *((128, 1.03), (2 << 10, 1.14), (16 << 10, 1.3), (1 << 20, 0.85), (4 << 20, 0.88), (24 << 20, 0.94)),
+    *((48 << 20, 1.03), (128 << 20, 0.80), (256 << 20, 0.95), (512 << 20, 0.97), (4 << 30, 0.99)),
+)
+
+
+def test_reductions_between_other_kernels():
+    """One block, and what just fits the cache, are where CUB is not slower; the rest is faster than it."""
+    if not (tables.RESULTS / tables.LONE).exists():
+        pytest.skip("not measured yet: python -m gpureduce.bench.peers.lone")
+    rows = tables.load(tables.LONE)["rows"]
+    assert {(row["op"], row["dtype"]) for row in rows} == set(lone.CASES)
+    slower = {}
+    for row in rows:
+        nbytes = row["n"] * np.dtype(row["dtype"]).itemsize
+        most = next(most for up_to, most in ALONE if nbytes <= up_to)
+        if row["ratio"]["cub"] > most:
+            slower[row["op"], row["dtype"], row["n"]] = row["ratio"]["cub"]
+        if "torch" in row["ratio"]:
+            assert row["ratio"]["torch"] <= 1, row
+    assert not slower
+
+
+def test_observers_slow_the_simulator_down_by_at_most_six():
+    record = tables.load("instrument_xeon.json")
+    assert "Xeon" in record["cpu"]
+    ratios = {row["variant"]: row["ratio"]["counters and races"] for row in record["rows"]}
+    assert {"v2", "v7"} <= ratios.keys() and min(ratios.values()) > 1 and max(ratios.values()) <= 6
+
+
+def test_the_tables_of_the_readme_are_current():
+    if not (ROOT / "README.md").exists():
+        pytest.skip("no README beside the tests")
+    assert tables.main(["--check", "--root", str(ROOT)]) == 0
+
+
+def test_tables_wait_for_the_results_of_products(tmp_path, monkeypatch):
+    """Without them the documents stay as they are; with them tables and charts appear."""
+    without = tables.tables()
+    given = tables.load("published_matmul.json")
+    row = {"dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "tflop_per_s": 1.0, "of_cublas": 1.0}
+    row |= {"error": 0.0, "us": {"median": 100.0}}
+    rows = [{**row, "variant": name} for name in ("m1", "m2", "auto", "cublas")]
+    head = {"device": "Some GPU", "toolkit": "13", "driver_cuda": "13", "date": "2026", "method": "None."}
+    for found in (None, {**head, "rows": rows}):
+        monkeypatch.setattr(tables, "products", lambda found=found: found)
+        there = found is not None
+        assert ("<!-- matmul-table -->" in tables.tables()["docs/matmul.md"]) == there
+        assert ("<!-- matmul-sizes -->" in tables.tables()["docs/matmul.md"]) == there
+        assert ("docs/matmul-dark.svg" in tables.charts()) == there
+    assert given["rows"][0] == {"variant": "m1", "ms": 5.2} and without
+
+
+def test_the_busiest_unit_is_not_the_dram_before_v4():
+    """What notebooks/bandwidth.ipynb says of the hardware's counters."""
+    rows = {row["variant"]: row for row in tables.load("pipes_h200.json")["rows"]}
+    dram = {name: row["percent"]["dram__throughput"] for name, row in rows.items()}
+    busiest = {name: row["percent"]["gpu__compute_memory_throughput"] for name, row in rows.items()}
+    for name in ("v0", "v1", "v2", "v3"):
+        assert busiest[name] > 2 * dram[name]
+        assert abs(busiest[name] - rows[name]["percent"]["l1tex__data_pipe_lsu_wavefronts"]) < 2
+    assert all(abs(busiest[name] - dram[name]) < 0.1 for name in ("v4", "v5", "v6", "v7", "v8"))
+    assert busiest["v4"] < busiest["v3"] and dram["v4"] > dram["v3"]
+
+
+def test_compute_sanitizer_saw_every_variant():
+    record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_h200.json").read_text())
+    own = [variant for variant in gpureduce.variants("reduction") if variant.block_sizes]  # not a library's
+    clean = {variant.name for variant in own if variant.role != "study"}
+    for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+        rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]
+        assert clean == {name for row in rows for name in row["variants"]}
+        assert not any(row["findings"] or row["wrong_sums"] for row in rows)
+    for variant in gpureduce.variants("reduction"):
+        if variant.role == "study":
+            (row,) = (row for row in record["rows"] if row["variants"] == [variant.name])
+            assert row["tool"] == "racecheck" and row["findings"] > 0
+
+
+def test_compute_sanitizer_saw_every_product():
+    record = json.loads((ROOT / "tests" / "data" / "compute_sanitizer_products_h200.json").read_text())
+    clean = {v.name for v in gpureduce.variants("matmul") if v.block_sizes and v.role != "study"} | {"auto"}
+    for tool in ("memcheck", "racecheck", "initcheck", "synccheck"):
+        rows = [row for row in record["rows"] if row["tool"] == tool and clean & set(row["variants"])]
+        assert clean == {name for row in rows for name in row["variants"]}
+        assert not any(row["findings"] or row["wrong_sums"] for row in rows)
+
+
+def test_default_float32_sums_are_as_exact_as_numpys():
+    rows = tables.load("accuracy_h200.json")["rows"]
+    assert {row["case"] for row in rows} == set(accuracy.CASES)
+    for row in rows:
+        error = row["relative_error"]
+        # Both round once at the least, so that a result next to the exact sum is not beaten.
+        assert error["auto"] <= max(error["numpy"], 2.0**-24), row["case"]
+
+
+@pytest.mark.usefixtures("full")
+def test_accuracy_is_the_same_on_this_device(device):
+    """A small run of the same measurement holds the same claim, with the bits of the device at hand."""
+    for row in accuracy.measure(100_003, 2, ["auto"], device):
+        assert row["relative_error"]["auto"] <= max(row["relative_error"]["numpy"], 2.0**-24), row["case"]
+
+
+def test_exact_sums_cost_what_the_page_says():
+    """Beside the plain sum of the same run, of normal data; the worst data beside the best; and CUB's sum."""
+    found = tables.load("exact_h200.json")
+    rows = [row for row in found["rows"] if row["data"] == "normal"]
+    ratio = {(row["op"], row["dtype"], row["n"].bit_length() - 1): row["ratio"] for row in rows}
+    most = {
+        ("sum", "float32"): {22: 1.75, 24: 1.28, 26: 1.08, 28: 1.03, 30: 1.02},
+        ("sum", "float64"): {24: 1.32, 26: 1.15, 28: 1.1, 30: 1.2},
+        ("sum", "float16"): {28: 1.05, 30: 1.05},
+        ("sum", "bfloat16"): {28: 1.1, 30: 1.05},
+        ("dot", "float32"): {28: 1.07},
+        ("dot", "float64"): {28: 1.33},
+    }
+    slow = [(key, k, ratio[(*key, k)]) for key, all in most.items() for k in all if ratio[(*key, k)] > all[k]]
+    assert not slow
+    assert max(value for (_, _, k), value in ratio.items() if k <= 22) < 5
+    small = {row["n"]: row["us"] for row in rows if row["op"] == "sum" and row["dtype"] == "float32"}
+    assert all(us["exact"] <= us["gpureduce"] + 0.7 for n, us in small.items() if n <= 1 << 10)
+    assert all(us["exact"] <= 2.05 * us["gpureduce"] for n, us in small.items() if 1 << 10 < n < 1 << 24)
+    assert exact_times.spread_of_kinds(found, "float32", 1 << 28) <= 1.05
+    assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.17
+    beside = {
+        row["n"]: row["us"]["exact"] / row["us"]["cub"]
+        for row in rows
+        if row["dtype"] == "float32" and "cub" in row["us"]
+    }
+    assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.13 and max(beside.values()) <= 1.33
+    assert found["compared"] >= 360_000 and found["different"] == 0
+
+
+def test_segments_have_no_cliffs():
+    """Of the same elements in one segment or in ten million, and beside CUB."""
+    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "segments"]
+    us = {
+        (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
+    }
+    assert (
+        len(us) == 16 and max(times["gpureduce"] for times in us.values()) < 2.42 * us["uniform", 1]["flat"]
+    )
+    few = [times for (_, count), times in us.items() if count <= 10**4]
+    assert all(times["gpureduce"] <= 1.16 * times["flat"] for times in few)
+    over = {key: times["gpureduce"] / times["cub"] for key, times in us.items()}
+    assert max(over.values()) <= 1.11 and all(
+        value < 0.57 for key, value in over.items() if key not in (("uniform", 10**3), ("uniform", 10**4))
+    )
+    assert all(value < 0.036 for (shape, _), value in over.items() if shape == "skewed")
+
+
+def test_order_statistics_take_half_of_others_time():
+    """Of a whole array of 2^26, where it has all of CuPy's or PyTorch's; of smaller ones and rows no more."""
+    if not (tables.RESULTS / tables.ORDER).exists():
+        pytest.skip("not measured yet")
+    rows = tables.load(tables.ORDER)["rows"]
+    us = {
+        (row["what"], row["dtype"], *row["shape"]): {name: t["median"] for name, t in row["us"].items()}
+        for row in rows
+    }
+    for dtype in ("float32", "float64", "int32"):
+        found = us["median", dtype, 1 << 26]
+        theirs = [time for name, time in found.items() if name != "gpureduce"]
+        assert found["gpureduce"] <= 0.5 * min(theirs)
+    for (what, *_), found in us.items():
+        theirs = min(time for name, time in found.items() if name != "gpureduce")
+        assert found["gpureduce"] <= (1.07 if what.startswith("topk") else 1.02) * theirs, what
+    many = [found for (what, _, *shape), found in us.items() if what == "topk 100000" and len(shape) == 1]
+    assert len(many) == 12 and all(found["gpureduce"] <= 0.85 * found["torch"] for found in many)
+    assert us["topk 100000", "float32", 512, 1 << 17]["gpureduce"] <= 4500
+
+
+def test_scans_keep_what_they_reach():
+    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "scan"]
+    times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
+    assert len(times) == 24 and all(found["gpureduce"] <= 0.75 * found["cupy"] for found in times.values())
+    of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
+    assert len(of_copy) == 9 and max(of_copy.values()) <= 1.04
+    for (dtype, n), found in times.items():
+        if n <= 1 << 18:  # in one launch
+            assert found["gpureduce"] <= 0.79 * min(found[name] for name in ("cub", "torch", "cupy"))
+        elif dtype != "int32":  # CUB's results have four bytes
+            assert found["gpureduce"] <= 0.98 * min(found["cub"], found["torch"])
+
+
+def test_several_gpus_take_the_time_of_one():
+    """What docs/several_gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
+    rows = {
+        (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
+        for row in tables.load(tables.SEVERAL)["rows"]
+    }
+    assert rows["device", 2, 1 << 10]["gpureduce"] <= 18 and rows["device", 2, 1 << 10]["max"] <= 21
+    for exponent in (28, 30):
+        found = rows["device", 2, 1 << exponent]
+        assert found["gpureduce"] <= 1.03 * found["slowest"]
+    for (where, gpus, _), found in rows.items():
+        if where == "device" and gpus > 1:
+            assert found["gpureduce"] < min(found[name] for name in ("torch", "nccl", "cupy", "jax"))
+    for gpus, least in ((1, 0.95), (2, 0.91)):
+        found = rows["pinned", gpus, 1 << 29]
+        assert found["copies"] >= least * found["gpureduce"]
+    for gpus, least in ((1, 45), (2, 69)):  # GB/s
+        assert least * rows["pageable", gpus, 1 << 29]["gpureduce"] <= 4e-3 * 2**29
+
+
+def test_copies_take_less_time_than_pytorchs():
+    """But for those that docs/arrays.md names."""
+    rows = tables.load(tables.ARRAYS)["rows"]
+    over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
+    assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
+    rest = {("transposed, 3 rows", "float16"), ("transposed, 3 rows", "int8"), ("cropped", "float32")}
+    slower = {case: ratio for case, ratio in over.items() if ratio > 1.1}
+    assert {case[:2] for case in slower} == rest and len(slower) == 3 and max(slower.values()) <= 1.41
+
+
+def test_layouts_have_few_cliffs():
+    """Beside PyTorch, in layouts that nobody chose; docs/axis.md lists those that are slower."""
+    rows = tables.load("layouts_h200.json")["rows"]
+    over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
+    assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38
+    assert len(over) <= 2 and max(over) <= 1.33

@@ -1,0 +1,266 @@
+"""Every rung of the convolutions, and `auto`, is right for every shape and every argument."""
+
+import numpy as np
+import pytest
+
+import gpureduce
+from tests.support import conv_cases as cases
+
+VARIANTS = [each for each in gpureduce.variants("conv") if each.role != "study" and each.block_sizes]
+PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision or "ieee" for variant in VARIANTS}}
+PRECISIONS["c2_winograd"] = "winograd"  # whose error is another one
+NAMES = {"auto": "float32", **{variant.name: variant.dtypes[0] for variant in VARIANTS}}  # a dtype of each
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+
+
+def combinations():
+    for variant in VARIANTS:
+        for dtype in variant.dtypes:
+            yield pytest.param(variant, dtype, id=f"{variant.name}-{dtype}")
+
+
+def failures(variant, dtype, chosen, device):
+    """The sentences about every wrong result, so that one report names all cases that fail."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    found = []
+    for case in chosen:
+        for layout in cases.LAYOUTS:
+            for kind in ("exact", "rounded"):
+                x, w = cases.arrays(dtype, case, layout, kind)
+                options = {**case.options, "layout": layout}
+                got = gpureduce.conv2d(x, w, **options, variant=variant, device=device)
+                reason = cases.mismatch(x, w, got, kind, PRECISIONS[variant], **options)
+                found += [f"{kind} {layout} {case}: {reason}"] if reason else []
+    return found
+
+
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_every_case(variant, dtype, device, thin, some):
+    chosen = cases.THIN if thin else some(cases.CASES, 2) if dtype == "float32" else some(cases.CASES, 3)
+    if variant.capability >= (9, 0):  # slow to simulate
+        if thin:
+            pytest.skip("test_quick has those that take ways of their own")
+        chosen = [case for i, case in enumerate(chosen) if i % 3 == 0 or case.c == 12]
+    found = failures(variant.name, dtype, chosen, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("variant, dtype", list(combinations()))
+def test_quick(variant, dtype, device, thin):
+    slow = thin and variant.capability >= (9, 0)
+    found = failures(variant.name, dtype, cases.FEW[3:] if slow else cases.FEW, device)
+    assert not found, "\n".join(found)
+
+
+ALONE = (  # they have kernels of their own: depthwise ones of 3 x 3, and those of 1 x 1 with few filters
+    cases.Case(2, 9, 6, 8, 8, 3, 3, 2, 1, 1, 8), cases.Case(1, 18, 7, 5, 5, 3, 3, 1, 1, 1, 5),
+    cases.Case(1, 6, 9, 8, 8, 3, 3, 1, 1, 1, 8), cases.Case(2, 5, 28, 40, 3, 1, 1),
+    cases.Case(1, 4, 5, 64, 2, 1, 1),
+)  # fmt: skip
+SHALLOW = (  # few channels: filters by 32 and by 64, pieces that a row of taps fills and does not
+    cases.Case(2, 13, 11, 3, 5, 7, 7, 2, 3), cases.Case(1, 5, 34, 1, 66, 3, 3, 1, 1),
+    cases.Case(1, 12, 7, 5, 33, 5, 3, (1, 2), (0, 1), (2, 1)),
+)  # fmt: skip
+TWELVE = (  # channels, of 3 x 3: filters in two parts, an odd first column
+    cases.Case(1, 4, 134, 12, 26, 3, 3, 1, 1), cases.Case(2, 6, 34, 12, 23, 3, 3),
+)  # fmt: skip
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_those_that_have_kernels_of_their_own(dtype, device):
+    found = failures("auto", dtype, ALONE, device)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "name, dtype",
+    [("c5_few", "float32"), ("c7_few", "float16"), ("c5", "float32"), ("c6", "float32"), ("c7", "bfloat16")],
+)
+def test_sizes_that_kernels_know(name, dtype, device):
+    chosen = SHALLOW if name.endswith("few") else TWELVE
+    found = failures(name, dtype, chosen, device)
+    assert not found, "\n".join(found)
+    if not device.startswith("cuda") and dtype != "bfloat16":
+        x, w = cases.arrays(dtype, chosen[-1], "NHWC", "exact")
+        kernels = gpureduce.profile((x, w, chosen[-1].options), name, races=False).kernels
+        form = "_64" if name.endswith("few") else "_twelve_nhwc"
+        assert [kernel.name for kernel in kernels] == [f"{name}_f{dtype[5:]}{form}"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_case_by_default(dtype, device, thin):
+    every = cases.CASES if dtype in ("float32", "float64") else cases.CASES[::2]
+    found = failures("auto", dtype, cases.THIN if thin else every, device)
+    assert not found, "\n".join(found)
+
+
+def without(x, w, what):
+    """The arrays less one of what takes part in a result."""
+    x, w = x.copy(), w.copy()
+    if what == "tap":
+        w[0, 1, 2] = 0
+    elif what == "channel":
+        x[..., -1] = 0
+    elif what == "row":
+        x[:, 3] = 0
+    elif what == "corner":
+        x[0, 0, 0, 0] = 0
+    elif what == "element":
+        x[-1, -1, -1, -1] = 0
+    return x, w
+
+
+@pytest.mark.parametrize("kind", ["exact", "rounded"])
+@pytest.mark.parametrize("what", ["tap", "channel", "row", "corner", "element"])
+def test_one_that_is_lost_is_noticed(what, kind):
+    case = next(each for each in cases.CASES if each.c == 12 and each.n == 2)
+    options = {**case.options, "padding": 1}
+    x, w = cases.arrays("float32", case, "NHWC", kind)
+    whole = cases.convolve(x.astype(float), w.astype(float), **options).astype(np.float32)
+    assert cases.mismatch(x, w, whole, kind, **options) is None
+    less = cases.convolve(*(each.astype(float) for each in without(x, w, what)), **options)
+    assert cases.mismatch(x, w, less.astype(np.float32), kind, **options) is not None
+
+
+def test_halos_that_are_wrong_are_noticed():
+    x, w = cases.arrays("float32", cases.Case(1, 6, 7, 3, 4, 3, 3), "NHWC", "exact")
+    good = cases.convolve(x.astype(float), w.astype(float), padding=1)
+    assert cases.mismatch(x, w, good.astype(np.float32), "exact", padding=1) is None
+    for mode in ("edge", "wrap", "reflect"):
+        around = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), mode=mode)
+        other = cases.convolve(around.astype(float), w.astype(float)).astype(np.float32)
+        assert cases.mismatch(x, w, other, "exact", padding=1) is not None
+    turned = cases.convolve(x.astype(float), w[:, ::-1, ::-1].astype(float), padding=1).astype(np.float32)
+    assert cases.mismatch(x, w, turned, "exact", padding=1) is not None
+
+
+def strided(array, how):
+    """The same elements lying another way."""
+    if how == "moved":
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+    if how == "turned":
+        return np.asfortranarray(array)
+    if how == "backwards":
+        return np.ascontiguousarray(array[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1]
+    if how == "apart":
+        wide = np.full([2 * length for length in array.shape], 77, array.dtype)
+        wide[::2, ::2, ::2, ::2] = array
+        return wide[::2, ::2, ::2, ::2]
+    if how == "cropped":
+        wide = np.full([length + 3 for length in array.shape], 77, array.dtype)
+        wide[1:-2, 2:-1, 1:-2, 2:-1] = array
+        return wide[1:-2, 2:-1, 1:-2, 2:-1]
+    if how == "record":
+        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
+        records["value"] = array
+        return records["value"]
+    return array
+
+
+LIES = ("plain", "moved", "turned", "backwards", "apart", "cropped", "record")
+
+
+@pytest.mark.parametrize("of_w", LIES)
+@pytest.mark.parametrize("of_x", LIES)
+def test_strides(of_x, of_w, device, thin):
+    """Whatever strides; what lies between the elements is never used."""
+    if thin and "plain" not in (of_x, of_w):
+        pytest.skip("each is copied by itself")
+    case = cases.Case(2, 7, 6, 4, 6, 3, 2, (1, 2), 1, 1, 2)
+    for layout in cases.LAYOUTS:
+        options = {**case.options, "layout": layout}
+        for variant in ("auto", "c0", "c1", "c3", "c7"):  # for the others the same copies are made
+            x, w = cases.arrays(NAMES[variant], case, layout, "exact")
+            there = strided(x, of_x), strided(w, of_w)
+            got = gpureduce.conv2d(*there, **options, variant=variant, device=device)
+            assert got.flags.c_contiguous
+            assert cases.mismatch(x, w, got, "exact", **options) is None, (variant, layout)
+
+
+def test_pictures_that_are_taken_again(device):
+    case = cases.Case(3, 5, 6, 4, 3, 3, 3)
+    for variant, dtype in NAMES.items():
+        x, w = cases.arrays(dtype, case, "NHWC", "exact")
+        again = np.broadcast_to(x[:1], x.shape)
+        got = gpureduce.conv2d(again, w, variant=variant, device=device)
+        assert cases.mismatch(again, w, got, "exact") is None, variant
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_one_picture(layout, device):
+    case = cases.Case(1, 6, 5, 3, 4, 3, 3, 2, 1)
+    x, w = cases.arrays("float64", case, layout, "rounded")
+    options = {**case.options, "layout": layout, "device": device}
+    got = gpureduce.conv2d(x[0], w, **options)
+    assert got.shape == gpureduce.conv2d(x, w, **options).shape[1:]
+    np.testing.assert_array_equal(got, gpureduce.conv2d(x, w, **options)[0])
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_what_is_not_finite_stays_where_it_is(variant, layout, device):
+    """A NaN reaches the results that see it, and zeros around the picture are no products with infinity."""
+    if variant.precision not in (None, "ieee"):
+        pytest.skip("what becomes of it on tensor cores its head says")
+    if variant.name == "c2_winograd":
+        pytest.skip("it spreads over its tile")
+    x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 6, 7, 3, 4, 3, 3), layout, "rounded")
+    down, along, channel = (1, 2, 3) if layout == "NHWC" else (2, 3, 1)
+    place = [0] * 4
+    place[down], place[along], place[channel] = 2, 3, 1
+    x[tuple(place)] = np.nan
+    got = gpureduce.conv2d(x, w, padding=1, layout=layout, variant=variant.name, device=device)
+    wrong = np.zeros(got.shape, bool)
+    window = [0, slice(None), slice(None), slice(None)]
+    window[down], window[along] = slice(1, 4), slice(2, 5)
+    wrong[tuple(window)] = True
+    np.testing.assert_array_equal(np.isnan(got), wrong)
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_filters_of_the_next_group_are_not_read(layout, device):
+    """c2_ring has many filters as rows of taps, where those of the next group stand behind the last tap."""
+    x, w = cases.arrays("float32", cases.Case(1, 96, 175, 6, 126, 1, 1, 1, 0, 1, 2), layout, "rounded")
+    w[63:] = np.nan
+    got = gpureduce.conv2d(x, w, groups=2, layout=layout, variant="c2_ring", device=device)
+    first, second = np.split(got, 2, axis=3 if layout == "NHWC" else 1)
+    assert np.isfinite(first).all() and np.isnan(second).all()
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize(
+    "tile, sizes",
+    [
+        ("128x128", (192, 175, 3, 127)),
+        ("128x64", (352, 191, 3, 63)),
+        ("64x64", (192, 175, 3, 63)),
+        ("128x32", (9, 8, 17, 65)),
+    ],
+)
+def test_tiles_of_the_ring(tile, sizes, layout, device, thin):
+    """Each of them: large ones are for many pixels."""
+    h, w, c, f = sizes
+    if thin and h > 100:
+        pytest.skip("the C code takes the same way for small tiles")
+    x, filters = cases.arrays("float32", cases.Case(1, h, w, c, f, 1, 1), layout, "exact")
+    options = {"layout": layout}
+    if not device.startswith("cuda"):
+        found = gpureduce.profile((x, filters, options), "c2_ring", races=False)
+        *turned, ring = (kernel.name for kernel in found.kernels)
+        assert turned == ([] if tile == "128x32" else ["matmul_pack_4"])
+        assert ring == f"c2_ring_f32_{tile}_{layout.lower()}"
+        got = found.result
+    else:
+        got = gpureduce.conv2d(x, filters, **options, variant="c2_ring", device=device)
+    assert cases.mismatch(x, filters, got, "exact", **options) is None
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_the_same_bits_every_time(variant, device):
+    x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 12, 13, 12, 24, 3, 3, 1, 1), "NHWC", "rounded")
+    first = gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device)
+    again = [gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device) for _ in range(3)]
+    assert all(each.tobytes() == first.tobytes() for each in again)

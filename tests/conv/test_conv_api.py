@@ -1,0 +1,292 @@
+"""`conv2d` takes PyTorch's arguments, works where the arrays lie, and refuses the rest by name."""
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from tests.support import conv_cases as cases
+from tests.support.selection import runs_on
+
+X, W = cases.arrays("float32", cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
+WANTED = cases.convolve(X.astype(float), W.astype(float), padding=1).astype(np.float32)
+
+
+def test_out(device):
+    out = np.full(WANTED.shape, 7, np.float64)
+    assert gpureduce.conv2d(X, W, padding=1, out=out, device=device) is out
+    np.testing.assert_array_equal(out, WANTED)
+    turned = np.full(WANTED.shape[::-1], 7, np.float32).T
+    gpureduce.conv2d(X, W, 1, 1, out=turned, device=device)
+    np.testing.assert_array_equal(turned, WANTED)
+    with pytest.raises(TypeError, match="out: cannot cast from float32 to int64"):
+        gpureduce.conv2d(X, W, padding=1, out=np.zeros(WANTED.shape, int), device=device)
+    with pytest.raises(ValueError, match="out: shape"):
+        gpureduce.conv2d(X, W, out=out, device=device)
+
+
+OWN = [each for each in gpureduce.variants("conv") if each.block_sizes]  # not a library's
+NAMES = {"auto": "float32", **{each.name: each.dtypes[0] for each in OWN}}
+
+
+@pytest.mark.parametrize("variant, dtype", NAMES.items())
+def test_out_may_be_what_is_read(variant, dtype, device):
+    host, weights = cases.arrays(dtype, cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
+    wanted = cases.convolve(host.astype(float), weights.astype(float), padding=1).astype(dtype)
+    x, w = gpureduce.to_device(host, device), gpureduce.to_device(weights, device)
+    assert gpureduce.conv2d(x, w, padding=1, out=x, variant=variant) is x
+    np.testing.assert_array_equal(x.numpy(), wanted)
+    assert gpureduce.conv2d(host, weights, padding=1, out=host, variant=variant, device=device) is host
+    np.testing.assert_array_equal(host, wanted)
+
+
+def test_arrays_on_a_device(device):
+    x, w = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
+    got = gpureduce.conv2d(x, w, padding=1)
+    assert isinstance(got, gpureduce.DeviceArray) and got.shape == WANTED.shape
+    np.testing.assert_array_equal(got.numpy(), WANTED)
+    np.testing.assert_array_equal(gpureduce.conv2d(x, w, padding=1, as_device=False), WANTED)
+    sent = gpureduce.conv2d(X, W, padding=1, as_device=True, device=device)
+    np.testing.assert_array_equal(sent.numpy(), WANTED)
+    out = gpureduce.to_device(np.zeros_like(WANTED), device)
+    assert gpureduce.conv2d(x, w, padding=1, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), WANTED)
+    with pytest.raises(TypeError, match="w: must lie where x lies"):
+        gpureduce.conv2d(x, W)
+    with pytest.raises(TypeError, match="w: must lie where x lies"):
+        gpureduce.conv2d(X, w, device=device)
+    with pytest.raises(TypeError, match=r"not cast|own dtype"):
+        gpureduce.conv2d(x, w, dtype="float64")
+    with pytest.raises(TypeError, match="out: an array on a device must have"):
+        gpureduce.conv2d(x, w, padding=1, out=gpureduce.to_device(WANTED.astype(float), device))
+
+
+def unaligned(array, device):
+    """A copy on the device, from an allocation's second element on, as the core takes it; and its home."""
+    home = gpureduce.to_device(np.zeros(array.size + 1, array.dtype), device)
+    view = (home.pointer + array.itemsize, array.shape, array.strides, array.dtype.name)
+    _core.device_write(home.kind, home.index, view[0], array)
+    return view, home
+
+
+@pytest.mark.parametrize("variant", NAMES)
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_elements_that_begin_anywhere(layout, variant, device):
+    able = {each.name: runs_on(each, device) for each in OWN}
+    if not able.get(variant, True):
+        pytest.skip("the variant is not for this device")
+    for groups in (1, 8):
+        x, w = cases.arrays(NAMES[variant], cases.Case(2, 5, 6, 8, 8, 3, 3, 1, 0, 1, groups), layout, "exact")
+        exact = cases.convolve(x.astype(float), w.astype(float), groups=groups, layout=layout)
+        wanted = np.ascontiguousarray(exact, x.dtype)
+        (of_x, home), (of_w, _), (of_out, out) = (
+            unaligned(each, device) for each in (x, w, np.zeros_like(wanted))
+        )
+        _core.conv2d(
+            x=of_x,
+            w=of_w,
+            stride=(1, 1),
+            padding=(0, 0, 0, 0),
+            dilation=(1, 1),
+            groups=groups,
+            layout=layout,
+            variant=None if variant == "auto" else variant,
+            precision=None,
+            destination=(of_out, home.kind, home.index, 0),
+        )
+        got = out.numpy()
+        assert got[0] == 0
+        np.testing.assert_array_equal(got[1:].reshape(wanted.shape), wanted)
+
+
+def test_dtypes(device):
+    for left in ("float16", "float32", "float64"):
+        for right in ("float16", "float32", "float64"):
+            got = gpureduce.conv2d(X.astype(left), W.astype(right), device=device)
+            assert got.dtype == np.promote_types(left, right)
+    got = gpureduce.conv2d(
+        X.astype(int).tolist(), W.astype(np.int16), dtype="float32", padding=1, device=device
+    )
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got, WANTED)
+    swapped = X.astype(X.dtype.newbyteorder())
+    np.testing.assert_array_equal(gpureduce.conv2d(swapped, W, padding=1, device=device), WANTED)
+
+
+def test_ways_to_say_the_same(device):
+    def same(one, other, x=X, w=W):
+        first, second = (gpureduce.conv2d(x, w, **given, device=device) for given in (one, other))
+        np.testing.assert_array_equal(first, second)
+
+    same({"stride": 2}, {"stride": (2, 2)})
+    same({"stride": [2]}, {"stride": np.int8(2)})
+    same({"padding": "same"}, {"padding": 1})
+    same({"padding": "valid"}, {})
+    same({"padding": "same", "dilation": (1, 2)}, {"padding": (1, 2), "dilation": (1, 2)})
+    # Of an odd number of zeros one more comes behind, as PyTorch has it.
+    even = W[:, :2, :2]
+    behind = np.pad(X, ((0, 0), (0, 1), (0, 1), (0, 0)))
+    np.testing.assert_array_equal(
+        gpureduce.conv2d(X, even, padding="same", device=device),
+        gpureduce.conv2d(behind, even, device=device),
+    )
+    moved = np.moveaxis(X, -1, 1), np.moveaxis(W, -1, 1)
+    got = gpureduce.conv2d(*moved, 1, 1, 1, 1, "NCHW", device=device)
+    np.testing.assert_array_equal(np.moveaxis(got, 1, -1), WANTED)
+
+
+def test_what_needs_no_python(device):
+    """The core takes the usual calls by itself, and leaves the others, before anything is done."""
+    core = _core.fast_path(
+        "conv2d", ("x", "w", "stride", "padding"), ("layout", "groups", "variant", "device", "out")
+    )
+    named = {"device": device}
+    np.testing.assert_array_equal(core(X, W, 1, (1, 1), **named), WANTED)
+    np.testing.assert_array_equal(core(X, W, padding=1, layout="NHWC", variant="c0", **named), WANTED)
+    there = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
+    np.testing.assert_array_equal(core(*there, 1, 1).numpy(), WANTED)
+    left = [
+        {"padding": "same"}, {"stride": [1, 1]}, {"stride": 0}, {"padding": -1}, {"stride": 2**40},
+        {"groups": (1, 1)}, {"layout": "HWC"}, {"layout": 3}, {"variant": "m1"}, {"variant": None},
+        {"groups": 3}, {"w": W[0]}, {"x": X.tolist()}, {"x": X.astype(int), "w": W.astype(int)},
+        {"w": W.astype(float)}, {"w": there[1]}, {"out": np.zeros(3)},
+    ]  # fmt: skip
+    for given in left:
+        assert core(**{"x": X, "w": W, **named, **given}) is NotImplemented, given
+    assert core(X, **named) is core(w=W, **named) is NotImplemented
+
+
+REFUSALS = [
+    ({"x": X[0, 0]}, ValueError, "x: expected four dimensions"),
+    ({"w": W[0]}, ValueError, "w: expected four dimensions"),
+    ({"w": W[..., :3]}, ValueError, "w: expected 4 channels, as x has 4 in 1 groups, got 3"),
+    ({"layout": "NCHW"}, ValueError, "w: expected 6 channels"),
+    ({"layout": "nhwc"}, ValueError, "layout: expected one of NHWC, NCHW"),
+    ({"layout": 3}, TypeError, "layout: expected str"),
+    ({"groups": 3}, ValueError, "groups: 3 do not divide the 4 channels of x"),
+    ({"groups": 2, "w": W[:3, ..., :2]}, ValueError, "groups: 2 do not divide the 3 filters of w"),
+    ({"groups": 0}, ValueError, "groups: expected 1 to"),
+    ({"groups": (1, 1)}, TypeError, "groups: expected an int"),
+    ({"stride": 0}, ValueError, "stride: expected 1 to"),
+    ({"stride": 1.0}, TypeError, "stride: expected an int or a pair"),
+    ({"stride": True}, TypeError, "stride: expected an int or a pair"),
+    ({"stride": (1, 2, 3)}, ValueError, "stride: expected an int or a pair of them, got 3 numbers"),
+    ({"stride": 2**70}, ValueError, "stride: expected 1 to"),
+    ({"padding": -1}, ValueError, "padding: expected 0 to"),
+    ({"padding": "full"}, ValueError, "padding: expected 'same', 'valid' or numbers"),
+    ({"padding": "same", "stride": 2}, ValueError, "padding: 'same' is for stride 1"),
+    ({"dilation": 0}, ValueError, "dilation: expected 1 to"),
+    ({"dilation": 3}, ValueError, "w: its kernel spans 7 rows, but x with its padding has 6"),
+    ({"dilation": (1, 4)}, ValueError, "w: its kernel spans 9 columns, but x with its padding has 7"),
+    ({"w": W[:, :0]}, ValueError, "w: expected a kernel with elements, got 0 x 3"),
+    ({"x": X.astype("i4"), "w": W.astype("i4")}, TypeError, "x, w: conv2d takes float32"),
+    ({"x": X.astype(complex)}, TypeError, "x, w: conv2d takes float32"),
+    ({"dtype": "int32"}, TypeError, "dtype: conv2d takes float32"),
+    ({"x": X.astype(complex), "dtype": "float32"}, TypeError, "x: cannot cast from complex128 to float32"),
+    ({"x": X.astype("U")}, TypeError, "x: dtype"),
+    ({"x": np.ma.masked_array(X)}, TypeError, "x: masked"),
+    ({"variant": "c99"}, ValueError, "variant: unknown variant 'c99'"),
+    ({"variant": "m3"}, ValueError, "m3 is of the ladder 'matmul'"),
+    ({"precision": "half"}, ValueError, "precision: expected one of"),
+    ({"precision": 3}, TypeError, "precision: expected str"),
+    ({"precision": "tf32", "variant": "c0"}, ValueError, "precision: c0 multiplies in 'ieee'"),
+    ({"precision": "tf32", "dtype": "float64"}, TypeError, "precision: tf32 is for float32"),
+    ({"as_device": True, "out": np.zeros(3)}, ValueError, "as_device"),
+    ({"out": [0]}, TypeError, "out: expected an array"),
+]
+
+
+@pytest.mark.parametrize("given, error, text", REFUSALS)
+def test_refusals(given, error, text, device):
+    with pytest.raises(error, match=text):
+        gpureduce.conv2d(**{"x": X, "w": W, **given}, device=device)
+
+
+def test_results_that_fit_into_no_memory(device):
+    """They are refused before anything is done."""
+    with pytest.raises((MemoryError, ValueError)):
+        gpureduce.conv2d(X[:1, :3, :3], W, padding=2**31 - 1, stride=1, device=device)
+
+
+@pytest.mark.parametrize("batch", [1, 8, 16, 32])
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_columns_that_fit_into_no_memory(layout, batch, device):
+    """2^60 taps, all of them one element, of which no count may overflow."""
+    shape = (1, 2**30, 2**30, 1) if layout == "NHWC" else (1, 1, 2**30, 2**30)
+    w, x = np.broadcast_to(np.float32(1), shape), np.ones((batch, 1, 1, 1), np.float32)
+    options = {"padding": 2**29, "layout": layout, "variant": "c1", "device": device}
+    with pytest.raises(MemoryError, match="what the taps see takes more than any memory"):
+        gpureduce.conv2d(x, w, **options)
+
+
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize("precision", ["tf32", "tf32x3", "f16x3"])
+def test_precision(precision, layout, device):
+    case = cases.Case(1, 12, 13, 16, 24, 3, 3, 1, 1)
+    x, w = cases.arrays("float32", case, layout, "rounded")
+    options = {**case.options, "layout": layout}
+    able = [v for v in gpureduce.variants("matmul") if v.precision == precision and runs_on(v, device)]
+    if not able:
+        with pytest.raises(ValueError, match=rf"precision: {precision} of float32 is not for"):
+            gpureduce.conv2d(x, w, **options, precision=precision, device=device)
+        return
+    for variant in ("auto", "c1"):
+        got = gpureduce.conv2d(x, w, **options, precision=precision, variant=variant, device=device)
+        assert cases.mismatch(x, w, got, "rounded", precision, **options) is None
+        exact = cases.convolve(x.astype(float), w.astype(float), **options)
+        error = np.linalg.norm(got - exact) / np.linalg.norm(exact)
+        assert (1e-4 < error < 4e-4) if precision == "tf32" else (1e-8 < error < 6e-7)
+
+
+def test_float32_where_tf32_would_take_longer(device):
+    """Many taps of an odd number of channels, which no tensor core takes as they lie."""
+    if not any(each.precision == "tf32" and runs_on(each, device) for each in OWN):
+        pytest.skip("the device has no such cores")
+    case = cases.Case(3, 60, 120, 17, 8, 7, 7, 2, 3)
+    x, w = cases.arrays("float32", case, "NHWC", "rounded")
+    plain = gpureduce.conv2d(x, w, **case.options, variant="c2", device=device)
+    for precision in ("ieee", "tf32"):
+        got = gpureduce.conv2d(x, w, **case.options, precision=precision, device=device)
+        np.testing.assert_array_equal(got, plain)
+
+
+def test_records():
+    assert [record.name for record in OWN][:2] == ["c0", "c1"]
+    for before, record in zip((None, *OWN), OWN, strict=False):
+        assert record.ladder == "conv" and record.ops == ("conv2d",)
+        assert (record.after is None) == (before is None)
+        assert f"// {record.name}: " in gpureduce.source(record.name)
+        assert f".entry {record.name}_" in gpureduce.ptx(record.name)
+
+
+SIMULATED = [each.name for each in OWN if "sim" in each.backends and each.role != "study"]
+
+
+@pytest.mark.many
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+@pytest.mark.parametrize("name", SIMULATED)
+def test_no_races(name, layout):
+    case = cases.Case(2, 9, 35, 12, 24, 3, 3, 1, 1)
+    x, w = cases.arrays(NAMES[name], case, layout, "exact")
+    found = gpureduce.profile((x, w, {"padding": 1, "layout": layout}), name)
+    assert found.races == () and found.n == 2 * 9 * 35 * 24 * 9 * 12
+    assert cases.mismatch(x, w, found.result, "exact", padding=1, layout=layout) is None
+
+
+def test_profiles():
+    found = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12)), "c0")
+    # Without padding every tap meets an element, and every multiply-add is one of c0's own.
+    assert found.multiply_adds == found.totals.multiply_adds == 8 * 32 * 24 * 108
+    assert "multiply_add" in found.annotate() and "NHWC" in str(found)
+    columns = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12)), "c1")
+    assert columns.kernels[0].name == "c1_nhwc_b16" and len(columns.kernels) > 1
+    stored = columns.kernels[0].totals.global_store_ideal
+    assert stored == 8 * 32 * 108 * 4 // 32
+    product = gpureduce.profile(((1, 10, 34, 12), (24, 1, 1, 12)), "c1")
+    assert not [kernel.name for kernel in product.kernels if kernel.name.startswith("c1_")]
+    with pytest.raises(ValueError, match="block_size"):
+        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 1)), "c0", block_size=128)
+    with pytest.raises(TypeError, match="a: a convolution takes"):
+        gpureduce.profile(3, "c0")
+    with pytest.raises(ValueError, match="w: expected 1 channels"):
+        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 2)), "c0")

@@ -1,0 +1,1 @@
+"""Documents, notebooks, exercises and docstrings."""

@@ -1,0 +1,153 @@
+"""The README and docs/ as a reader meets them: short, without dead ends, and their examples run."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import gpureduce
+from gpureduce._device import devices
+from gpureduce.bench import chart, front, tables
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted(ROOT.glob("docs/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
+SUMS = ("sum", "float32", 0)
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.skipif(not README.exists(), reason="no README beside the tests")
+
+
+def links(page):
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    return [match[1] or match[2] for match in LINK.finditer(text)]
+
+
+def anchors(page):
+    """Return the places in a page, as code hosts and the site name them."""
+    heads = re.findall(r"^#+ (.*)$", CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def test_the_readme_is_short():
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 120
+    first = "\n".join(lines[:30])
+    assert "docs/lanes-dark.svg" in first and "docs/peers-dark.svg" in first
+    assert "git clone" in first and "pip install" in first
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in links(page):
+        name, _, place = link.partition("#")
+        if "://" in link:
+            continue
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        assert not place or place in anchors(target), link
+
+
+def test_every_guide_is_found_from_the_readme():
+    found, new = set(), {README}
+    while new:
+        found |= new
+        near = {(page.parent / link.partition("#")[0]).resolve() for page in new for link in links(page)}
+        new = {page for page in near if page.suffix == ".md" and page.exists()} - found
+    assert set(PAGES) <= found
+    seen = {(page.parent / link).resolve() for page in found for link in links(page)}
+    assert set(ROOT.glob("docs/*.svg")) <= seen
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/use.md"])
+def test_the_first_example_runs(name, device, monkeypatch, capsys):
+    monkeypatch.setattr(devices, "default", devices.resolve(device))
+    example = re.search(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)[1]
+    names = {}
+    exec(example, names)
+    assert names["a"].shape == (200, 1000) and names["gpureduce"] is gpureduce
+    assert "// v7: warp shuffle." in capsys.readouterr().out
+
+
+# Python in a page, and what is needed to run it, if the simulator is not enough.
+EXAMPLE = re.compile(
+    r"^(?:<!-- not run: needs ([^>]+) -->\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+ELSEWHERE = ("README", "write-your-own-rung", "flox")  # above, and in tests of their own
+EXTRAS = {"own_kernels": "cuda.pathfinder", "reduction_kernel": "cuda.pathfinder", "use": "matplotlib"}
+SHORTER = {
+    "bench(n=2**25)": 'bench(n=2**12, variants=["v0", "v7"])',
+    'bench(ops="matmul")': 'bench(n=64, variants="m3")',
+}
+RUNS = [
+    page for page in PAGES
+    if page.exists() and page.stem not in ELSEWHERE and EXAMPLE.search(page.read_text("utf-8"))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", RUNS, ids=lambda page: page.name)
+def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
+    """One after the other, each with the names of those before."""
+    if page.stem in EXTRAS:
+        pytest.importorskip(EXTRAS[page.stem])
+    text = page.read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
+    monkeypatch.setattr(devices, "default", devices.resolve("sim"))
+    shared = "template <class T> __global__ void", "__global__ void"
+    kernel = re.search(
+        r"```cuda\n(.*?)```", (ROOT / "docs/write-your-own-rung.md").read_text("utf-8"), re.DOTALL
+    )
+    (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel[1].replace(*shared), "utf-8")
+    names = {"__name__": "example"}
+    for example in EXAMPLE.finditer(text):
+        need, code = example.groups()
+        if need is not None:
+            assert re.search("GPU|PyTorch|mpi4py|file|data set", need)
+            continue
+        for long, short in SHORTER.items():
+            code = code.replace(long, short)
+        lines = "\n" * text.count("\n", 0, example.start(2))  # errors name the line of the page
+        exec(compile(lines + code, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
+def test_the_chart_has_every_figure(palette):
+    record = tables.load("peers_h200.json")
+    drawn = front.peers_svg(record, palette)
+    for (peer, name), colour in zip(front.PEERS.items(), palette.series, strict=False):
+        rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == SUMS]
+        times = [
+            row["us"][peer]["median"] / row["us"]["gpureduce"]["median"] for row in rows if peer in row["us"]
+        ]
+        points = re.findall(rf'<circle cx="[\d.]+" cy="([\d.]+)" r="3" fill="{colour}"/>', drawn)
+        heights = {label: float(y) for y, label in re.findall(r'y="([\d.]+)"[^>]*>(\d)x<', drawn)}
+        doubling = heights["1"] - heights["2"]
+        seen = [2 ** ((heights["1"] - 4 - float(y)) / doubling) for y in points]
+        assert f">{name}<" in drawn and seen == pytest.approx(times, rel=0.01) and len(seen) >= 5
+
+
+@pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
+def test_the_picture_of_the_threads(palette):
+    """Threads that work, and those in conflict, are as many as the simulator saw."""
+    seen = {name: gpureduce.profile(256, name, block_size=64).timeline() for name in front.SHOWN}
+    drawn = front.lanes_svg(seen, palette)
+    assert drawn == front.lanes(palette)
+    step = (front.WIDTH - 24 * 3) / 4 / 64
+    for kind, colour in enumerate(palette.lanes[:3]):
+        widths = re.findall(rf'width="([\d.]+)" height="11.0" fill="{colour}"', drawn)
+        wanted = sum((each.kinds == kind).sum() for each in seen.values())
+        assert sum(map(float, widths)) / step == pytest.approx(wanted, rel=0.01) and wanted > 0
+
+
+def test_the_code_that_the_glossary_names_is_there():
+    """Each file exists, and holds the name that the entry gives next to it."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    named = re.findall(r"`((?:csrc|cuda_kernels)/[\w./]+)`(?::\s+`(\w+)`)?", text)
+    assert len(named) > 20
+    for path, name in named:
+        file = ROOT / path
+        assert file.is_file(), path
+        assert not name or re.search(rf"\b{name}\b", file.read_text()), (path, name)

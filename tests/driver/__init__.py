@@ -1,0 +1,1 @@
+"""The CUDA backend against the fake driver of ``tests/fake_cuda``."""

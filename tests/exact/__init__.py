@@ -1,0 +1,1 @@
+"""Exact sums, means and dot products."""

@@ -1,0 +1,1 @@
+"""Changes of the sources that the tests must detect."""

@@ -1,0 +1,60 @@
+"""The mutants of tests/mutation still fit the sources; tests/mutation/run.py shows which tests kill them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "mutation"))
+from every import MUTANTS  # noqa: E402
+from places import changed, definitions, spans  # noqa: E402
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.trap)
+def test_a_mutant_changes_what_is_there(mutant):
+    if not (ROOT / "csrc").exists():
+        pytest.skip("no sources beside the tests")
+    text = (ROOT / mutant.file).read_text()
+    assert len(spans(text, mutant.function, mutant.old)) == mutant.times
+    assert changed(text, mutant.function, mutant.old, mutant.new).split() != text.split()
+
+
+SOURCE = """\
+#define TWICE(x) \\
+    ((x) + \\
+     (x))
+#define ONE 1
+
+template <class T> __device__ T add(T a, T b) { // a comment
+    return a + b;
+}
+
+struct Pair {
+    int a, b;
+};
+
+/* A comment of
+   two lines, with (parentheses). */
+static int after_comment(int a) {
+    return a;
+}
+
+GR_ENTRY(sum_pairs) {
+    return a
+        + b;
+}
+
+static int later(int a);
+"""
+
+
+def test_patterns_are_looked_for_in_a_definition():
+    names = ["TWICE", "ONE", "add", "Pair", "after_comment", "sum_pairs"]
+    assert [each.name for each in definitions(SOURCE)] == names
+    assert len(spans(SOURCE, "", "a + b")) == 2
+    assert len(spans(SOURCE, "sum_pairs", "a + b;")) == 1
+    assert not spans(SOURCE, "Pair", "a + b")
+    assert "a - b" in changed(SOURCE, "sum_pairs", "a + b", "a - b")
+    assert "return a + b" in changed(SOURCE, "sum_pairs", "a + b", "a - b")
+    assert spans("class A:\n    def f(self):\n        return 1\n\n\nx = 1\n", "A", "return 1")

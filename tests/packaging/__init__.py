@@ -1,0 +1,1 @@
+"""The build and the metadata of the package."""

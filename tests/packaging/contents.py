@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What a wheel holds, and how much of it: tests/packaging/contents.py dist/gpureduce-*.whl
+
+Refuses what should not be in it, and more than PyPI takes.
+"""
+
+import re
+import sys
+import zipfile
+from collections import defaultdict
+from pathlib import PurePosixPath
+
+MOST = 100_000_000  # bytes of a file that PyPI takes without being asked
+EXPECTED = re.compile(
+    r"gpureduce-[^/]*\.dist-info/.*"
+    r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|bench/results/\w+\.json|bench/peers/\w+\.cu"
+    r"|_profiles/\w+\.html|exercises/\w+/\w+\.(cu|md|py))"
+    r"|gpureduce/_ptx/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
+)
+
+
+def main(path: str) -> int:
+    """Print a table; return how many files are not as expected."""
+    files = zipfile.ZipFile(path).infolist()
+    names = [file.filename for file in files]
+    ladders = {
+        PurePosixPath(name).stem: PurePosixPath(name).parts[3]
+        for name in names
+        if name.startswith("gpureduce/_ptx/src/") and name.endswith(".cu")
+    }
+    sizes = defaultdict(lambda: [0, 0, 0])
+    for file in files:
+        row = sizes[_group(file.filename, ladders)]
+        for column, value in enumerate((1, file.compress_size, file.file_size)):
+            row[column] += value
+    sizes["all"] = [sum(column) for column in zip(*sizes.values(), strict=True)]
+    print(f"{'':32}{'files':>6}{'in the wheel':>16}{'installed':>14}   bytes")
+    for group, row in sorted(sizes.items(), key=lambda item: item[1][1]):
+        print(f"{group:32}{row[0]:6}{row[1]:16,}{row[2]:14,}")
+    wrong = [name for name in names if not EXPECTED.fullmatch(name)]
+    wrong += [f"{path}: {sizes['all'][1]:,} bytes"] * (sizes["all"][1] > MOST)
+    stems = {
+        suffix: {_stem(name) for name in names if name.endswith(suffix)} for suffix in (".gz", ".fatbin")
+    }
+    wrong += stems[".gz"] ^ stems[".fatbin"]
+    print("".join(f"unexpected: {name}\n" for name in wrong), end="")
+    return min(len(wrong), 100)
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).name.partition(".")[0]
+
+
+def _group(name: str, ladders: dict[str, str]) -> str:
+    if name.endswith((".gz", ".fatbin")):
+        stem = _stem(name)
+        ladder = ladders.get(stem) or ladders[stem.removesuffix("_75")]
+        return f"kernels/{ladder}, {'PTX' if name.endswith('.gz') else 'for GPUs'}"
+    if "/_ptx/src/" in name:
+        return "kernels' sources"
+    if name.endswith(".so"):
+        return "extension"
+    return "results" if name.endswith(".json") else "Python and metadata"
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

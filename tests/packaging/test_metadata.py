@@ -1,0 +1,56 @@
+"""What says who we are, which version this is and what it runs on says the same in each place."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpureduce
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="no sources beside the tests")
+
+
+@pytest.fixture(scope="module")
+def settings():
+    tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def field(file, name):
+    """A line of a file of simple YAML."""
+    return re.search(rf"^ *{name}: (.+)$", (ROOT / file).read_text(), re.MULTILINE)[1]
+
+
+def test_citation(settings):
+    project = settings["project"]
+    assert field("CITATION.cff", "version") == gpureduce.__version__
+    assert field("CITATION.cff", "license") == project["license"]
+    assert field("CITATION.cff", "keywords") == f"[{', '.join(project['keywords'])}]"
+    authors = re.findall(r"^  - name: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert authors == [author["name"] for author in project["authors"]]
+
+
+def test_recipe(settings):
+    project, recipe = settings["project"], (ROOT / "recipe" / "recipe.yaml").read_text()
+    assert field("recipe/recipe.yaml", "version") == gpureduce.__version__
+    assert field("recipe/recipe.yaml", "license") == project["license"]
+    assert field("recipe/recipe.yaml", "summary") == project["description"]
+    needed = [*project["dependencies"], *settings["build-system"]["requires"]]
+    asked = re.findall(r"^    - (\w+) (>=[\d.]+)$", recipe, re.MULTILINE)
+    assert sorted(map("".join, asked)) == sorted(needed)
+
+
+def test_pythons(settings):
+    """Wheels are made for the Pythons that are named, each with a NumPy that can be built against."""
+    project = settings["project"]
+    named = re.findall(r"Python :: 3\.(\d+)'", str(project["classifiers"]))
+    built = [
+        re.fullmatch(r"cp3(\d+)(t?)-\*", text).groups() for text in settings["tool"]["cibuildwheel"]["build"]
+    ]
+    assert named == [minor for minor, free in built if not free]
+    assert [minor for minor, free in built if free] == named[-1:]
+    assert project["requires-python"] == f">=3.{named[0]}"
+    assert list(map(int, named)) == list(range(int(named[0]), int(named[-1]) + 1))

@@ -1,0 +1,1 @@
+"""Reductions over all elements and along axes: variants, operators, layouts, user-defined operators."""

@@ -1,0 +1,88 @@
+"""The table docs/coverage.md is current and true: every cell runs, and every blank is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce.bench import coverage
+from tests.support import numpy_oracle as oracle
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
+TABLE = coverage.cells()
+CELLS = [
+    pytest.param(*pair, variant, backends, id=f"{'-'.join(pair)}-{variant}")
+    for pair, covered in TABLE.items()
+    for variant, backends in covered.items()
+]
+VARIANTS = ("auto", *(variant.name for variant in gpureduce.variants("reduction")))
+INSTALLED = {variant.name: variant.installed for variant in gpureduce.variants("reduction")}
+N = 64
+
+
+def arrays(op, dtype):
+    """Small integers, on which no operator rounds in any dtype: with zeros, without, and nothing but."""
+    rng = np.random.default_rng(7)
+    values = rng.integers(1, 2, N, endpoint=True) * rng.choice([-1, 1], N)
+    some = np.where(rng.random(N) < 0.8, values, 0)
+    if np.dtype(oracle.dtype_of(dtype)).kind == "u":
+        values, some = abs(values), abs(some)
+    if op == "prod":
+        values = np.sign(values)
+    return [array.astype(oracle.dtype_of(dtype)) for array in (values, some, np.zeros(N))]
+
+
+def call(op, array, variant, device):
+    if op == "dot":
+        return gpureduce.dot(array, array[::-1], variant=variant, device=device)
+    result = getattr(gpureduce, op)(array, variant=variant, device=device)
+    return result.var if op == "moments" else result
+
+
+@pytest.mark.parametrize("op, dtype, variant, backends", CELLS)
+def test_cell(op, dtype, variant, backends, device, device_record):
+    if device_record.kind not in backends:
+        pytest.skip(f"the table says nothing of {variant} on {device_record.kind}")
+    if not INSTALLED.get(variant, True):
+        pytest.skip(f"built without {variant}")
+    if oracle.dtype_of(dtype) is None:
+        pytest.skip("ml_dtypes is not installed")
+    mismatch = oracle.mismatch_of_near if op in oracle.MORE else oracle.mismatch_of_equal
+    for array in arrays(op, dtype):
+        got = call(op, array, variant, device)
+        operands = (array, array[::-1]) if op == "dot" else (array,)
+        wanted = oracle.call_numpy("var" if op == "moments" else op, *operands)
+        wrong = oracle.mismatch_of_form(op, got, wanted) or mismatch(got, wanted)
+        assert wrong is None
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_blanks_are_refused(variant, device):
+    ops = dict.fromkeys(op for op, _ in TABLE)
+    dtypes = dict.fromkeys(dtype for _, dtype in TABLE)
+    for op in ops:
+        for dtype in dtypes:
+            if oracle.dtype_of(dtype) is not None and variant not in TABLE.get((op, dtype), {}):
+                with pytest.raises((TypeError, ValueError)):
+                    call(op, arrays(op, dtype)[0], variant, device)
+
+
+def test_every_operator_and_dtype_is_in_the_table():
+    assert {op for op, _ in TABLE} == {*oracle.OPS, *oracle.MORE, "dot"}
+    assert {dtype for _, dtype in TABLE} == set(oracle.DTYPES) | {"bfloat16"}
+
+
+def test_the_page_is_current(capsys):
+    if not PAGE.exists():
+        pytest.skip("no docs beside the tests")
+    assert coverage.main(["--check", "--out", str(PAGE)]) == 0, capsys.readouterr().out
+
+
+def test_a_stale_page_is_told(tmp_path, capsys):
+    page = tmp_path / "coverage.md"
+    page.write_text(coverage.page().replace("| sum |", "| total |", 1))
+    assert coverage.main(["--check", "--out", str(page)]) == 1
+    assert "not current" in capsys.readouterr().out
+    assert coverage.main(["--out", str(page)]) == 0
+    assert coverage.main(["--check", "--out", str(page)]) == 0

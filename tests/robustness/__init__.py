@@ -1,0 +1,1 @@
+"""Hostile arguments, failing allocations, leaks, threads, signals and forks."""

@@ -1,0 +1,1 @@
+"""Segmented and grouped reductions."""

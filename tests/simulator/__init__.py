@@ -1,0 +1,1 @@
+"""The PTX simulator: counters, race detector, traces, printf."""

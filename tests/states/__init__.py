@@ -1,0 +1,1 @@
+"""Partial results: made, merged, stored, on the host and on devices."""

@@ -1,0 +1,1 @@
+"""Norms, variances and moments, and reductions that skip NaN."""

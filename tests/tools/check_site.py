@@ -1,0 +1,173 @@
+"""Checks the documentation site as it was built: ``python tests/tools/check_site.py build/site/html``.
+
+Every public name is in its inventory, and a real browser (tests/tools/browser.py) finds text, pictures and a
+search box, light and dark, with nothing said at the console.
+"""
+
+import argparse
+import ast
+import functools
+import inspect
+import re
+import sys
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+from browser import Browser, served
+
+import gpureduce
+from gpureduce import numpy_like
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pages, and what is to be read on them.
+PAGES = {
+    "index": "git clone",
+    "docs/ladder": "Interleaved addressing",
+    "docs/peers": "What to read from it",
+    "docs/matmul": "Who makes what",
+    "docs/order": "topk",
+    "docs/segments_and_scans": "group_reduce",
+    "docs/dask": "gpureduce.dask",
+    "docs/flox": "groupby",
+    "ladders/reduction": "What the simulator counts",
+    "ladders/matmul": "t1: wgmma",
+    "ladders/conv": "c9:",
+    "notebooks/ladder": "The ladder, rung by rung",
+    "notebooks/bandwidth": "falls at v4",
+    "notebooks/matmul": "Products of matrices",
+    "notebooks/conv": "Convolutions, rung by rung",
+    "reference/gpureduce": "ReductionKernel",
+    "reference/gpureduce.sum": "keepdims",
+    "CHANGELOG": "Unreleased",
+}
+
+
+def names_in(module: str) -> set[str]:
+    """Return the public names of a module that may lack what it is for, and cannot be imported then."""
+    source = Path(gpureduce.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+    listed = re.search(r"^__all__ = (\[[^]]*\])$", source, re.MULTILINE)[1]
+    return {f"gpureduce.{module}.{name}" for name in ast.literal_eval(listed)}
+
+
+def public_names() -> set[str]:
+    """Return every public name, and those of members of classes which their docstrings do not speak of."""
+    names = {f"gpureduce.{name}" for name in gpureduce.__all__} - {"gpureduce.__version__"}
+    # Not what only programs ask for: the standard's __array_namespace_info__.
+    names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__ if not name.startswith("__")}
+    for module in ("torch", "dask", "flox", "exercise"):
+        names |= names_in(module)
+    for name in gpureduce.__all__:
+        value = getattr(gpureduce, name)
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            members = vars(value).items()
+            own = {each for each, what in members if not (each.startswith("_") or what in (None, False))}
+            names |= {f"gpureduce.{name}.{each}" for each in own - set(re.findall(r"\w+", value.__doc__))}
+    return names
+
+
+def inventory(path: Path) -> set[str]:
+    """Return the names of objects in an inventory of Sphinx's."""
+    data = path.read_bytes().split(b"\n", 4)[4]
+    return {line.split(" py:")[0] for line in zlib.decompress(data).decode().splitlines() if " py:" in line}
+
+
+def look(browser: Browser, address: str, name: str, text: str, dark: bool) -> list[str]:
+    """Return what is wrong with a page."""
+    browser.open(f"{address}/{name}.html")
+    wrong = [*browser.errors(), *(f"no picture: {each}" for each in browser.broken_pictures())]
+    if text not in browser.run("return document.querySelector('article').innerText"):
+        wrong.append(f"does not say {text!r}")
+    if not browser.run("return document.querySelector('input[name=q]')?.offsetParent"):
+        wrong.append("no search box")
+    red = int(browser.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
+    if (red < 128) != dark:
+        wrong.append("the background is not that of the theme")
+    if name.startswith("notebooks/") and len(pictures(browser)) < 3:
+        wrong.append(f"shows {len(pictures(browser))} pictures only")
+    return wrong
+
+
+def pictures(browser: Browser) -> list[str]:
+    """Return the names of the pictures that are to be seen in the page."""
+    return browser.run(
+        "return Array.from(document.querySelectorAll('article img')).filter(each => each.offsetParent)"
+        ".map(each => each.src.split('/').pop())"
+    )
+
+
+class Images(HTMLParser):
+    """The images of a page, and whether a <picture> is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: list[str] = []
+        self.has_picture = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.sources.append(dict(attrs).get("src") or "")
+        self.has_picture |= tag == "picture"
+
+
+@functools.cache
+def is_image(path: Path) -> bool:
+    """Return whether a browser can show a file."""
+    if not path.is_file():
+        return False
+    data = path.read_bytes()
+    if path.suffix == ".svg":
+        return ElementTree.fromstring(data).tag.endswith("svg")
+    return data.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8"))
+
+
+def broken_images(site: Path, path: Path) -> list[str]:
+    """Return what is wrong with the images of a page, without a browser."""
+    found = Images()
+    text = path.read_text(encoding="utf-8")
+    found.feed(text)
+    wrong = ["a <picture> is left"] if found.has_picture or "&lt;picture" in text else []
+    for source in found.sources:
+        if source.startswith(("http:", "https:", "data:")):
+            continue
+        where = site if source.startswith("/") else path.parent
+        if not is_image((where / unquote(source.split("?")[0].lstrip("/"))).resolve()):
+            wrong.append(f"no image: {source}")
+    return wrong
+
+
+def main() -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("site", type=Path)
+    site = parser.parse_args().site
+    known = inventory(site / "objects.inv")
+    wrong = [f"not in the reference: {name}" for name in sorted(public_names() - known)]
+    pages = sorted(site.rglob("*.html"))
+    for path in pages:
+        wrong += [f"{path.relative_to(site)}: {each}" for each in broken_images(site, path)]
+    with served(site) as address:
+        for dark in (False, True):
+            mode = "dark" if dark else "light"
+            with Browser(dark=dark) as browser:
+                for name, text in PAGES.items():
+                    found = look(browser, address, name, text, dark)
+                    wrong += [f"{name}, {mode}: {each}" for each in found]
+                browser.open(f"{address}/index.html")
+                if pictures(browser) != [f"lanes-{mode}.svg", f"peers-{mode}.svg"]:
+                    wrong.append(f"index, {mode}: shows {pictures(browser)}")
+        with Browser() as browser:
+            browser.open(f"{address}/search.html?q=count_nonzero")
+            browser.wait_for("return document.querySelectorAll('#search-results li').length > 0")
+    print(
+        "\n".join(wrong)
+        or f"{len(known)} names, the images of {len(pages)} pages, and {len(PAGES)} pages in a browser, "
+        "light and dark, are as they should be"
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

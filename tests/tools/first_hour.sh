@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# A learner's first hour, without a GPU: tests/tools/first_hour.sh [python]
+# A kernel of one's own with a race, which is found and mended; a rung as a file by itself; an exercise, of which an
+# answer that is nearly right is refused for its reason, and the right one is not. The package must be installed, with
+# its extra nvrtc. tests/ has the details; this, that they go together.
+set -euo pipefail
+python=${1:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export GPUREDUCE_CACHE_DIR=$work/kept
+
+gpureduce() { "$python" -m gpureduce "$@"; }
+says() { grep -qF -- "$1" said || { cat said && echo "does not say '$1'" && exit 1; }; }
+refuses() { # a text, a command
+    local code=0
+    "${@:2}" >said 2>&1 || code=$?
+    [[ $code == 1 ]] || { cat said && echo "ended with $code: ${*:2}" && exit 1; }
+    says "$1"
+    echo "refused: $1"
+}
+takes() { "${@:2}" >said 2>&1 || { cat said && exit 1; } && says "$1" && echo "taken: $1"; }
+
+cat >mine.cu <<'CUDA'
+__global__ void mine(const float *in, float *out, unsigned n) {
+    __shared__ float slots[256];
+    const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    slots[t] = i < n ? in[i] : 0;
+    for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (t < stride)
+            slots[t] += slots[t + stride];
+    }
+    if (t < 4)
+        out[blockIdx.x] = slots[0];
+}
+CUDA
+refuses "__syncwarp is missing between" gpureduce ladder mine.cu
+refuses "mine.cu:11" gpureduce ladder mine.cu
+sed -i 's/t < 4/t == 0/' mine.cu
+takes "mine: right, and without races" gpureduce ladder mine.cu --source
+says "slots[t] += slots[t + stride];"
+sed -i 's/i < n ? in\[i\] : 0/i < n \/ 4 * 4 ? in[i] : 0/' mine.cu
+refuses "the last n % 4, which fill no vector" gpureduce ladder mine.cu
+
+gpureduce export v7 -o v7.cu
+takes "mine: right" gpureduce ladder v7.cu --elements 2 --grid-size 1024
+
+gpureduce exercise start 3 >/dev/null
+refuses "- without races" gpureduce exercise check 3
+sed -i 's/        if (t < stride)/        __syncthreads();\n&/' 03_find_the_race.cu
+takes "done" gpureduce exercise check 3
+gpureduce exercise start 4 >/dev/null
+sed -i 's/\[32\]\[32\]/[32][34]/' 04_remove_the_conflicts.cu
+refuses "bank conflicts; 0 are enough" gpureduce exercise check 4
+sed -i 's/\[32\]\[34\]/[32][33]/' 04_remove_the_conflicts.cu
+takes "done" gpureduce exercise check 4
