@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 from typing import TYPE_CHECKING
 
-from gpureduce import _former, _methods, numpy_like  # noqa: F401
+from gpureduce import _methods, numpy_like  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.transfer import to_device
 from gpureduce._custom.kernel import ReductionKernel

@@ -128,7 +128,7 @@ def run_variants(args: argparse.Namespace) -> int:
             "ops": record.ops,
             "dtypes": record.dtypes,
             "backends": record.backends,
-            "capability": record.capability,
+            "compute_capability": record.compute_capability,
             "block_sizes": record.block_sizes,
             "installed": record.installed,
         }

@@ -132,7 +132,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
         )
     launch, type_, entry = _launches()[variant], _TYPES[name], entry_of(variant, name)
     head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
-    major, minor = record.capability
+    major, minor = record.compute_capability
     operators = KERNEL_DIR / "src" / "include" / "reduce" / "ladder" / "ops.cuh"
     operator = _named(operators.read_text("utf-8"), "Wrapping", "Sum")
     parts = [

@@ -49,15 +49,15 @@ class Variant:
         Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
     fixed_grid : bool
         Whether the number of blocks can be chosen with ``grid_size=``.
-    capability : tuple of int
+    compute_capability : tuple of int
         The least compute capability of CUDA devices that run it, major and minor.
     after : str or None
         The name of the rung whose last cost it lowers, and with which tables compare it, or beside which it
         stands; None for the first.
     precision : str or None
         Of products of matrices: how those of floats are made, as ``precision=`` of `matmul` takes it.
-    exact : bool
-        Whether no later compute capability than `capability` runs it.
+    only_capability : bool
+        Whether `compute_capability` is the only one that runs it, and no later one does.
     ops, dtypes : tuple of str
         The operators and the input dtypes in `coverage`, each once.
     installed : bool
@@ -86,10 +86,10 @@ class Variant:
     file: str
     float_atomics: bool
     fixed_grid: bool
-    capability: tuple[int, int]
+    compute_capability: tuple[int, int]
     after: str | None = None
     precision: str | None = None
-    exact: bool = False
+    only_capability: bool = False
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -124,10 +124,10 @@ class Variant:
         DeviceError
             When there is no such device.
         """
-        found = devices.record(device)
-        has = found.compute_capability
-        able = found.kind == "sim" or (has == self.capability if self.exact else has >= self.capability)
-        return found.kind in self.backends and able and self.installed
+        info = devices.record(device)
+        has, needs = info.compute_capability, self.compute_capability
+        able = info.kind == "sim" or (has == needs if self.only_capability else has >= needs)
+        return info.kind in self.backends and able and self.installed
 
 
 class Variants(tuple[Variant, ...]):
@@ -171,8 +171,12 @@ class Variants(tuple[Variant, ...]):
 
 
 def _row(record: Variant) -> tuple[str, ...]:
-    major, minor = record.capability
-    cuda = f"cuda {major}.{minor}{'' if record.exact else '+'}" if record.capability > _LEAST else "cuda"
+    major, minor = record.compute_capability
+    cuda = (
+        f"cuda {major}.{minor}{'' if record.only_capability else '+'}"
+        if record.compute_capability > _LEAST
+        else "cuda"
+    )
     places = [cuda if backend == "cuda" else backend for backend in record.backends]
     return record.name, record.title, record.ladder, record.role, ", ".join(places)
 
@@ -184,7 +188,7 @@ _ALL = Variants(
     for row in _core.variants()
 )
 _BY_NAME = {record.name: record for record in _ALL}
-_LEAST = min(record.capability for record in _ALL)
+_LEAST = min(record.compute_capability for record in _ALL)
 _LADDERS = {
     ladder: Variants(record for record in _ALL if record.ladder == ladder)
     for ladder in dict.fromkeys(record.ladder for record in _ALL)

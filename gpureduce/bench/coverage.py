@@ -43,9 +43,9 @@ def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
 
 
 def _heading(variant: Variant) -> str:
-    if variant.capability <= (7, 5):
+    if variant.compute_capability <= (7, 5):
         return f"`{variant.name}`"
-    return f"`{variant.name}` ({'.'.join(map(str, variant.capability))})"
+    return f"`{variant.name}` ({'.'.join(map(str, variant.compute_capability))})"
 
 
 def page() -> str:

@@ -274,45 +274,10 @@ def test_errors():
         assert str(pickle.loads(pickle.dumps(error("text")))) == "text"
 
 
-# What pickles named before modules moved into folders.
-FORMER = {
-    "_counts": ["Counts"],
-    "_device_array": ["DeviceArray", "to_device"],
-    "_devices": ["Device", "SimulatorWarning", "devices", "free_memory"],
-    "_general": [
-        *("sum", "prod", "min", "max", "mean", "any", "all", "bitwise_and", "bitwise_or", "bitwise_xor"),
-        *("argmin", "argmax", "count_nonzero", "dot", "reduce"),
-    ],
-    "_nvrtc": ["CompileError"],
-    "_profile": [
-        *("Access", "Comparison", "Instruction", "KernelProfile", "Line", "Profile", "Race", "Round"),
-        "profile",
-    ],
-    "_reduce.arithmetic": ["bitwise_and", "bitwise_or", "bitwise_xor"],
-    "_reduction_kernel": ["CacheInfo", "ReductionKernel"],
-    "_simulate": ["simulate"],
-    "_timeline": ["Timeline"],
-    "_variants": ["Variant", "ptx", "source", "variants"],
-    "bench.result": ["BenchResult"],
-    "bench.tree": ["Addition"],
-}
-
-
-@pytest.mark.parametrize(("module", "name"), [(key, name) for key in FORMER for name in FORMER[key]])
-def test_pickles_of_old_find_what_has_moved(module, name):
-    found = pickle.loads(f"cgpureduce.{module}\n{name}\n.".encode())
-    assert found.__name__ == name
-    assert found is getattr(gpureduce, name, found)
-    assert pickle.loads(pickle.dumps(found)) is found
-
-
-def test_a_pickle_of_old():
-    """Of a Device, as protocol 0 wrote it before its module moved."""
-    record = gpureduce.devices()[-1]
-    text = pickle.dumps(record, 0).decode()
-    assert text.count(type(record).__module__) == 1
-    old = text.replace(type(record).__module__, "gpureduce._devices").encode()
-    assert pickle.loads(old) == record
+@pytest.mark.parametrize("name", sorted({*gpureduce.__all__} - {"__version__", "bench", "numpy_like"}))
+def test_public_functions_and_classes_are_pickled_by_reference(name):
+    function = getattr(gpureduce, name)
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 @pytest.mark.parametrize(

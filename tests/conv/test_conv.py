@@ -38,7 +38,7 @@ def failures(variant, dtype, chosen, device):
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
 def test_every_case(variant, dtype, device, thin, some):
     chosen = cases.THIN if thin else some(cases.CASES, 2) if dtype == "float32" else some(cases.CASES, 3)
-    if variant.capability >= (9, 0):  # slow to simulate
+    if variant.compute_capability >= (9, 0):  # slow to simulate
         if thin:
             pytest.skip("test_quick has those that take ways of their own")
         chosen = [case for i, case in enumerate(chosen) if i % 3 == 0 or case.c == 12]
@@ -49,7 +49,7 @@ def test_every_case(variant, dtype, device, thin, some):
 @pytest.mark.core
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
 def test_quick(variant, dtype, device, thin):
-    slow = thin and variant.capability >= (9, 0)
+    slow = thin and variant.compute_capability >= (9, 0)
     found = failures(variant.name, dtype, cases.FEW[3:] if slow else cases.FEW, device)
     assert not found, "\n".join(found)
 

@@ -146,8 +146,8 @@ def test_clusters_leave_fewer_block_sums():
 
 def test_capability():
     for variant in gpureduce.variants("reduction"):
-        assert variant.capability == ((9, 0) if variant.name in ("v11", "v12") else (7, 5))
-        target = ".target sm_90" if variant.capability == (9, 0) else ".target sm_75"
+        assert variant.compute_capability == ((9, 0) if variant.name in ("v11", "v12") else (7, 5))
+        target = ".target sm_90" if variant.compute_capability == (9, 0) else ".target sm_75"
         assert not variant.block_sizes or target in gpureduce.ptx(variant.name)
 
 
@@ -157,7 +157,7 @@ def test_runs_on():
         assert variant.runs_on("sim") == variant.runs_on(sim) == ("sim" in variant.backends)
         for capability in ((7, 5), (8, 9), (9, 0), (12, 0)):
             cuda = replace(sim, kind="cuda", compute_capability=capability)
-            assert variant.runs_on(cuda) == (variant.installed and variant.capability <= capability)
+            assert variant.runs_on(cuda) == (variant.installed and variant.compute_capability <= capability)
     with pytest.raises(gpureduce.DeviceError, match="cuda:99: no such device"):
         gpureduce.variants("reduction")[0].runs_on("cuda:99")
     with pytest.raises(ValueError, match="device"):

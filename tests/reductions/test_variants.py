@@ -52,10 +52,10 @@ def test_the_table_of_variants():
         assert cells[:4] == [variant.name, variant.title, variant.ladder, variant.role]
         assert re.findall(r"cuda|sim", cells[4]) == list(variant.backends)
         needed = re.search(r"(\d)\.(\d)(\+?)", cells[4])
-        assert (needed is None) == (variant.capability < (8, 0))
+        assert (needed is None) == (variant.compute_capability < (8, 0))
         if needed:
-            assert (int(needed[1]), int(needed[2])) == variant.capability
-            assert (needed[3] == "") == variant.exact
+            assert (int(needed[1]), int(needed[2])) == variant.compute_capability
+            assert (needed[3] == "") == variant.only_capability
     assert len(str(EVERY[:0]).splitlines()) == 1
 
 

@@ -107,7 +107,7 @@ names = [variant.name for variant in gpureduce.variants("reduction") if variant.
 assert_type(names, list[str])
 assert_type(gpureduce.variants()["v7"], gpureduce.Variant)
 assert_type(gpureduce.variants()[-1], gpureduce.Variant)
-assert_type(gpureduce.variants("conv")[2:]["c3"].capability, tuple[int, int])
+assert_type(gpureduce.variants("conv")[2:]["c3"].compute_capability, tuple[int, int])
 assert_type(gpureduce.source("v7"), str)
 assert_type(gpureduce.ptx("v7", "sum", np.float32), str)
 assert_type(gpureduce.ptx("v7", op="sum", dtype="float32"), str)
