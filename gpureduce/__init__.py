@@ -17,11 +17,16 @@ except ModuleNotFoundError as error:
         "another directory if it is installed already"
     ) from error
 
-from typing import TYPE_CHECKING
-
 from gpureduce import _methods, numpy_like  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.transfer import to_device
+
+# These use the names above.
+from gpureduce._bench.result import BenchResult
+from gpureduce._bench.runner import bench
+from gpureduce._course.export import export
+from gpureduce._course.magic import load_ipython_extension  # noqa: F401
+from gpureduce._course.rung import OwnRung, ladder
 from gpureduce._custom.kernel import ReductionKernel
 from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device import low_memory  # noqa: F401
@@ -92,16 +97,6 @@ from gpureduce._states.distributed import allreduce
 from gpureduce._states.sharded import Sharded
 from gpureduce._states.state import State
 from gpureduce._version import __version__
-
-# These use the names above.
-if TYPE_CHECKING:
-    from gpureduce.bench.runner import bench
-else:
-    from gpureduce import bench
-from gpureduce._course.export import export
-from gpureduce._course.magic import load_ipython_extension  # noqa: F401
-from gpureduce._course.rung import OwnRung, ladder
-from gpureduce.bench.result import BenchResult
 
 __all__ = [
     "BenchResult",

@@ -16,13 +16,13 @@ from typing import Any, TextIO
 import numpy as np
 
 import gpureduce
+from gpureduce._bench import plotting
+from gpureduce._bench.files import SHIPPED, check_writable
 from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
 from gpureduce._rules.files import open_file, write_text
-from gpureduce.bench import pictures
-from gpureduce.bench.environment import RESULTS, check_place
 from gpureduce.exercise import Exercise, exercise, exercises
 
 
@@ -198,9 +198,9 @@ def run_sum(args: argparse.Namespace) -> int:
 
 def _check_picture(path: str) -> None:
     """Do so for a picture, which needs matplotlib, too."""
-    pictures.check_name(path)
-    with pictures.style():
-        check_place(path)
+    plotting.check_name(path)
+    with plotting.style():
+        check_writable(path)
 
 
 def _flat(lists: list[list[str]] | None) -> list[str] | None:
@@ -209,10 +209,10 @@ def _flat(lists: list[list[str]] | None) -> list[str] | None:
 
 def run_bench(args: argparse.Namespace) -> int:
     """Measure variants."""
-    if args.out and args.out.endswith(pictures.FORMATS):
+    if args.out and args.out.endswith(plotting.FORMATS):
         raise ValueError(f"out: bench writes JSON; of that `gpureduce plot FILE.json -o {args.out}` draws")
     if args.out:
-        check_place(args.out)
+        check_writable(args.out)
     result = gpureduce.bench(
         args.n,
         _flat(args.variants),
@@ -266,7 +266,7 @@ def run_profile(args: argparse.Namespace) -> int:
     if args.out:
         _check_picture(args.out)
     if args.player:
-        check_place(args.player)
+        check_writable(args.player)
 
     def profile(variant: str) -> gpureduce.Profile:
         return gpureduce.profile(
@@ -280,7 +280,7 @@ def run_profile(args: argparse.Namespace) -> int:
 
     found = profile(args.variant)
     if args.out:
-        pictures.save(pictures.plot_timeline(found.timeline(), dark=args.dark), args.out)
+        plotting.save(plotting.plot_timeline(found.timeline(), dark=args.dark), args.out)
     if args.player:
         found.player().save(args.player)
     if args.json or args.csv:
@@ -386,12 +386,10 @@ def run_exercise(args: argparse.Namespace) -> int:
 
 def run_plot(args: argparse.Namespace) -> int:
     """Draw results of bench into a file."""
-    result = gpureduce.BenchResult.from_json(
-        Path(args.results) if args.results else RESULTS / "ladder_h200.json"
-    )
+    result = gpureduce.BenchResult.from_json(Path(args.results) if args.results else SHIPPED)
     _check_picture(args.out)
     names = _flat(args.variants)
     asked = "all" if names == ["all"] else names
-    pictures.save(result.plot(args.kind, dark=args.dark, variants=asked), args.out)
+    plotting.save(result.plot(args.kind, dark=args.dark, variants=asked), args.out)
     print(args.out)
     return 0

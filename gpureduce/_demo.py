@@ -12,9 +12,9 @@ import numpy as np
 
 from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
+from gpureduce._bench.exact_sum import CHUNK, float_sum
 from gpureduce._device.devices import record
 from gpureduce._rules.arguments import refuse_beyond_memory
-from gpureduce.bench.exact import CHUNK, float_sum
 
 GPU_SIZE = 2**22 + 3
 SIMULATOR_SIZE = 2**18 + 3

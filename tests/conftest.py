@@ -33,13 +33,13 @@ ROOT = Path(__file__).resolve().parent.parent
 # in place has no extension module.
 if not list((ROOT / "gpureduce").glob("_core*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
-# Behind the installed package. Child processes, which get this path, import tests.support by it.
+# Behind the installed package, for tests.support and benchmarks. Child processes get this path, too.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 import gpureduce  # noqa: E402
 from gpureduce import _core  # noqa: E402
-from gpureduce.bench import environment  # noqa: E402
+from gpureduce._bench import environment  # noqa: E402
 from tests.support import selection  # noqa: E402
 
 # Builds with sanitizers test the C core. They run no test of a folder in WITHOUT_C (documents, committed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import gpureduce
-from gpureduce.bench.sources import with_headers
+from gpureduce._bench.sources import with_headers
 
 # Of each ladder: what it is of, where its figures are, what `gpureduce.profile` is asked, and words for that.
 LADDERS = {

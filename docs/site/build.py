@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 
 from book import BOOK, ladder_pages
-from reference import BENCH, MODULES, reference_pages
+from reference import MODULES, reference_pages
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
     *("docs/*.svg", "docs/*.png", "notebooks/*.ipynb", "examples/*.py"),
-    *("gpureduce/bench/results/*.json", "LICENSE"),
+    *("benchmarks/results/*.json", "LICENSE"),
     # Sources that guides link to.
     *("cuda_kernels/include/**/*.cuh", "cuda_kernels/reduce/*.cu", "csrc/reduce/rungs.def"),
     *("csrc/reduce/flat/shapes.def", "csrc/ptxsim/*.def"),
@@ -59,7 +59,7 @@ SECTIONS = {
     "To learn": ["docs/own_kernels", "docs/exercises", "docs/write-your-own-rung", "docs/glossary"],
     "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
-    "Reference": [f"reference/{module}" for module in (*MODULES, BENCH)],
+    "Reference": [f"reference/{module}" for module in MODULES],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 import inspect
-import pkgutil
 import sys
 from unittest.mock import MagicMock
 
@@ -13,7 +12,6 @@ MODULES = (
     *("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like"),
     *("gpureduce.torch", "gpureduce.dask", "gpureduce.flox"),
 )
-BENCH = "gpureduce.bench"
 ARRAY = "gpureduce.DeviceArray"
 
 
@@ -64,17 +62,4 @@ def reference_pages() -> dict[str, str]:
             if not inspect.ismodule(value):
                 body = _titled(f"{name}.{each}", _directives(f"{name}.{each}", value))
                 pages[f"reference/{name}.{each}.rst"] = f":orphan:\n\n{body}"  # the module's page leads to it
-    parts = importlib.import_module(BENCH)
-    names = [each.name for each in pkgutil.iter_modules(parts.__path__)]
-    lines = [
-        f".. py:module:: {BENCH}",
-        "",
-        f"``{BENCH}(...)`` is",
-        "",
-        f".. autofunction:: {BENCH}.runner.bench",
-    ]
-    for each in names:
-        lines += ["", f"{BENCH}.{each}", "-" * len(f"{BENCH}.{each}"), "", f".. automodule:: {BENCH}.{each}"]
-        lines += ["   :members:", "   :exclude-members: bench"]
-    pages[f"reference/{BENCH}.rst"] = _titled(BENCH, lines)
     return pages

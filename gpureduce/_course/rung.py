@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
+from gpureduce._bench import runner
+from gpureduce._bench.result import BenchResult
+from gpureduce._bench.stats import summarize_times
 from gpureduce._course import checks
 from gpureduce._device import devices
 from gpureduce._device.devices import Device
 from gpureduce._profiles.mangled import demangled
 from gpureduce._profiles.own import OwnKernel, own_kernel
 from gpureduce._profiles.program import Program, is_ptx, program, read
-from gpureduce.bench import environment, runner
-from gpureduce.bench.result import BenchResult
 
 if TYPE_CHECKING:
     import os
@@ -223,11 +224,11 @@ class OwnRung(OwnKernel):
         times = _run(_core.user_rung_time, self._call(data, block_size, where), timing)
         whole = runner.wall_times(lambda: self.sum(data, block_size=block_size, device=where), repeats)
         names = ("first_pass_us", "all_passes_us", "end_to_end_us")
-        spreads = map(environment.spread, (*times, whole))
+        summaries = map(summarize_times, (*times, whole))
         result = self.sum(data, block_size=block_size, device=where)
         return {
             "block_size": block_size,
-            **dict(zip(names, spreads, strict=True)),
+            **dict(zip(names, summaries, strict=True)),
             "result": result.item(),
         }
 

@@ -274,15 +274,13 @@ def test_errors():
         assert str(pickle.loads(pickle.dumps(error("text")))) == "text"
 
 
-@pytest.mark.parametrize("name", sorted({*gpureduce.__all__} - {"__version__", "bench", "numpy_like"}))
+@pytest.mark.parametrize("name", sorted({*gpureduce.__all__} - {"__version__", "numpy_like"}))
 def test_public_functions_and_classes_are_pickled_by_reference(name):
     function = getattr(gpureduce, name)
     assert pickle.loads(pickle.dumps(function)) is function
 
 
-@pytest.mark.parametrize(
-    "module", [gpureduce, gpureduce.numpy_like, gpureduce.bench], ids=lambda m: m.__name__
-)
+@pytest.mark.parametrize("module", [gpureduce, gpureduce.numpy_like], ids=lambda m: m.__name__)
 def test_dir_lists_what_is_public(module):
     assert dir(module) == sorted(module.__all__)
     assert all(getattr(module, each) is not None for each in dir(module))

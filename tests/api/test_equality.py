@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gpureduce
+from gpureduce._bench.halo import halo_of
+from gpureduce._bench.tiles import Tiles
 from gpureduce._profiles.counts import Counts
 from gpureduce._profiles.own import Pass
 from gpureduce._profiles.trace import Trace
-from gpureduce.bench.halo import halo_of
-from gpureduce.bench.tiles import Tiles
 from gpureduce.exercise import Case
 
 

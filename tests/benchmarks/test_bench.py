@@ -8,7 +8,6 @@ import io
 import json
 import math
 import re
-import subprocess
 import sys
 import types
 from pathlib import Path
@@ -17,22 +16,14 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.bench import (
-    accuracy,
-    chart,
-    drawings,
-    environment,
-    groups,
-    host,
-    matmul,
-    matmul_pictures,
-    matmul_table,
-    products,
-    roofline,
-    runner,
-    tables,
-    tiles,
-)
+from benchmarks.harness.results import RESULTS, load, path_of
+from benchmarks.report import documents as tables
+from benchmarks.report import figures
+from benchmarks.report import matmul as matmul_table
+from benchmarks.report import svg as chart
+from benchmarks.suite import accuracy, host
+from gpureduce._bench import groups, matmul_timing, plotting, products, roofline, runner, tiles
+from gpureduce._bench import matmul_plotting as matmul_pictures
 from tests.support.selection import runs_on
 
 SIZE = 3001
@@ -127,7 +118,27 @@ def test_json_there_and_back(result, tmp_path):
         assert gpureduce.BenchResult.from_json(source) == result
 
 
-@pytest.mark.parametrize("text", ["{}", "[1, 2]", '{"rows": [{"variant": "v0"}]}', "not json", '{"rows": 3}'])
+def test_json_without_its_schema_version_or_with_another_is_refused(result, tmp_path):
+    record = json.loads(result.to_json())
+    assert record.pop("schema") == 1 and "schema" not in result.head
+    with pytest.raises(ValueError, match='source: the text has no schema version; expected "schema": 1'):
+        gpureduce.BenchResult.from_json(json.dumps(record))
+    path = tmp_path / "later.json"
+    for schema in (2, "1", True, None):
+        path.write_text(json.dumps({"schema": schema, **record}))
+        with pytest.raises(ValueError, match=r"source: .*later\.json has (no schema|schema version)"):
+            gpureduce.BenchResult.from_json(path)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*.json")))
+def test_committed_results_have_a_schema_version(name):
+    assert json.loads((RESULTS / name).read_text("utf-8"))["schema"] == 1
+
+
+OTHER = ["{}", "[1, 2]", '{"schema": 1, "rows": [{"variant": "v0"}]}', "not json", '{"schema": 1, "rows": 3}']
+
+
+@pytest.mark.parametrize("text", OTHER)
 def test_json_of_something_else(text, tmp_path):
     path = tmp_path / "other.json"
     path.write_text(text)
@@ -234,7 +245,7 @@ def test_times_of_products():
         return {"variant": name, "dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "us": spread, **rest}
 
     rows = [row("m0", 17000.0), row("m1", 1700.0), row("m2", 850.0), row("cublas", 170.0)]
-    found = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": rows}))
+    found = gpureduce.BenchResult.from_json(json.dumps({"schema": 1, **HEAD, "rows": rows}))
     records = {record["variant"]: record for record in found.records()}
     assert records["m2"]["over_first"] == 20 and records["m2"]["over_previous"] == 2
     assert records["cublas"]["over_first"] == 100 and records["cublas"]["over_previous"] is None
@@ -275,10 +286,10 @@ def test_precisions_are_measured_apart():
     row = {"variant": "t1", "dtype": "float32", "precision": "tf32", "m": 8, "n": 8, "k": 8}
     row |= {"us": {"median": 2.0}, "tflop_per_s": 1.0, "of_cublas": 1.0, "error": 1e-4}
     plain = {**row, "variant": "m0", "precision": "ieee", "us": {"median": 8.0}}
-    found = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": [plain, row]}))
+    found = gpureduce.BenchResult.from_json(json.dumps({"schema": 1, **HEAD, "rows": [plain, row]}))
     assert "| precision |" in found.table()
     assert [record["over_first"] for record in found.records()] == [1.0, None]
-    alone = gpureduce.BenchResult.from_json(json.dumps({**HEAD, "rows": [plain]}))
+    alone = gpureduce.BenchResult.from_json(json.dumps({"schema": 1, **HEAD, "rows": [plain]}))
     assert "precision" not in alone.table()
 
 
@@ -293,22 +304,14 @@ def test_times_come_from_the_program(monkeypatch):
         yield from ({"variant": name, "precision": precision} for name in [*names, "cublas"])
 
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(matmul, "Sets", lambda *what: what[1:])
-    monkeypatch.setattr(matmul, "measure", measure)
+    monkeypatch.setattr(matmul_timing, "MatmulInputs", lambda *what: what[1:])
+    monkeypatch.setattr(matmul_timing, "measure", measure)
     begun = []
     rows = list(products._timed((8, 8, 8), "float32", ["m1", "t0", "auto"], begun.append, 3))
     sets = ((8, 8, 8), "float32")
     assert asked == [(sets, ["m1", "auto"], "ieee", False, 3), (sets, ["t0"], "tf32", True, 3)]
     assert [row["variant"] for row in rows] == ["m1", "auto", "cublas", "t0", "cublas"]
     assert sorted(begun) == ["auto", "m1", "t0"]
-
-
-@pytest.mark.usefixtures("full")
-def test_programs_are_imported_once():
-    """Else Python warns of the module of `python -m`, which would be there twice."""
-    for name in ("matmul", "tables", "drawings"):
-        command = [sys.executable, "-W", "error", "-m", f"gpureduce.bench.{name}", "--help"]
-        assert subprocess.run(command, capture_output=True, text=True, timeout=120).stderr == ""
 
 
 def test_times_of_products_need_torch(device, on_gpu, monkeypatch):
@@ -319,12 +322,11 @@ def test_times_of_products_need_torch(device, on_gpu, monkeypatch):
         gpureduce.bench(256, "m3", device=device, progress=False)
 
 
-def test_bench_is_a_function_and_a_package():
-    assert callable(gpureduce.bench) and list(inspect.signature(gpureduce.bench).parameters)[:2] == [
-        "n",
-        "variants",
-    ]
-    assert gpureduce.bench.tables is tables and "Parameters" in gpureduce.bench.__doc__
+def test_bench_is_a_plain_function():
+    assert inspect.isfunction(gpureduce.bench) and repr(gpureduce.bench).startswith("<function bench at")
+    assert list(inspect.signature(gpureduce.bench).parameters)[:2] == ["n", "variants"]
+    assert "Parameters" in gpureduce.bench.__doc__
+    assert importlib.util.find_spec("gpureduce.bench") is None
 
 
 def test_a_bar_is_for_terminals(monkeypatch, capsys):
@@ -365,11 +367,9 @@ needs_matplotlib = pytest.mark.skipif(
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("ending", ["svg", "png"])
 def test_plots_are_saved(dark, ending, tmp_path):
-    from gpureduce.bench import pictures
-
     for kind in ("speedup", "bandwidth"):
         path = tmp_path / f"{kind}.{ending}"
-        pictures.save(TIMED.plot(kind, dark=dark), path)
+        plotting.save(TIMED.plot(kind, dark=dark), path)
         assert path.stat().st_size > 5000
     if ending == "svg":
         assert "GB/s" in path.read_text() and "atomic" in path.read_text()
@@ -437,7 +437,7 @@ def test_the_chart_of_the_readme():
     assert math.isclose(bars[2] / bars[0], 12.5, rel_tol=0.01) and len(bars) == 3
     assert "a &lt; b" in drawn and "12.50x" in drawn
     marked = chart.speedup_svg("Title", rows, ["here", "there"], chart.LIGHT, after={"v9": "v0"})
-    pale = chart.mixed(chart.LIGHT.series[0], chart.LIGHT.background)
+    pale = plotting.blend(chart.LIGHT.series[0], chart.LIGHT.background)
     (had,) = re.findall(rf'<rect x="([\d.]+)"[^>]* width="([\d.]+)"[^>]* fill="{pale}"', marked)
     (left, more) = re.findall(
         rf'<rect x="([\d.]+)"[^>]* width="([\d.]+)"[^>]* fill="{chart.LIGHT.series[0]}"', marked
@@ -464,7 +464,7 @@ def test_the_default_stands_below_the_variants():
 
 
 def test_trees_of_additions():
-    from gpureduce.bench.tree import additions_of
+    from gpureduce._bench.tree import additions_of
 
     neighbours, halves = (additions_of(name, 64, 64) for name in ("v0", "v2"))
     assert (neighbours.left.first, neighbours.right.first) == (0, 32)  # the last addition spans the widest
@@ -554,11 +554,6 @@ def test_roofline():
 @pytest.mark.usefixtures("full")
 def test_pictures_of_the_documents(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(tables, "products", lambda: None)
-    assert {path.name for path in drawings.draw_documents(tmp_path)} == {
-        "matmul-tiles-light.svg",
-        "matmul-tiles-dark.svg",
-    }
     seen = []
 
     def look(ax, path):
@@ -566,13 +561,15 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
         seen.extend(each.get_window_extent() for each in ax.figure.axes)
 
     with monkeypatch.context() as patched:
-        patched.setattr(drawings, "save", look)
-        drawings.draw_documents(tmp_path)
-    assert (
-        len(seen) == 12 and min(min(box.width, box.height) for box in seen) > 200
-    )  # of 1200 by 900; fonts differ
-    monkeypatch.setattr(tables, "products", some_products)
-    assert drawings.main(["--out", str(tmp_path)]) == 0
+        patched.setattr(figures, "save", look)
+        for dark in (False, True):
+            figures.draw_tiles(tmp_path / "tiles.svg", dark)
+    # Of 1200 by 900; fonts differ.
+    assert len(seen) == 12 and min(min(box.width, box.height) for box in seen) > 200
+    monkeypatch.setattr(figures, "load_matmul", some_products)
+    names = {path.name for path in figures.draw_figures(tmp_path)}
+    assert names == {path.name for path in tmp_path.iterdir()} and len(names) == 6
+    assert {"matmul-tiles-dark.svg", "matmul-roofline-light.svg", "exact-dark.svg"} <= names
     roofs = [(tmp_path / f"matmul-roofline-{name}.svg").read_text() for name in ("light", "dark")]
     assert all("m4  2-D tile per thread" in text for text in roofs) and roofs[0] != roofs[1]
     for path in tmp_path.glob("*-dark.svg"):
@@ -589,7 +586,7 @@ def test_names_beside_points_keep_apart():
 
 def test_tables_of_products():
     results = {**some_products(), "method": "Some method."}
-    published = tables.load("published_matmul.json")
+    published = load("published_matmul.json")
     table = matmul_table.ladder(results, published).splitlines()
     rows = {
         line.split("|")[1].strip(" `"): [cell.strip() for cell in line.split("|")[2:-1]] for line in table[9:]
@@ -630,7 +627,7 @@ def test_tables_of_products():
 @pytest.mark.usefixtures("full")
 def test_the_counts_in_the_documents_are_those_of_now():
     """Of rungs whose loads and stores are as plain as can be."""
-    record = tables.load("matmul_counts.json")
+    record = load("matmul_counts.json")
     rows = {row["variant"]: row for row in record["rows"]}
     for name in ("m1", "m2", "m3", "m4"):
         now = gpureduce.profile((256, 256, 1024), name, races=False).totals
@@ -655,7 +652,7 @@ def test_pictures_of_products(dark):
     assert c.shape == (128, 128) and np.bincount(c.ravel()).tolist() == [3 * 4096, 0, 4096 - 256, 248, 8]
     flow = matmul_pictures.plot_flow(tiles.flow_of(gpureduce.profile((64, 64, 32), "m2")), dark=dark)
     assert {"0.25 B", "8 B"} <= {text.get_text() for text in flow.texts}
-    found = gpureduce.BenchResult.from_json(json.dumps(results))
+    found = gpureduce.BenchResult.from_json(json.dumps({"schema": 1, **results}))
     bars = found.plot(dark=dark)
     assert [round(patch.get_width(), 1) for patch in bars.containers[0]] == [0.5, 6.1, 9.0, 28.6, 49.7, 47.7]
     assert bars.get_xlabel().startswith("TFLOP/s\nfull")
@@ -674,7 +671,7 @@ def test_pictures_of_products(dark):
 
 @pytest.mark.parametrize("name", ["ladder_h200.json", "techniques_h200.json", "sizes_h200.json"])
 def test_committed_results_say_where_they_are_from(name):
-    found = gpureduce.BenchResult.from_json(environment.RESULTS / name)
+    found = gpureduce.BenchResult.from_json(path_of(name))
     assert found.head["device"] == "NVIDIA H200" and not found.simulated
     assert all(found.head[key] for key in ("driver_cuda", "toolkit", "date", "method", "peak_gb_per_s"))
     assert {f"v{i}" for i in range(9)} <= {row["variant"] for row in found.rows}
@@ -683,7 +680,7 @@ def test_committed_results_say_where_they_are_from(name):
     }  # one after another
     errors = {row["variant"]: row["relative_error"] for row in found.rows}
     assert all(error < (1e-5 if name in adding_up else 1e-6) for name, error in errors.items())
-    assert json.loads(found.to_json()) == json.loads((environment.RESULTS / name).read_text())
+    assert json.loads(found.to_json()) == json.loads((path_of(name)).read_text())
 
 
 def test_pinned_arrays_are_timed(device, monkeypatch):
@@ -709,15 +706,15 @@ def test_accuracy_is_that_of_the_rungs_of_reductions(monkeypatch, tmp_path):
 
 
 WRITERS = [
-    path.relative_to(Path(environment.__file__).parent).with_suffix("").as_posix().replace("/", ".")
-    for path in sorted(Path(environment.__file__).parent.rglob("*.py"))
+    path.stem
+    for path in sorted(Path(accuracy.__file__).parent.glob("*.py"))
     if "results file to write" in path.read_text("utf-8")
 ]
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_places_for_results_are_looked_at_before_anything_is_measured(name, capsys, tmp_path):
-    module = importlib.import_module(f"gpureduce.bench.{name}")
+    module = importlib.import_module(f"benchmarks.suite.{name}")
     for place in (tmp_path / "absent" / "results.json", tmp_path):
         with pytest.raises(SystemExit) as stop:
             module.main(["--out", str(place)])  # or --output, shortened

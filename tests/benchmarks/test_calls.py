@@ -5,8 +5,8 @@ import json
 import pytest
 
 import gpureduce
-from gpureduce.bench import calls, host_calls, operators
-from gpureduce.bench.environment import RESULTS
+from benchmarks.harness.results import RESULTS
+from benchmarks.suite import calls, host_calls, operators
 
 OPERATORS = json.loads((RESULTS / "operators_h200.json").read_text(encoding="utf-8"))
 HOST_CALLS = json.loads((RESULTS / "host_calls_h100.json").read_text(encoding="utf-8"))

@@ -6,7 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from gpureduce.bench import chart, conv, conv_table, halo, tables
+from benchmarks.harness.results import load
+from benchmarks.report import conv as conv_table
+from benchmarks.report import documents as tables
+from benchmarks.report import svg as chart
+from benchmarks.suite import conv
+from gpureduce._bench import halo
 
 
 def test_layers():
@@ -84,8 +89,8 @@ def test_tables():
 
 def test_means_in_the_table():
     """Of the committed results, which the table is made from."""
-    last = conv_table.layers([tables.load(name) for name in tables.LAYERS]).split("\n")[-1]
+    last = conv_table.layers([load(name) for name in tables.LAYERS]).split("\n")[-1]
     means = [float(cell) for cell in last.strip("| ").split("|")[2:]]
     for mean, (name, layout) in zip(means, itertools.product(tables.LAYERS, ("NHWC", "NCHW")), strict=True):
-        rows = [row for row in tables.load(name)["rows"] if row["layout"] == layout]
+        rows = [row for row in load(name)["rows"] if row["layout"] == layout]
         assert mean == pytest.approx(conv.geometric_mean(rows), abs=0.006)

@@ -1,14 +1,11 @@
 """The committed times of convolutions on an H200."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-import gpureduce
-from gpureduce.bench import conv
-
-RESULTS = Path(gpureduce.__file__).parent / "bench" / "results"
+from benchmarks.harness.results import RESULTS
+from benchmarks.suite import conv
 
 
 def rows(name):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpureduce
+from benchmarks.suite import layouts
 from gpureduce import _core
 from gpureduce._device.devices import resolve
-from gpureduce.bench import layouts
 
 FOUND = layouts.layouts()
 SMALL = [layout for layout in FOUND if math.prod(layout.shape) <= 12_000 and layout.dtype != "bfloat16"]

@@ -2,9 +2,10 @@
 
 import json
 
-from gpureduce.bench import peers_table as table
-from gpureduce.bench.peers import __main__ as peers
-from gpureduce.bench.peers import contenders, lone
+from benchmarks.baselines import libraries as contenders
+from benchmarks.report import peers as table
+from benchmarks.suite import interleaved as lone
+from benchmarks.suite import peers
 
 
 def row(op, dtype, n, us, offset=0, **others):
@@ -99,8 +100,8 @@ class Ticks:
     """PyTorch in place of a GPU's: a graph is the time its kernels take, as the calls that were captured."""
 
     def __init__(self, monkeypatch, took):
-        monkeypatch.setattr(lone.environment, "capture", self.capture)
-        monkeypatch.setattr(lone.environment, "replay_times", lambda torch, graph, launches, repeats: [graph])
+        monkeypatch.setattr(lone.timing, "capture", self.capture)
+        monkeypatch.setattr(lone.timing, "replay_times", lambda torch, graph, launches, repeats: [graph])
         monkeypatch.setattr(lone.contenders, "results", lambda torch, case: [self])
         self.took, self.names = took, []
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.bench import accuracy, arrays, exact_times, tables
-from gpureduce.bench import peers_table as table
-from gpureduce.bench.peers import lone
+from benchmarks.harness.results import load
+from benchmarks.report import coverage, documents
+from benchmarks.report import peers as table
+from benchmarks.suite import accuracy, arrays, exact_times
+from benchmarks.suite import interleaved as lone
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def first_passes(name):
     return {
         (row["variant"], row["n"], row["dtype"], row["block_size"]): row["first_pass_us"]
-        for row in tables.load(name)["rows"]
+        for row in load(name)["rows"]
     }
 
 
@@ -36,7 +38,7 @@ def test_no_rung_is_slower_than_its_published_form():
 
 def floats_ratios():
     """Of each row its bytes, whether it is flat, and ours over what it is beside, by name."""
-    for row in tables.load(tables.FLOATS)["rows"]:
+    for row in load(documents.FLOATS)["rows"]:
         count = int(np.prod(row["shape"]))
         for name, beside in row["ratio"].items():
             for other, ratio in beside.items():
@@ -62,13 +64,13 @@ def test_norms_and_nan_forms_beat_pytorch_and_cupy():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_every_variant_was_measured(dtype):
-    measured = {row["variant"] for row in tables.load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
+    measured = {row["variant"] for row in load("ladder_h200.json")["rows"] if row["dtype"] == dtype}
     assert measured == {"auto", *(variant.name for variant in gpureduce.variants("reduction"))}
 
 
 def test_variances_take_as_long_as_sums():
     """Those of all elements from 2^26 on; and nowhere longer than PyTorch's or CuPy's."""
-    rows = tables.load(tables.MOMENTS)["rows"]
+    rows = load(documents.MOMENTS)["rows"]
     large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
     assert {row["dtype"] for row in large} >= {"float32", "float64"}
     for row in large:
@@ -82,7 +84,7 @@ def test_variances_take_as_long_as_sums():
 
 def test_axes_were_measured_in_every_shape():
     """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/axis.md says."""
-    rows = [row for row in tables.load("axis_h200.json")["rows"] if row["dtype"] == "float32"]
+    rows = [row for row in load("axis_h200.json")["rows"] if row["dtype"] == "float32"]
     ratios = {(tuple(row["shape"]), row["axes"][0]): row["ratio"] for row in rows if len(row["shape"]) == 2}
     sweep = [ratios[(1 << i, 1 << (24 - i)), axis] for i in range(25) for axis in (0, 1)]
     assert max(sweep) <= 1.5
@@ -90,7 +92,7 @@ def test_axes_were_measured_in_every_shape():
 
 def test_arrays_of_the_host_go_as_fast_as_the_bus():
     """What docs/host_arrays.md says of one run: beside the peers, and beside a plain copy."""
-    rows = {(row["where"], row["n"]): row for row in tables.load("host_h200.json")["rows"]}
+    rows = {(row["where"], row["n"]): row for row in load("host_h200.json")["rows"]}
     long, short = rows["host", 1 << 28], rows["host", 1 << 10]
     assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
     assert max(long["ratio"]["cupy"], long["ratio"]["torch"]) <= 0.2
@@ -103,7 +105,7 @@ def test_arrays_of_the_host_go_as_fast_as_the_bus():
 @pytest.fixture(scope="module")
 def peers():
     """Rows of the run beside the peers, by operator, dtype, exponent of two and offset; its best GB/s."""
-    record = tables.load("peers_h200.json")
+    record = load("peers_h200.json")
     rows = {
         (row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]): row for row in record["rows"]
     }
@@ -151,7 +153,7 @@ def test_arrays_off_a_boundary_are_as_fast(peers):
 
 def test_sums_one_after_the_other_are_as_fast_as_they_were(peers):
     """A run of kernels that are faster between others', less what CUB's took longer on that GPU."""
-    before, now = peers[0], tables.load("peers_sums_h200.json")["rows"]
+    before, now = peers[0], load("peers_sums_h200.json")["rows"]
     slower = []
     for row in now:
         old = before[row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]]["us"]
@@ -170,9 +172,7 @@ ALONE = (
 
 def test_reductions_between_other_kernels():
     """One block, and what just fits the cache, are where CUB is not slower; the rest is faster than it."""
-    if not (tables.RESULTS / tables.LONE).exists():
-        pytest.skip("not measured yet: python -m gpureduce.bench.peers.lone")
-    rows = tables.load(tables.LONE)["rows"]
+    rows = load("interleaved_h200.json")["rows"]
     assert {(row["op"], row["dtype"]) for row in rows} == set(lone.CASES)
     slower = {}
     for row in rows:
@@ -186,38 +186,44 @@ def test_reductions_between_other_kernels():
 
 
 def test_observers_slow_the_simulator_down_by_at_most_six():
-    record = tables.load("instrument_xeon.json")
+    record = load("instrument_xeon.json")
     assert "Xeon" in record["cpu"]
     ratios = {row["variant"]: row["ratio"]["counters and races"] for row in record["rows"]}
     assert {"v2", "v7"} <= ratios.keys() and min(ratios.values()) > 1 and max(ratios.values()) <= 6
 
 
-def test_the_tables_of_the_readme_are_current():
+def test_documents_with_committed_results_are_current(capsys):
     if not (ROOT / "README.md").exists():
-        pytest.skip("no README beside the tests")
-    assert tables.main(["--check", "--root", str(ROOT)]) == 0
+        pytest.skip("no README next to the tests")
+    assert documents.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out
 
 
-def test_tables_wait_for_the_results_of_products(tmp_path, monkeypatch):
-    """Without them the documents stay as they are; with them tables and charts appear."""
-    without = tables.tables()
-    given = tables.load("published_matmul.json")
+def test_documents_of_which_one_is_stale_are_reported(tmp_path, capsys, monkeypatch):
+    page = tmp_path / "docs" / "coverage.md"
+    page.parent.mkdir()
+    page.write_text(coverage.page().replace("| sum |", "| total |", 1))
+    monkeypatch.setattr(documents, "documents", lambda root: {"docs/coverage.md": coverage.page()})
+    root = ["--root", str(tmp_path)]
+    assert documents.main(["--check", *root]) == 1
+    assert f"{page} is not current" in capsys.readouterr().out
+    assert documents.main(root) == 0 and documents.main(["--check", *root]) == 0
+
+
+def test_documents_of_matmul_follow_its_results(monkeypatch):
     row = {"dtype": "float32", "m": 2048, "n": 2048, "k": 1024, "tflop_per_s": 1.0, "of_cublas": 1.0}
-    row |= {"error": 0.0, "us": {"median": 100.0}}
+    row |= {"error": 0.0, "us": {"median": 123.4}}
     rows = [{**row, "variant": name} for name in ("m1", "m2", "auto", "cublas")]
     head = {"device": "Some GPU", "toolkit": "13", "driver_cuda": "13", "date": "2026", "method": "None."}
-    for found in (None, {**head, "rows": rows}):
-        monkeypatch.setattr(tables, "products", lambda found=found: found)
-        there = found is not None
-        assert ("<!-- matmul-table -->" in tables.tables()["docs/matmul.md"]) == there
-        assert ("<!-- matmul-sizes -->" in tables.tables()["docs/matmul.md"]) == there
-        assert ("docs/matmul-dark.svg" in tables.charts()) == there
-    assert given["rows"][0] == {"variant": "m1", "ms": 5.2} and without
+    monkeypatch.setattr(documents, "load_matmul", lambda: {**head, "rows": rows})
+    parts = documents.tables()["docs/matmul.md"]
+    for marker in ("<!-- matmul-table -->", "<!-- matmul-sizes -->"):
+        assert "Some GPU" in parts[marker] and "123.4" in parts[marker]
+    assert "Some GPU, measured 2026" in documents.charts()["docs/matmul-dark.svg"]
 
 
 def test_the_busiest_unit_is_not_the_dram_before_v4():
     """What notebooks/bandwidth.ipynb says of the hardware's counters."""
-    rows = {row["variant"]: row for row in tables.load("pipes_h200.json")["rows"]}
+    rows = {row["variant"]: row for row in load("pipes_h200.json")["rows"]}
     dram = {name: row["percent"]["dram__throughput"] for name, row in rows.items()}
     busiest = {name: row["percent"]["gpu__compute_memory_throughput"] for name, row in rows.items()}
     for name in ("v0", "v1", "v2", "v3"):
@@ -251,7 +257,7 @@ def test_compute_sanitizer_saw_every_product():
 
 
 def test_default_float32_sums_are_as_exact_as_numpys():
-    rows = tables.load("accuracy_h200.json")["rows"]
+    rows = load("accuracy_h200.json")["rows"]
     assert {row["case"] for row in rows} == set(accuracy.CASES)
     for row in rows:
         error = row["relative_error"]
@@ -268,7 +274,7 @@ def test_accuracy_is_the_same_on_this_device(device):
 
 def test_exact_sums_cost_what_the_page_says():
     """Beside the plain sum of the same run, of normal data; the worst data beside the best; and CUB's sum."""
-    found = tables.load("exact_h200.json")
+    found = load("exact_h200.json")
     rows = [row for row in found["rows"] if row["data"] == "normal"]
     ratio = {(row["op"], row["dtype"], row["n"].bit_length() - 1): row["ratio"] for row in rows}
     most = {
@@ -298,7 +304,7 @@ def test_exact_sums_cost_what_the_page_says():
 
 def test_segments_have_no_cliffs():
     """Of the same elements in one segment or in ten million, and beside CUB."""
-    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "segments"]
+    rows = [row for row in load(documents.SCANS)["rows"] if row["what"] == "segments"]
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
@@ -316,9 +322,7 @@ def test_segments_have_no_cliffs():
 
 def test_order_statistics_take_half_of_others_time():
     """Of a whole array of 2^26, where it has all of CuPy's or PyTorch's; of smaller ones and rows no more."""
-    if not (tables.RESULTS / tables.ORDER).exists():
-        pytest.skip("not measured yet")
-    rows = tables.load(tables.ORDER)["rows"]
+    rows = load("order_h200.json")["rows"]
     us = {
         (row["what"], row["dtype"], *row["shape"]): {name: t["median"] for name, t in row["us"].items()}
         for row in rows
@@ -336,7 +340,7 @@ def test_order_statistics_take_half_of_others_time():
 
 
 def test_scans_keep_what_they_reach():
-    rows = [row for row in tables.load(tables.SCANS)["rows"] if row["what"] == "scan"]
+    rows = [row for row in load(documents.SCANS)["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
     assert len(times) == 24 and all(found["gpureduce"] <= 0.75 * found["cupy"] for found in times.values())
     of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
@@ -352,7 +356,7 @@ def test_several_gpus_take_the_time_of_one():
     """What docs/several_gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
     rows = {
         (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
-        for row in tables.load(tables.SEVERAL)["rows"]
+        for row in load(documents.SEVERAL)["rows"]
     }
     assert rows["device", 2, 1 << 10]["gpureduce"] <= 18 and rows["device", 2, 1 << 10]["max"] <= 21
     for exponent in (28, 30):
@@ -370,7 +374,7 @@ def test_several_gpus_take_the_time_of_one():
 
 def test_copies_take_less_time_than_pytorchs():
     """But for those that docs/arrays.md names."""
-    rows = tables.load(tables.ARRAYS)["rows"]
+    rows = load(documents.ARRAYS)["rows"]
     over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
     assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
     rest = {("transposed, 3 rows", "float16"), ("transposed, 3 rows", "int8"), ("cropped", "float32")}
@@ -380,7 +384,7 @@ def test_copies_take_less_time_than_pytorchs():
 
 def test_layouts_have_few_cliffs():
     """Beside PyTorch, in layouts that nobody chose; docs/axis.md lists those that are slower."""
-    rows = tables.load("layouts_h200.json")["rows"]
+    rows = load("layouts_h200.json")["rows"]
     over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
     assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38
     assert len(over) <= 2 and max(over) <= 1.33

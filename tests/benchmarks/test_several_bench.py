@@ -6,8 +6,9 @@ import re
 import pytest
 
 import gpureduce
+from benchmarks.suite import host
+from benchmarks.suite import multi_device as several
 from gpureduce._profiles.palette import DARK, LIGHT
-from gpureduce.bench import host, several
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpureduce.SimulatorWarning")
 

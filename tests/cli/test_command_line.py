@@ -19,8 +19,8 @@ import pytest
 import gpureduce
 from gpureduce import __main__ as command
 from gpureduce import _demo
+from gpureduce._bench.exact_sum import float_sum
 from gpureduce._device import devices
-from gpureduce.bench.exact import float_sum
 
 NAMES = [variant.name for variant in gpureduce.variants()]
 

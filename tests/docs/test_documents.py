@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 import gpureduce
+from benchmarks.harness.results import load
+from benchmarks.report import readme_charts as front
+from benchmarks.report import svg as chart
 from gpureduce._device import devices
-from gpureduce.bench import chart, front, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -115,7 +117,7 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
 def test_the_chart_has_every_figure(palette):
-    record = tables.load("peers_h200.json")
+    record = load("peers_h200.json")
     drawn = front.peers_svg(record, palette)
     for (peer, name), colour in zip(front.PEERS.items(), palette.series, strict=False):
         rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == SUMS]

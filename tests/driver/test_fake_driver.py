@@ -19,7 +19,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core, _device_array
-from gpureduce.bench import runner
+from gpureduce._bench import runner
 from tests.api.test_api import python
 from tests.support.producers import CUDA, CUDA_HOST, Exchange, Exporter
 from tests.support.sanitized import forks_beside_threads

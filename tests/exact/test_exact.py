@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import gpureduce
+from benchmarks.suite import exact_sums
 from gpureduce import _core
 from gpureduce._device.ptx import ptx_text
 from gpureduce._profiles.observed import kernel_profiles
 from gpureduce._reduce import exact
 from gpureduce._reduce.exact_states import NARROW, WIDE
-from gpureduce.bench import exact_sums
 from tests.support import exact_reference as reference
 from tests.support.exact_reference import DTYPES, dtype_of, exact_dot, exact_sum, same
 

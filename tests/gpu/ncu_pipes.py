@@ -1,6 +1,6 @@
 """How busy the parts of the memory are in the first pass of each rung, by ncu's counters.
 
-On a GPU machine: ``python tests/gpu/ncu_pipes.py --out gpureduce/bench/results/pipes_h200.json``
+On a GPU machine: ``python tests/gpu/ncu_pipes.py --out benchmarks/results/pipes_h200.json``
 """
 
 import argparse
@@ -14,7 +14,7 @@ import numpy as np
 from ncu_compare import collect, known, ncu_module
 
 import gpureduce
-from gpureduce.bench import environment
+from gpureduce._bench import environment, files
 
 N = 1 << 25
 ENDING = ".avg.pct_of_peak_sustained_elapsed"
@@ -120,7 +120,7 @@ def main():
         "the whole time of the kernel unless a name ends in sustained_active"
     )
     record["rows"] = rows
-    environment.write(options.out, record)
+    files.write_result(options.out, record)
     for row in rows:
         shares = {name: row["percent"].get(name) for name in PERCENT[:7]}
         print(row["variant"], row.get("gpu__time_duration.sum"), shares)

@@ -1,5 +1,5 @@
 // What the units of a GPU do at most: multiply-adds of float32 a second, and bytes from L1. Prints JSON, for
-// python -m gpureduce.bench.matmul --roofs.
+// python benchmarks/run.py matmul --roofs.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

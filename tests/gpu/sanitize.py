@@ -19,7 +19,7 @@ from pathlib import Path
 from exercise_calls import GROUPS
 
 import gpureduce
-from gpureduce.bench import environment
+from gpureduce._bench import environment, files
 
 # Not for leaks, for which test_leaks.py looks: a device has a byte as long as the process lives.
 TOOLS = {
@@ -111,7 +111,7 @@ def main() -> int:
     record = environment.header(environment.find_device("cuda:0"))
     record["compute_sanitizer"] = version.strip().splitlines()[-1]
     record["rows"] = rows
-    environment.write(options.out, record)
+    files.write_result(options.out, record)
     return 1 if failed else 0
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gpureduce
+from benchmarks.suite import shapes
 from gpureduce import _core
-from gpureduce.bench import shapes
 
 TABLE = _core.flat_shapes()
 SMALL = 1 << 20  # bytes, above which the simulator takes too long

@@ -54,7 +54,7 @@ PACKAGE = {
         ("_scans", "_segments", "_order"),
         "_custom",
         ("_profiles", "_torch"),
-        "bench",
+        "_bench",
         "_course",
     ],
 }

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import gpureduce
-from gpureduce.bench import environment
+from gpureduce._bench import environment
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.support import bit_patterns

@@ -19,7 +19,7 @@ import matplotlib
 import nbclient
 import nbformat
 
-from gpureduce.bench import environment
+from gpureduce._bench import environment
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 SVG, PNG = "image/svg+xml", "image/png"

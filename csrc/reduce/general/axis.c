@@ -4,7 +4,7 @@
 #include "reduce/general/dims.h"
 #include "reduce/general/layout.h"
 
-/* Thresholds measured on an H200: gpureduce/bench/results/axis_h200.json. */
+/* Thresholds measured on an H200: benchmarks/results/axis_h200.json. */
 enum {
     BLOCKS_PER_SM = 4,         /* blocks that an SM holds at 64 registers per thread */
     MAX_TILE_REGION = 512,     /* max. bytes of a region of `tiles` */

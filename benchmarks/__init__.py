@@ -1,0 +1,1 @@
+"""Benchmarks of gpureduce and of other libraries: `python benchmarks/run.py --list`."""

@@ -1,0 +1,1 @@
+"""Reductions by other libraries, which benchmarks compare gpureduce with."""

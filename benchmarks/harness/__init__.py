@@ -1,0 +1,1 @@
+"""What all benchmarks share: arguments, measuring, tables and result files."""

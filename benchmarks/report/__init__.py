@@ -1,0 +1,1 @@
+"""Tables and charts of committed results, for the README and docs/."""

@@ -1,0 +1,59 @@
+"""The page docs/coverage.md: operator by dtype by variant by backend.
+
+What it says comes from the core's own tables, and tests/reductions/test_coverage.py runs every cell of it.
+"""
+
+from __future__ import annotations
+
+from gpureduce._device.variants import AUTO, Variant, variants
+from gpureduce._rules.dtypes import COVERAGE
+
+BACKENDS = ("cuda", "sim")
+HEADING = """# What covers what
+
+Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) and on the simulator (`sim`).
+`auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
+name is the compute capability that it needs on a GPU.
+
+Written by `python benchmarks/docs_tables.py` from `gpureduce.variants("reduction")` and what `auto` takes;
+`tests/reductions/test_coverage.py` runs every cell.
+
+Functions that share kernels are not in the table. `nansum`, `nanprod`, `nanmean`, `nanmin`, `nanmax`,
+`nanargmin`, `nanargmax`, `fmin`, `fmax`, `ptp`, `logical_xor` and `trace` take all dtypes on both
+backends; `norm`,
+`logsumexp` and `softmax_denominator` floating ones, `norm` complex ones, too; `average`, `vecdot` and `inner`
+pairs of arrays. See [norms.md](norms.md). `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`,
+`nanpercentile` and `topk` take all dtypes but complex ones on both backends. See [order.md](order.md).
+"""
+
+
+def cells() -> dict[tuple[str, str], dict[str, tuple[str, ...]]]:
+    """Return, for each operator and input dtype, the variants that cover them, each with its backends."""
+    found: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+        (op, dtype): {AUTO: BACKENDS} for op, given in COVERAGE.items() for dtype in given
+    }
+    for variant in variants("reduction"):
+        for pair in variant.coverage:
+            found.setdefault(pair, {})[variant.name] = variant.backends
+    return found
+
+
+def _heading(variant: Variant) -> str:
+    if variant.compute_capability <= (7, 5):
+        return f"`{variant.name}`"
+    return f"`{variant.name}` ({'.'.join(map(str, variant.compute_capability))})"
+
+
+def page() -> str:
+    """Return the whole page as Markdown; dtypes that agree in every column share a row."""
+    columns = {AUTO: f"`{AUTO}`", **{variant.name: _heading(variant) for variant in variants("reduction")}}
+    rows: dict[tuple[str, str], list[str]] = {}
+    for (op, dtype), covered in cells().items():
+        row = " | ".join(" ".join(covered.get(name, ())) for name in columns)
+        rows.setdefault((op, row), []).append(dtype)
+    lines = [
+        "| operator | dtypes | " + " | ".join(columns.values()) + " |",
+        "|---|---|" + "---|" * len(columns),
+        *(f"| {op} | {', '.join(dtypes)} | {row} |" for (op, row), dtypes in rows.items()),
+    ]
+    return HEADING + "\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,142 @@
+"""Times what calls cost the host, of all operators, beside PyTorch: ``python benchmarks/run.py host_calls``.
+
+The arrays are small, and their results stay on the device, so that what counts is the way from Python to the
+kernels' launches. Each contender makes some calls, the device finishes them, and the next one has its turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.suite.calls import times
+from gpureduce import _functions
+from gpureduce._arrays.device_array import to_device
+from gpureduce._bench import environment, files
+from gpureduce._states.build import partial
+
+SHAPE = (64, 256)
+BATCH, TURNS, WARM_UP = 40, 9, 5
+# A call, and what PyTorch has for it: of x and y, matrices of float32; v, a row of x; m, a mask; o, offsets
+# of three segments; g, eight labels; s, where slices begin, in host memory.
+CALLS = {
+    "sum(x, axis=1)": "torch.sum(x, 1)",
+    "sum(x, axis=1, where=m)": "",
+    "argmax(x, axis=1)": "torch.argmax(x, 1)",
+    "mean(x, axis=1)": "torch.mean(x, 1)",
+    "count_nonzero(x, axis=1)": "torch.count_nonzero(x, 1)",
+    "logical_xor(x, axis=1)": "",
+    "fsum(x, axis=1)": "",
+    "dot(v, v, as_device=True)": "torch.dot(v, v)",
+    "vecdot(x, y)": "torch.linalg.vecdot(x, y)",
+    "vecdot(x, v)": "torch.linalg.vecdot(x, v)",
+    "inner(x, v)": "torch.inner(x, v)",
+    "matmul(x, x.T)": "torch.matmul(x, x.T)",
+    "trace(x, as_device=True)": "torch.trace(x)",
+    "var(x, axis=1)": "torch.var(x, 1, correction=0)",
+    "std(x, axis=1)": "torch.std(x, 1, correction=0)",
+    "moments(x, axis=1)": "",
+    "average(x, axis=1)": "torch.mean(x, 1)",
+    "average(x, axis=1, weights=v)": "(x * v).sum(1) / v.sum()",
+    "ptp(x, axis=1)": "torch.amax(x, 1) - torch.amin(x, 1)",
+    "nansum(x, axis=1)": "torch.nansum(x, 1)",
+    "nanmean(x, axis=1)": "torch.nanmean(x, 1)",
+    "nanstd(x, axis=1)": "",
+    "nanargmax(x, axis=1)": "",
+    "norm(x, axis=1)": "torch.linalg.vector_norm(x, dim=1)",
+    "norm(x, 3, axis=1)": "torch.linalg.vector_norm(x, 3, dim=1)",
+    "logsumexp(x, axis=1)": "torch.logsumexp(x, 1)",
+    "softmax_denominator(x, axis=1)": "",
+    "median(x, axis=1)": "torch.median(x, 1)",
+    "nanmedian(x, axis=1)": "torch.nanmedian(x, 1)",
+    "quantile(x, 0.25, axis=1)": "torch.quantile(x, 0.25, 1)",
+    "topk(x, 8)": "torch.topk(x, 8)",
+    "cumulative_sum(x, axis=1)": "torch.cumsum(x, 1)",
+    "cumulative_prod(x, axis=1)": "torch.cumprod(x, 1)",
+    "segment_reduce(x, o)": "torch.segment_reduce(x, 'sum', offsets=o, axis=0)",
+    "group_reduce(x, g, num_groups=8)": "torch.zeros(8, 256, device='cuda').index_add_(0, g, x)",
+    "reduceat(x, s, axis=1)": "",
+    "partial(x, 'sum', as_device=True)": "",
+    "x.copy()": "x.clone()",
+    "x.T.copy()": "x.T.contiguous()",
+    "x.astype('float16')": "x.to(torch.float16)",
+    "x[1:, ::2]": "x[1:, ::2]",
+    "x.reshape(-1)": "x.reshape(-1)",
+}
+TITLES = {"torch": "PyTorch", "tensor": "gpureduce, of a tensor", "ours": "of a `DeviceArray`"}
+
+
+def inputs() -> dict[str, np.ndarray]:
+    """Return what the calls are of, in host memory."""
+    x = np.random.default_rng(20261124).standard_normal(SHAPE).astype(np.float32)
+    found = {"x": x, "y": x[::-1].copy(), "v": x[0].copy(), "m": x > 0, "o": np.array([0, 10, 30, 64])}
+    return found | {"g": np.arange(SHAPE[0]) % 8, "s": np.array([0, 3, 100])}
+
+
+def calls(torch: Any, text: str, arrays: dict[str, np.ndarray]) -> dict[str, Callable[[], Any]]:
+    """Return the call of each contender that has it."""
+    host = {"s": arrays["s"], "torch": torch}
+    there = {name: torch.from_numpy(array).cuda() for name, array in arrays.items()} | host
+    found = {"torch": of_text(CALLS[text], there)} if CALLS[text] else {}
+    if not text.startswith("x"):  # a method of our own
+        found["tensor"] = of_text(text, there)
+    own = {name: to_device(array, "cuda:0") for name, array in arrays.items()} | host
+    return found | {"ours": of_text(text, own)}
+
+
+def of_text(text: str, given: dict[str, Any]) -> Callable[[], Any]:
+    """Return a call of what its text says, by the names of arguments and of public functions."""
+    return eval(f"lambda: {text}", vars(_functions) | {"partial": partial} | given)
+
+
+def table(record: dict) -> str:
+    """Return a results file as Markdown."""
+    lines = [
+        f"{record['device']}, {record['cpu']}, CUDA {record['toolkit']}, driver for CUDA"
+        f" {record['driver_cuda']}, PyTorch {record['torch']}, {record['date']}: {record['method']}.",
+        "",
+        f"| a call, in us | {' | '.join(TITLES.values())} | PyTorch's |",
+        "|---|" + "--:|" * len(TITLES) + "---|",
+    ]
+    for row in record["rows"]:
+        cells = " | ".join(f"{row['us'][name]:.1f}" if name in row["us"] else "" for name in TITLES)
+        theirs = f"`{row['theirs']}`" if row["theirs"] else ""
+        lines.append(f"| `{row['call']}` | {cells} | {theirs} |")
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python benchmarks/run.py host_calls", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--out", type=files.writable_path, help="results file to write")
+    options = parser.parse_args(argv)
+    import torch
+
+    record = environment.header(environment.find_device("cuda:0"))
+    record |= {"cpu": environment.cpu_name(), "torch": torch.__version__}
+    record["method"] = (
+        f"from the call to its return, medians of {TURNS - 1} turns of {BATCH} calls; x is"
+        f" {SHAPE[0]} x {SHAPE[1]} float32, results stay on the device"
+    )
+    record["rows"], arrays = [], inputs()
+    gc.collect()
+    gc.disable()
+    for text, theirs in CALLS.items():
+        taken = times(calls(torch, text, arrays), torch.cuda.synchronize, BATCH, TURNS, WARM_UP)
+        us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
+        record["rows"].append({"call": text, "theirs": theirs, "us": us})
+        print(text, us, flush=True)
+    gc.enable()
+    files.write_result(options.out, record)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

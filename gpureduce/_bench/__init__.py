@@ -1,0 +1,1 @@
+"""Measurements of variants: what `gpureduce.bench` and `gpureduce plot` run."""

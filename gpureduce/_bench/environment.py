@@ -1,0 +1,46 @@
+"""What a results file says about where it was measured."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import re
+from pathlib import Path
+
+from gpureduce._device.devices import Device, record
+from gpureduce._device.variants import ptx, variants
+from gpureduce._version import __version__
+
+
+def toolkit_version() -> str:
+    """Return the CUDA toolkit that compiled the kernels, as their PTX states it."""
+    found = re.search(r"release ([0-9.]+), (V[0-9.]+)", ptx(variants()[0].name))
+    return f"{found[1]} ({found[2]})" if found else "unknown"
+
+
+def cpu_name() -> str:
+    """Return what Linux calls the CPU, with family and model, as virtual machines hide the product."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or "unknown"
+    found = [re.search(rf"^{key}\s*: (.+)$", text, re.M) for key in ("model name", "cpu family", "model")]
+    name, family, model = (match[1] if match else "unknown" for match in found)
+    return f"{name} (family {family}, model {model})"
+
+
+def header(device: Device) -> dict:
+    """Return device, versions and date, for the top of a results file."""
+    return {
+        "device": device.name,
+        "driver_cuda": f"{device.driver_version // 1000}.{device.driver_version % 1000 // 10}",
+        "toolkit": toolkit_version(),
+        "gpureduce": __version__,
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def find_device(name: str) -> Device:
+    """Return the record of the device called `name`, e.g. ``cuda:0``."""
+    return record(name)

@@ -1,0 +1,114 @@
+"""Which part of a picture a block of a convolution sees, and how often each element comes to it.
+
+Both are read off a launch on the simulator: `Profile.accesses` says which thread loaded which bytes of x, and
+stored which results.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpureduce._bench.plotting import axes_of, style
+from gpureduce._profiles.variant import profile
+from gpureduce._rules.equality import WithArrays
+
+ITEM_BYTES = 4  # of float32
+PICTURE = (1, 34, 130, 12)  # several tiles of every rung
+FILTERS = (24, 3, 3, 12)
+
+
+@dataclass(frozen=True, eq=False)
+class Halo(WithArrays):
+    """What one block does, of pictures in NHWC.
+
+    Attributes
+    ----------
+    variant : str
+        The rung.
+    comes : numpy.ndarray of float
+        For each row and column of the first picture: how often an element comes from memory, on average over
+        the channels.
+    makes : numpy.ndarray of int
+        For each row and column of the first result: how many filters' results the block stores.
+    """
+
+    variant: str
+    comes: np.ndarray = field(repr=False)
+    makes: np.ndarray = field(repr=False)
+
+    @property
+    def seen(self) -> int:
+        """How many pixels the block sees."""
+        return int((self.comes > 0).sum())
+
+    @property
+    def made(self) -> int:
+        """For how many pixels it makes results."""
+        return int((self.makes > 0).sum())
+
+    @property
+    def times(self) -> float:
+        """How often an element that the block sees comes to it, on average."""
+        return float(self.comes[self.comes > 0].mean())
+
+
+def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple[int, ...] = FILTERS) -> Halo:
+    """Return what one block of a convolution of float32 sees and makes.
+
+    Parameters
+    ----------
+    variant : str
+        A rung of the ladder ``"conv"`` that is one launch.
+    block : int
+        Linear number of the block.
+    x, w : tuple of int
+        Shapes, in NHWC.
+
+    Returns
+    -------
+    Halo
+
+    Raises
+    ------
+    ValueError
+        For a variant whose loads or stores the accesses do not tell.
+    """
+    launched = profile((x, w), variant, races=False)
+    found = launched.accesses(block)
+    stores = found[found["writes"]]
+    if len(launched.kernels) != 1 or set(stores["memory"]) != {2} or 0 not in found["memory"]:
+        raise ValueError(f"variant: what a block of {variant} sees and makes is not in its accesses")
+    loads = found[(found["memory"] == 0) & ~found["writes"]]
+    _, height, width, filters = launched.result.shape
+    comes = _per_pixel(loads, x[1:3], x[3]) / x[3]
+    return Halo(variant, comes, _per_pixel(stores, (height, width), filters).astype(np.int64))
+
+
+def _per_pixel(accesses: np.ndarray, size: tuple[int, ...], channels: int) -> np.ndarray:
+    """Count the elements of the first picture that were accessed, by rows and columns."""
+    counts = np.zeros(math.prod(size) * channels)
+    for bytes_ in np.unique(accesses["bytes"]):
+        for part in range(0, int(bytes_), ITEM_BYTES):
+            at = (accesses["offset"][accesses["bytes"] == bytes_] + part) // ITEM_BYTES
+            np.add.at(counts, at[at < counts.size], 1)
+    return counts.reshape(*size, channels).sum(axis=2)
+
+
+def plot_halo(halo: Halo, ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw a picture: how often each element comes to the block, and round which the results are."""
+    with style(dark) as palette:
+        ax = axes_of(ax, 7.2, 2.6)
+        shown = np.ma.masked_equal(halo.comes, 0)
+        image = ax.imshow(shown, vmin=0, cmap="viridis", interpolation="nearest", aspect="equal")
+        rows, columns = np.nonzero(halo.makes)
+        # Results are drawn where the middle of their kernel is, without padding.
+        down, along = ((a - b) / 2 for a, b in zip(halo.comes.shape, halo.makes.shape, strict=True))
+        ax.plot(columns + along, rows + down, ".", markersize=1.5, color=palette.text)
+        ax.figure.colorbar(image, ax=ax, label="times an element comes")
+        what = f"{halo.made} pixels made, {halo.seen} seen, each {halo.times:.1f} times"
+        ax.set_title(f"{halo.variant}, a block: {what}", fontsize="medium")
+        return ax

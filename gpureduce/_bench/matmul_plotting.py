@@ -1,0 +1,344 @@
+"""Charts of products of matrices: speed, roofline, and who works on which tile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._bench.groups import apart, chosen
+from gpureduce._bench.labels import product_titles
+from gpureduce._bench.plotting import (
+    MARKED,
+    Measured,
+    axes_of,
+    draw_bars,
+    height_of_bars,
+    rung_colours,
+    style,
+)
+from gpureduce._bench.tiles import NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gpureduce._bench.roofline import Roofline
+    from gpureduce._bench.tiles import Flow, Tiles
+    from gpureduce._profiles.palette import Palette
+
+LANES = 32
+_CROWD = 3  # FLOP a byte, from which on the rungs lie close to one another
+WARP, LANE = 2, 13  # which warp and lane a picture shows
+
+
+def plot_result(
+    result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
+) -> Any:
+    """Draw what `BenchResult.plot` promises, of products."""
+    kinds = {"speed": _speed, "counts": _counts}
+    if kind is None:
+        kind = "counts" if result.simulated else "speed"
+    if kind not in kinds:
+        raise ValueError(f"kind: unknown kind {kind!r} of products; expected one of {', '.join(kinds)}")
+    if result.simulated != (kind == "counts"):
+        what = "counts of the simulator" if result.simulated else "times of a GPU"
+        raise ValueError(f"kind: {kind!r} cannot be drawn of {what}")
+    with style(dark) as palette:
+        return kinds[kind](result, ax, palette, asked)
+
+
+def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, dict]:
+    """Return the records of the first dtype, at the first size, by variant."""
+    records = result.records()
+    first = records[0]
+    found = {
+        row["variant"]: row
+        for row in records
+        if (row["dtype"], row["size"]) == (first["dtype"], first["size"])
+    }
+    return {name: found[name] for name in chosen(found, asked)}
+
+
+def _titles(records: dict[str, dict]) -> dict[str, str]:
+    """Return the titles of variants, with the precision where it is not that of the elements."""
+    known = product_titles()
+    others = {name: row.get("precision") for name, row in records.items()}
+    return {
+        name: known.get(name, "") + (f" ({other})" if other not in (None, "ieee") else "")
+        for name, other in others.items()
+    }
+
+
+def _bars(ax: Any, records: dict[str, dict], key: str, palette: Palette) -> Any:
+    ax = axes_of(ax, 9, height_of_bars(list(records), "matmul"))
+    values = {name: row[key] for name, row in records.items()}
+    draw_bars(ax, values, _titles(records), "matmul", "{:.1f}", palette)
+    return ax
+
+
+def _speed(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = _one_case(result, asked)
+    ax = _bars(ax, records, "tflop_per_s", palette)
+    ax.set_xlabel(f"TFLOP/s\n{MARKED}")
+    first = next(iter(records.values()))
+    ax.set_title(
+        f"product of {first['size']} {first['dtype']}\n{result.title()}", fontsize="medium", loc="left"
+    )
+    return ax
+
+
+def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[str] | None) -> Any:
+    records = _one_case(result, asked)
+    ax = _bars(ax, records, "multiply_adds_an_instruction", palette)
+    ax.set_xlabel(
+        "multiply-adds in a PTX warp instruction, more than 32 on tensor cores only (counted; not a time)\n"
+        f"{MARKED}"
+    )
+    first = next(iter(records.values()))
+    ax.set_title(f"product of {first['size']} {first['dtype']}, modelled", fontsize="medium", loc="left")
+    return ax
+
+
+# Where the limits are
+
+
+def plot_roofline(found: Roofline, ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw the rungs below the roofs that memory and multiply-add units set."""
+    with style(dark) as palette:
+        ax = axes_of(ax, 9, 5.6)
+        memory = found.bandwidths[0][1]
+        least = min(point.flop_per_byte for point in found.points) / 2
+        most = 16 * max(*(point.flop_per_byte for point in found.points), found.peak / memory)
+        across = np.geomspace(least, most, 400)
+        for i, (_, bandwidth) in enumerate(found.bandwidths):
+            line, width = ("-", 1.5) if i == 0 else ("--", 1.0)
+            ax.plot(
+                across, np.minimum(across * bandwidth, found.peak), line, color=palette.text, linewidth=width
+            )
+        _name_roofs(ax, found, least, most, palette)
+        colours = rung_colours(palette, "matmul")
+        for point in found.points:
+            colour = colours.get(point.variant, palette.faint)
+            ax.plot(point.flop_per_byte, point.tflop_per_s, "o", color=colour, markersize=8)
+        _name_points(ax, found, palette)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlim(least, most)
+        ax.set_ylim(min(point.tflop_per_s for point in found.points) / 2, 2 * found.peak)
+        ax.set_xlabel("FLOP a byte of the global sectors that the kernel asks for (counted by the simulator)")
+        ax.set_ylabel("TFLOP/s (measured)")
+        ax.grid(linewidth=0.6)
+        ax.set_title(found.title, fontsize="medium", loc="left")
+        return ax
+
+
+def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Palette) -> None:
+    small: dict[str, Any] = {"fontsize": "small", "color": palette.faint}
+    ax.annotate(
+        f"multiply-add units: {found.peak:.1f} TFLOP/s",
+        (most, found.peak),
+        (-4, 5),
+        textcoords="offset points",
+        ha="right",
+        **small,
+    )
+    for i, (name, bandwidth) in enumerate(found.bandwidths):
+        level = found.peak / (40, 30, 15)[i]  # beside its line
+        ax.annotate(
+            f"{name}: {bandwidth:.1f} TB/s",
+            (level / bandwidth, level),
+            (4, -4),
+            textcoords="offset points",
+            va="top",
+            **small,
+        )
+    if found.vendor is not None:
+        ax.axhline(found.vendor, color=palette.series[1], linewidth=1, linestyle=":")
+        ax.annotate(
+            f"cuBLAS: {found.vendor:.1f}",
+            (least, found.vendor),
+            (4, 3),
+            textcoords="offset points",
+            fontsize="small",
+            color=palette.series[1],
+        )
+
+
+def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
+    """Write names beside the points, below the roofs, and apart from one another where points are close."""
+    known = product_titles()
+    highest = float(np.log(0.85 * min(found.peak, found.vendor or found.peak)))
+    for left in (True, False):  # those on the right lie above one another
+        points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
+        places = apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
+        for point, place in zip(points, places, strict=True):
+            column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
+            ax.annotate(
+                point.variant if left else f"{point.variant}  {known.get(point.variant, '')}",
+                (point.flop_per_byte, point.tflop_per_s),
+                (column, np.exp(place)),
+                textcoords="data",
+                va="center",
+                fontsize="small",
+                color=palette.text,
+                arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)},
+            )
+
+
+# Who works on what
+
+_OTHERS, _LATER, _BLOCK, _WARP, _THREAD = range(5)
+
+
+def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool = True) -> Any:
+    """Draw A, B above C, and C: what a block, one of its warps and one of its threads load and make."""
+    with style(dark) as palette:
+        from matplotlib.colors import ListedColormap
+
+        ax = axes_of(ax, 5.2, 5.6)
+        colours = _tile_colours(palette)
+        panels = _panels(tiles)
+        depth = tiles.shape[2]
+        rows, columns = panels["C"].shape
+        gap = 0.07 * columns
+        places = {"A": (-gap - depth, 0), "B": (0, -gap - depth), "C": (0, 0)}
+        for name, (left, top) in places.items():
+            high, wide = panels[name].shape
+            extent = (left, left + wide, top + high, top)
+            cmap = ListedColormap(colours)
+            ax.imshow(panels[name], cmap=cmap, vmin=-0.5, vmax=4.5, extent=extent, interpolation="nearest")
+            ax.text(left + wide / 2, top - 0.01 * rows, name, ha="center", va="bottom", color=palette.text)
+        for row in range(0, rows + 1, tiles.rows):
+            ax.plot([0, columns], [row, row], color=palette.background, linewidth=1.2)
+        for column in range(0, columns + 1, tiles.columns):
+            ax.plot([column, column], [0, rows], color=palette.background, linewidth=1.2)
+        ax.set_xlim(-gap - depth - 1, columns + 1)
+        ax.set_ylim(rows + 1, -gap - depth - 0.09 * rows)
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+        if legend:
+            several = any((panel == _LATER).any() for panel in panels.values())
+            handles = tile_legend(palette)[0 if several else 1 :]
+            ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, fontsize="small")
+        made = int((tiles.makes == _thread()).sum())
+        what = f"a block makes {tiles.rows} x {tiles.columns} of C, a thread {made} of them"
+        ax.set_title(f"{tiles.variant}: {what}", fontsize="medium")
+        return ax
+
+
+def tile_legend(palette: Palette) -> list[Any]:
+    """Return what the colours of `plot_tiles` stand for; the first only where there are several steps."""
+    from matplotlib.patches import Patch
+
+    names = ("the block, later", "the block", f"warp {WARP} of it", f"thread {_thread()} of it")
+    return [
+        Patch(color=colour, label=name)
+        for colour, name in zip(_tile_colours(palette)[1:], names, strict=True)
+    ]
+
+
+def _thread() -> int:
+    return WARP * LANES + LANE
+
+
+def _panels(tiles: Tiles) -> dict[str, np.ndarray]:
+    """Return what to draw of A, B and C, two tiles of C in each direction at the most."""
+    warp, thread = range(WARP * LANES, (WARP + 1) * LANES), range(_thread(), _thread() + 1)
+    panels = {}
+    for name, matrix in (("A", 0), ("B", 1)):
+        panel = np.where(tiles.loads(matrix), _LATER, _OTHERS)
+        panel[tiles.loads(matrix, True)] = _BLOCK
+        panel[tiles.loads(matrix, True, warp)] = _WARP
+        panel[tiles.loads(matrix, True, thread)] = _THREAD
+        panels[name] = panel
+    makes = tiles.makes
+    panels["C"] = np.where(makes == NOBODY, _OTHERS, np.where(makes // LANES == WARP, _WARP, _BLOCK))
+    panels["C"][makes == _thread()] = _THREAD
+    rows, columns = 2 * tiles.rows, 2 * tiles.columns
+    return {
+        "A": panels["A"][:rows],
+        "B": panels["B"][:, :columns],
+        "C": panels["C"][:rows, :columns],
+    }
+
+
+def _tile_colours(palette: Palette) -> list[Any]:
+    from matplotlib.colors import to_rgb
+
+    def mixed(colour: str, share: float) -> tuple[float, ...]:
+        pairs = zip(to_rgb(colour), to_rgb(palette.background), strict=True)
+        return tuple(share * over + (1 - share) * under for over, under in pairs)
+
+    blue, orange = palette.series[0], palette.series[1]
+    return [palette.idle, mixed(blue, 0.22), mixed(blue, 0.5), orange, palette.text]
+
+
+def plot_flow(flow: Flow, ax: Any = None, *, dark: bool = False) -> Any:
+    """Draw how many bytes go from one memory to another for each multiply-add."""
+    with style(dark) as palette:
+        from matplotlib.patches import FancyBboxPatch
+
+        ax = axes_of(ax, 4.6, 5.2)
+        boxes = {
+            "global": (
+                0,
+                8,
+                10,
+                2,
+                f"global memory and its caches\n{_bytes(flow.global_sectors)} in sectors",
+            ),
+            "shared": (4.9, 4, 5.1, 2, f"shared memory\n{_bytes(flow.shared_wavefronts)} in wavefronts"),
+            "registers": (0, 0, 10, 2, "registers\n12 B to the multiply-add, 4 B back"),
+        }
+        for name, (x, y, wide, high, text) in boxes.items():
+            used = name != "shared" or flow.shared_wavefronts > 0
+            ax.add_patch(
+                FancyBboxPatch(
+                    (x, y),
+                    wide,
+                    high,
+                    boxstyle="round,pad=0,rounding_size=0.25",
+                    facecolor=palette.idle if used else palette.background,
+                    edgecolor=palette.grid,
+                )
+            )
+            colour = palette.text if used else palette.faint
+            shown = text if used else "shared memory\nnot used"
+            ax.text(
+                x + wide / 2, y + high / 2, shown, ha="center", va="center", color=colour, fontsize="small"
+            )
+        _arrow(ax, 0.5, 2, 8, flow.registers_to_global, palette.series[2], palette)
+        _arrow(ax, 2.7, 8, 2, flow.global_to_registers, palette.series[0], palette)
+        _arrow(ax, 5.6, 8, 6, flow.global_to_shared, palette.series[0], palette)
+        _arrow(ax, 5.6, 2, 4, flow.registers_to_shared, palette.series[3], palette)
+        _arrow(ax, 8.2, 4, 2, flow.shared_to_registers, palette.series[1], palette)
+        ax.set_xlim(-0.2, 10.2)
+        ax.set_ylim(-0.2, 10.2)
+        ax.set_axis_off()
+        ax.set_title("bytes that threads ask for, a multiply-add", fontsize="medium")
+        return ax
+
+
+def _bytes(value: float) -> str:
+    return f"{value:.2g} B" if value < 10 else f"{value:.0f} B"
+
+
+def _arrow(ax: Any, x: float, start: float, stop: float, value: float, colour: str, palette: Palette) -> None:
+    if value <= 0:
+        return
+    width = 1 + 2.2 * np.log2(1 + 16 * value)
+    style = f"simple,head_width={0.5 + width / 14},head_length=0.5,tail_width={width / 28}"
+    ax.annotate(
+        "",
+        (x, stop),
+        (x, start),
+        arrowprops={"arrowstyle": style, "color": colour, "mutation_scale": 14, "shrinkA": 1, "shrinkB": 1},
+    )
+    ax.text(
+        x + 0.2 + width / 35,
+        (start + stop) / 2,
+        _bytes(value),
+        color=palette.text,
+        fontsize="small",
+        va="center",
+    )

@@ -1,0 +1,169 @@
+"""Measures products of matrices for `gpureduce.bench`: their times beside PyTorch's, or what they do."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpureduce._bench import matmul_timing
+from gpureduce._bench.matmul_timing import Shape
+from gpureduce._bench.progress_bar import ProgressBar
+from gpureduce._bench.result import BenchResult
+from gpureduce._bench.validation import dtype_name, positive, sequence
+from gpureduce._device.devices import Device
+from gpureduce._device.variants import AUTO, find, variants
+from gpureduce._profiles.variant import profile
+from gpureduce._rules.arguments import refuse_beyond_memory
+
+OP = LADDER = "matmul"
+ON_SIMULATOR = (256, 256, 64)
+SIM_METHOD = (
+    "counts of PTX on the simulator; a model of what kernels do, not of time. Errors are those of the whole"
+    " matrix, by its Frobenius norm"
+)
+
+
+def meant(ops: Any, names: Any) -> bool:
+    """Return whether products are asked for; ValueError where reductions are asked for at the same time."""
+    if ops is None:
+        given = [] if names is None else sequence(names, "variants")
+        rungs = [name for name in given if not (isinstance(name, str) and name == AUTO)]
+        return any(find(name, AUTO).ladder == LADDER for name in rungs)
+    asked = sequence(ops, "ops")
+    if not all(isinstance(op, str) for op in asked):
+        raise TypeError(f"ops: expected names of operators, got {ops!r}")
+    if OP in asked and len(asked) > 1:
+        raise ValueError(f"ops: {OP!r} is measured by itself, not beside {asked}")
+    return OP in asked
+
+
+def shapes(given: Any, default: Shape) -> list[Shape]:
+    """Return the sizes m, n, k that ``n`` stands for."""
+    if given is None:
+        return [default]
+    if isinstance(given, tuple) and len(given) == 3:
+        return [_shape(given)]
+    return [_shape(each) for each in sequence(given, "n")]
+
+
+def _shape(given: Any) -> Shape:
+    if not isinstance(given, Sequence):
+        size = positive(given, "n")
+        return size, size, size
+    if len(given) != 3:
+        raise ValueError(f"n: a product has three sizes, (m, n, k), got {given!r}")
+    m, n, k = (positive(each, "n") for each in given)
+    return m, n, k
+
+
+def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
+    """Return the names of what is measured; of those that are not named the rungs that can be."""
+    found = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
+    default = [AUTO] if where.kind == "cuda" else []
+    able = [record.name for record in found] + default
+    if names is None:
+        return [record.name for record in found if record.role == "rung"] + default
+    wanted = sequence(names, "variants")
+    if AUTO in wanted and where.kind == "sim":
+        raise ValueError("variants: 'auto' is measured on a CUDA device; it has no counts on the simulator")
+    for name in wanted:
+        if name != AUTO and not find(name, AUTO, ladder=LADDER).block_sizes:
+            raise ValueError(f"variants: {name} is measured beside the others without being named")
+        if name not in able:
+            raise ValueError(f"variants: {name} cannot run products of {dtype} on {where.kind}")
+    return wanted
+
+
+def draw(shape: Shape, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return two matrices of random numbers."""
+    m, n, k = shape
+    refuse_beyond_memory((m * k + k * n) * max(8, np.dtype(dtype).itemsize), "n")
+    rng = np.random.default_rng(20261122)
+    if np.dtype(dtype).kind != "f":
+        return rng.integers(-100, 100, (m, k)).astype(dtype), rng.integers(-100, 100, (k, n)).astype(dtype)
+    return rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+
+
+def _counted(shape: Shape, dtype: str, names: list[str], begin: Callable) -> Iterator[dict]:
+    a, b = draw(shape, dtype)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    for name in names:
+        begin(name)
+        found = profile((a, b), name, races=False)
+        counts = found.totals
+        yield {
+            "variant": name,
+            "launches": len(found.kernels),
+            "warp_instructions": counts.warp_instructions,
+            "multiply_adds_an_instruction": found.multiply_adds_an_instruction,
+            "bytes_a_flop": found.bytes_a_flop,
+            "shared_wavefronts": counts.shared_wavefronts,
+            "bank_conflicts": counts.bank_conflicts,
+            "global_requests": counts.global_requests,
+            "global_sectors": counts.global_sectors,
+            "barriers": counts.barriers,
+            "error": float(np.linalg.norm(found.result - exact) / np.linalg.norm(exact)),
+        }
+
+
+def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats: int) -> Iterator[dict]:
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "times of products of matrices are taken beside PyTorch's, which is not installed;"
+            " device='sim' counts what they do"
+        ) from error
+    sets = matmul_timing.MatmulInputs(torch, shape, dtype)
+    for precision, group in _by_precision(names, matmul_timing.is_half(dtype)).items():
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        for name in group:
+            begin(name)
+        yield from matmul_timing.measure(sets, group, precision, repeats)
+
+
+def _by_precision(names: list[str], half: bool) -> dict[str, list[str]]:
+    """Return the names by how their products are made: only those are to be compared."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        precision = None if half or name == AUTO else find(name).precision
+        groups.setdefault(precision or "ieee", []).append(name)
+    return groups
+
+
+def _begin(bar: ProgressBar, done: Iterator[int], what: str, name: str) -> None:
+    bar.step(next(done), f"{name}: {what}")
+
+
+def _rows(wanted: list[tuple[Shape, str, list[str]]], measure: Callable, bar: ProgressBar) -> Iterator[dict]:
+    done = 0
+    for (m, n, k), dtype, names in wanted:
+        begin = functools.partial(_begin, bar, itertools.count(done), f"{OP} of {m} x {n} x {k} {dtype}")
+        for row in measure((m, n, k), dtype, names, begin):
+            yield {"variant": row["variant"], "op": OP, "dtype": dtype, "m": m, "n": n, "k": k, **row}
+        done += len(names)
+
+
+def bench(
+    n: Any, names: Any, dtypes: Any, where: Device, repeats: int, progress: bool, head: dict
+) -> BenchResult:
+    """Measure products, as `gpureduce.bench` says."""
+    simulated = where.kind == "sim"
+    sizes = shapes(n, ON_SIMULATOR if simulated else matmul_timing.PUBLISHED)
+    kinds = [dtype_name(each) for each in sequence(dtypes, "dtypes")]
+    wanted = [(size, dtype, _chosen(names, dtype, where)) for dtype in kinds for size in sizes]
+    for _, dtype, chosen in wanted:
+        if not any(name != AUTO for name in chosen) and (simulated or names is None):
+            raise ValueError(f"variants: none can run products of {dtype} on {where.kind}")
+    bar = ProgressBar(progress, sum(len(chosen) for *_, chosen in wanted))
+    try:
+        if simulated:
+            return BenchResult({**head, "method": SIM_METHOD}, tuple(_rows(wanted, _counted, bar)))
+        timed = functools.partial(_timed, repeats=repeats)
+        return BenchResult({**head, "method": matmul_timing.METHOD}, tuple(_rows(wanted, timed, bar)))
+    finally:
+        bar.close()

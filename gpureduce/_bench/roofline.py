@@ -1,0 +1,98 @@
+"""How near each rung of the products comes to what memory and multiply-add units allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpureduce._bench.matmul_timing import PUBLISHED, VENDOR
+from gpureduce._device.variants import variants
+from gpureduce._profiles.counts import SECTOR_BYTES
+from gpureduce._profiles.variant import profile
+
+TILE = (
+    128  # rows and columns of C that all rungs' tiles divide: they ask for as many bytes per FLOP of any more
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A rung: what it does for each byte that it asks for, and how fast it was."""
+
+    variant: str
+    flop_per_byte: float
+    tflop_per_s: float
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Rungs and roofs.
+
+    Attributes
+    ----------
+    title : str
+        What was measured where.
+    bandwidths : tuple of (str, float)
+        Names and TB/s: of memory, as the package's fastest kernel reads it, and of caches where measured.
+    peak : float
+        TFLOP/s of multiply-adds of float32.
+    vendor : float or None
+        TFLOP/s of cuBLAS.
+    points : tuple of Point
+        The rungs in ladder order.
+    """
+
+    title: str
+    bandwidths: tuple[tuple[str, float], ...]
+    peak: float
+    vendor: float | None
+    points: tuple[Point, ...]
+
+
+def intensity(variant: str, k: int) -> float | None:
+    """Return FLOP a byte of global sectors, of whole tiles; None of rungs that other roofs hold for.
+
+    Those are the rungs on tensor cores, which do no multiply-adds, and those that load by bulk copies, which
+    are not counted, so that they would seem to need no bytes.
+    """
+    found = profile((TILE, TILE, k), variant, races=False)
+    if found.kernels[0].name != f"{variant}_f32":  # one of several, with tiles that grow with the product
+        found = profile((8 * TILE, 8 * TILE, k), variant, races=False)
+    if not found.totals.multiply_adds or found.totals.global_load_sectors * SECTOR_BYTES < 2 * TILE * k * 4:
+        return None
+    return 1 / found.bytes_a_flop
+
+
+def roofline(results: dict[str, Any], bandwidth: float) -> Roofline:
+    """Return the rungs at the published size.
+
+    Parameters
+    ----------
+    results : dict
+        What `benchmarks/run.py matmul` wrote; its head has ``ffma_tflop_per_s``, and may have ``l2_gb_per_s``
+        and ``l1_gb_per_s``.
+    bandwidth : float
+        GB/s of memory, measured.
+    """
+    rows = {
+        row["variant"]: row
+        for row in results["rows"]
+        if row["dtype"] == "float32"
+        and row.get("precision") in (None, "ieee")
+        and (row["m"], row["n"], row["k"]) == PUBLISHED
+    }
+    rungs = [record.name for record in variants("matmul") if record.role == "rung"]
+    points = []
+    for name in rungs:
+        per_byte = intensity(name, PUBLISHED[2]) if name in rows else None
+        if per_byte is not None:
+            points.append(Point(name, per_byte, rows[name]["tflop_per_s"]))
+    m, n, k = PUBLISHED
+    title = f"product of {m:,} x {n:,} x {k:,} float32\n{results['device']}, {results['date']}"
+    vendor = rows[VENDOR]["tflop_per_s"] if VENDOR in rows else None
+    given = (
+        ("memory", bandwidth),
+        *((name, results.get(f"{name.lower()}_gb_per_s")) for name in ("L2", "L1")),
+    )
+    bandwidths = tuple((name, value / 1e3) for name, value in given if value)
+    return Roofline(title, bandwidths, results["ffma_tflop_per_s"], vendor, tuple(points))

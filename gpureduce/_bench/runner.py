@@ -1,0 +1,309 @@
+"""Measures variants: on a CUDA device their times, on the simulator what their kernels do."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpureduce import _core
+from gpureduce._arrays.device_array import empty, to_device
+from gpureduce._bench import environment, products
+from gpureduce._bench.exact_sum import CHUNK, float_sum
+from gpureduce._bench.progress_bar import ProgressBar
+from gpureduce._bench.result import BenchResult
+from gpureduce._bench.stats import summarize_times
+from gpureduce._bench.timing import ROTATION_BYTES
+from gpureduce._bench.validation import dtype_name, positive, sequence
+from gpureduce._device.devices import Device, resolve
+from gpureduce._device.variants import AUTO, find, variants
+from gpureduce._profiles.profile import Profile
+from gpureduce._profiles.variant import profile
+from gpureduce._reduce import functions
+from gpureduce._rules.arguments import refuse_beyond_memory
+from gpureduce._rules.dtypes import core_dtype
+
+MOST_BUFFERS = 1024
+LAUNCHES = 8  # a graph holds at least as many reductions
+READ_BYTES = 1 << 30  # of the array whose sum measures the read bandwidth
+
+CUDA_METHOD = (
+    "first and all passes: graph replays over copies of the input that take turns (512 MiB, at most 1024), "
+    "microseconds a reduction; end to end: array in host memory to scalar in host memory, wall clock"
+)
+SIM_METHOD = "counts of PTX on the simulator, over all passes; a model of what kernels do, not of time"
+
+Case = tuple[str, str, str, int]  # variant, operator, dtype, elements
+
+
+def draw(op: str, dtype: str, n: int) -> np.ndarray:
+    """Return what is reduced: random numbers, and factors close to 1 where floats are multiplied."""
+    refuse_beyond_memory(n * max(8, np.dtype(dtype).itemsize), "n")
+    rng = np.random.default_rng(20261121)
+    if np.dtype(dtype).kind != "f":
+        return rng.integers(1, 1 << 20, n).astype(dtype)
+    if op == "prod":
+        return rng.uniform(1 - 1e-4, 1 + 1e-4, n).astype(dtype)
+    return rng.random(n).astype(dtype)
+
+
+def exact_result(op: str, data: np.ndarray) -> Any:
+    """Return the reduction without rounding errors (of a product of floats, with those of a long double)."""
+    if data.dtype.kind == "f" and op == "sum":
+        return float_sum(data)
+    if data.dtype.kind == "f" and op == "prod":
+        return float(np.prod(data, dtype=np.longdouble))
+    functions = {"bitwise_and": np.bitwise_and.reduce, "bitwise_or": np.bitwise_or.reduce}
+    functions["bitwise_xor"] = np.bitwise_xor.reduce
+    return (functions.get(op) or getattr(np, op))(data).item()
+
+
+def relative_error(value: Any, exact: Any) -> float:
+    """Return the distance from the exact result in units of it, or as it is where that is 0."""
+    return abs(float(value) - float(exact)) / (abs(float(exact)) or 1.0)
+
+
+def rotation(data: np.ndarray) -> tuple[int, int]:
+    """Return how many copies take turns, and how often."""
+    buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
+    return buffers, max(1, LAUNCHES // buffers)
+
+
+def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None, device: str, repeats: int):
+    """Return the microseconds of the first pass and of all passes, a figure a repeat."""
+    where = resolve(device)
+    if variant != AUTO:
+        return _core.time(data, op, variant, block_size, None, *where, (*rotation(data), repeats))
+    buffers, rounds = rotation(data)
+    sources = [to_device(data, device) for _ in range(buffers)]
+    outs = [empty((), core_dtype(op, data.dtype), *where) for _ in sources]
+    views, places = (tuple(array.view_tuple() for array in arrays) for arrays in (sources, outs))
+    whole = _core.time_general(views, op, (0,), places, *where, rounds, repeats)
+    return whole, whole  # it has one pass
+
+
+def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> list[float]:
+    """Return the microseconds from an array in host memory to a scalar in host memory."""
+    return wall_times(lambda: functions.reduce(data, op, **options), repeats)
+
+
+def wall_times(call: Callable[[], Any], repeats: int) -> list[float]:
+    """Return the microseconds of some calls."""
+    times = []
+    for _ in range(min(repeats, 5) + 1):
+        start = time.perf_counter()
+        call()
+        times.append((time.perf_counter() - start) * 1e6)
+    return times[1:]  # the first loads kernels
+
+
+def read_bandwidth(device: Device, repeats: int) -> float:
+    """Return the GB/s at which the fastest kernel of the package, that of `auto`, reads a large array."""
+    elements = min(READ_BYTES, device.memory_bytes // 8) // 4
+    source = to_device(np.resize(draw("sum", "float32", CHUNK), elements), device)
+    kind, index = resolve(device)
+    out = empty((), np.float32, kind, index)
+    times = _core.time_general(
+        (source.view_tuple(),), "sum", (0,), (out.view_tuple(),), kind, index, 4, repeats
+    )
+    return source.nbytes / summarize_times(times)["median"] / 1e3
+
+
+def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
+    """Whether it can be measured there. The default is measured beside others, for what they take."""
+    if variant == AUTO:
+        return where.kind == "cuda" and any(
+            (op, dtype) in record.coverage for record in variants("reduction")
+        )
+    record = find(variant)
+    return (op, dtype) in record.coverage and record.runs_on(where)
+
+
+def _reduction(name: str) -> str:
+    ladder = find(name, AUTO).ladder
+    if ladder == "conv":
+        raise ValueError(f"variants: {name} makes convolutions, which benchmarks/run.py conv times")
+    if ladder == "exact":
+        raise ValueError(f"variants: {name} makes exact sums, which benchmarks/run.py exact_sums times")
+    if ladder != "reduction":
+        raise ValueError(
+            f"variants: {name} makes products of matrices: ops='matmul', and no reductions beside"
+        )
+    return name
+
+
+def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
+    """Return what is to be measured; variants that are not named need not take every operator and dtype."""
+    chosen = [record.name for record in variants("reduction")] + [AUTO]
+    if names is not None:
+        chosen = [
+            AUTO if isinstance(name, str) and name == AUTO else _reduction(name)
+            for name in sequence(names, "variants")
+        ]
+        if AUTO in chosen and where.kind == "sim":
+            raise ValueError(
+                "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
+            )
+    lengths = [positive(n, "n") for n in sequence(sizes, "n")]
+    found: list[Case] = []
+    for op in sequence(ops, "ops"):
+        for dtype in (dtype_name(each) for each in sequence(dtypes, "dtypes")):
+            fitting = [name for name in chosen if _can_run(name, op, dtype, where)]
+            missing = [name for name in chosen if name not in fitting]
+            if not fitting or (names is not None and missing):
+                what = f"{op} of {dtype} on {where.kind}"
+                if missing == [AUTO]:
+                    raise ValueError(f"variants: 'auto' is measured beside variants, and none takes {what}")
+                who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
+                raise ValueError(f"variants: {who} {what}, as installed here")
+            found += [(name, op, dtype, n) for n in lengths for name in fitting]
+    return found
+
+
+def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str, repeats: int) -> dict:
+    name, op = case[:2]
+    record = find(name) if name != AUTO else None
+    block_size = block_size if record and record.block_sizes else None
+    first, whole = device_times(data, op, name, block_size, device, repeats)
+    options: dict[str, Any] = {"variant": name, "device": device, "block_size": block_size}
+    result = functions.reduce(data, op, **options)
+    return {
+        "block_size": block_size or (record and record.default_block_size) or None,
+        "first_pass_us": summarize_times(first),
+        "all_passes_us": summarize_times(whole),
+        "end_to_end_us": summarize_times(end_to_end_times(data, op, options, repeats)),
+        "result": result.item(),
+    }
+
+
+def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
+    name, op = case[:2]
+    return counts_of(profile(data, name, op, block_size=block_size, races=False))
+
+
+def counts_of(found: Profile) -> dict[str, Any]:
+    """Return what a row has of a profile."""
+    counts = found.totals
+    return {
+        "block_size": found.kernels[0].block[0],
+        "launches": len(found.kernels),
+        "warp_instructions": counts.warp_instructions,
+        "lanes": round(counts.mean_lanes, 2),
+        "shared_wavefronts": counts.shared_wavefronts,
+        "bank_conflicts": counts.bank_conflicts,
+        "global_requests": counts.global_requests,
+        "global_sectors": counts.global_sectors,
+        "global_bytes": counts.global_bytes,
+        "barriers": counts.barriers,
+        "atomics": counts.atomics,
+        "result": found.result.item(),
+    }
+
+
+def _measured(wanted: list[Case], measure: Any, progress: ProgressBar) -> Iterator[dict]:
+    """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
+    drawn: tuple[str, str, int] | None = None
+    data, exact = np.empty(0), 0
+    for done, case in enumerate(wanted):
+        name, op, dtype, n = case
+        progress.step(done, f"{name}: {op} of {n:,} {dtype}")
+        if (op, dtype, n) != drawn:
+            data, drawn = draw(op, dtype, n), (op, dtype, n)
+            exact = exact_result(op, data)
+        row = {"variant": name, "op": op, "dtype": dtype, "n": n, **measure(data, case)}
+        yield {**row, "exact": exact, "relative_error": relative_error(row["result"], exact)}
+
+
+def bench(
+    n: int | Sequence[int] | Sequence[tuple[int, int, int]] | None = None,
+    variants: str | Sequence[str] | None = None,
+    ops: str | Sequence[str] | None = None,
+    dtypes: Any = "float32",
+    device: str | Device | None = None,
+    repeats: int = 20,
+    progress: bool = True,
+    *,
+    block_size: int | None = None,
+) -> BenchResult:
+    """Measure variants: their times on a CUDA device, what their kernels do on the simulator.
+
+    Parameters
+    ----------
+    n : int or sequence of int, optional
+        How many elements, of random numbers; 2**25 if None. Of products of matrices the sizes ``(m, n, k)``,
+        one size for all three, or a list of such; if None (2048, 2048, 1024), simulated (256, 256, 64).
+    variants : str or sequence of str, optional
+        Names, as in `gpureduce.variants`, and ``"auto"``, the default, which has no counts on the simulator;
+        None takes all that can be measured for the operator and dtype on the device.
+    ops : str or sequence of str, optional
+        Operators, or ``"matmul"`` by itself: products of matrices. None takes that for variants of its
+        ladder, else ``"sum"``.
+    dtypes : dtype_like or sequence of dtype_like
+        Dtypes of the elements.
+    device : str or Device, optional
+        Where; None takes the first GPU, else the simulator.
+    repeats : int
+        How often each time is taken; the figure is the median. The simulator counts once.
+    progress : bool
+        Whether to show a bar: in a notebook, or on standard error if that is a terminal.
+    block_size : int, optional
+        Threads a block; None takes the default of each variant.
+
+    Returns
+    -------
+    BenchResult
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    DeviceError
+        When the device is not there or fails.
+    ImportError
+        For times of products of matrices without PyTorch.
+
+    Notes
+    -----
+    On a CUDA device the times are those of events around replays of a graph, over copies of the input that
+    together are larger than the L2 cache, so that no launch finds its input cached. Products of matrices are
+    timed beside PyTorch's, and need PyTorch for that. On the simulator the columns
+    are counts, and nothing is said of time.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> result = gpureduce.bench(n=4096, variants=["v0", "v7"], device="sim", progress=False)
+    >>> [(row["variant"], row["barriers"]) for row in result.rows]
+    [('v0', 1224), ('v7', 144)]
+    """
+    kind, index = resolve(device)
+    backend = "sim" if kind == _core.SIM else "cuda"
+    where = environment.find_device("sim" if backend == "sim" else f"cuda:{index}")
+    repeats = positive(repeats, "repeats")
+    head = {**environment.header(where), "kind": backend}
+    if products.meant(ops, variants):
+        if block_size is not None:
+            raise ValueError("block_size: products of matrices choose their own; leave it None")
+        return products.bench(n, variants, dtypes, where, repeats, progress, head)
+    wanted = cases(variants, "sum" if ops is None else ops, dtypes, 2**25 if n is None else n, where)
+    shown = ProgressBar(progress, len(wanted))
+    if backend == "sim":
+        head["method"] = SIM_METHOD
+
+        def measure(data: np.ndarray, case: Case) -> dict:
+            return _count_case(data, case, block_size)
+    else:
+        head["method"] = CUDA_METHOD
+        head["peak_gb_per_s"] = where.memory_bytes_per_second / 1e9
+        head["read_gb_per_s"] = read_bandwidth(where, repeats)
+
+        def measure(data: np.ndarray, case: Case) -> dict:
+            return _time_case(data, case, block_size, str(where), repeats)
+
+    try:
+        return BenchResult(head, tuple(_measured(wanted, measure, shown)))
+    finally:
+        shown.close()

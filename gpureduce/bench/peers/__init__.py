@@ -1,1 +1,0 @@
-"""Reductions on the device beside CUB, PyTorch, CuPy and JAX: ``python -m gpureduce.bench.peers``."""
