@@ -87,7 +87,7 @@ from gpureduce._functions import (
     var,
     vecdot,
 )
-from gpureduce._order.top import TopK
+from gpureduce._order.topk import TopK
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile

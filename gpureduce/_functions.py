@@ -7,15 +7,16 @@ source by `tests/tools/make_stub.py`.
 from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
 from gpureduce._order.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
-from gpureduce._order.top import topk
+from gpureduce._order.topk import topk
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
-from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
+from gpureduce._reduce.bitwise import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
 from gpureduce._reduce.functions import reduce
 from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
-from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
+from gpureduce._reduce.predicates import all, any, count_nonzero
+from gpureduce._reduce.search import argmax, argmin
 from gpureduce._scans.running import cumulative_prod, cumulative_sum
 from gpureduce._segments.segments import group_reduce, reduceat, segment_reduce
 

@@ -9,7 +9,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
-from gpureduce._order.top import TopK
+from gpureduce._order.topk import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -1252,68 +1252,6 @@ def any(
 ) -> Any: ...
 
 @overload
-def argmax(
-    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
-) -> np.int64: ...
-
-@overload
-def argmax(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-) -> DeviceArray: ...
-
-@overload
-def argmax(
-    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
-) -> DeviceArray: ...
-
-@overload
-def argmax(
-    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any: ...
-
-@overload
-def argmin(
-    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
-    progress: Progress = None,
-) -> np.int64: ...
-
-@overload
-def argmin(
-    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-) -> DeviceArray: ...
-
-@overload
-def argmin(
-    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
-    progress: Progress = None,
-) -> DeviceArray: ...
-
-@overload
-def argmin(
-    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-    variant: str = "auto", device: Devices = None, block_size: int | None = None,
-    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
-    progress: Progress = None,
-) -> Any: ...
-
-@overload
 def count_nonzero(
     a: AnyArray, axis: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
     device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
@@ -1339,6 +1277,68 @@ def count_nonzero(
 @overload
 def count_nonzero(
     a: AnyArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def argmax(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmax(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    progress: Progress = None,
+) -> Any: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: None = None, out: None = None, *, keepdims: Literal[False] = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+    progress: Progress = None,
+) -> np.int64: ...
+
+@overload
+def argmin(
+    a: DeviceArray, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+    device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+    variant: str = "auto", device: Devices = None, block_size: int | None = None,
+    grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+    progress: Progress = None,
+) -> DeviceArray: ...
+
+@overload
+def argmin(
+    a: AnyArray, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
     variant: str = "auto", device: Devices = None, block_size: int | None = None,
     grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
     progress: Progress = None,

@@ -25,9 +25,8 @@ from numpy.typing import DTypeLike
 
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._torch import operators
+from gpureduce._torch import operators, torch
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
-from gpureduce._torch.required import torch
 
 __all__ = [
     "all",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays import shown
+from gpureduce._arrays import array_repr
 from gpureduce._arrays.copies import is_packed, to_host
 from gpureduce._arrays.elements import Elements
 from gpureduce._arrays.numbers import Numbers
@@ -148,13 +148,13 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
 
     def __repr__(self) -> str:
-        return shown.as_repr(self)
+        return array_repr.as_repr(self)
 
     def __str__(self) -> str:
-        return shown.as_text(self)
+        return array_repr.as_text(self)
 
     def _repr_html_(self) -> str:
-        return shown.as_html(self)
+        return array_repr.as_html(self)
 
     def __reduce__(self) -> tuple:
         # What is unpickled gets memory of its own, and that of a view alone.

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
-from gpureduce._order.top import TopK
+from gpureduce._order.topk import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -957,66 +957,6 @@ class Reductions:
     ) -> Any: ...
 
     @overload
-    def argmax(
-        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
-        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-        stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
-    ) -> np.int64: ...
-
-    @overload
-    def argmax(
-        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def argmax(
-        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-        variant: str = "auto", device: Devices = None, block_size: int | None = None,
-        grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def argmax(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-        variant: str = "auto", device: Devices = None, block_size: int | None = None,
-        grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
-    def argmin(
-        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
-        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-        stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
-    ) -> np.int64: ...
-
-    @overload
-    def argmin(
-        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
-        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def argmin(
-        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
-        variant: str = "auto", device: Devices = None, block_size: int | None = None,
-        grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
-        progress: Progress = None,
-    ) -> DeviceArray: ...
-
-    @overload
-    def argmin(
-        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
-        variant: str = "auto", device: Devices = None, block_size: int | None = None,
-        grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
-        progress: Progress = None,
-    ) -> Any: ...
-
-    @overload
     def count_nonzero(
         self, axis: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
         device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
@@ -1042,6 +982,66 @@ class Reductions:
     @overload
     def count_nonzero(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None, *, keepdims: bool = False,
+        variant: str = "auto", device: Devices = None, block_size: int | None = None,
+        grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def argmax(
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
+        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def argmax(
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def argmax(
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+        variant: str = "auto", device: Devices = None, block_size: int | None = None,
+        grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def argmax(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
+        variant: str = "auto", device: Devices = None, block_size: int | None = None,
+        grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        progress: Progress = None,
+    ) -> Any: ...
+
+    @overload
+    def argmin(
+        self, axis: None = None, out: None = None, *, keepdims: Literal[False] = False, variant: str = "auto",
+        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[False] | None = None, progress: Progress = None,
+    ) -> np.int64: ...
+
+    @overload
+    def argmin(
+        self, axis: SupportsIndex, out: None = None, *, keepdims: bool = False, variant: str = "auto",
+        device: Devices = None, block_size: int | None = None, grid_size: int | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None, progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def argmin(
+        self, axis: SupportsIndex | None = None, out: None = None, *, keepdims: bool = False,
+        variant: str = "auto", device: Devices = None, block_size: int | None = None,
+        grid_size: int | None = None, stream: Stream | None = None, as_device: Literal[True],
+        progress: Progress = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def argmin(
+        self, axis: SupportsIndex | None = None, out: Out | None = None, *, keepdims: bool = False,
         variant: str = "auto", device: Devices = None, block_size: int | None = None,
         grid_size: int | None = None, stream: Stream | None = None, as_device: bool | None = None,
         progress: Progress = None,

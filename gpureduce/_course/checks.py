@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._profiles.own import WHOLE_BLOCKS
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Race
+from gpureduce._profiles.user_kernel import WHOLE_BLOCKS
 
 Run = tuple[int, int, float]  # begin, end and weight of elements
 

@@ -15,9 +15,9 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._course.rung import ladder
 from gpureduce._custom.nvrtc import CompileError
-from gpureduce._profiles.own import WHOLE_BLOCKS
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.simulate import simulated
+from gpureduce._profiles.user_kernel import WHOLE_BLOCKS
 from gpureduce._rules.equality import WithArrays
 
 if TYPE_CHECKING:

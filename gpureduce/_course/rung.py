@@ -16,9 +16,9 @@ from gpureduce._bench.stats import summarize_times
 from gpureduce._course import checks
 from gpureduce._device import devices
 from gpureduce._device.devices import Device
-from gpureduce._profiles.mangled import demangled
-from gpureduce._profiles.own import OwnKernel, own_kernel
+from gpureduce._profiles.itanium_demangle import demangled
 from gpureduce._profiles.program import Program, is_ptx, program, read
+from gpureduce._profiles.user_kernel import OwnKernel, own_kernel
 
 if TYPE_CHECKING:
     import os

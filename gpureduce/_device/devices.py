@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpureduce import _core
 from gpureduce._device.ptx import KERNEL_DIR
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 
 _core.open_registry(KERNEL_DIR)
 
@@ -147,7 +147,7 @@ def _find_default() -> tuple[int, int]:
             warnings.warn(
                 f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
                 SimulatorWarning,
-                stacklevel=outside_level(),
+                stacklevel=caller_stacklevel(),
             )
         except BaseException:  # warnings are errors here, and the next call has to get it, too
             _not_warned.append(True)

@@ -10,14 +10,14 @@ import numpy as np
 
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import Device
-from gpureduce._order.lines import ALONE, BETWEEN, MIDDLE, Lines
 from gpureduce._order.methods import POSITIONS, Place, between, known_place, middle, place
+from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, Lines
 from gpureduce._order.weighted import METHOD, at_weights, take_weights
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -350,7 +350,7 @@ def _quantiles(given: Any, whole: int) -> np.ndarray:
 
 
 def _warn_of_nans() -> None:
-    warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=outside_level())
+    warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 def _counts(lines: Lines) -> np.ndarray:
@@ -399,7 +399,7 @@ def _alone(elements: np.ndarray) -> np.ndarray:
 def _of_none(target: Target, divides: bool = False) -> Any:
     """Return the results of no elements."""
     if 0 not in target.shape:
-        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
         if divides and not target.on_device:
             floating.signal("divide", False, True, np.geterr())
     return target.store(np.full(target.shape, np.nan, target.dtype))

@@ -15,7 +15,7 @@ import numpy as np
 from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.operand import Operand, intake
 from gpureduce._device.devices import LEGACY_STREAM, text
-from gpureduce._order.lines import Lines
+from gpureduce._order.row_view import Lines
 from gpureduce._rules import arguments as rules
 
 METHOD = "inverted_cdf"

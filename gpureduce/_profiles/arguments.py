@@ -1,4 +1,4 @@
-"""The arguments of a user's kernel: held against the types of its parameters, and as bytes."""
+"""Arguments of profiles: the elements to reduce, and those of user kernels, checked and as bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce._profiles.mangled import CType
+from gpureduce._profiles.itanium_demangle import CType
+from gpureduce._rules.arguments import host_array, refuse_beyond_memory, refuse_masked
+from gpureduce._rules.dtypes import dtype_of, require_supported
 
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 _HALVES = ("float16", "bfloat16")
 
+_DRAWN_AT_ONCE = 1 << 16  # random elements per call of the generator; wider arrays would not stay in a cache
+
 Types = Sequence[CType | None]
+
+
+def elements_of(a: Any, dtype: Any) -> np.ndarray:
+    """Return the array to reduce; an integer n stands for n random elements."""
+    if isinstance(a, (int, np.integer)) and not isinstance(a, bool):
+        if a < 0:
+            raise ValueError(f"a: a number of elements cannot be negative, got {a}")
+        element_dtype = dtype_of(np.float32 if dtype is None else dtype)
+        require_supported(element_dtype, "dtype")
+        rng = np.random.default_rng(0)
+        refuse_beyond_memory(int(a) * element_dtype.itemsize, "a")
+        elements = np.empty(int(a), element_dtype)
+        for start in range(0, elements.size, _DRAWN_AT_ONCE):
+            piece = elements[start : start + _DRAWN_AT_ONCE]
+            piece[...] = (
+                rng.random(piece.size) if element_dtype.kind == "f" else rng.integers(0, 100, piece.size)
+            )
+        return elements
+    if dtype is not None:
+        raise TypeError("dtype: only for a number of elements; an array has its own")
+    refuse_masked(a, "a")
+    return host_array(a, "a")
 
 
 def _text(wanted: CType | None, kind: str, size: int) -> str:

@@ -11,7 +11,7 @@ from gpureduce._custom import host_code, implicit, nvcc, nvrtc
 from gpureduce._custom.disk_cache import digest, kept
 from gpureduce._custom.includes import included, without_folders
 from gpureduce._custom.toolkit import header_folders, headers_version
-from gpureduce._profiles.mangled import find_entries
+from gpureduce._profiles.itanium_demangle import find_entries
 
 _NVCC = "by nvcc"  # what is kept in place of PTX where NVRTC does not do
 _HOST = "considered a host function"

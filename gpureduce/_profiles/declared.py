@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gpureduce._profiles.mangled import BUILTIN, CType, pointer_to
+from gpureduce._profiles.itanium_demangle import BUILTIN, CType, pointer_to
 
 _SCALAR_WORDS = {"signed", "unsigned", "short", "long", "int", "char", "float", "double", "bool", "void"}
 _IGNORED = {

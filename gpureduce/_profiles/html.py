@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from gpureduce._profiles.aligned import Pair, changes
 from gpureduce._profiles.counts import Counts
+from gpureduce._profiles.diff import Pair, changes
 from gpureduce._profiles.text import (
     Column,
     Row,
@@ -20,7 +20,7 @@ from gpureduce._profiles.text import (
 )
 
 if TYPE_CHECKING:
-    from gpureduce._profiles.beside import SideBySide
+    from gpureduce._profiles.side_by_side import SideBySide
 
 _CELL = "padding:0 .6em;text-align:right;white-space:nowrap"
 _CODE = "padding:0 .6em;text-align:left;white-space:pre;font-family:monospace"

@@ -13,14 +13,14 @@ from gpureduce._device import ptx
 from gpureduce._device.variants import NAMES, find
 from gpureduce._profiles import text
 from gpureduce._profiles.counts import Counts, total
-from gpureduce._profiles.findings import Finding, findings
+from gpureduce._profiles.diagnostics import Finding, findings
 from gpureduce._profiles.records import STEPS, VISITS, KernelProfile, Line, Race
 from gpureduce._profiles.timeline import Timeline
 from gpureduce._rules.equality import WithArrays
 
 if TYPE_CHECKING:
-    from gpureduce._profiles.beside import SideBySide
     from gpureduce._profiles.player import Player
+    from gpureduce._profiles.side_by_side import SideBySide
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +376,7 @@ class Comparison:
         SideBySide
             `str` of it is for a terminal, ``text(width)`` for a narrow one; Jupyter shows it as a table.
         """
-        from gpureduce._profiles.beside import SideBySide
+        from gpureduce._profiles.side_by_side import SideBySide
 
         return SideBySide(self.left, self.right)
 

@@ -13,7 +13,7 @@ from gpureduce import _core
 from gpureduce._custom import nvrtc
 from gpureduce._profiles.compiling import compiled
 from gpureduce._profiles.declared import declared, enumeration
-from gpureduce._profiles.mangled import CType, demangled, find_entries, parameters
+from gpureduce._profiles.itanium_demangle import CType, demangled, find_entries, parameters
 from gpureduce._rules.files import open_file
 
 # What a text is called that comes from no file.

@@ -13,8 +13,8 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._profiles.arguments import Types, check_type, is_array, value_bytes
-from gpureduce._profiles.mangled import demangled
-from gpureduce._profiles.observed import kernel_profiles, outer_file, stopped
+from gpureduce._profiles.from_core import kernel_profiles, outer_file, stopped
+from gpureduce._profiles.itanium_demangle import demangled
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program, with_sync
 from gpureduce._profiles.program_order import with_program_order

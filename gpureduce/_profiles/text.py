@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from gpureduce._profiles.counts import Counts, total
-from gpureduce._profiles.findings import Finding
+from gpureduce._profiles.diagnostics import Finding
 from gpureduce._profiles.records import KernelProfile, Line, Race
 
 

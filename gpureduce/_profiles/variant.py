@@ -12,11 +12,11 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._device.variants import Variant, find
-from gpureduce._profiles.elements import elements_of
-from gpureduce._profiles.observed import kernel_profiles, observe, stopped
-from gpureduce._profiles.own import OwnKernel, own_kernel
+from gpureduce._profiles.arguments import elements_of
+from gpureduce._profiles.from_core import kernel_profiles, observe, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
+from gpureduce._profiles.user_kernel import OwnKernel, own_kernel
 
 
 def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from gpureduce._reduce.progress import Progress, reporter
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 
 _WITHOUT_IDENTITY = ("min", "max", "argmin", "argmax")
 _FLOAT32 = np.dtype(np.float32)
@@ -249,7 +249,7 @@ def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
 
 
 def _warn_of_empty_slices() -> None:
-    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 def dot(a: Any, b: Any, out: Any, options: Options) -> Any:

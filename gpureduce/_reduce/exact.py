@@ -15,7 +15,7 @@ from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 
 # Arrays of the host go to the device in pieces of so many bytes, whose states are merged: it need not have
 # room for the whole, and beside the copy of a piece its launch and its state are nothing.
@@ -245,7 +245,7 @@ def _counts(operand: Operand, axes: tuple[int, ...], mask: Operand | None, strea
 
 
 def _warn_of_empty_slices() -> None:
-    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+    warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 # All of them

@@ -19,7 +19,7 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, intake, take_mask
 from gpureduce._device.devices import text
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 from gpureduce._rules.dtypes import PAIRS, name_of
 
 # Operators whose result of finite elements may be infinite or NaN, and where NumPy says that it happened.
@@ -206,7 +206,7 @@ def _signal(kind: str, where: str, mode: str, status: int) -> None:
     """Do what `numpy.errstate` has chosen for one kind of floating-point error."""
     message = f"{_TEXTS[kind]} encountered in {where}"
     if mode == "warn":
-        warnings.warn(message, RuntimeWarning, stacklevel=outside_level())
+        warnings.warn(message, RuntimeWarning, stacklevel=caller_stacklevel())
     elif mode == "raise":
         raise FloatingPointError(message)
     elif mode == "print":

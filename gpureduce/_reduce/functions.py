@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
-from gpureduce._reduce.bits import bitwise_and, bitwise_or, bitwise_xor
+from gpureduce._reduce.bitwise import bitwise_and, bitwise_or, bitwise_xor
 from gpureduce._reduce.composed import average, inner, logical_xor, ptp, trace, vecdot
 from gpureduce._reduce.moments import moments, nanstd, nanvar, std, var
 from gpureduce._reduce.multi_device import takes_multi_device
 from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanmean, nanmin, nanprod, nansum
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
-from gpureduce._reduce.questions import all, any, argmax, argmin, count_nonzero
+from gpureduce._reduce.predicates import all, any, count_nonzero
+from gpureduce._reduce.search import argmax, argmin
 
 if TYPE_CHECKING:
     from typing import SupportsIndex

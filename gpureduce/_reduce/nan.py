@@ -17,8 +17,7 @@ from gpureduce._reduce.fused_ops import ReductionCall
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.arguments import NO_VALUE, require_inexact
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import NO_VALUE, caller_stacklevel, require_inexact
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -32,7 +31,7 @@ _ALL_NAN = "All-NaN slice encountered"
 
 def _warn_of_all_nan(result: Any, *_call: Any) -> None:
     if np.isnan(result).any():
-        warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=outside_level())
+        warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 def _refuse_all_nan(result: Any, *_call: Any) -> None:
@@ -44,7 +43,7 @@ def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Op
     """Warn of slices without numbers, and let NumPy's floating-point state know of other results."""
     least: Any = run("nanmin", operand, axes, mask) if np.isnan(result).any() else ()
     if np.isnan(least).any():
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=outside_level())
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=caller_stacklevel())
     floating.look("nanmean", result, operand, axes, mask)
 
 

@@ -17,8 +17,7 @@ from gpureduce._reduce.power_sums import moved, scaled_sums, sums_of
 from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._rules.arguments import NO_VALUE, require_inexact
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import NO_VALUE, caller_stacklevel, require_inexact
 
 _NAN_FORMS = {"nanvar": "var", "nanstd": "std"}
 
@@ -135,7 +134,7 @@ def tell_at(op: str, *call: Any) -> None:
 
 def warn_of_few(end: str = "") -> None:
     """Warn as NumPy does."""
-    warnings.warn(f"Degrees of freedom <= 0 for slice{end}", RuntimeWarning, stacklevel=outside_level())
+    warnings.warn(f"Degrees of freedom <= 0 for slice{end}", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
 def _about(

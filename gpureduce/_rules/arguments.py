@@ -290,3 +290,13 @@ def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:
     """Raise ValueError for an ``out=`` that NumPy's dot does not take."""
     if out.dtype != dtype or not out.flags.c_contiguous:
         raise ValueError(f"out: dot needs a C-contiguous array of {dtype}, got one of {out.dtype}")
+
+
+def caller_stacklevel() -> int:
+    """Return the `stacklevel` with which a warning names the first caller outside this package."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gpureduce."):
+        frame = frame.f_back
+        level += 1
+    return level

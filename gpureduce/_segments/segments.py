@@ -14,7 +14,7 @@ from gpureduce._reduce import engine
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
-from gpureduce._segments.cut import Batches, Cut, Labels, beside, on_host, run, take
+from gpureduce._segments.segment_plan import Batches, Cut, Labels, beside, on_host, run, take
 
 if TYPE_CHECKING:
     from typing import SupportsIndex

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureduce._reduce import exact_states
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.callers import outside_level
+from gpureduce._rules.arguments import caller_stacklevel
 
 Fields = dict[str, np.ndarray]
 
@@ -80,7 +80,7 @@ def _dot(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) 
 def _mean(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:
     count = fields["count"]
     if not count.all():
-        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=outside_level())
+        warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
     return exact_states.rounded(fields["sum"], exact_states.size_of_sum(element_dtype), dtype, count)
 
 
@@ -107,7 +107,7 @@ def _variance(
     results = np.full(len(counts), np.nan, dtype)
     less = rules.degrees(ddof)
     if any(count <= less for count in counts):
-        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=outside_level())
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=caller_stacklevel())
     for i, (count, mark) in enumerate(zip(counts, marks.flat, strict=True)):
         square = sum(part * part for part in sums[i * each : (i + 1) * each])
         over = count * squares[i] - (square << (bits - 2 * unit))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from gpureduce._torch import torch
 from gpureduce._torch.kernels import axes_of, convolution
-from gpureduce._torch.required import torch
 
 Gradients = tuple[torch.Tensor | None, ...]
 

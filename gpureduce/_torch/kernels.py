@@ -14,7 +14,7 @@ from gpureduce._matmul.product import PRECISIONS, matmul
 from gpureduce._reduce import functions
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
-from gpureduce._torch.required import torch
+from gpureduce._torch import torch
 
 Axes = tuple[int, ...]
 Function = Callable[..., torch.Tensor]

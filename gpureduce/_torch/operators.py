@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gpureduce._torch import gradients, kernels
-from gpureduce._torch.required import torch
+from gpureduce._torch import gradients, kernels, torch
 
 forward_ad = torch.autograd.forward_ad
 

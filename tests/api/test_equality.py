@@ -13,8 +13,8 @@ import gpureduce
 from gpureduce._bench.halo import halo_of
 from gpureduce._bench.tiles import Tiles
 from gpureduce._profiles.counts import Counts
-from gpureduce._profiles.own import Pass
 from gpureduce._profiles.trace import Trace
+from gpureduce._profiles.user_kernel import Pass
 from gpureduce.exercise import Case
 
 

@@ -11,7 +11,7 @@ import gpureduce
 from benchmarks.suite import exact_sums
 from gpureduce import _core
 from gpureduce._device.ptx import ptx_text
-from gpureduce._profiles.observed import kernel_profiles
+from gpureduce._profiles.from_core import kernel_profiles
 from gpureduce._reduce import exact
 from gpureduce._reduce.exact_states import NARROW, WIDE
 from tests.support import exact_reference as reference

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import gpureduce
-from gpureduce._profiles import aligned
+from gpureduce._profiles import diff
 from gpureduce._profiles.text import Row
 
 
@@ -27,20 +27,20 @@ def test_lines_are_aligned():
     right = rows(
         "int a;\nfor (i = n / 2; i > 0; i /= 2)\n__syncthreads();\n  sum += x[i];\nreturn sum;\n// end"
     )
-    pairs = aligned.align(left, right)
+    pairs = diff.align(left, right)
     assert numbers(pairs) == [(1, 1), (2, 2), (None, 3), (3, 4), (4, 5), (None, 6)]
     assert [pair.same for pair in pairs] == [True, False, False, True, True, False]
-    assert numbers(aligned.align(right, left)) == [pair[::-1] for pair in numbers(pairs)]
+    assert numbers(diff.align(right, left)) == [pair[::-1] for pair in numbers(pairs)]
 
 
 def test_lines_that_have_nothing_in_common_are_no_pair():
-    pairs = aligned.align(rows("int a;\nx += 1;\nend"), rows("int a;\n__syncthreads();\nend"))
+    pairs = diff.align(rows("int a;\nx += 1;\nend"), rows("int a;\n__syncthreads();\nend"))
     assert numbers(pairs) == [(1, 1), (2, None), (None, 2), (3, 3)]
-    assert numbers(aligned.align([], rows("a"))) == [(None, 1)]
+    assert numbers(diff.align([], rows("a"))) == [(None, 1)]
 
 
 def test_what_changed_in_a_line():
-    left, right = aligned.changes("slots[left] = slots[left + s];", "slots[t] = slots[t + s];")
+    left, right = diff.changes("slots[left] = slots[left + s];", "slots[t] = slots[t + s];")
     assert [text for text, alone in left if alone] == ["left", "left"]
     assert [text for text, alone in right if alone] == ["t", "t"]
     assert "".join(text for text, _ in left) == "slots[left] = slots[left + s];"

@@ -8,7 +8,7 @@ import pytest
 
 import gpureduce
 from gpureduce._profiles.declared import declared
-from gpureduce._profiles.mangled import parameters
+from gpureduce._profiles.itanium_demangle import parameters
 
 pytest.importorskip("cuda.pathfinder")
 

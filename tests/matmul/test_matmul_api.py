@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._profiles.observed import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe
 from tests.support.selection import runs_on
 
 A = np.arange(6.0).reshape(2, 3)

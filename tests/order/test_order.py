@@ -9,9 +9,9 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._order import lines as order_lines
+from gpureduce._order import row_view as order_lines
 from gpureduce._order.methods import POSITIONS
-from gpureduce._profiles.observed import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe
 
 HELD = 31744  # bytes of a line that a block holds
 PART = 4096

@@ -9,7 +9,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.observed import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe
 
 pytestmark = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"

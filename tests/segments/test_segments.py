@@ -12,9 +12,9 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.observed import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe
 from gpureduce._segments import segments
-from gpureduce._segments.cut import OPS
+from gpureduce._segments.segment_plan import OPS
 
 TILE = 4096  # elements and ends of segments, of one column
 DTYPES = (

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._profiles.mangled import demangled, demangled_names, find_entries, kernel_name, parameters
+from gpureduce._profiles.itanium_demangle import (
+    demangled,
+    demangled_names,
+    find_entries,
+    kernel_name,
+    parameters,
+)
 
 # Names that nvcc 13.0 gave to kernels and to what is in them, and what c++filt 2.40 makes of these.
 FILTERED = {

@@ -14,7 +14,7 @@ import pytest
 
 import gpureduce
 from gpureduce._demo import demo_array
-from gpureduce._profiles.elements import elements_of
+from gpureduce._profiles.arguments import elements_of
 from gpureduce._profiles.palette import DARK, LIGHT
 from gpureduce._profiles.timeline import KINDS
 

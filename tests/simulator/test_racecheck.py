@@ -10,7 +10,7 @@ import pytest
 
 import gpureduce
 from gpureduce._device.ptx import ptx_text
-from gpureduce._profiles import findings, observed, records
+from gpureduce._profiles import diagnostics, from_core, records
 from tests.support import broken
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,13 +135,13 @@ def test_two_missing_barriers_are_two_findings():
     """One before a loop at line 11, whose statement races with itself, and one in it."""
     before, itself = race_of_lines(8, 11), race_of_lines(11, 11, kind="read-write")
     behind, warp = race_of_lines(14, 11, kind="read-write"), race_of_lines(11, 14, warps=(0, 0))
-    found = findings.findings([itself, behind, before, warp])
+    found = diagnostics.findings([itself, behind, before, warp])
     assert [set(each.races) for each in found] == [{before}, {itself, behind, warp}]
     assert [each.missing for each in found] == ["__syncthreads", "__syncthreads"]
     assert "2 more pairs of instructions" in str(found[1]) and str(found[0]) == str(before)
-    assert [each.missing for each in findings.findings([warp])] == ["__syncwarp"]
+    assert [each.missing for each in diagnostics.findings([warp])] == ["__syncwarp"]
     elsewhere = records.Race(*("write-read", before.first, before.second, "other", 0, 0, 1))
-    assert len(findings.findings([before, elsewhere])) == 2
+    assert len(diagnostics.findings([before, elsewhere])) == 2
 
 
 def test_races_can_be_left_out():
@@ -344,7 +344,7 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
         (True, 0, 0),
     )
     assert problem is None
-    return out, observed.kernel_profiles(launches, "", 0)[0].races
+    return out, from_core.kernel_profiles(launches, "", 0)[0].races
 
 
 @pytest.mark.parametrize("kernel", ["flat_sum", "ring_sum"])

@@ -16,7 +16,7 @@ import gpureduce
 from gpureduce import _core, numpy_like
 from gpureduce._arrays import device_array, foreign
 from gpureduce._device.ptx import KERNEL_DIR
-from gpureduce._profiles.observed import observe
+from gpureduce._profiles.from_core import observe
 from tests.support.producers import CUDA, Carrier, Exchange, Exporter, Interface
 from tests.support.thread_count import join_to_its_end
 

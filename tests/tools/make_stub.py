@@ -26,7 +26,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
-from gpureduce._order.top import TopK
+from gpureduce._order.topk import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream
@@ -48,7 +48,7 @@ from typing_extensions import Unpack
 
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._device.devices import Device
-from gpureduce._order.top import TopK
+from gpureduce._order.topk import TopK
 from gpureduce._reduce.moments import Moments
 from gpureduce._reduce.progress import Progress
 from gpureduce._reduce.types import AnyArray, Arguments, Devices, Out, Scalar, Stream

@@ -9,8 +9,8 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._device.devices import Device, text
-from gpureduce._order.lines import Lines, copied
 from gpureduce._order.quantiles import take
+from gpureduce._order.row_view import Lines, copied
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules

@@ -1,11 +1,15 @@
-"""Races of one cause together: one missing barrier shows as many pairs of instructions."""
+"""Races grouped by cause: one missing barrier, or one store by several threads, shows as many races."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from gpureduce._profiles.records import Access, Race
+
+# Remedies of a store by which several threads write one word.
+_SUM = "an atomic operation or a reduction tree"
+_STORE = "one thread that writes it, or a word for each thread"
 
 _BARRIERS = ("__syncwarp", "__syncthreads", "a barrier of the cluster")
 
@@ -130,3 +134,38 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             others.setdefault((race.missing, *_place(side)), []).append(race)
         found += [Finding(group[0].missing, _write_first(group)) for group in others.values()]
     return tuple(found)
+
+
+def _reads_before(race: Race, store: Access) -> bool:
+    """Whether one side is the store and the other one a load that stands before it, or in its line."""
+    first, second = race.first, race.second
+    if first is None or second is None or race.kind not in ("write-read", "read-write"):
+        return False
+    writer, reader = (first, second) if race.kind == "write-read" else (second, first)
+    if writer.ptx_line != store.ptx_line:
+        return False
+    if reader.file and reader.file == writer.file:
+        return reader.line <= writer.line
+    return reader.ptx_line < writer.ptx_line
+
+
+def with_remedies(races: Sequence[Race], collisions: Sequence[int]) -> tuple[Race, ...]:
+    """Return the races of one kernel; those of colliding stores say what helps.
+
+    A store collides where lanes write one word in one execution of it, or where several threads execute it
+    and it writes one word in the whole block. A load of that word before it makes it a sum, say.
+    """
+    stores = {
+        race.second.ptx_line: race.second
+        for race, collision in zip(races, collisions, strict=True)
+        if collision and race.second is not None
+    }
+    remedies: dict[int, str] = {}  # by the position of the race
+    for line, store in stores.items():
+        reads = [i for i, race in enumerate(races) if _reads_before(race, store)]
+        writes = [
+            i for i, race in enumerate(races)
+            if collisions[i] and race.second is not None and race.second.ptx_line == line
+        ]  # fmt: skip
+        remedies |= dict.fromkeys(reads + writes, _SUM if reads else _STORE)
+    return tuple(replace(race, remedy=remedies.get(i, "")) for i, race in enumerate(races))

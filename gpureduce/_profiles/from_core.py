@@ -1,4 +1,4 @@
-"""From what the core saw of launches to records."""
+"""Profiles from the records of the core: kernel profiles, races, accesses, timelines and traces."""
 
 from __future__ import annotations
 
@@ -8,13 +8,51 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._profiles import accesses
-from gpureduce._profiles.collisions import with_remedies
 from gpureduce._profiles.counts import COUNTER_FIELDS, from_row
+from gpureduce._profiles.diagnostics import with_remedies
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Access, Instruction, KernelProfile, Race, Round
 from gpureduce._profiles.timeline import Timeline
 from gpureduce._profiles.trace import Trace
+
+# The layout of an entry of csrc/ptxsim/instrumentation/access_log.h.
+_VISIT = np.dtype(
+    [
+        ("memory", "u8"),
+        ("offset", "u8"),
+        ("instruction", "u4"),
+        ("thread", "u4"),
+        ("round", "u4"),
+        ("bytes", "u2"),
+        ("effect", "u2"),
+    ]
+)
+_LOAD = 1
+
+ACCESS = np.dtype(
+    [
+        ("memory", "u4"),
+        ("offset", "u8"),
+        ("bytes", "u2"),
+        ("writes", "?"),
+        ("thread", "u4"),
+        ("round", "u4"),
+        ("instruction", "u4"),
+    ]
+)
+
+
+def _accesses(visits: bytes, lost: int) -> np.ndarray:
+    """Return the accesses of a block to global memory; MemoryError if the log lost some."""
+    if lost:
+        raise MemoryError(f"{lost:,} accesses of the block were too many to keep; take a smaller problem")
+    log = np.frombuffer(visits, dtype=_VISIT)
+    accesses = np.empty(len(log), dtype=ACCESS)
+    for name in ("offset", "bytes", "thread", "round", "instruction"):
+        accesses[name] = log[name]
+    accesses["memory"] = np.unique(log["memory"], return_inverse=True)[1].reshape(-1)
+    accesses["writes"] = log["effect"] != _LOAD
+    return accesses
 
 
 def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
@@ -60,7 +98,7 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
     if drawn is not None:
         states = np.frombuffer(drawn[2], dtype=np.uint8).reshape(drawn[0], drawn[1])
         timeline = Timeline(name, block, states)
-    seen = None if visits is None else accesses.of_bytes(*visits)
+    seen = None if visits is None else _accesses(*visits)
     steps = None if trace is None else Trace.of_bytes(*trace)
     printed = text.decode(errors="replace")
     return KernelProfile(

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._device.variants import NAMES
-from gpureduce._profiles.elements import elements_of
+from gpureduce._profiles.arguments import elements_of
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program
 from gpureduce._profiles.records import KernelProfile

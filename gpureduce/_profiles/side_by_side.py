@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpureduce._profiles.aligned import Pair, align
 from gpureduce._profiles.counts import Counts
+from gpureduce._profiles.diff import Pair, align
 from gpureduce._profiles.text import Column, Row, Shown, cut, file_of, margin_rows
 
 # What a margin can show beside another one: figures alone.
