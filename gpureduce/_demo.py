@@ -14,7 +14,7 @@ from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
 from gpureduce._bench.exact_sum import CHUNK, float_sum
 from gpureduce._device.devices import record
-from gpureduce._rules.arguments import refuse_beyond_memory
+from gpureduce._rules.arguments import reject_beyond_memory
 
 GPU_SIZE = 2**22 + 3
 SIMULATOR_SIZE = 2**18 + 3
@@ -38,7 +38,7 @@ def demo_array(dtype: str, size: int) -> np.ndarray:
         for integers numbers from the whole range of the dtype. The seed is fixed.
     """
     rng = np.random.default_rng(2026)
-    refuse_beyond_memory(size * np.dtype(dtype).itemsize, "size")
+    reject_beyond_memory(size * np.dtype(dtype).itemsize, "size")
     array = np.empty(size, dtype)
     for part in _parts(array):
         if array.dtype.kind == "f":

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-    from gpureduce._reduce.types import AnyArray, Out, OwnOptions, Scalar, Stream
+    from gpureduce._reduce.types import AnyArray, CommonOptions, Out, Scalar, Stream
 
 __all__ = [
     "__array_namespace_info__",
@@ -248,7 +248,7 @@ class _Reducer:
         keepdims: bool = False,
         initial: Scalar | None = NO_VALUE,
         where: AnyArray = True,
-        **options: Unpack[OwnOptions],
+        **options: Unpack[CommonOptions],
     ) -> Any:
         """Reduce an array, as `numpy.ufunc.reduce` does; note that the axis defaults to 0.
 
@@ -361,7 +361,7 @@ bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")
 # What is left to NumPy, and refused on a device
 
 
-def _refuse_devices(name: str, *arrays: Any) -> None:
+def _reject_devices(name: str, *arrays: Any) -> None:
     """Raise TypeError where an array lies on a device."""
     if builtins.any(device_view(each, None) is not None for each in arrays):
         raise TypeError(
@@ -390,7 +390,7 @@ def nonzero(x: AnyArray, /) -> tuple[np.ndarray[Any, Any], ...]:
     >>> xp.nonzero([3, 0, 2])
     (array([0, 2]),)
     """
-    _refuse_devices("nonzero", x)
+    _reject_devices("nonzero", x)
     return np.nonzero(cast(Any, x))
 
 
@@ -421,7 +421,7 @@ def searchsorted(
     >>> xp.searchsorted([1, 3, 5], [3, 4])
     array([1, 2])
     """
-    _refuse_devices("searchsorted", x1, x2, sorter)
+    _reject_devices("searchsorted", x1, x2, sorter)
     found: Any = np.searchsorted(cast(Any, x1), cast(Any, x2), cast(Any, side), cast(Any, sorter))
     return found
 
@@ -447,7 +447,7 @@ def where(condition: AnyArray, x1: AnyArray, x2: AnyArray, /) -> np.ndarray[Any,
     >>> xp.where([True, False], [1, 2], [8, 9])
     array([1, 9])
     """
-    _refuse_devices("where", condition, x1, x2)
+    _reject_devices("where", condition, x1, x2)
     return np.where(cast(Any, condition), cast(Any, x1), cast(Any, x2))
 
 

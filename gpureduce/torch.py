@@ -87,7 +87,7 @@ def _as_dtype(dtype: Any) -> torch.dtype:
     """Return a dtype of PyTorch, which may be given by its name or as NumPy's."""
     found = dtype
     if not isinstance(dtype, torch.dtype):
-        found = BY_NAME.get(dtypes.name_of(dtypes.dtype_of(dtype)))
+        found = BY_NAME.get(dtypes.dtype_name(dtypes.dtype_of(dtype)))
     if found not in NAMES:
         raise TypeError(f"dtype: expected one of {', '.join(map(str, NAMES))}, got {dtype!r}")
     return found

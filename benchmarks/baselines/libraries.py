@@ -13,7 +13,7 @@ from typing import Any
 
 from gpureduce._bench import timing
 from gpureduce._reduce import functions
-from gpureduce._rules.dtypes import core_dtype, named
+from gpureduce._rules.dtypes import core_dtype, dtype_from_name
 
 SOURCE = Path(__file__).with_name("cub_peer.cu")
 OUT_BYTES = 64  # of each result: room for any dtype, or for a value and a place
@@ -43,7 +43,7 @@ class Case:
 
 def results(torch, case: Case) -> list:
     """Return a tensor without dimensions for each result, of the dtype that the core gives."""
-    dtype = getattr(torch, str(core_dtype(case.op, named(case.dtype))))
+    dtype = getattr(torch, str(core_dtype(case.op, dtype_from_name(case.dtype))))
     raw = case.outs.view(torch.uint8).reshape(-1, OUT_BYTES)
     return [piece[: dtype.itemsize].view(dtype)[0] for piece in raw]
 
@@ -77,7 +77,7 @@ class Ours:
 
     def answer(self, case: Case) -> float:
         """Return what the last time() left for the first input."""
-        return read_result(case, str(core_dtype(case.op, named(case.dtype))))
+        return read_result(case, str(core_dtype(case.op, dtype_from_name(case.dtype))))
 
 
 def read_result(case: Case, dtype: str) -> float:

@@ -26,7 +26,7 @@ from gpureduce._bench.stats import summarize_times
 from gpureduce._device.devices import resolve
 from gpureduce._reduce import functions
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.dtypes import core_dtype, named
+from gpureduce._rules.dtypes import core_dtype, dtype_from_name
 
 SEED = 20261123
 DRAWN = 320
@@ -68,7 +68,7 @@ class Layout(NamedTuple):
         """Bytes: whole sectors in which elements lie, and the results."""
         item = ITEM[self.dtype]
         dims = [(n, stride * item) for n, stride in zip(self.shape, self.strides, strict=True)]
-        results = math.prod(self.kept) * core_dtype(self.op, named(self.dtype)).itemsize
+        results = math.prod(self.kept) * core_dtype(self.op, dtype_from_name(self.dtype)).itemsize
         return sectors(dims, self.offset * item, item) * SECTOR + results
 
 
@@ -227,7 +227,7 @@ class Contest:
         self.room, self.layout, self.torch = room, layout, room.torch
         self.tensors = room.places(layout)
         self.rounds = math.ceil(LAUNCHES / len(self.tensors))
-        dtype = getattr(self.torch, str(core_dtype(layout.op, named(layout.dtype))))
+        dtype = getattr(self.torch, str(core_dtype(layout.op, dtype_from_name(layout.dtype))))
         self.outs = room.outs(layout.kept, dtype, len(self.tensors))
 
     def theirs(self, i: int) -> Any:

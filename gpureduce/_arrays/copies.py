@@ -9,7 +9,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.layout import Axes, merged, span
 from gpureduce._rules.arguments import c_strides, same_strides
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 
 if TYPE_CHECKING:
     from gpureduce._arrays.elements import Elements
@@ -47,7 +47,7 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     A `passing` one is for work that follows in that stream at once, in whose order its memory then goes.
     """
     shape = array.shape if shape is None else shape
-    made = _core.array_empty(shape, name_of(array.dtype), array.kind, array.index, array.stream)
+    made = _core.array_empty(shape, dtype_name(array.dtype), array.kind, array.index, array.stream)
     if array.size:
         _gather(array, array.pointer, made.pointer, merged(array.shape, array.strides))
     if not passing:
@@ -59,7 +59,7 @@ def converted(array: Any, dtype: np.dtype[Any]) -> Any:
     """Return a copy in C order in another dtype on the device, made in the array's stream."""
     if len(merged(array.shape, array.strides)) > _MOST_AXES:
         array = gathered(array)
-    name, kind, index, stream = name_of(dtype), array.kind, array.index, array.stream
+    name, kind, index, stream = dtype_name(dtype), array.kind, array.index, array.stream
     made = _core.array_empty(array.shape, name, kind, index, stream)
     _core.convert(array.view_tuple(), name, (made.view_tuple(), kind, index, stream))
     made._settle()
@@ -69,7 +69,7 @@ def converted(array: Any, dtype: np.dtype[Any]) -> Any:
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
     """Copy elements that lie along `axes` to where they lie side by side."""
     lengths: Axes = tuple([length for length, _ in axes])
-    name = name_of(array.dtype)
+    name = dtype_name(array.dtype)
     packed = c_strides(lengths, array.dtype.itemsize)
     if len(axes) > _MOST_AXES:
         for i in range(lengths[0]):

@@ -18,7 +18,7 @@ from gpureduce._arrays.reductions import Reductions
 from gpureduce._arrays.views import Views
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve
 from gpureduce._rules.arguments import as_array, flag, integer
-from gpureduce._rules.dtypes import dtype_of, is_supported, name_of
+from gpureduce._rules.dtypes import dtype_name, dtype_of, is_supported
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -315,4 +315,4 @@ def empty(
         raise ValueError(f"negative lengths are not allowed: shape {shape}")
     if math.prod(shape) * dtype.itemsize > MAX_BYTES:
         raise ValueError(f"an array of shape {shape} and dtype {dtype} is too large")
-    return _core.array_empty(shape, name_of(dtype), kind, index, stream)
+    return _core.array_empty(shape, dtype_name(dtype), kind, index, stream)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from gpureduce._device.devices import text
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,7 @@ class Elements:
 
     def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
-        return (self.pointer, self.shape, self.strides, name_of(self.dtype))
+        return (self.pointer, self.shape, self.strides, dtype_name(self.dtype))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"

@@ -22,7 +22,7 @@ from gpureduce._arrays.device_array import (
 from gpureduce._core import DeviceError
 from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
 from gpureduce._rules.arguments import c_strides
-from gpureduce._rules.dtypes import named
+from gpureduce._rules.dtypes import dtype_from_name
 from gpureduce._rules.tensors import is_tensor, resolved
 
 _CUDA_HOST, _CUDA_MANAGED = 3, 13  # of DLPack's device types
@@ -127,7 +127,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         index = number = parts[5]
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
-    view = _view("DLPack", pointer, shape, strides, named(name), index, read_only, owner)
+    view = _view("DLPack", pointer, shape, strides, dtype_from_name(name), index, read_only, owner)
     view.producer, view.says_stream = obj, stream is not None
     view.stream = LEGACY_STREAM if stream in (None, 0) else stream  # a capsule comes in the default one
     if number != index:  # streams of two devices cannot be ordered from here

@@ -16,8 +16,8 @@ from gpureduce._rules.arguments import (
     broadcast_strides,
     host_array,
     host_mask,
-    refuse_lazy,
-    refuse_masked,
+    reject_lazy,
+    reject_masked,
 )
 from gpureduce._rules.dtypes import BOOL, require_supported
 
@@ -73,14 +73,14 @@ def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
     return Operand(view.view_tuple(), view.shape, view.dtype, view.kind, view.index, view)
 
 
-def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
+def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     """Take an array of the host or of a device."""
     if type(a) is DeviceArray and device is None:  # of which nothing is to be found out
         return Operand(a.view_tuple(), a.shape, a.dtype, a.kind, a.index, a)
     view = None
     if type(a) is not np.ndarray:
-        refuse_masked(a, name)
-        refuse_lazy(a, name)
+        reject_masked(a, name)
+        reject_lazy(a, name)
         view = device_view(a, device, name)
     if view is not None:
         return _of_view(view, name)
@@ -92,11 +92,11 @@ def intake(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     return operand
 
 
-def intake_beside(a: Any, first: Operand, name: str) -> Operand:
+def as_operand_like(a: Any, first: Operand, name: str) -> Operand:
     """Take an array of the host, or of the device of another operand."""
     if type(a) is DeviceArray and a.kind == first.kind and a.index == first.index:
-        return intake(a, None, name)
-    return intake(a, text(first.kind, first.index), name)
+        return as_operand(a, None, name)
+    return as_operand(a, text(first.kind, first.index), name)
 
 
 def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

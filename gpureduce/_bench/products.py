@@ -17,7 +17,7 @@ from gpureduce._bench.validation import dtype_name, positive, sequence
 from gpureduce._device.devices import Device
 from gpureduce._device.variants import AUTO, find, variants
 from gpureduce._profiles.variant import profile
-from gpureduce._rules.arguments import refuse_beyond_memory
+from gpureduce._rules.arguments import reject_beyond_memory
 
 OP = LADDER = "matmul"
 ON_SIMULATOR = (256, 256, 64)
@@ -81,7 +81,7 @@ def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
 def draw(shape: Shape, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices of random numbers."""
     m, n, k = shape
-    refuse_beyond_memory((m * k + k * n) * max(8, np.dtype(dtype).itemsize), "n")
+    reject_beyond_memory((m * k + k * n) * max(8, np.dtype(dtype).itemsize), "n")
     rng = np.random.default_rng(20261122)
     if np.dtype(dtype).kind != "f":
         return rng.integers(-100, 100, (m, k)).astype(dtype), rng.integers(-100, 100, (k, n)).astype(dtype)

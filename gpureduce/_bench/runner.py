@@ -23,7 +23,7 @@ from gpureduce._device.variants import AUTO, find, variants
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.variant import profile
 from gpureduce._reduce import functions
-from gpureduce._rules.arguments import refuse_beyond_memory
+from gpureduce._rules.arguments import reject_beyond_memory
 from gpureduce._rules.dtypes import core_dtype
 
 MOST_BUFFERS = 1024
@@ -41,7 +41,7 @@ Case = tuple[str, str, str, int]  # variant, operator, dtype, elements
 
 def draw(op: str, dtype: str, n: int) -> np.ndarray:
     """Return what is reduced: random numbers, and factors close to 1 where floats are multiplied."""
-    refuse_beyond_memory(n * max(8, np.dtype(dtype).itemsize), "n")
+    reject_beyond_memory(n * max(8, np.dtype(dtype).itemsize), "n")
     rng = np.random.default_rng(20261121)
     if np.dtype(dtype).kind != "f":
         return rng.integers(1, 1 << 20, n).astype(dtype)

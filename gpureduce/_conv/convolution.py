@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._conv.geometry import geometry
 from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
@@ -16,7 +16,7 @@ from gpureduce._device.variants import variants
 from gpureduce._matmul.product import PRECISIONS
 from gpureduce._reduce.fast_path import fast_path_with
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import dtypes
 
 if TYPE_CHECKING:
@@ -121,22 +121,22 @@ def conv2d(
     record = options.record
     name = None if record is None else record.name
     _check_precision(precision, options)
-    left = intake(x, device, name="x")
-    right = intake(w, text(left.kind, left.index), name="w")
+    left = as_operand(x, device, name="x")
+    right = as_operand(w, text(left.kind, left.index), name="w")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
         raise TypeError("w: must lie where x lies")
     asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
-    target = Target(out, options, left, 0, asked.shape, (), False)
-    target.reads.append(right)
+    output = OutputSpec(out, options, left, 0, asked.shape, (), False)
+    output.reads.append(right)
     own = _dtype(left, right, dtype)
-    if record is not None and dtypes.name_of(own) not in record.dtypes:
+    if record is not None and dtypes.dtype_name(own) not in record.dtypes:
         raise TypeError(f"variant: {name} takes {', '.join(record.dtypes)}, not {own}; 'auto' takes all")
     if precision not in (None, "ieee") and own != np.float32:
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
-    target.set_dtype(own)
+    output.set_dtype(own)
     left, right = left.cast(own), right.cast(own)
-    place = target.core_out(own)
-    target.follow_others()
+    place = output.core_out(own)
+    output.wait_for_inputs()
     if name == "cudnn":
         libraries.load(name)
     result = _core.conv2d(
@@ -145,9 +145,9 @@ def conv2d(
         **asked.arguments,
         variant=name,
         precision=precision,
-        destination=(place, left.kind, left.index, target.stream),
+        destination=(place, left.kind, left.index, output.stream),
     )
-    return target.store(None if place is not None else result)
+    return output.store(None if place is not None else result)
 
 
 def _check_precision(precision: Any, options: Options) -> None:
@@ -170,9 +170,9 @@ def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
         found = dtypes.dtype_of(dtype)
         dtypes.require_supported(found, "dtype")
     name = "x, w" if dtype is None else "dtype"
-    if dtypes.name_of(found) not in DTYPES:
+    if dtypes.dtype_name(found) not in DTYPES:
         raise TypeError(f"{name}: conv2d takes {', '.join(DTYPES)}, not {found}")
     for operand, which in ((x, "x"), (w, "w")):
         if not np.can_cast(operand.dtype, found, "same_kind"):
             raise TypeError(f"{which}: cannot cast from {operand.dtype} to {found} by the rule 'same_kind'")
-    return dtypes.as_named(found, "dtype")
+    return dtypes.canonical_dtype(found, "dtype")

@@ -18,7 +18,7 @@ from gpureduce._device import devices
 from gpureduce._device.devices import Device
 from gpureduce._profiles.itanium_demangle import demangled
 from gpureduce._profiles.program import Program, is_ptx, program, read
-from gpureduce._profiles.user_kernel import OwnKernel, own_kernel
+from gpureduce._profiles.user_kernel import UserKernel, user_kernel
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ _COMPILED_FOR = (9, 0)  # unless for a device before it
 
 
 @dataclass(frozen=True)
-class OwnRung(OwnKernel):
+class OwnRung(UserKernel):
     """A reduction kernel of your own, as a rung of the ladder. See `ladder`, which makes one.
 
     Attributes
@@ -338,7 +338,7 @@ def ladder(
     if not isinstance(options, Iterable) or isinstance(options, str) or getattr(options, "shape", None) == ():
         raise TypeError(f"options: expected a tuple of str, got {type(options).__name__}")
     options = tuple(options)
-    own = own_kernel(
+    own = user_kernel(
         source,
         kernel,
         name=name,

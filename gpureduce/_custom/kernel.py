@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._custom import nvrtc
 from gpureduce._custom.source import (
     IDENTIFIER,
@@ -27,9 +27,9 @@ from gpureduce._custom.source import (
 )
 from gpureduce._device import devices
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.dtypes import ROWS, SUPPORTED, named, native
+from gpureduce._rules.dtypes import ROWS, SUPPORTED, dtype_from_name, native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -296,7 +296,7 @@ class ReductionKernel:
         shape = _broadcast_shape(self.name, arrays)
         axes = rules.reduced_axes(axis, len(shape))
         kept = rules.kept_shape(shape, axes)
-        targets = [Target(one, options, arrays[0], axis, shape, axes, keepdims) for one in outs]
+        targets = [OutputSpec(one, options, arrays[0], axis, shape, axes, keepdims) for one in outs]
         _join(targets, arrays)
         if not self._expressions.identity and 0 not in kept:
             rules.require_elements(self.name, rules.reduced_count(shape, axes), shape)
@@ -310,7 +310,7 @@ class ReductionKernel:
         types = self._types(dtypes, scalars, out_dtypes)
         for target, dtype in zip(targets, out_dtypes, strict=True):
             target.set_dtype(dtype)
-            target.follow_others()
+            target.wait_for_inputs()
         results: list[np.ndarray | None] = []
         places: list[Any] = []
         for target, dtype in zip(targets, out_dtypes, strict=True):
@@ -379,7 +379,7 @@ class ReductionKernel:
             if p.is_letter and p.type not in letters:
                 raise TypeError(f"{self.name}: no argument says what {p.type} is, the type of the output")
         inputs, outs = (
-            [letters.get(p.type) or named(p.type) for p in declared]
+            [letters.get(p.type) or dtype_from_name(p.type) for p in declared]
             for declared in (self._inputs, self._outs)
         )
         return inputs, outs
@@ -451,7 +451,7 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
     place, device = None, options.device
     for parameter, value in zip(declared, args, strict=True):
         if not _is_scalar(value):
-            value = intake(value, device, parameter.name)
+            value = as_operand(value, device, parameter.name)
             here = (value.view is None, value.kind, value.index)
             if place is None:
                 place = here
@@ -498,7 +498,7 @@ def _broadcast(operand: Operand, shape: tuple[int, ...]) -> Operand:
     return replace(operand, handle=np.broadcast_to(operand.handle, shape), shape=shape)
 
 
-def _join(targets: list[Target], arrays: list[Operand]) -> None:
+def _join(targets: list[OutputSpec], arrays: list[Operand]) -> None:
     """Let the outputs of one call be made in one place and one stream, after whatever it reads."""
     first, *others = targets
     first.reads = arrays
@@ -512,7 +512,7 @@ def _join(targets: list[Target], arrays: list[Operand]) -> None:
         raise ValueError("out: two outputs lie in one place")
 
 
-def _out_dtype(target: Target) -> np.dtype | None:
+def _out_dtype(target: OutputSpec) -> np.dtype | None:
     if target.out is None:
         return None
     dtype = target.host_out.dtype if target.host_out is not None else target.view.dtype

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-from gpureduce._rules.files import refuse_exhausted
+from gpureduce._rules.files import reject_exhausted
 
 _MOST_SECONDS = 1800.0
 _NVRTC_ONLY = ("-device-int128", "--device-int128", "-default-device", "--device-as-default-execution-space")
@@ -50,7 +50,7 @@ def version(nvcc: str) -> str:
     try:
         said = _run([nvcc, "--version"])
     except (Refused, OSError) as error:
-        refuse_exhausted(error)
+        reject_exhausted(error)
         return ""
     found = re.search(r"\bV(\d+(?:\.\d+)+)", said)
     return found[1] if found else ""

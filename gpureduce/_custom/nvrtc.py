@@ -18,7 +18,7 @@ from gpureduce._custom.disk_cache import digest, kept
 from gpureduce._custom.includes import included
 from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._device.ptx import KERNEL_DIR
-from gpureduce._rules.files import refuse_exhausted
+from gpureduce._rules.files import reject_exhausted
 
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
@@ -171,7 +171,7 @@ def library() -> Nvrtc:
         path = load_nvidia_dynamic_lib("nvrtc").abs_path
         return Nvrtc(path)
     except (DynamicLibNotFoundError, OSError) as error:
-        refuse_exhausted(error)
+        reject_exhausted(error)
         raise ImportError(f"{advice} ({str(error).splitlines()[0]})") from error
 
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from gpureduce._rules.files import refuse_exhausted
+from gpureduce._rules.files import reject_exhausted
 
 _ALL = ("cuda_fp16.h", "crt/mma.h")
 _LIBCUXX = ("cccl", "")  # folders in that of the headers, since CUDA 13 and before
@@ -40,7 +40,7 @@ def _found(folder: str, pattern: bytes) -> bytes:
         with open(folder, "rb") as file:
             match = re.search(pattern, file.read(1 << 18))
     except OSError as error:
-        refuse_exhausted(error)
+        reject_exhausted(error)
         return b""
     return match[1] if match else b""
 

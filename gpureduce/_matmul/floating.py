@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import text
 from gpureduce._reduce.floating import extremes, real_parts, signal
 
 
-def look(result: np.ndarray, a: Operand, b: Operand) -> None:
+def check_fp_status(result: np.ndarray, a: Operand, b: Operand) -> None:
     """Raise, or warn of, what NumPy would for infinities and NaNs that the elements are not to blame for."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore":
@@ -30,10 +30,10 @@ def look(result: np.ndarray, a: Operand, b: Operand) -> None:
     signal("matmul", over, invalid, modes)
 
 
-def look_at(result: Any, a: Any, b: Any, kind: int, index: int) -> None:
+def report_fp_status(result: Any, a: Any, b: Any, kind: int, index: int) -> None:
     """Do the same for a call that the core has done by itself."""
     place = text(kind, index)
-    look(np.asarray(result), intake(a, place), intake(b, place, "b"))
+    check_fp_status(np.asarray(result), as_operand(a, place), as_operand(b, place, "b"))
 
 
 def _blame(operand: Operand, axis: int) -> tuple[np.ndarray, np.ndarray]:

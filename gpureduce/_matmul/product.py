@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device import libraries
 from gpureduce._device.devices import Device, text
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
 from gpureduce._reduce.fast_path import fast_path_with
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
@@ -28,7 +28,9 @@ PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
-@fast_path_with(lambda positional, named: _core.fast_path("matmul", positional, named, floating.look_at))
+@fast_path_with(
+    lambda positional, named: _core.fast_path("matmul", positional, named, floating.report_fp_status)
+)
 def matmul(
     a: AnyArray,
     b: AnyArray,
@@ -109,35 +111,35 @@ def matmul(
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="matmul")
     _check_precision(precision, options)
-    left = intake(a, device)
-    right = intake(b, text(left.kind, left.index), name="b")
+    left = as_operand(a, device)
+    right = as_operand(b, text(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
         raise TypeError("b: must lie where a lies")
     stack, core_shape = _shape(left.shape, right.shape, out)
-    target = Target(out, options, left, 0, stack + core_shape, (), False)
-    target.reads.append(right)
-    own = _dtype(left, right, dtype, target.host_out)
-    target.set_dtype(own if target.host_out is None else target.host_out.dtype)
+    output = OutputSpec(out, options, left, 0, stack + core_shape, (), False)
+    output.reads.append(right)
+    own = _dtype(left, right, dtype, output.host_out)
+    output.set_dtype(own if output.host_out is None else output.host_out.dtype)
     left, right = (_spread(operand.cast(own), stack) for operand in (left, right))
-    place = target.core_out(own)
-    target.follow_others()
+    place = output.core_out(own)
+    output.wait_for_inputs()
     name = None if options.record is None else options.record.name
-    if options.record is not None and ("matmul", dtypes.name_of(own)) not in options.record.coverage:
+    if options.record is not None and ("matmul", dtypes.dtype_name(own)) not in options.record.coverage:
         raise TypeError(
             f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
         )
     if name == "cublas":
         libraries.load(name)
-    if precision not in (None, "ieee") and dtypes.name_of(own) != "float32":
+    if precision not in (None, "ieee") and dtypes.dtype_name(own) != "float32":
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     result = _core.matmul(
-        left.handle, right.handle, name, precision, (place, left.kind, left.index, target.stream)
+        left.handle, right.handle, name, precision, (place, left.kind, left.index, output.stream)
     )
     if place is not None:
-        return target.store(None)
-    if not (target.on_device or _core.all_finite(result)):
-        floating.look(result, left, right)
-    return target.store(result)
+        return output.store(None)
+    if not (output.on_device or _core.all_finite(result)):
+        floating.check_fp_status(result, left, right)
+    return output.store(result)
 
 
 def _check_precision(precision: str | None, options: Options) -> None:
@@ -199,7 +201,7 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
             both = " and ".join(map(str, given))
             name, into = ("out", into) if wanted is None else ("dtype", wanted)
             raise TypeError(f"{name}: cannot cast {both} to {into} by the rule 'same_kind'") from None
-    return dtypes.as_named(found, "dtype")
+    return dtypes.canonical_dtype(found, "dtype")
 
 
 def _spread(operand: Operand, stack: tuple[int, ...]) -> Operand:

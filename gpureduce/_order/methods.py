@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Place(NamedTuple):
+class Interpolation(NamedTuple):
     """The elements before and behind a position, and the weight of the latter; None: there is one."""
 
     lower: np.ndarray
@@ -74,12 +74,12 @@ _PLACES = 256  # that are kept
 _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
-def place(method: str, n: Any, q: np.ndarray) -> Place:
+def place(method: str, n: Any, q: np.ndarray) -> Interpolation:
     """Return the place of the quantiles `q` of lines of `n` elements: one number, or an array that fits q."""
     position = np.asanyarray(POSITIONS[method](n, q))
     if method in _ELEMENTS or (method == "linear" and position.dtype.kind in "iu"):
         lower = position.astype(np.int64)
-        return Place(lower, lower, None)
+        return Interpolation(lower, lower, None)
     floor = np.floor(position)
     last = np.broadcast_to(np.asarray(n - 1), position.shape)
     above, below = position >= last, position < 0
@@ -92,10 +92,10 @@ def place(method: str, n: Any, q: np.ndarray) -> Place:
         weight = np.where(weight == 0, 0.5, 1.0)
     elif method == "midpoint":
         weight = np.where(position % 1 == 0, 0.0, 0.5)
-    return Place(lower, upper, np.asanyarray(weight, dtype=position.dtype))
+    return Interpolation(lower, upper, np.asanyarray(weight, dtype=position.dtype))
 
 
-def known_place(method: str, n: int, q: np.ndarray) -> Place:
+def known_place(method: str, n: int, q: np.ndarray) -> Interpolation:
     """Return the same for lines of one length, which nobody writes to: calls ask for few of them."""
     if q.dtype.kind not in "biuf":
         return place(method, n, q)
@@ -103,7 +103,7 @@ def known_place(method: str, n: int, q: np.ndarray) -> Place:
 
 
 @functools.lru_cache(maxsize=_PLACES)
-def _kept_place(method: str, n: int, dtype: np.dtype, q: bytes) -> Place:
+def _kept_place(method: str, n: int, dtype: np.dtype, q: bytes) -> Interpolation:
     found = place(method, n, np.frombuffer(q, dtype))
     for each in found:
         if each is not None:

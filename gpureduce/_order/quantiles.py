@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import Device
-from gpureduce._order.methods import POSITIONS, Place, between, known_place, middle, place
-from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, Lines
+from gpureduce._order.methods import POSITIONS, Interpolation, between, known_place, middle, place
+from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, RowView
 from gpureduce._order.weighted import METHOD, at_weights, take_weights
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 
@@ -328,7 +328,7 @@ def nanpercentile(
 
 def take(a: Any, device: Any) -> Operand:
     """Take an array whose elements have an order."""
-    operand = intake(a, device)
+    operand = as_operand(a, device)
     if operand.dtype.kind == "c":
         raise TypeError(f"a: expected real numbers, got {operand.dtype}")
     return operand
@@ -353,7 +353,7 @@ def _warn_of_nans() -> None:
     warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=caller_stacklevel())
 
 
-def _counts(lines: Lines) -> np.ndarray:
+def _counts(lines: RowView) -> np.ndarray:
     """Return how many elements of each line are no NaN; 1 of a line of NaNs, whose elements will do."""
     counts = lines.valid()
     if not counts.all():
@@ -366,23 +366,23 @@ def _median(a: Any, axis: Any, out: Any, keepdims: Any, options: Options, leave_
     shape = operand.shape
     axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(shape), scalar_axis=False)
-    target = Target(out, options, operand, axis, shape, axes, keepdims)
-    target.set_dtype(_middle_dtype(operand.dtype), "unsafe")
-    target.as_array = not shape and rules.keeps_dims(keepdims)
-    target.follow_others()
+    output = OutputSpec(out, options, operand, axis, shape, axes, keepdims)
+    output.set_dtype(_middle_dtype(operand.dtype), "unsafe")
+    output.as_array = not shape and rules.keeps_dims(keepdims)
+    output.wait_for_inputs()
     if 0 in shape:
-        return _of_none(target, not leave_out)
-    lines = Lines(operand, axes, target)
+        return _of_none(output, not leave_out)
+    lines = RowView(operand, axes, output)
     if leave_out and lines.has_nans:
         counts = _counts(lines)
         lower, upper = lines.elements(np.stack([(counts - 1) // 2, counts // 2]), False)
         result = np.where(counts % 2 == 1, _alone(lower), middle(lower, upper))
-        return target.store(result.astype(target.dtype, copy=False))
+        return output.store(result.astype(output.dtype, copy=False))
     ranks = np.array([(lines.length - 1) // 2, lines.length // 2])
-    if target.on_device:
-        return lines.results(Place(ranks[:1], ranks[1:], None), MIDDLE, False, lines.has_nans, target)
+    if output.on_device:
+        return lines.results(Interpolation(ranks[:1], ranks[1:], None), MIDDLE, False, lines.has_nans, output)
     lower, upper = lines.elements(ranks, lines.has_nans)
-    return target.store(_alone(lower) if lines.length % 2 == 1 else middle(lower, upper))
+    return output.store(_alone(lower) if lines.length % 2 == 1 else middle(lower, upper))
 
 
 @functools.cache
@@ -396,13 +396,13 @@ def _alone(elements: np.ndarray) -> np.ndarray:
     return elements + elements.dtype.type(0)
 
 
-def _of_none(target: Target, divides: bool = False) -> Any:
+def _of_none(output: OutputSpec, divides: bool = False) -> Any:
     """Return the results of no elements."""
-    if 0 not in target.shape:
+    if 0 not in output.shape:
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
-        if divides and not target.on_device:
+        if divides and not output.on_device:
             floating.signal("divide", False, True, np.geterr())
-    return target.store(np.full(target.shape, np.nan, target.dtype))
+    return output.store(np.full(output.shape, np.nan, output.dtype))
 
 
 def _quantile(
@@ -427,36 +427,36 @@ def _quantile(
     axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
     kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
-    target = Target(out, options, operand, axis, q.shape + kept, (), False)
+    output = OutputSpec(out, options, operand, axis, q.shape + kept, (), False)
     weak, flat = given in (int, float), q.reshape(-1)
     count = rules.reduced_count(operand.shape, axes)
     all_alike = known_place(method, max(count, 1), flat)
     weight = all_alike.weight
     dtype = operand.rule_dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
-    target.set_dtype(dtype)
-    target.as_array = weights is not None or (not operand.shape and rules.keeps_dims(keepdims))
-    target.follow_others()
+    output.set_dtype(dtype)
+    output.as_array = weights is not None or (not operand.shape and rules.keeps_dims(keepdims))
+    output.wait_for_inputs()
     if count == 0 and not leave_out:
         raise ValueError(f"a: zero-size array of shape {operand.shape}, which has no quantiles")
     if 0 in operand.shape or not q.size:
-        return _of_none(target)
-    lines = Lines(operand, axes, target)
+        return _of_none(output)
+    lines = RowView(operand, axes, output)
     if weights is not None:
-        target.refuse_capture("weights are added up on the host")
+        output.reject_capture("weights are added up on the host")
         own = take_weights(weights, operand, axis, axes)
         found, empty = at_weights(lines, operand, axes, own, flat, leave_out)
         if empty:
             _warn_of_nans()
-        return target.store(found)
+        return output.store(found)
     if leave_out and lines.has_nans:
         at = place(method, _counts(lines), flat[:, None])
-        return target.store(np.ascontiguousarray(_at(lines, at, weak, False)))
-    if target.on_device:
+        return output.store(np.ascontiguousarray(_at(lines, at, weak, False)))
+    if output.on_device:
         mean = ALONE if all_alike.weight is None else BETWEEN
-        result = lines.results(all_alike, mean, weak, lines.has_nans, target)
+        result = lines.results(all_alike, mean, weak, lines.has_nans, output)
         if result is not None:
             return result
-    return target.store(np.ascontiguousarray(_at(lines, all_alike, weak, lines.has_nans)))
+    return output.store(np.ascontiguousarray(_at(lines, all_alike, weak, lines.has_nans)))
 
 
 @functools.cache
@@ -468,7 +468,7 @@ def _dtype(elements: np.dtype, weight: np.dtype, weak: bool) -> np.dtype:
     return between(none, none, np.empty((0, 1), weight), weak).dtype
 
 
-def _at(lines: Lines, at: Place, weak: bool, nans: bool) -> np.ndarray:
+def _at(lines: RowView, at: Interpolation, weak: bool, nans: bool) -> np.ndarray:
     """Return what is at places: a row for each quantile, a column for each line."""
     if at.weight is None:
         return lines.elements(at.lower, nans)

@@ -14,10 +14,10 @@ from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.device_array import empty
 from gpureduce._arrays.layout import Axes, reshaped
 from gpureduce._arrays.operand import Operand
-from gpureduce._order.methods import Place
-from gpureduce._reduce.target import Target
+from gpureduce._order.methods import Interpolation
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules.arguments import c_strides, same_strides
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 
 ALONE, MIDDLE, BETWEEN = range(3)  # what the core makes of two elements
 MOST_RANKS = 512  # of a call, as there are bins for each
@@ -26,9 +26,9 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
 
 def copied(
-    pointer: int, shape: Axes, strides: Axes, wanted: Axes, dtype: np.dtype, target: Target, passing: bool
+    pointer: int, shape: Axes, strides: Axes, wanted: Axes, dtype: np.dtype, output: OutputSpec, passing: bool
 ) -> Any:
-    """Return a copy of elements, in C order, made in the target's stream, which may be captured.
+    """Return a copy of elements, in C order, made in the stream of the output, which may be captured.
 
     No view of an array is asked for, as that takes the array out of its stream.
     """
@@ -38,9 +38,9 @@ def copied(
         strides=strides,
         dtype=dtype,
         size=math.prod(shape),
-        kind=target.kind,
-        index=target.index,
-        stream=target.stream,
+        kind=output.kind,
+        index=output.index,
+        stream=output.stream,
     )
     return gathered(there, wanted, passing)
 
@@ -60,21 +60,21 @@ def _ends(
     given = (each.tobytes() for each in (first, second, weight.astype(np.float64), rest.astype(np.float64)))
     ranks.flags.writeable = False
     arrays = dict(zip(("lower", "upper", "weight", "rest"), given, strict=True))
-    return ranks, {"mean": mean, "dtype": name_of(to), **arrays}
+    return ranks, {"mean": mean, "dtype": dtype_name(to), **arrays}
 
 
-class Lines:
-    """The elements of an operand in the stream of a target, `axes` of which become one, the last one."""
+class RowView:
+    """The elements of an operand in the stream of an output, `axes` of which become one, the last one."""
 
-    def __init__(self, operand: Operand, axes: tuple[int, ...], target: Target) -> None:
+    def __init__(self, operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> None:
         kept = [axis for axis in range(len(operand.shape)) if axis not in axes]
         order = (*kept, *axes)
         shape = [operand.shape[axis] for axis in order]
         self.kept = tuple(shape[: len(kept)])
         self.count, self.length = math.prod(self.kept), math.prod(shape[len(kept) :])
         self.dtype = operand.dtype
-        self.has_nans = name_of(operand.dtype) in FLOATS
-        self._place = (None, target.kind, target.index, target.stream)
+        self.has_nans = dtype_name(operand.dtype) in FLOATS
+        self._place = (None, output.kind, output.index, output.stream)
         self._keeps: Any = None  # the memory
         wanted = (self.count, self.length)
         if operand.view is None:
@@ -86,7 +86,7 @@ class Lines:
         found = reshaped(tuple(shape), strides, wanted, item)
         if found is None or not same_strides(wanted, found, c_strides(wanted, item)):
             self._keeps = copied(
-                operand.handle[0], tuple(shape), strides, wanted, operand.dtype, target, True
+                operand.handle[0], tuple(shape), strides, wanted, operand.dtype, output, True
             )
             self.handle = self._keeps.view_tuple()
         else:
@@ -115,23 +115,23 @@ class Lines:
         ]
         return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
 
-    def results(self, at: Place, mean: int, weak: bool, nans: bool, target: Target) -> Any:
-        """Have what is made of elements written to a target on the device, and return its array.
+    def results(self, at: Interpolation, mean: int, weak: bool, nans: bool, output: OutputSpec) -> Any:
+        """Write the results into the output on the device, and return its array.
 
         None where kernels do not make it: of many results, or in a dtype that they do not have.
         """
-        to, count = target.dtype, len(at.lower)
+        to, count = output.dtype, len(at.lower)
         floats = (self.dtype, np.float64) if self.dtype.kind == "f" else (np.float64,)
-        known = mean != BETWEEN or (name_of(self.dtype) != "bfloat16" and to in floats)
-        if not known or count > RESULTS or target.view is None:
+        known = mean != BETWEEN or (dtype_name(self.dtype) != "bfloat16" and to in floats)
+        if not known or count > RESULTS or output.view is None:
             return None
         weight = None if at.weight is None else at.weight.tobytes()
         kind = None if at.weight is None else at.weight.dtype
         ranks, ends = _ends(mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind)
         wanted = (count, self.count)
-        out = (target.view.pointer, wanted, c_strides(wanted, to.itemsize), name_of(to))
+        out = (output.view.pointer, wanted, c_strides(wanted, to.itemsize), dtype_name(to))
         _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))
-        return target.store(None)
+        return output.store(None)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the elements of each line in their order, and where in the line they stand."""
@@ -139,7 +139,7 @@ class Lines:
         _, kind, index, stream = self._place
         found = [empty(wanted, dtype, kind, index, stream) for dtype in (self.dtype, np.dtype(np.int64))]
         out, places = (
-            (each.pointer, wanted, c_strides(wanted, each.dtype.itemsize), name_of(each.dtype))
+            (each.pointer, wanted, c_strides(wanted, each.dtype.itemsize), dtype_name(each.dtype))
             for each in found
         )
         _core.order_topk(self.handle, self.length, False, True, places, (out, kind, index, stream))

@@ -10,12 +10,12 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._device.devices import Device, text
 from gpureduce._order.quantiles import take
-from gpureduce._order.row_view import Lines, copied
+from gpureduce._order.row_view import RowView, copied
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import c_strides
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -125,28 +125,28 @@ def topk(
         raise ValueError(f"k: expected 0 to {length}, the length of the axis, got {count}")
     kept = rules.kept_shape(operand.shape, axes)
     shape = (*kept, count) if axes else ()
-    values, indices = (Target(None, options, operand, axes, shape, (), False) for _ in range(2))
-    for target, dtype in ((values, operand.dtype), (indices, _INT64)):
-        target.set_dtype(dtype)
-        target.follow_others()
+    values, indices = (OutputSpec(None, options, operand, axes, shape, (), False) for _ in range(2))
+    for output, dtype in ((values, operand.dtype), (indices, _INT64)):
+        output.set_dtype(dtype)
+        output.wait_for_inputs()
     if 0 not in (*operand.shape, count):
-        lines = Lines(operand, axes, values)
+        lines = RowView(operand, axes, values)
         wanted = (lines.count, count)
         ends = [
-            (target.view.pointer, wanted, c_strides(wanted, dtype.itemsize), name_of(dtype))
-            for target, dtype in ((values, operand.dtype), (indices, _INT64))
+            (output.view.pointer, wanted, c_strides(wanted, dtype.itemsize), dtype_name(dtype))
+            for output, dtype in ((values, operand.dtype), (indices, _INT64))
         ]
         place = (ends[0], values.kind, values.index, values.stream)
         _core.order_topk(lines.handle, count, largest, sorted, ends[1], place)
-    return TopK(*(_result(target, axes, len(kept), stays) for target in (values, indices)))
+    return TopK(*(_result(output, axes, len(kept), stays) for output in (values, indices)))
 
 
-def _result(target: Target, axes: tuple[int, ...], last: int, stays: bool) -> Any:
+def _result(output: OutputSpec, axes: tuple[int, ...], last: int, stays: bool) -> Any:
     """Return a result with its last axis where it belongs."""
-    array = target.store(None)
+    array = output.store(None)
     order = list(range(last))
     if axes and axes[0] != last:
         order.insert(axes[0], last)
         shape, strides = (tuple([each[i] for i in order]) for each in (array.shape, array.strides))
-        array = copied(array.pointer, shape, strides, shape, array.dtype, target, False)
+        array = copied(array.pointer, shape, strides, shape, array.dtype, output, False)
     return array if stays else array.numpy()

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from gpureduce._arrays.copies import gathered
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import LEGACY_STREAM, text
-from gpureduce._order.row_view import Lines
+from gpureduce._order.row_view import RowView
 from gpureduce._rules import arguments as rules
 
 METHOD = "inverted_cdf"
@@ -23,7 +23,7 @@ METHOD = "inverted_cdf"
 
 def take_weights(given: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
     """Return the weights of an operand's elements: of its shape, or of one that fits it."""
-    own = intake(given, text(operand.kind, operand.index), "weights")
+    own = as_operand(given, text(operand.kind, operand.index), "weights")
     weights = np.asarray(own.handle) if own.view is None else _brought(own)
     shape = operand.shape
     if weights.shape != shape:
@@ -57,7 +57,12 @@ def _brought(own: Operand) -> np.ndarray:
 
 
 def at_weights(
-    lines: Lines, operand: Operand, axes: tuple[int, ...], weights: np.ndarray, q: np.ndarray, leave_out: bool
+    lines: RowView,
+    operand: Operand,
+    axes: tuple[int, ...],
+    weights: np.ndarray,
+    q: np.ndarray,
+    leave_out: bool,
 ) -> tuple[np.ndarray, bool]:
     """Return the elements at quantiles, a row for each, and whether a line has nothing but NaNs.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._profiles.itanium_demangle import CType
-from gpureduce._rules.arguments import host_array, refuse_beyond_memory, refuse_masked
+from gpureduce._rules.arguments import host_array, reject_beyond_memory, reject_masked
 from gpureduce._rules.dtypes import dtype_of, require_supported
 
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
@@ -28,7 +28,7 @@ def elements_of(a: Any, dtype: Any) -> np.ndarray:
         element_dtype = dtype_of(np.float32 if dtype is None else dtype)
         require_supported(element_dtype, "dtype")
         rng = np.random.default_rng(0)
-        refuse_beyond_memory(int(a) * element_dtype.itemsize, "a")
+        reject_beyond_memory(int(a) * element_dtype.itemsize, "a")
         elements = np.empty(int(a), element_dtype)
         for start in range(0, elements.size, _DRAWN_AT_ONCE):
             piece = elements[start : start + _DRAWN_AT_ONCE]
@@ -38,7 +38,7 @@ def elements_of(a: Any, dtype: Any) -> np.ndarray:
         return elements
     if dtype is not None:
         raise TypeError("dtype: only for a number of elements; an array has its own")
-    refuse_masked(a, "a")
+    reject_masked(a, "a")
     return host_array(a, "a")
 
 

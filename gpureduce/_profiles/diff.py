@@ -13,7 +13,7 @@ _ALIKE = 0.5  # lines that share as much are one line that changed
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-class Pair(NamedTuple):
+class AlignedLine(NamedTuple):
     """A line of the left source and what stands for it in the right one; None where there is none."""
 
     left: Row | None
@@ -31,7 +31,7 @@ def _likeness(left: Row, right: Row) -> float:
     return difflib.SequenceMatcher(None, ours, theirs, autojunk=False).ratio() if ours and theirs else 0.0
 
 
-def _match(left: Sequence[Row], right: Sequence[Row]) -> list[Pair]:
+def _match(left: Sequence[Row], right: Sequence[Row]) -> list[AlignedLine]:
     """Return lines that are different paired with those that they are most like, in their order."""
     best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
     alike = [[_likeness(a, b) for b in right] for a in left]
@@ -39,28 +39,32 @@ def _match(left: Sequence[Row], right: Sequence[Row]) -> list[Pair]:
         for k in range(len(right) - 1, -1, -1):
             together = alike[i][k] + best[i + 1][k + 1] if alike[i][k] >= _ALIKE else 0.0
             best[i][k] = max(best[i + 1][k], best[i][k + 1], together)
-    pairs: list[Pair] = []
+    pairs: list[AlignedLine] = []
     i = k = 0
     while i < len(left) and k < len(right):
         if alike[i][k] >= _ALIKE and best[i][k] == alike[i][k] + best[i + 1][k + 1]:
-            pairs.append(Pair(left[i], right[k]))
+            pairs.append(AlignedLine(left[i], right[k]))
             i, k = i + 1, k + 1
         elif best[i][k] == best[i + 1][k]:
-            pairs.append(Pair(left[i], None))
+            pairs.append(AlignedLine(left[i], None))
             i += 1
         else:
-            pairs.append(Pair(None, right[k]))
+            pairs.append(AlignedLine(None, right[k]))
             k += 1
-    return [*pairs, *(Pair(row, None) for row in left[i:]), *(Pair(None, row) for row in right[k:])]
+    return [
+        *pairs,
+        *(AlignedLine(row, None) for row in left[i:]),
+        *(AlignedLine(None, row) for row in right[k:]),
+    ]
 
 
-def align(left: list[Row], right: list[Row]) -> list[Pair]:
+def align(left: list[Row], right: list[Row]) -> list[AlignedLine]:
     """Return the lines of two sources in pairs."""
     ours, theirs = ([row.text.strip() for row in rows] for rows in (left, right))
     pairs = []
     for kind, i, j, k, m in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if kind == "equal":
-            pairs += [Pair(a, b) for a, b in zip(left[i:j], right[k:m], strict=True)]
+            pairs += [AlignedLine(a, b) for a, b in zip(left[i:j], right[k:m], strict=True)]
         else:
             pairs += _match(left[i:j], right[k:m])
     return pairs

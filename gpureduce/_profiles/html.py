@@ -6,11 +6,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from gpureduce._profiles.counts import Counts
-from gpureduce._profiles.diff import Pair, changes
+from gpureduce._profiles.diff import AlignedLine, changes
 from gpureduce._profiles.text import (
     Column,
+    ProfileView,
     Row,
-    Shown,
     comparison_rows,
     file_of,
     legend,
@@ -62,7 +62,7 @@ def _figure_html(column: Column, counts: Counts | None, most_of_all: int) -> str
     return f'<td style="{_CELL}{shade}">{column.shown(counts)}</td>'
 
 
-def profile_html(profile: Shown) -> str:
+def profile_html(profile: ProfileView) -> str:
     """Return the annotated source as a table: each figure shaded by its share of the most of its column."""
     file = file_of(profile)
     columns, rows = margin_rows(profile, file)
@@ -93,7 +93,7 @@ def profile_html(profile: Shown) -> str:
 _SIDES = ("239,68,68", "34,197,94")  # behind what the left one has alone, and the right one
 
 
-def _side_html(pair: Pair, side: int, columns: list[Column], tops: list[int]) -> str:
+def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[int]) -> str:
     row = pair[side]
     if row is None:
         return f'<td colspan="{len(columns) + 2}"></td>'
@@ -128,7 +128,7 @@ def beside_html(shown: SideBySide) -> str:
     )
 
 
-def comparison_html(left: Shown, right: Shown) -> str:
+def comparison_html(left: ProfileView, right: ProfileView) -> str:
     """Return two profiles as a table."""
     rows = "".join(
         f'<tr><td style="text-align:left">{escape(name)}</td><td style="{_CELL}">{a:,.6g}</td>'

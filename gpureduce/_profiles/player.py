@@ -15,7 +15,7 @@ import numpy as np
 
 from gpureduce._profiles.palette import DARK, LIGHT, Palette
 from gpureduce._profiles.records import KernelProfile
-from gpureduce._profiles.text import Shown
+from gpureduce._profiles.text import ProfileView
 from gpureduce._profiles.trace import Trace
 from gpureduce._rules.files import write_text
 
@@ -79,7 +79,7 @@ def _colours(palette: Palette) -> str:
 
 
 def _instructions(
-    launch: KernelProfile, trace: Trace, profile: Shown, file: str
+    launch: KernelProfile, trace: Trace, profile: ProfileView, file: str
 ) -> tuple[list[dict], list[dict]]:
     """Return the files that instructions come from, and the instructions.
 
@@ -105,7 +105,7 @@ def _instructions(
     return [{"name": name, "lines": lines_of(name)} for name in files], shown
 
 
-def player(profile: Shown, file: str, launch: KernelProfile, block: int) -> Player:
+def player(profile: ProfileView, file: str, launch: KernelProfile, block: int) -> Player:
     """Return the player of a launch of a profile, with its steps; `file` is that of its own source."""
     trace = launch.trace
     assert trace is not None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpureduce._profiles.counts import Counts
-from gpureduce._profiles.diff import Pair, align
-from gpureduce._profiles.text import Column, Row, Shown, cut, file_of, margin_rows
+from gpureduce._profiles.diff import AlignedLine, align
+from gpureduce._profiles.text import Column, ProfileView, Row, cut, file_of, margin_rows
 
 # What a margin can show beside another one: figures alone.
 _FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
@@ -45,16 +45,16 @@ class SideBySide:
     has, with ``+`` what only the right one has. Jupyter shows both sources beside each other.
     """
 
-    left: Shown
-    right: Shown
+    left: ProfileView
+    right: ProfileView
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[AlignedLine]:
         """The lines of both, in pairs."""
         return align(*(_body(margin_rows(profile, file_of(profile))[1]) for profile in self.sides))
 
     @property
-    def sides(self) -> tuple[Shown, Shown]:
+    def sides(self) -> tuple[ProfileView, ProfileView]:
         """Both profiles."""
         return self.left, self.right
 
@@ -106,14 +106,14 @@ class SideBySide:
         lines += ["", f"- {ours} alone, + {theirs} alone; the comments at the heads of both are left out"]
         return "\n".join(cut(lines, width))
 
-    def _lines(self) -> list[Pair]:
+    def _lines(self) -> list[AlignedLine]:
         """Return the lines of one column: where several in a row changed, those of the left come first."""
-        lines: list[Pair] = []
-        waiting: list[Pair] = []
+        lines: list[AlignedLine] = []
+        waiting: list[AlignedLine] = []
         for pair in [*self.pairs, None]:
             if pair is None or pair.same:
-                lines += [Pair(each.left, None) for each in waiting if each.left]
-                lines += [Pair(None, each.right) for each in waiting if each.right]
+                lines += [AlignedLine(each.left, None) for each in waiting if each.left]
+                lines += [AlignedLine(None, each.right) for each in waiting if each.right]
                 waiting = []
             if pair is not None:
                 (lines if pair.same else waiting).append(pair)

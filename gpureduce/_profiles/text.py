@@ -11,7 +11,7 @@ from gpureduce._profiles.diagnostics import Finding
 from gpureduce._profiles.records import KernelProfile, Line, Race
 
 
-class Shown(Protocol):
+class ProfileView(Protocol):
     """What a profile has to show."""
 
     @property
@@ -144,7 +144,9 @@ class Row(NamedTuple):
     racy: bool
 
 
-def margin_rows(profile: Shown, file: str | None, predicated: bool = False) -> tuple[list[Column], list[Row]]:
+def margin_rows(
+    profile: ProfileView, file: str | None, predicated: bool = False
+) -> tuple[list[Column], list[Row]]:
     """Return the columns that have anything in them, and a row for each line of source.
 
     `file` None stands for the PTX. Instructions as predicated have a column only where that is asked for.
@@ -155,7 +157,7 @@ def margin_rows(profile: Shown, file: str | None, predicated: bool = False) -> t
     return [column for column in shown if column.shown(whole)], rows
 
 
-def file_of(profile: Shown) -> str | None:
+def file_of(profile: ProfileView) -> str | None:
     """Return the source file of a profile's own; None where it is the PTX that is shown."""
     return next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
 
@@ -166,7 +168,7 @@ def most(columns: list[Column], rows: Iterable[Row | None]) -> list[int]:
     return [max((column.heat(counts) for counts in counted), default=0) for column in columns]
 
 
-def _cuda_rows(profile: Shown, file: str) -> list[Row]:
+def _cuda_rows(profile: ProfileView, file: str) -> list[Row]:
     counted = {line.number: line for line in profile.lines(file)}
     racy = {
         side.line
@@ -179,7 +181,7 @@ def _cuda_rows(profile: Shown, file: str) -> list[Row]:
     return [Row(counted[i].counts if i in counted else None, i, texts.get(i, ""), i in racy) for i in numbers]
 
 
-def _ptx_rows(profile: Shown) -> list[Row]:
+def _ptx_rows(profile: ProfileView) -> list[Row]:
     by_line: dict[int, tuple[str, list[Counts]]] = {}
     for kernel in profile.kernels:
         for instruction in kernel.instructions:
@@ -231,7 +233,9 @@ def cut(lines: list[str], width: int | None) -> list[str]:
     return [line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 
-def annotated(profile: Shown, file: str | None, predicated: bool = False, width: int | None = None) -> str:
+def annotated(
+    profile: ProfileView, file: str | None, predicated: bool = False, width: int | None = None
+) -> str:
     """Return a CUDA source file, or where `file` is None the PTX, with the counters of its lines."""
     columns, rows = margin_rows(profile, file, predicated)
     cells = [["" if row.counts is None else column.shown(row.counts) for column in columns] for row in rows]
@@ -247,7 +251,7 @@ def annotated(profile: Shown, file: str | None, predicated: bool = False, width:
     return "\n".join([*lines, "", legend(columns), *_finding_lines(profile)])
 
 
-def _launch_lines(profile: Shown) -> list[str]:
+def _launch_lines(profile: ProfileView) -> list[str]:
     return [
         f"  {kernel.name}: grid {_extent(kernel.grid)}, block {_extent(kernel.block)}, "
         f"{kernel.shared_bytes:,} bytes of shared memory per block"
@@ -260,7 +264,7 @@ def _extent(extent: tuple[int, int, int]) -> str:
     return " x ".join(f"{value:,}" for value in used)
 
 
-def _finding_lines(profile: Shown) -> list[str]:
+def _finding_lines(profile: ProfileView) -> list[str]:
     found = profile.findings
     if not found:
         return []
@@ -268,7 +272,7 @@ def _finding_lines(profile: Shown) -> list[str]:
     return [f"! {what}:", *(f"  {finding}" for finding in found)]
 
 
-def summary(profile: Shown) -> str:
+def summary(profile: ProfileView) -> str:
     """Return totals, rounds and races of a profile."""
     lines = [profile.title, *_launch_lines(profile), ""]
     lines += _table([(name, _figure(value)) for name, value in metrics(profile)])
@@ -288,7 +292,7 @@ def summary(profile: Shown) -> str:
     return "\n".join([*lines, "", *found])
 
 
-def metrics(profile: Shown) -> list[tuple[str, float]]:
+def metrics(profile: ProfileView) -> list[tuple[str, float]]:
     """Return names and figures of the totals of a profile."""
     totals = profile.totals
     rows: list[tuple[str, float]] = [
@@ -340,7 +344,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def comparison_rows(left: Shown, right: Shown) -> list[tuple[str, float, float]]:
+def comparison_rows(left: ProfileView, right: ProfileView) -> list[tuple[str, float, float]]:
     """Return the totals of two profiles: name and both figures."""
     ours, theirs = metrics(left), dict(metrics(right))
     rows = [(name, value, theirs[name]) for name, value in ours if name in theirs]
@@ -352,7 +356,7 @@ def ratio(left: float, right: float) -> str:
     return f"{right / left:.3g}x" if left else ""
 
 
-def comparison_table(left: Shown, right: Shown) -> str:
+def comparison_table(left: ProfileView, right: ProfileView) -> str:
     """Return two profiles as a table."""
     head = ("", left.variant or "left", right.variant or "right", "")
     rows = [(name, _figure(a), _figure(b), ratio(a, b)) for name, a, b in comparison_rows(left, right)]

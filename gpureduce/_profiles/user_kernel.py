@@ -41,7 +41,7 @@ class Pass(WithArrays):
 
 
 @dataclass(frozen=True)
-class OwnKernel:
+class UserKernel:
     """A kernel that reduces, and how it is launched. See `OwnRung`."""
 
     name: str
@@ -207,7 +207,7 @@ def _parameters(of: Program, dtype: Any) -> tuple[np.dtype, bool]:
     return np.dtype(one.dtype), len(types) == 3
 
 
-def own_kernel(
+def user_kernel(
     source: object,
     kernel: str | None = None,
     *,
@@ -218,7 +218,7 @@ def own_kernel(
     shared_bytes: int | None = None,
     dtype: Any = None,
     options: Iterable[str] = (),
-) -> OwnKernel:
+) -> UserKernel:
     """Return a kernel from what `ladder` takes."""
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
@@ -238,7 +238,7 @@ def own_kernel(
         raise ValueError(
             f"grid: {found.kernel} takes no n, so that each block takes block_size * elements elements"
         )
-    return OwnKernel(
+    return UserKernel(
         name,
         found.kernel,
         element,

@@ -16,7 +16,7 @@ from gpureduce._profiles.arguments import elements_of
 from gpureduce._profiles.from_core import kernel_profiles, observe, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
-from gpureduce._profiles.user_kernel import OwnKernel, own_kernel
+from gpureduce._profiles.user_kernel import UserKernel, user_kernel
 
 
 def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -167,7 +167,7 @@ def is_source(text: str) -> bool:
 
 def profile(
     a: Any,
-    variant: str | os.PathLike[str] | OwnKernel,
+    variant: str | os.PathLike[str] | UserKernel,
     op: str = "sum",
     *,
     block_size: int | None = None,
@@ -226,8 +226,8 @@ def profile(
     if not isinstance(races, bool):
         raise TypeError(f"races: expected bool, got {type(races).__name__}")
     if isinstance(variant, os.PathLike) or (isinstance(variant, str) and is_source(variant)):
-        variant = own_kernel(variant)
-    if isinstance(variant, OwnKernel):
+        variant = user_kernel(variant)
+    if isinstance(variant, UserKernel):
         if op != "sum" or grid_size is not None or dtype is not None:
             raise ValueError("variant: a kernel of your own has its operator, grid and dtype")
         return variant.profile(a, block_size=block_size, races=races)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
-from gpureduce._arrays.operand import Operand, intake, intake_beside
+from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import text
 from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
@@ -20,8 +20,8 @@ from gpureduce._reduce.fast_path import core_callable, fast_path_op
 from gpureduce._reduce.fused_ops import ReductionCall, is_complex, real_dtype, restrided, strides_of, view_of
 from gpureduce._reduce.multi_device import takes_multi_device
 from gpureduce._reduce.options import Options
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Devices, Out, Scalar, Stream
 
 _INT64 = np.dtype(np.int64)
-_DOTS = core_callable("dot", "a b out", "axis device stream as_device", partial(floating.look_at, "vecdot"))
+_DOTS = core_callable(
+    "dot", "a b out", "axis device stream as_device", partial(floating.report_fp_status, "vecdot")
+)
 
 
 # ---- differences and parities ----
 
 
-@fast_path_op("extremes", _core.DIFFERENCE, partial(floating.look_at, "ptp"))
+@fast_path_op("extremes", _core.DIFFERENCE, partial(floating.report_fp_status, "ptp"))
 def ptp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -74,46 +76,46 @@ def ptp(
     array([5., 8.])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if operand.dtype == dtypes.BOOL:
         raise TypeError("a: bools have no difference")
     call = ReductionCall(operand, options, axis, out, keepdims)
     rules.require_elements("ptp", call.count, operand.shape)
-    dtype = call.target.loop_dtype("max", operand.rule_dtype)
+    dtype = call.output.loop_dtype("max", operand.rule_dtype)
     call.operand = operand.cast(dtype)
     if dtype.kind not in "iuc":
         return call.finished("ptp", call.run("extremes", dtype, _core.DIFFERENCE))
-    call.target.set_dtype(dtype)
-    call.target.follow_others()
-    if not call.target.on_device:
+    call.output.set_dtype(dtype)
+    call.output.wait_for_inputs()
+    if not call.output.on_device:
         most: Any = call.again("max")
         with np.errstate(all="ignore"):
-            return call.target.store(np.asarray(most - call.again("min")))
+            return call.output.store(np.asarray(most - call.again("min")))
     _difference_on_device(call, dtype)
-    return call.target.store(None)
+    return call.output.store(None)
 
 
 def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
-    target = call.target
-    target.refuse_capture("this ptp has memory between its kernels, which a graph would not keep")
+    output = call.output
+    output.reject_capture("this ptp has memory between its kernels, which a graph would not keep")
     part = real_dtype(dtype)
-    results = rules.reduced_count(target.kept, tuple(range(len(target.kept))))
-    both = empty((2, results), dtype, target.kind, target.index, target.stream_owner)
+    results = rules.reduced_count(output.kept, tuple(range(len(output.kept))))
+    both = empty((2, results), dtype, output.kind, output.index, output.stream_owner)
     for row, op in enumerate(("max", "min")):
-        at = (both.pointer + row * results * dtype.itemsize, target.kept, dtypes.name_of(dtype))
-        place = (at[0], at[1], rules.c_strides(target.kept, dtype.itemsize), at[2])
-        run(op, call.operand, call.axes, None, None, place, None, target.stream)
+        at = (both.pointer + row * results * dtype.itemsize, output.kept, dtypes.dtype_name(dtype))
+        place = (at[0], at[1], rules.c_strides(output.kept, dtype.itemsize), at[2])
+        run(op, call.operand, call.axes, None, None, place, None, output.stream)
     count = results * (dtype.itemsize // part.itemsize)
-    name, packed = dtypes.name_of(part), rules.c_strides((2, count), part.itemsize)
-    signs = to_device(np.array([1, -1]).astype(part), text(target.kind, target.index))
+    name, packed = dtypes.dtype_name(part), rules.c_strides((2, count), part.itemsize)
+    signs = to_device(np.array([1, -1]).astype(part), text(output.kind, output.index))
     first = Operand(
-        (both.pointer, (2, count), packed, name), (2, count), part, target.kind, target.index, both
+        (both.pointer, (2, count), packed, name), (2, count), part, output.kind, output.index, both
     )
     second = replace(first, handle=(signs.pointer, (2, count), (part.itemsize, 0), name), view=signs)
-    target.reads.append(second)  # its memory goes back after the work
-    place = (target.view.pointer, (count,), (part.itemsize,), name)
-    run("dot", first, (0,), second, None, place, None, target.stream)
+    output.reads.append(second)  # its memory goes back after the work
+    place = (output.view.pointer, (count,), (part.itemsize,), name)
+    run("dot", first, (0,), second, None, place, None, output.stream)
 
 
 def logical_xor(
@@ -151,27 +153,27 @@ def logical_xor(
     array([ True, False])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    call = ReductionCall(intake(a, options.device), options, axis, out, keepdims, where)
-    target = call.target
+    call = ReductionCall(as_operand(a, options.device), options, axis, out, keepdims, where)
+    output = call.output
     start = None
     if initial is None:
         rules.require_elements("logical_xor", call.count, call.operand.shape)
     elif initial is not NO_VALUE:
         start = np.asarray(rules.flag(initial, "initial"), _INT64)
-    target.set_dtype(dtypes.BOOL, "unsafe")
-    target.follow_others()
-    if not target.on_device:
+    output.set_dtype(dtypes.BOOL, "unsafe")
+    output.wait_for_inputs()
+    if not output.on_device:
         counts: Any = run("count_nonzero", call.operand, call.axes, call.mask, start, None, call.progress,
-                          target.stream)  # fmt: skip
-        return target.store((counts & 1).astype(bool))
-    odd = empty(target.kept, _INT64, target.kind, target.index, target.stream_owner)
-    run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, target.stream)
-    each = Operand(odd.view_tuple(), odd.shape, _INT64, target.kind, target.index, odd)
+                          output.stream)  # fmt: skip
+        return output.store((counts & 1).astype(bool))
+    odd = empty(output.kept, _INT64, output.kind, output.index, output.stream_owner)
+    run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, output.stream)
+    each = Operand(odd.view_tuple(), odd.shape, _INT64, output.kind, output.index, odd)
     each = each.with_strides((*odd.shape, 1), (*odd.strides, _INT64.itemsize))
     axes, one = (len(odd.shape),), np.asarray(1, _INT64)
-    run("bitwise_and", each, axes, None, one, odd.view_tuple(), None, target.stream)
-    run("any", each, axes, None, None, target.core_out(dtypes.BOOL), None, target.stream)
-    return target.store(None)
+    run("bitwise_and", each, axes, None, one, odd.view_tuple(), None, output.stream)
+    run("any", each, axes, None, None, output.core_out(dtypes.BOOL), None, output.stream)
+    return output.store(None)
 
 
 # ---- pairs ----
@@ -230,7 +232,7 @@ def average(
     if weights is None and not returned:
         return mean(a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device)
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if weights is None:
         average = _mean(a, options, axis, None, None, keepdims, True)
         return average, _counts(average, operand, axis)
@@ -241,20 +243,20 @@ def average(
     other = _weights_along(other, operand.shape, axis, call.axes)
     whole = operand.dtype.kind in "biu"
     given = (operand.rule_dtype, other.rule_dtype)
-    dtype = dtypes.as_named(np.result_type(*given, *(["f8"] if whole else [])), "a")
+    dtype = dtypes.canonical_dtype(np.result_type(*given, *(["f8"] if whole else [])), "a")
     call.operand, call.mask = operand.cast(dtype), other.cast(dtype)
-    call.target.reads.append(call.mask)
+    call.output.reads.append(call.mask)
     if dtype.kind in "biu":
         raise TypeError(
             f"weights: {dtype} on a device cannot be divided; convert both to floating numbers before"
         )
     result = call.run("average", dtype)
     total = None
-    doubtful = result is not None and not call.target.on_device and not _core.all_finite(result)
+    doubtful = result is not None and not call.output.on_device and not _core.all_finite(result)
     if doubtful or returned:
-        sums = Target(None, options, call.mask, axis, operand.shape, call.axes, keepdims)
+        sums = OutputSpec(None, options, call.mask, axis, operand.shape, call.axes, keepdims)
         sums.set_dtype(dtype)
-        sums.follow_others()
+        sums.wait_for_inputs()
         total = run("sum", call.mask, call.axes, None, None, sums.core_out(dtype), None, sums.stream)
         if doubtful and 0 in np.asarray(total):
             raise ZeroDivisionError("Weights sum to zero, can't be normalized")
@@ -284,7 +286,7 @@ def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tu
 
 def _beside(first: Operand, other: Any, name: str) -> Operand:
     """Take an array that lies where the first one lies."""
-    second = intake_beside(other, first, name)
+    second = as_operand_like(other, first, name)
     there = (first.view is None, first.kind, first.index)
     if (second.view is None, second.kind, second.index) != there:
         raise TypeError(f"{name}: must lie where a lies")
@@ -295,11 +297,11 @@ def _products(
     op: str, first: Operand, second: Operand, axis: int, options: Options, out: Out | None, name: str
 ) -> Any:
     """Add up the products along the last axis of two operands of one shape."""
-    dtype = dtypes.as_named(np.promote_types(first.rule_dtype, second.rule_dtype), name)
+    dtype = dtypes.canonical_dtype(np.promote_types(first.rule_dtype, second.rule_dtype), name)
     whole = None if len(first.shape) == 1 else axis
     call = ReductionCall(first.cast(dtype), options, whole, out)
     call.mask = second.cast(dtype)
-    call.target.reads.append(call.mask)
+    call.output.reads.append(call.mask)
     result = call.run(op if is_complex(call.operand) else "dot", dtype)
     return call.finished(op, result)
 
@@ -347,7 +349,7 @@ def vecdot(
     if result is not NotImplemented:
         return result
     options = Options(device=device, stream=stream, as_device=as_device)
-    first = intake(x1, options.device, "x1")
+    first = as_operand(x1, options.device, "x1")
     second = _beside(first, x2, "x2")
     operands = [_axis_last(each, axis) for each in (first, second)]
     if operands[0].shape[-1] != operands[1].shape[-1]:
@@ -406,7 +408,7 @@ def inner(
     array([12, 34])
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    first = intake(a, options.device)
+    first = as_operand(a, options.device)
     second = _beside(first, b, "b")
     if not first.shape or not second.shape:  # products with a number: of vectors of one element
         first, second = (
@@ -464,7 +466,7 @@ def trace(
     np.int64(5)
     """
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if len(operand.shape) < 2:
         raise ValueError("a: diagonals need two dimensions or more")
     offset = rules.integer(offset, "offset")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake, intake_beside
+from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import LEGACY_STREAM
 from gpureduce._device.variants import COVERED
 from gpureduce._reduce import floating
-from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.options import Options, reject_variant
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.progress import Progress, reporter
-from gpureduce._reduce.target import Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import caller_stacklevel
@@ -93,27 +93,27 @@ def reduction(
     where: Any = True,
 ) -> Any:
     """Reduce by any operator but mean and dot."""
-    operand = intake(a, options.device)
-    refuse_variant(axis)
+    operand = as_operand(a, options.device)
+    reject_variant(axis)
     ndim = len(operand.shape)
     is_place = op in ("argmin", "argmax")
     axes = rules.single_axis(axis, ndim) if is_place else rules.reduced_axes(axis, ndim)
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
     mask = None
     if where is not True:
-        mask = target.take_mask(where, operand)
-    if is_place and target.host_out is not None:
-        rules.require_index_out(target.host_out.dtype)
+        mask = output.take_mask(where, operand)
+    if is_place and output.host_out is not None:
+        rules.require_index_out(output.host_out.dtype)
     if options.record is not None:
-        target.work_in_default_stream()
+        output.work_in_default_stream()
         named = _run_variant(op, operand, axes, dtype, initial, mask, options)
-        taken = target.take(named)
-        if not (target.on_device or _core.all_finite(np.asarray(named))):
-            floating.look(op, named, operand, axes)
+        taken = output.take(named)
+        if not (output.on_device or _core.all_finite(np.asarray(named))):
+            floating.check_fp_status(op, named, operand, axes)
         return taken
 
     if op in dtypes.UFUNCS:
-        loop = target.loop_dtype(op, operand.rule_dtype, dtype)
+        loop = output.loop_dtype(op, operand.rule_dtype, dtype)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
     start = None
@@ -127,22 +127,22 @@ def reduction(
     source = operand
     kernel, operand = _kernel_for(op, operand, loop)
     given = dtypes.core_dtype(kernel, operand.dtype)
-    target.set_dtype(loop, "unsafe")
+    output.set_dtype(loop, "unsafe")
     start = None if start is None else start.astype(given)
-    place = target.core_out(given) if target.on_device else None
-    target.follow_others()
+    place = output.core_out(given) if output.on_device else None
+    output.wait_for_inputs()
     try:
-        result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
+        result = run(kernel, operand, axes, mask, start, place, options.progress, output.stream)
     except ValueError:
         if not is_place or operand.view is None:
             raise
-        operand = target.in_c_order(operand)  # elements are numbered there
-        result = run(kernel, operand, axes, mask, start, place, options.progress, target.stream)
-    return _stored(target, kernel, result, source, axes, mask, start)
+        operand = output.in_c_order(operand)  # elements are numbered there
+        result = run(kernel, operand, axes, mask, start, place, options.progress, output.stream)
+    return _stored(output, kernel, result, source, axes, mask, start)
 
 
 def _stored(
-    target: Target,
+    output: OutputSpec,
     op: str,
     result: np.ndarray | None,
     operand: Operand,
@@ -154,9 +154,9 @@ def _stored(
 
     `operand` is what was given, before any cast.
     """
-    stored = target.store(result)
-    if result is not None and not (target.on_device or _core.all_finite(result)):
-        floating.look(op, result, operand, axes, second, start)
+    stored = output.store(result)
+    if result is not None and not (output.on_device or _core.all_finite(result)):
+        floating.check_fp_status(op, result, operand, axes, second, start)
     return stored
 
 
@@ -174,40 +174,40 @@ def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand
 
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
     """Reduce by the arithmetic mean."""
-    operand = intake(a, options.device)
-    refuse_variant(axis)
+    operand = as_operand(a, options.device)
+    reject_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
     if where is None:
         raise TypeError("where: expected bool or an array of bool, got None")
     mask = None
     if where is not True:
-        mask = target.take_mask(where, operand)
+        mask = output.take_mask(where, operand)
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover mean; 'auto' does")
 
-    half = dtype is None and dtypes.name_of(operand.dtype) in ("float16", "bfloat16")
+    half = dtype is None and dtypes.dtype_name(operand.dtype) in ("float16", "bfloat16")
     if half:
         dtype = _FLOAT32
     elif dtype is None and operand.dtype.kind in "biu":
         dtype = np.dtype(np.float64)
-    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
+    loop = output.loop_dtype("sum", operand.rule_dtype, dtype)
     # Where the result itself is a half, the kernel accumulates in float32 and rounds once.
-    direct = half and (target.hint is None or target.hint == operand.dtype)
-    target.set_dtype(operand.dtype if direct else loop, "unsafe")
-    target.follow_others()
-    if loop.kind in "biu" or target.is_integral:
-        return target.store(_divided(operand, axes, mask, loop, target, options.progress))
+    direct = half and (output.hint is None or output.hint == operand.dtype)
+    output.set_dtype(operand.dtype if direct else loop, "unsafe")
+    output.wait_for_inputs()
+    if loop.kind in "biu" or output.is_integral:
+        return output.store(_divided(operand, axes, mask, loop, output, options.progress))
     nothing = rules.reduced_count(operand.shape, axes) == 0
     if nothing:
         _warn_of_empty_slices()
     source = operand
-    if dtypes.core_dtype("mean", operand.dtype) != target.dtype:
+    if dtypes.core_dtype("mean", operand.dtype) != output.dtype:
         operand = operand.cast(loop)
-    place = target.core_out(target.dtype)
-    result = run("mean", operand, axes, mask, None, place, options.progress, target.stream)
-    stored = target.store(result)
-    if result is not None and not (target.on_device or _core.all_finite(result)):
+    place = output.core_out(output.dtype)
+    result = run("mean", operand, axes, mask, None, place, options.progress, output.stream)
+    stored = output.store(result)
+    if result is not None and not (output.on_device or _core.all_finite(result)):
         _tell_of_mean(result, source, axes, mask)
     return stored
 
@@ -218,7 +218,7 @@ def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Op
         counts: Any = run("count_nonzero", mask, axes)
         if 0 in counts:
             _warn_of_empty_slices()
-    floating.look("mean", result, operand, axes, mask)
+    floating.check_fp_status("mean", result, operand, axes, mask)
 
 
 def tell_of_mean(*call: Any) -> None:
@@ -226,26 +226,26 @@ def tell_of_mean(*call: Any) -> None:
     _tell_of_mean(*floating.reduced("mean", *call))
 
 
-def _divided(operand, axes, mask, loop, target, progress) -> np.ndarray:
+def _divided(operand, axes, mask, loop, output, progress) -> np.ndarray:
     """Return sums divided by counts, where the core does not divide: in integers."""
     if operand.view is not None and operand.dtype.kind in "biu" and operand.dtype.itemsize < loop.itemsize:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
         kernel, operand = _kernel_for("sum", operand, loop)
-    total: Any = run(kernel, operand, axes, mask, progress=progress, stream=target.stream)
+    total: Any = run(kernel, operand, axes, mask, progress=progress, stream=output.stream)
     total = total.astype(loop, copy=False)
     count: Any
     if mask is None:
         count = np.asarray(rules.reduced_count(operand.shape, axes))
     else:
-        count = run("count_nonzero", mask, axes, stream=target.stream)
+        count = run("count_nonzero", mask, axes, stream=output.stream)
     if 0 in count:
         _warn_of_empty_slices()
     with np.errstate(all="ignore"):
-        if target.host_out is not None:  # NumPy's sums go into `out`, as it can hold them, before it divides
-            total = total.astype(target.host_out.dtype)
-            target.dtype = target.host_out.dtype
-        return np.asarray(np.true_divide(total, count)).astype(target.dtype)
+        if output.host_out is not None:  # NumPy's sums go into `out`, as it can hold them, before it divides
+            total = total.astype(output.host_out.dtype)
+            output.dtype = output.host_out.dtype
+        return np.asarray(np.true_divide(total, count)).astype(output.dtype)
 
 
 def _warn_of_empty_slices() -> None:
@@ -256,17 +256,17 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the dot product of two vectors."""
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
-    left, right, target = vectors(a, b, out, options)
-    place = target.core_out(target.dtype)
-    target.follow_others()
-    result = run("dot", left, (0,), right, None, place, options.progress, target.stream)
-    return _stored(target, "dot", result, left, (0,), right)
+    left, right, output = vectors(a, b, out, options)
+    place = output.core_out(output.dtype)
+    output.wait_for_inputs()
+    result = run("dot", left, (0,), right, None, place, options.progress, output.stream)
+    return _stored(output, "dot", result, left, (0,), right)
 
 
-def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operand, Target]:
+def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operand, OutputSpec]:
     """Take what a dot product is of, in its dtype, and where it goes."""
-    left = intake(a, options.device)
-    right = intake_beside(b, left, "b")
+    left = as_operand(a, options.device)
+    right = as_operand_like(b, left, "b")
     there = (left.view is None, left.kind, left.index)
     if (right.view is None, right.kind, right.index) != there:
         raise TypeError("b: must lie where a lies")
@@ -275,13 +275,13 @@ def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operan
             f"dot: expected two vectors of one length, or two scalars, got shapes {left.shape} "
             f"and {right.shape}"
         )
-    dtype = dtypes.as_named(np.promote_types(left.rule_dtype, right.rule_dtype), "b")
-    target = Target(out, options, left, None, (), (), False)
-    target.reads.append(right)
-    if target.host_out is not None:
-        rules.require_dot_out(target.host_out, dtype)
-    target.set_dtype(dtype)
-    return _as_vector(left.cast(dtype)), _as_vector(right.cast(dtype)), target
+    dtype = dtypes.canonical_dtype(np.promote_types(left.rule_dtype, right.rule_dtype), "b")
+    output = OutputSpec(out, options, left, None, (), (), False)
+    output.reads.append(right)
+    if output.host_out is not None:
+        rules.require_dot_out(output.host_out, dtype)
+    output.set_dtype(dtype)
+    return _as_vector(left.cast(dtype)), _as_vector(right.cast(dtype)), output
 
 
 def _as_vector(operand: Operand) -> Operand:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 
@@ -28,7 +28,7 @@ def run(
     axes: tuple[int, ...],
     second: Operand | None,
     initial: np.ndarray | None,
-    target: Target,
+    output: OutputSpec,
     fold: int = 0,
     blocks: int = 0,
 ) -> np.ndarray | None:
@@ -36,10 +36,10 @@ def run(
 
     `fold` and `blocks` change how it is done, and nothing of the result: see csrc/exact/exact.h.
     """
-    place = target.core_out(target.dtype)
-    target.follow_others()
+    place = output.core_out(output.dtype)
+    output.wait_for_inputs()
     if place is None and not fold and not blocks and _takes_chunks(op, operand, axes, second):
-        return _by_chunks(op, operand, second, initial, target)
+        return _by_chunks(op, operand, second, initial, output)
     other = None if second is None else second.handle
     result = _core.exact(
         operand.handle,
@@ -50,7 +50,7 @@ def run(
         place,
         operand.kind,
         operand.index,
-        target.stream,
+        output.stream,
         fold,
         blocks,
     )
@@ -61,14 +61,14 @@ def sum(
     a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any
 ) -> Any:
     """Reduce by the exact sum."""
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape))
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
     if options.record is not None:
         whole = len(axes) == len(operand.shape) and where is True and initial is rules.NO_VALUE
-        return _by_rung(operand, whole and dtype is None, target, options)
-    mask = target.take_mask(where, operand) if where is not True else None
-    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
+        return _by_rung(operand, whole and dtype is None, output, options)
+    mask = output.take_mask(where, operand) if where is not True else None
+    loop = output.loop_dtype("sum", operand.rule_dtype, dtype)
     if initial is None:
         rules.require_elements("sum", rules.reduced_count(operand.shape, axes), operand.shape)
         if mask is not None:
@@ -76,47 +76,47 @@ def sum(
     given = initial is not None and initial is not rules.NO_VALUE
     start = rules.initial_value(initial, loop) if given else None
     source = operand
-    target.set_dtype(loop, "unsafe")
+    output.set_dtype(loop, "unsafe")
     if loop.kind in "iu" and operand.dtype.kind in "biu":
-        target.follow_others()
-        total = _whole_sums(operand, axes, mask, target.stream)
-        return target.store(_fitting(total if start is None else total + int(start), loop))
-    result = run("sum", operand.cast(loop), axes, mask, start, target)
-    return _stored(target, "sum", result, source, axes, mask, start)
+        output.wait_for_inputs()
+        total = _whole_sums(operand, axes, mask, output.stream)
+        return output.store(_fitting(total if start is None else total + int(start), loop))
+    result = run("sum", operand.cast(loop), axes, mask, start, output)
+    return _stored(output, "sum", result, source, axes, mask, start)
 
 
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
     """Reduce by the exact sum divided by the number of elements."""
-    _refuse_rung("mean", options)
-    operand = intake(a, options.device)
+    _reject_rung("mean", options)
+    operand = as_operand(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
-    mask = target.take_mask(where, operand) if where is not True else None
+    output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
+    mask = output.take_mask(where, operand) if where is not True else None
     if dtype is None and operand.dtype.kind in "biu":
         dtype = np.dtype(np.float64)
-    loop = target.loop_dtype("sum", operand.rule_dtype, dtype)
-    if loop.kind in "biu" or target.is_integral:
+    loop = output.loop_dtype("sum", operand.rule_dtype, dtype)
+    if loop.kind in "biu" or output.is_integral:
         raise TypeError(f"mean: an exact one is a fraction, which {loop} does not hold")
-    target.set_dtype(loop, "unsafe")
+    output.set_dtype(loop, "unsafe")
     if operand.dtype.kind in "biu" and loop == np.float64:
-        return target.store(_quotients(operand, axes, mask, target))
+        return output.store(_quotients(operand, axes, mask, output))
     source = operand
-    result = run("mean", operand.cast(loop), axes, mask, None, target)
-    if result is not None and np.isnan(result).any() and 0 in _counts(source, axes, mask, target.stream):
+    result = run("mean", operand.cast(loop), axes, mask, None, output)
+    if result is not None and np.isnan(result).any() and 0 in _counts(source, axes, mask, output.stream):
         _warn_of_empty_slices()
-    return _stored(target, "mean", result, source, axes, mask)
+    return _stored(output, "mean", result, source, axes, mask)
 
 
 def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the exact dot product of two vectors."""
-    _refuse_rung("dot", options)
-    left, right, target = engine.vectors(a, b, out, options)
-    if target.dtype.kind in "biu":
+    _reject_rung("dot", options)
+    left, right, output = engine.vectors(a, b, out, options)
+    if output.dtype.kind in "biu":
         raise TypeError(
-            f"dot: exact products are of floating-point and complex numbers, not of {target.dtype}"
+            f"dot: exact products are of floating-point and complex numbers, not of {output.dtype}"
         )
-    result = run("dot", left, (0,), right, None, target)
-    return _stored(target, "dot", result, left, (0,), right)
+    result = run("dot", left, (0,), right, None, output)
+    return _stored(output, "dot", result, left, (0,), right)
 
 
 # Pieces
@@ -138,10 +138,10 @@ def pieces_of(arrays: list[np.ndarray], most_bytes: int) -> Iterator[list[np.nda
 
 
 def _by_chunks(
-    op: str, operand: Operand, second: Operand | None, initial: np.ndarray | None, target: Target
+    op: str, operand: Operand, second: Operand | None, initial: np.ndarray | None, output: OutputSpec
 ) -> np.ndarray:
     """Merge the states of pieces of a whole array of the host."""
-    dtype, where = operand.dtype, (operand.kind, operand.index, target.stream)
+    dtype, where = operand.dtype, (operand.kind, operand.index, output.stream)
     vectors = [each.handle for each in (operand, second) if each is not None]
     first = np.zeros(1, dtype) if initial is None else np.reshape(initial, 1)
     pieces = [[first] * len(vectors)]
@@ -165,7 +165,7 @@ def _by_chunks(
 # The ladder
 
 
-def _by_rung(operand: Operand, whole: bool, target: Target, options: Options) -> Any:
+def _by_rung(operand: Operand, whole: bool, output: OutputSpec, options: Options) -> Any:
     """Have the core sum a whole array with one named kernel."""
     assert options.record is not None
     name = options.record.name
@@ -176,8 +176,8 @@ def _by_rung(operand: Operand, whole: bool, target: Target, options: Options) ->
         raise ValueError(
             f"variant: {name} sums whole arrays, without axis=, where=, initial= or dtype=; 'auto' takes them"
         )
-    target.work_in_default_stream()
-    return target.take(_core.exact_rung(operand.handle, name, operand.kind, operand.index))
+    output.work_in_default_stream()
+    return output.take(_core.exact_rung(operand.handle, name, operand.kind, operand.index))
 
 
 # Integers
@@ -187,7 +187,7 @@ def _whole_sums(operand: Operand, axes: tuple[int, ...], mask: Operand | None, s
     """Return sums of integers as Python's: of 64 bits the halves are summed, each in 64 bits."""
     if operand.dtype.itemsize < 8:
         return _on_host("sum", operand, axes, mask, stream).astype(object)
-    low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in halves(operand))
+    low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in split_int64(operand))
     return low + high * 2**32
 
 
@@ -199,7 +199,7 @@ def _on_host(
     return result
 
 
-def halves(operand: Operand) -> list[Operand]:
+def split_int64(operand: Operand) -> list[Operand]:
     """Return the lower and the upper 32 bits of integers of 64, where they lie."""
     names = ("uint32", "int32" if operand.dtype.kind == "i" else "uint32")
     if operand.view is not None:
@@ -224,11 +224,13 @@ def _fitting(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.asarray(total).astype(dtype)
 
 
-def _quotients(operand: Operand, axes: tuple[int, ...], mask: Operand | None, target: Target) -> np.ndarray:
+def _quotients(
+    operand: Operand, axes: tuple[int, ...], mask: Operand | None, output: OutputSpec
+) -> np.ndarray:
     """Return means of integers: Python rounds the quotient of two of its own once."""
-    target.follow_others()
-    total = _whole_sums(operand, axes, mask, target.stream)
-    counts = np.broadcast_to(_counts(operand, axes, mask, target.stream), np.shape(total))
+    output.wait_for_inputs()
+    total = _whole_sums(operand, axes, mask, output.stream)
+    counts = np.broadcast_to(_counts(operand, axes, mask, output.stream), np.shape(total))
     if 0 in counts:
         _warn_of_empty_slices()
     pairs = zip(np.ravel(total), np.ravel(counts), strict=True)
@@ -251,14 +253,14 @@ def _warn_of_empty_slices() -> None:
 # All of them
 
 
-def _refuse_rung(op: str, options: Options) -> None:
+def _reject_rung(op: str, options: Options) -> None:
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
 
 
-def _stored(target, op, result, operand, axes, second, start=None) -> Any:
+def _stored(output, op, result, operand, axes, second, start=None) -> Any:
     """Store a result, and let NumPy's floating-point state know of one on the host."""
-    stored = target.store(result)
-    if result is not None and not (target.on_device or _core.all_finite(result)):
-        floating.look(op, result, operand, axes, second, start)
+    stored = output.store(result)
+    if result is not None and not (output.on_device or _core.all_finite(result)):
+        floating.check_fp_status(op, result, operand, axes, second, start)
     return stored

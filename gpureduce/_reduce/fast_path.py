@@ -24,7 +24,7 @@ def fast_path(function: _F, report: Report | None = None) -> _F:
 
 def fast_path_exact(op: str) -> Callable[[_F], _F]:
     """Let a reduction that is always exact call the core's exact operator; also take several devices."""
-    report = partial(floating.look_at, op)
+    report = partial(floating.report_fp_status, op)
     decorator = fast_path_with(
         lambda positional, others: _core.fast_path(op, positional, others, report, 0, True)
     )
@@ -33,7 +33,7 @@ def fast_path_exact(op: str) -> Callable[[_F], _F]:
 
 def fast_path_op(op: str, parameter: int = 0, report: Report | None = None) -> Callable[[_F], _F]:
     """Let a reduction on one device call an operator of the core."""
-    reporter = report or partial(floating.look_at, op)
+    reporter = report or partial(floating.report_fp_status, op)
     return fast_path_with(
         lambda positional, others: _core.fast_path(op, positional, others, reporter, parameter)
     )

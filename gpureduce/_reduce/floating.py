@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake, take_mask
+from gpureduce._arrays.operand import Operand, as_operand, take_mask
 from gpureduce._device.devices import text
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
-from gpureduce._rules.dtypes import PAIRS, name_of
+from gpureduce._rules.dtypes import PAIRS, dtype_name
 
 # Operators whose result of finite elements may be infinite or NaN, and where NumPy says that it happened.
 _ROUNDED = {
@@ -42,7 +42,7 @@ _TEXTS = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid va
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def look(
+def check_fp_status(
     op: str,
     result: Any,
     operand: Operand,
@@ -104,16 +104,16 @@ def reduced(
 ) -> Reduced:
     """Convert what the core gives to a function that tells of a result that is not finite."""
     place = text(kind, index)
-    operand, other = intake(a, place), None
+    operand, other = as_operand(a, place), None
     if second is not None:
-        other = intake(second, place) if op in PAIRS else take_mask(second, operand)
+        other = as_operand(second, place) if op in PAIRS else take_mask(second, operand)
     axes = rules.reduced_axes(axis, len(operand.shape))
     return Reduced(np.asarray(result).reshape(rules.kept_shape(operand.shape, axes)), operand, axes, other)
 
 
-def look_at(op: str, *call: Any) -> None:
+def report_fp_status(op: str, *call: Any) -> None:
     """Look at the result of a call that the core has done by itself."""
-    look(op, *reduced(op, *call))
+    check_fp_status(op, *reduced(op, *call))
 
 
 def nothing(*_call: Any) -> None:
@@ -181,7 +181,7 @@ def parts_of(operand: Operand) -> list[Operand]:
     """Return the real and the imaginary part of a complex operand, or the operand itself."""
     if operand.dtype.kind != "c":
         return [operand]
-    handle, name = operand.handle, _PARTS[name_of(operand.dtype)]
+    handle, name = operand.handle, _PARTS[dtype_name(operand.dtype)]
     dtype = np.dtype(name)
     if isinstance(handle, tuple):
         pointer, shape, strides, _ = handle

@@ -9,18 +9,18 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, DeviceView
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.options import Options, refuse_variant
-from gpureduce._reduce.target import Casting, Target
+from gpureduce._reduce.options import Options, reject_variant
+from gpureduce._reduce.output import Casting, OutputSpec
 from gpureduce._rules import arguments as rules
 
 
 class ReductionCall:
     """What is reduced, over which axes, and where the result goes."""
 
-    __slots__ = ("axes", "mask", "operand", "progress", "target")
+    __slots__ = ("axes", "mask", "operand", "output", "progress")
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class ReductionCall:
         where: Any = True,
         single: bool = False,
     ) -> None:
-        refuse_variant(axis)
+        reject_variant(axis)
         ndim = len(operand.shape)
         self.axes = rules.single_axis(axis, ndim) if single else rules.reduced_axes(axis, ndim)
         self.operand = operand
         self.progress = options.progress
-        self.target = Target(out, options, operand, axis, operand.shape, self.axes, keepdims)
-        self.mask = None if where is True else self.target.take_mask(where, operand)
+        self.output = OutputSpec(out, options, operand, axis, operand.shape, self.axes, keepdims)
+        self.mask = None if where is True else self.output.take_mask(where, operand)
 
     @property
     def count(self) -> int:
@@ -54,28 +54,28 @@ class ReductionCall:
         casting: Casting = "same_kind",
     ) -> np.ndarray | None:
         """Return the result as the core gives it, in `dtype`; None where it is on the device already."""
-        self.target.set_dtype(dtype, casting)
-        place = self.target.core_out(dtype)
-        self.target.follow_others()
-        stream = self.target.stream
+        self.output.set_dtype(dtype, casting)
+        place = self.output.core_out(dtype)
+        self.output.wait_for_inputs()
+        stream = self.output.stream
         return run(op, self.operand, self.axes, self.mask, start, place, self.progress, stream, parameter)
 
     def finished(self, op: str, result: np.ndarray | None, where: str | None = None) -> Any:
         """Store a result; NumPy's floating-point state learns of one on the host that is not finite."""
-        stored = self.target.store(result)
-        if result is not None and not (self.target.on_device or _core.all_finite(result)):
-            floating.look(op, result, self.operand, self.axes, self.mask, where=where)
+        stored = self.output.store(result)
+        if result is not None and not (self.output.on_device or _core.all_finite(result)):
+            floating.check_fp_status(op, result, self.operand, self.axes, self.mask, where=where)
         return stored
 
     def again(self, op: str, parameter: int = 0) -> Any:
         """Return another result of the same elements, on the host."""
-        stream = self.target.stream
+        stream = self.output.stream
         return run(op, self.operand, self.axes, self.mask, stream=stream, parameter=parameter)
 
 
 def floats_of(a: Any, options: Options, name: str = "a") -> Operand:
     """Take an array of floating or complex numbers; integers of the host become float64."""
-    operand = intake(a, options.device, name)
+    operand = as_operand(a, options.device, name)
     return operand.cast(np.dtype(np.float64)) if operand.dtype.kind in "biu" else operand
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpureduce._arrays.device_array import to_device
-from gpureduce._arrays.operand import intake
+from gpureduce._arrays.operand import as_operand
 from gpureduce._device.devices import text
 from gpureduce._reduce.fast_path import fast_path, fast_path_op
-from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.options import Options, reject_variant
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.target import Target
-from gpureduce._reduce.variance import refuse_named, spread, tell_at, warn_of_few
+from gpureduce._reduce.variance import reject_named, spread, tell_at, warn_of_few
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
@@ -510,27 +510,27 @@ def moments(
         raise ValueError(f"order: expected 1 to 4, got {order}")
     if not isinstance(nan_policy, str) or nan_policy not in ("propagate", "omit"):
         raise ValueError(f"nan_policy: expected 'propagate' or 'omit', got {nan_policy!r}")
-    operand = intake(a, options.device)
-    refuse_variant(axis)
+    operand = as_operand(a, options.device)
+    reject_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    target = Target(None, options, operand, axis, operand.shape, axes, keepdims)
+    output = OutputSpec(None, options, operand, axis, operand.shape, axes, keepdims)
     mask = None
     if where is not True:
-        mask = target.take_mask(where, operand)
-    refuse_named("moments", options)
+        mask = output.take_mask(where, operand)
+    reject_named("moments", options)
     if operand.dtype.kind == "c":
         raise TypeError(f"a: moments are of real numbers, not of {operand.dtype}")
-    target.refuse_capture("moments are finished on the host, and cannot be captured into a graph")
-    target.follow_others()
-    sums, exponents = scaled_sums(operand, axes, mask, target.stream)
+    output.reject_capture("moments are finished on the host, and cannot be captured into a graph")
+    output.wait_for_inputs()
+    sums, exponents = scaled_sums(operand, axes, mask, output.stream)
     if nan_policy == "omit":
         sums[..., 0] = np.abs(sums[..., 0])
     dtype = dtypes.core_dtype("var", operand.dtype)
     with np.errstate(all="ignore"):
         found = [np.abs(sums[..., 0]).astype(np.int64)]
         found += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
-    if not target.on_device and (ddof >= found[0]).any() and order > 1:
+    if not output.on_device and (ddof >= found[0]).any() and order > 1:
         warn_of_few()
-    place = text(target.kind, target.index)
-    shaped = [part.reshape(target.shape) for part in found]
-    return Moments(*[to_device(part, place) if target.on_device else part[()] for part in shaped])
+    place = text(output.kind, output.index)
+    shaped = [part.reshape(output.shape) for part in found]
+    return Moments(*[to_device(part, place) if output.on_device else part[()] for part in shaped])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import mean as _mean
 from gpureduce._reduce.engine import reduction, run
@@ -34,7 +34,7 @@ def _warn_of_all_nan(result: Any, *_call: Any) -> None:
         warnings.warn(_ALL_NAN, RuntimeWarning, stacklevel=caller_stacklevel())
 
 
-def _refuse_all_nan(result: Any, *_call: Any) -> None:
+def _reject_all_nan(result: Any, *_call: Any) -> None:
     if (result < 0).any():
         raise ValueError(_ALL_NAN)
 
@@ -44,16 +44,16 @@ def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Op
     least: Any = run("nanmin", operand, axes, mask) if np.isnan(result).any() else ()
     if np.isnan(least).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=caller_stacklevel())
-    floating.look("nanmean", result, operand, axes, mask)
+    floating.check_fp_status("nanmean", result, operand, axes, mask)
 
 
 def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) -> Any:
     """Reduce by a sum or a product of what is not NaN; of integers, by the plain one."""
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, dtype, out, keepdims, initial, where)
     call = ReductionCall(operand, options, axis, out, keepdims, where)
-    loop = call.target.loop_dtype(plain, operand.rule_dtype, dtype)
+    loop = call.output.loop_dtype(plain, operand.rule_dtype, dtype)
     narrows = loop.kind in "biu" or (operand.dtype.kind == "c" and loop.kind != "c")
     if narrows and operand.view is None:  # what has no NaN, or knows one by half of it alone
         neutral = operand.dtype.type(plain == "prod")
@@ -66,19 +66,19 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     elif initial is not NO_VALUE:
         start = rules.initial_value(initial, loop)
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
-    stored = call.target.store(result)
-    if result is not None and not (call.target.on_device or _core.all_finite(result)):
-        floating.look(f"nan{plain}", result, operand, call.axes, call.mask, start)
+    stored = call.output.store(result)
+    if result is not None and not (call.output.on_device or _core.all_finite(result)):
+        floating.check_fp_status(f"nan{plain}", result, operand, call.axes, call.mask, start)
     return stored
 
 
 def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
     """Reduce by the least or the largest number; `report` tells of slices that have none."""
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
     call = ReductionCall(operand, options, axis, out, keepdims, where)
-    loop = call.target.loop_dtype(plain, operand.rule_dtype)
+    loop = call.output.loop_dtype(plain, operand.rule_dtype)
     call.operand = operand.cast(loop)
     start = None
     if initial is None or initial is NO_VALUE:
@@ -88,30 +88,30 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
     else:
         start = rules.initial_value(initial, loop)
     result = call.run(f"nan{plain}", loop, start=start, casting="unsafe")
-    if result is not None and not call.target.on_device:
+    if result is not None and not call.output.on_device:
         report(result)
-    return call.target.store(result)
+    return call.output.store(result)
 
 
 def _place(plain, a, options, axis, out, keepdims) -> Any:
     """Reduce to the position of the least or the largest number."""
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims)
     call = ReductionCall(operand, options, axis, out, keepdims, single=True)
-    if call.target.host_out is not None:
-        rules.require_index_out(call.target.host_out.dtype)
+    if call.output.host_out is not None:
+        rules.require_index_out(call.output.host_out.dtype)
     rules.require_elements(f"nan{plain}", call.count, operand.shape)
     try:
         result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
     except ValueError:
         if call.operand.view is None:
             raise
-        call.operand = call.target.in_c_order(call.operand)  # elements are numbered there
+        call.operand = call.output.in_c_order(call.operand)  # elements are numbered there
         result = call.run(f"nan{plain}", np.dtype(np.int64), casting="unsafe")
     if result is not None:
-        _refuse_all_nan(result)
-    return call.target.store(result)
+        _reject_all_nan(result)
+    return call.output.store(result)
 
 
 @fast_path_op("nansum")
@@ -232,16 +232,16 @@ def nanmean(
     array([1. , 3.5])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return _mean(a, options, axis, dtype, out, keepdims, where)
     call = ReductionCall(operand, options, axis, out, keepdims, where)
-    require_inexact(dtype, call.target.out_dtype)
-    loop = call.target.loop_dtype("sum", operand.rule_dtype, dtype)
+    require_inexact(dtype, call.output.out_dtype)
+    loop = call.output.loop_dtype("sum", operand.rule_dtype, dtype)
     call.operand = operand.cast(loop)
     result = call.run("nanmean", loop, casting="unsafe")
-    stored = call.target.store(result)
-    if result is not None and not (call.target.on_device or _core.all_finite(result)):
+    stored = call.output.store(result)
+    if result is not None and not (call.output.on_device or _core.all_finite(result)):
         _tell_of_mean(result, call.operand, call.axes, call.mask)
     return stored
 
@@ -404,7 +404,7 @@ def fmax(
     return _extreme("max", floating.nothing, a, options, axis, out, keepdims, initial, where)
 
 
-@fast_path_op("nanargmin", report=_refuse_all_nan)
+@fast_path_op("nanargmin", report=_reject_all_nan)
 def nanargmin(
     a: AnyArray,
     axis: SupportsIndex | None = None,
@@ -443,7 +443,7 @@ def nanargmin(
     return _place("argmin", a, options, axis, out, keepdims)
 
 
-@fast_path_op("nanargmax", report=_refuse_all_nan)
+@fast_path_op("nanargmax", report=_reject_all_nan)
 def nanargmax(
     a: AnyArray,
     axis: SupportsIndex | None = None,

@@ -25,14 +25,18 @@ from gpureduce._reduce.fused_ops import (
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
-_NAMES = ("a axis keepdims", "out device stream as_device progress", partial(floating.look_at, "norm"))
+_NAMES = (
+    "a axis keepdims",
+    "out device stream as_device progress",
+    partial(floating.report_fp_status, "norm"),
+)
 _TWO = core_callable("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
@@ -121,10 +125,10 @@ def norm(
     dtype = real_dtype(call.operand.dtype)
     if order == -np.inf:
         rules.require_elements("norm", call.count, call.operand.shape)
-    if order == 0 and not call.target.on_device:
-        call.target.set_dtype(dtype)
-        call.target.follow_others()
-        return call.target.store(call.again("count_nonzero"))
+    if order == 0 and not call.output.on_device:
+        call.output.set_dtype(dtype)
+        call.output.wait_for_inputs()
+        return call.output.store(call.again("count_nonzero"))
     op, parameter = _operator(order, call)
     return call.finished("norm", call.run(op, dtype, parameter))
 
@@ -169,7 +173,7 @@ def logsumexp(
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
     call = _of_exponentials("logsumexp", a, options, axis, out, keepdims)
-    return call.target.store(call.run("logsumexp", call.operand.dtype))
+    return call.output.store(call.run("logsumexp", call.operand.dtype))
 
 
 def _of_exponentials(
@@ -223,18 +227,18 @@ def softmax_denominator(
     rules.require_elements("softmax_denominator", call.count, call.operand.shape)
     dtype = np.dtype(np.float64 if call.operand.dtype == np.float64 else np.float32)
     pair = np.dtype(f"c{2 * dtype.itemsize}")
-    if call.target.on_device:
+    if call.output.on_device:
         return _both_on_device(call, dtype, pair)
-    both = call.target.store(call.run("softmax", pair))
+    both = call.output.store(call.run("softmax", pair))
     return both.real.copy(), both.imag.copy()
 
 
 def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tuple[DeviceArray, DeviceArray]:
     """Return both results as views of one array."""
-    target = call.target
-    both = target.room((*target.shape, 2), dtype)
-    place = (both.pointer, target.kept, rules.c_strides(target.kept, pair.itemsize), name_of(pair))
-    target.follow_others()
-    run("softmax", call.operand, call.axes, None, None, place, None, target.stream)
-    both = target.give(both)
+    output = call.output
+    both = output.allocate_output((*output.shape, 2), dtype)
+    place = (both.pointer, output.kept, rules.c_strides(output.kept, pair.itemsize), dtype_name(pair))
+    output.wait_for_inputs()
+    run("softmax", call.operand, call.axes, None, None, place, None, output.stream)
+    both = output.give(both)
     return both[..., 0], both[..., 1]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import Devices
 
 
-def refuse_variant(axis: object) -> None:
+def reject_variant(axis: object) -> None:
     """Raise TypeError for an axis that is a variant's name, as in ``sum(a, "v7")``."""
     if isinstance(axis, str) and axis in (AUTO, *NAMES):
         raise TypeError(f"axis: {axis!r} is a variant; write variant={axis!r}")

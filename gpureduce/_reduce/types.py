@@ -54,7 +54,7 @@ Devices: TypeAlias = str | Device | Sequence[str | Device] | None
 Stream: TypeAlias = SupportsIndex | _CudaStream | _TorchStream | _CupyStream
 
 
-class OwnOptions(TypedDict, total=False):
+class CommonOptions(TypedDict, total=False):
     """The keyword arguments that NumPy does not have."""
 
     variant: str
@@ -66,7 +66,7 @@ class OwnOptions(TypedDict, total=False):
     progress: Progress
 
 
-class Arguments(OwnOptions, total=False):
+class Arguments(CommonOptions, total=False):
     """Those of all reductions of one array, besides the axis."""
 
     dtype: DTypeLike | None

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
-from gpureduce._reduce.options import Options, refuse_variant
+from gpureduce._reduce.options import Options, reject_variant
+from gpureduce._reduce.output import Casting, OutputSpec
 from gpureduce._reduce.power_sums import moved, scaled_sums, sums_of
-from gpureduce._reduce.target import Casting, Target
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE, caller_stacklevel, require_inexact
@@ -41,55 +41,55 @@ def spread(
             raise ValueError("correction: is another name of ddof=; give one of them")
         ddof = correction
     ddof = rules.degrees(ddof)
-    operand = intake(a, options.device)
-    refuse_variant(axis)
+    operand = as_operand(a, options.device)
+    reject_variant(axis)
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    target = Target(out, options, operand, axis, operand.shape, axes, keepdims)
+    output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
     if where is None:
         raise TypeError("where: expected bool or an array of bool, got None")
     mask = None
     if where is not True:
-        mask = target.take_mask(where, operand)
-    refuse_named(op, options)
+        mask = output.take_mask(where, operand)
+    reject_named(op, options)
     skip = op.startswith("nan") and operand.dtype.kind not in "biu"
     if skip:
-        require_inexact(dtype, target.out_dtype)
-    source, operand = operand, _in_dtype(op, operand, dtype, target)
-    target.follow_others()
+        require_inexact(dtype, output.out_dtype)
+    source, operand = operand, _in_dtype(op, operand, dtype, output)
+    output.wait_for_inputs()
     root = op.endswith("std")
     if not (mean is NO_VALUE or mean is None):
-        target.refuse_capture("mean= needs the host, and cannot be captured into a graph")
+        output.reject_capture("mean= needs the host, and cannot be captured into a graph")
         mean = rules.as_array(mean, "mean")
         if mean.dtype.kind not in "biufc":
             raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
-        result: Any = _about(mean, operand, axes, mask, ddof, skip, root, target)
-        return target.store(result)
-    place = target.core_out(dtypes.core_dtype(op, operand.dtype))
+        result: Any = _about(mean, operand, axes, mask, ddof, skip, root, output)
+        return output.store(result)
+    place = output.core_out(dtypes.core_dtype(op, operand.dtype))
     (bits,) = struct.unpack("Q", struct.pack("d", ddof))
     kernel = op if skip else _NAN_FORMS.get(op, op)
-    result = run(kernel, operand, axes, mask, None, place, options.progress, target.stream, bits)
-    if result is not None and not target.on_device:
+    result = run(kernel, operand, axes, mask, None, place, options.progress, output.stream, bits)
+    if result is not None and not output.on_device:
         _tell(result, source, axes, mask, ddof, skip)
-    return target.store(result)
+    return output.store(result)
 
 
-def refuse_named(op: str, options: Options) -> None:
+def reject_named(op: str, options: Options) -> None:
     """Raise ValueError for a named variant."""
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
 
 
-def _in_dtype(op: str, operand: Operand, dtype: Any, target: Target) -> Operand:
+def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Operand:
     """Return the elements in the dtype that is asked for, which becomes that of the result."""
     casting: Casting = "same_kind" if op.endswith("std") else "unsafe"  # of NumPy's square root; of its sums
     if dtype is None:
-        target.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
+        output.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
         return operand
     wanted = dtypes.dtype_of(dtype)
     dtypes.require_supported(wanted, "dtype")
     if wanted.kind in "biu" or not wanted.isnative:
         raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
-    target.set_dtype(wanted, casting)
+    output.set_dtype(wanted, casting)
     return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
 
 
@@ -145,7 +145,7 @@ def _about(
     ddof: Any,
     skip: bool,
     root: bool,
-    target: Target,
+    output: OutputSpec,
 ) -> np.ndarray:
     """Return variances about a given mean."""
     parts = floating.parts_of(operand)
@@ -161,7 +161,7 @@ def _about(
     squares: Any = 0
     with np.errstate(all="ignore"):
         for part, point in zip(parts, (points.real, points.imag), strict=False):
-            sums, exponents = scaled_sums(part, axes, mask, target.stream)
+            sums, exponents = scaled_sums(part, axes, mask, output.stream)
             scaled = np.ldexp(point.astype(np.float64), -exponents)
             second = moved(sums, sums[..., 1] - scaled)[..., 3]
             count, nan = np.abs(sums[..., 0]), np.signbit(sums[..., 0])
@@ -169,6 +169,6 @@ def _about(
         few = ddof >= count
         result = np.asarray(squares)
         result[few if skip else nan] = np.nan
-        if few.any() and not target.on_device:
+        if few.any() and not output.on_device:
             warn_of_few("." if skip else "")
         return np.sqrt(result) if root else result

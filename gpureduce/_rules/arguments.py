@@ -22,7 +22,7 @@ NO_VALUE: Any = vars(np)["_NoValue"]  # which the stubs of NumPy 2.2 lack
 _LARGEST_AXIS = 2**31 - 1  # what fits a C int
 
 
-def refuse_masked(a: object, name: str = "a") -> None:
+def reject_masked(a: object, name: str = "a") -> None:
     """Raise TypeError for a masked array, whose mask numpy.asarray would drop without a word."""
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(a, masked.MaskedArray):
@@ -32,7 +32,7 @@ def refuse_masked(a: object, name: str = "a") -> None:
         )
 
 
-def refuse_lazy(a: object, name: str = "a") -> None:
+def reject_lazy(a: object, name: str = "a") -> None:
     """Raise TypeError for a Dask array, which numpy.asarray would compute as a whole without a word."""
     graph = getattr(type(a), "__dask_graph__", None)
     if graph is not None and graph(a) is not None:
@@ -42,7 +42,7 @@ def refuse_lazy(a: object, name: str = "a") -> None:
         )
 
 
-def refuse_parts(a: object, name: str) -> None:
+def reject_parts(a: object, name: str) -> None:
     """Raise TypeError for a `gpureduce.Sharded`, which numpy.asarray would make an array of one object."""
     takers = getattr(type(a), "takers", None)
     if callable(takers):
@@ -74,7 +74,7 @@ def integer(value: Any, name: str, wanted: str = "an integer") -> int:
         raise TypeError(f"{name}: expected {wanted}: {error}") from None
 
 
-def refuse_beyond_memory(size: int, name: str) -> None:
+def reject_beyond_memory(size: int, name: str) -> None:
     """Raise MemoryError that names an argument whose arrays take more bytes than the machine has.
 
     The system would promise the memory, and end the process while it is filled.
@@ -98,7 +98,7 @@ def flag(value: Any, name: str) -> bool:
 def as_array(a: Any, name: str, dtype: Any = None) -> np.ndarray:
     """Return an argument as an array of NumPy's; an error names the argument."""
     if not isinstance(a, np.ndarray):
-        refuse_parts(a, name)
+        reject_parts(a, name)
         if tensors.is_tensor(a):
             a = tensors.host_array(a, name)
     try:
@@ -221,7 +221,7 @@ def require_elements(op: str, count: int, shape: tuple[int, ...]) -> None:
 
 def host_mask(where: Any) -> np.ndarray:
     """Return ``where=`` as a bool array, not broadcast yet."""
-    refuse_masked(where, "where")
+    reject_masked(where, "where")
     mask = as_array(where, "where", None if hasattr(where, "__array__") else bool)
     # As in NumPy, a bare number is a truth value, but an array of numbers is not.
     if mask.dtype != BOOL and isinstance(where, np.generic):
@@ -264,7 +264,7 @@ def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
         out = tensors.host_array(out, "out")
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out: expected an array, got {type(out).__name__}")
-    refuse_masked(out, "out")
+    reject_masked(out, "out")
     require_supported(out.dtype, "out")
     if out.shape != shape:
         raise ValueError(f"out: shape {out.shape} is not that of the result, {shape}")

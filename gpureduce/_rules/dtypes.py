@@ -30,7 +30,7 @@ def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
     found = str(dtype).removeprefix("torch.")
     if found not in SUPPORTED:
         raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
-    return named(found)
+    return dtype_from_name(found)
 
 
 class Row(NamedTuple):
@@ -84,12 +84,12 @@ COVERAGE = {
 PAIRS = tuple(op for op, traits, _ in _core.operators() if traits & _core.OF_PAIR)
 
 
-def name_of(dtype: np.dtype) -> str:
+def dtype_name(dtype: np.dtype) -> str:
     """Return NumPy's name of a dtype."""
     return _NAMES.get(dtype) or dtype.name
 
 
-def named(name: str) -> np.dtype:
+def dtype_from_name(name: str) -> np.dtype:
     """Return the dtype of a name in `SUPPORTED`."""
     if name != "bfloat16":
         return np.dtype(name)
@@ -124,7 +124,7 @@ def native(dtype: np.dtype, name: str) -> np.dtype:
 
 def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
     """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
-    return _RESULTS.get(op, {}).get(name_of(dtype), dtype)
+    return _RESULTS.get(op, {}).get(dtype_name(dtype), dtype)
 
 
 def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype | None) -> np.dtype:
@@ -142,9 +142,9 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype
         resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]
     except TypeError:
         raise TypeError(f"{'a' if dtype is None else 'dtype'}: {op} takes no {second}") from None
-    return as_named(resolved, "out")
+    return canonical_dtype(resolved, "out")
 
 
-def as_named(dtype: np.dtype, name: str) -> np.dtype:
+def canonical_dtype(dtype: np.dtype, name: str) -> np.dtype:
     """Return the dtype in native byte order, `long long` as such, which NumPy keeps apart from int64."""
     return dtype if dtype in _NATIVE else native(dtype, name)  # both names are found there

@@ -13,7 +13,7 @@ from typing import IO, Any
 _EXHAUSTED = (errno.ENFILE, errno.EMFILE, errno.ENOMEM)
 
 
-def refuse_exhausted(error: Exception) -> None:
+def reject_exhausted(error: Exception) -> None:
     """Raise an OSError where no file descriptor or memory is left, so that what is missing may exist.
 
     Of what the loader of libraries says only the text is known.

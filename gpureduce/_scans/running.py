@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import Device
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
@@ -146,44 +146,44 @@ def _running(
     as_device: bool | None,
 ) -> Any:
     options = Options(device=device, stream=stream, as_device=as_device)
-    operand = _with_axis(intake(a, device))
+    operand = _with_axis(as_operand(a, device))
     along = _axis(axis, len(operand.shape))
     initial = _flag(include_initial)
     shape = list(operand.shape)
     shape[along] += initial
-    target = Target(out, options, operand, along, tuple(shape), (), False)
-    loop = target.loop_dtype(op, operand.rule_dtype, dtype)
+    output = OutputSpec(out, options, operand, along, tuple(shape), (), False)
+    loop = output.loop_dtype(op, operand.rule_dtype, dtype)
     logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
         operand = operand.cast(loop)
-    target.set_dtype(loop, "unsafe")
-    target.follow_others()
+    output.set_dtype(loop, "unsafe")
+    output.wait_for_inputs()
     if 0 in operand.shape:
-        return target.store(np.full(shape, _NOTHING[op], loop))
+        return output.store(np.full(shape, _NOTHING[op], loop))
     counts = None
-    if logical and target.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
-        target.refuse_capture("a running sum in bool has a temporary array, which a graph would not keep")
-        counts = target.room(tuple(shape), _INT64)
-    place = target.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
+    if logical and output.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
+        output.reject_capture("a running sum in bool has a temporary array, which a graph would not keep")
+        counts = output.allocate_output(tuple(shape), _INT64)
+    place = output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
     try:
-        result = _scanned(op, operand, along, initial, place, target)
+        result = _scanned(op, operand, along, initial, place, output)
     except ValueError:
         if operand.view is None:
             raise
-        result = _scanned(op, target.in_c_order(operand), along, initial, place, target)
+        result = _scanned(op, output.in_c_order(operand), along, initial, place, output)
     if counts is not None:
-        view = target.view.view_tuple()
-        _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, target.stream))
-    stored = target.store(None if place is not None else result)
+        view = output.view.view_tuple()
+        _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
+    stored = output.store(None if place is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)
     return stored
 
 
-def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, target: Target) -> Any:
+def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, output: OutputSpec) -> Any:
     """Have the core scan; None where it writes to `place`."""
     return _core.scan(
-        operand.handle, op == "prod", along, initial, (place, operand.kind, operand.index, target.stream)
+        operand.handle, op == "prod", along, initial, (place, operand.kind, operand.index, output.stream)
     )
 
 

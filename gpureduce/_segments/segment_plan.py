@@ -10,11 +10,11 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
-from gpureduce._arrays.operand import Operand, intake, intake_beside
+from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import FROM_HOST, Target
+from gpureduce._reduce.output import FROM_HOST, OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 
@@ -25,7 +25,7 @@ OPS = tuple(dict.fromkeys(op for op, _ in _core.segment_coverage()))
 _INT64 = np.dtype(np.int64)
 
 
-class Cut:
+class SegmentPlan:
     """Which rows of an axis make which result.
 
     `offsets` are one more than there are results: rows from one to before the next. With an `order` they
@@ -39,7 +39,7 @@ class Cut:
         self.reads = [offsets] if isinstance(offsets, Operand) else []
         self.ordered = 0 if order is None else len(order)
 
-    def handle(self, target: Target) -> Any:
+    def handle(self, output: OutputSpec) -> Any:
         """Return what the core takes, made for a call whose work is ordered behind that of others."""
         if isinstance(self.offsets, Operand):
             return self.offsets.handle
@@ -50,7 +50,7 @@ class Cut:
 class Batches:
     """Cuts one after the other, whose orders together need not fit in memory."""
 
-    def __init__(self, cuts: Callable[[], Iterable[Cut]], count: int) -> None:
+    def __init__(self, cuts: Callable[[], Iterable[SegmentPlan]], count: int) -> None:
         self.cuts = cuts
         self.count = count
         self.reads: list[Operand] = []
@@ -65,18 +65,18 @@ class Labels:
         self.reads = [labels] if labels.view is not None else []
         self.ordered = labels.shape[0]
 
-    def handle(self, target: Target) -> Any:
+    def handle(self, output: OutputSpec) -> Any:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
         if self.labels.view is None:
-            target.refuse_capture(FROM_HOST)
-            there = to_device(self.labels.handle, text(target.kind, target.index))
-            self.labels = intake(there, None, "labels")
-            target.reads.append(self.labels)
-            target.follow_others()
+            output.reject_capture(FROM_HOST)
+            there = to_device(self.labels.handle, text(output.kind, output.index))
+            self.labels = as_operand(there, None, "labels")
+            output.reads.append(self.labels)
+            output.wait_for_inputs()
         labels, shape = self.labels, (self.count + 1 + self.ordered,)
-        made = empty(shape, _INT64, labels.kind, labels.index, target.stream_owner)
+        made = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
         view = made.view_tuple()
-        _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, target.stream))
+        _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, output.stream))
         self.made = made  # until the core has put what reads it into the stream
         return view
 
@@ -87,7 +87,7 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
         raise TypeError(f"op: expected str, got {type(op).__name__}")
     if op not in OPS:
         raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
-    operand = intake(a, options.device)
+    operand = as_operand(a, options.device)
     if not operand.shape:
         raise ValueError("a: expected an axis, got a number")
     if axis is None or isinstance(axis, tuple):
@@ -97,7 +97,7 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
 
 def beside(given: Any, name: str, operand: Operand) -> Operand:
     """Take integers that lie where the elements lie, or in host memory, along one axis."""
-    found = intake_beside(given, operand, name)
+    found = as_operand_like(given, operand, name)
     if found.view is not None and operand.view is None:
         raise TypeError(f"{name}: lie on a device, but a does not")
     if len(found.shape) != 1:
@@ -125,7 +125,7 @@ def run(
     op: str,
     operand: Operand,
     axis: int,
-    cut: Cut | Labels | Batches,
+    cut: SegmentPlan | Labels | Batches,
     out: Any,
     options: Options,
     dtype: DTypeLike | None = None,
@@ -139,29 +139,29 @@ def run(
         raise TypeError(f"ddof: is for var and std, not for {op}")
     shape = list(operand.shape)
     shape[axis] = cut.count
-    target = Target(out, options, operand, axis, tuple(shape), (), False)
-    target.reads += cut.reads
+    output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
+    output.reads += cut.reads
     if op in dtypes.UFUNCS:
-        loop = target.loop_dtype(op, operand.rule_dtype, dtype)
+        loop = output.loop_dtype(op, operand.rule_dtype, dtype)
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
             op = "any" if op == "sum" else "all"
         elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
             operand = operand.cast(loop)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
-    target.set_dtype(loop, "unsafe")
-    target.follow_others()
+    output.set_dtype(loop, "unsafe")
+    output.wait_for_inputs()
     given = dtypes.core_dtype(op, operand.dtype)
     if 0 in shape:
-        return target.store(np.empty(shape, given))
-    place = target.core_out(given)
+        return output.store(np.empty(shape, given))
+    place = output.core_out(given)
     if isinstance(cut, Batches):
-        target.refuse_capture("slices in batches need the host, and cannot be captured into a graph")
+        output.reject_capture("slices in batches need the host, and cannot be captured into a graph")
         place = None
 
     def reduced(op: str, elements: Operand, place: Any = None) -> Any:
         cuts = cut.cuts() if isinstance(cut, Batches) else [cut]
-        parts = [_reduced(op, elements, axis, each, target, place, ddof) for each in cuts]
+        parts = [_reduced(op, elements, axis, each, output, place, ddof) for each in cuts]
         return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
     def ends_of(part: Operand) -> floating.Ends:
@@ -171,25 +171,31 @@ def run(
         return high, low
 
     result = reduced(op, operand, place)
-    stored = target.store(None if place is not None else result)
-    if place is None and op in ("sum", "prod") and not (target.on_device or _core.all_finite(result)):
-        floating.look(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)
+    stored = output.store(None if place is not None else result)
+    if place is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
+        floating.check_fp_status(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)
     return stored
 
 
 def _reduced(
-    op: str, elements: Operand, axis: int, cut: Cut | Labels, target: Target, place: Any, ddof: float
+    op: str,
+    elements: Operand,
+    axis: int,
+    cut: SegmentPlan | Labels,
+    output: OutputSpec,
+    place: Any,
+    ddof: float,
 ) -> Any:
     """Have the core reduce; None where it writes to `place`."""
     return _core.segments(
         a=elements.handle,
         op=op,
         axis=axis,
-        offsets=cut.handle(target),
+        offsets=cut.handle(output),
         permuted_rows=cut.ordered,
         empty_result=_of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
         ddof=ddof,
-        destination=(place, elements.kind, elements.index, target.stream),
+        destination=(place, elements.kind, elements.index, output.stream),
     )
 
 

@@ -12,9 +12,9 @@ from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import Target
+from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._segments.segment_plan import Batches, Cut, Labels, beside, on_host, run, take
+from gpureduce._segments.segment_plan import Batches, Labels, SegmentPlan, beside, on_host, run, take
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -112,7 +112,7 @@ def segment_reduce(
     if found.view is not None:
         if found.dtype != _INT64 or (found.shape[0] > 1 and found.view.strides != (8,)):
             raise TypeError("offsets: on a device, expected int64 side by side")
-        return run(op, operand, along, Cut(found, found.shape[0] - 1), out, options, ddof=ddof)
+        return run(op, operand, along, SegmentPlan(found, found.shape[0] - 1), out, options, ddof=ddof)
     ends, length = found.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -121,7 +121,7 @@ def segment_reduce(
         raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers that do not descend")
-    return run(op, operand, along, Cut(ends, len(ends) - 1), out, options, ddof=ddof)
+    return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof)
 
 
 def reduceat(
@@ -183,17 +183,17 @@ def reduceat(
     return run(op, operand, along, _slices(rows.astype(_INT64), length), out, options, dtype)
 
 
-def _slices(begin: np.ndarray, length: int) -> Cut | Batches:
+def _slices(begin: np.ndarray, length: int) -> SegmentPlan | Batches:
     """Return the cut of slices: offsets where they ascend, else with every row of every slice in an order.
 
     Slices that overlap may have many more rows than there are: their orders are made batch by batch, each as
     long as the rows and the slices together.
     """
     if not len(begin):
-        return Cut(np.zeros(1, _INT64), 0)
+        return SegmentPlan(np.zeros(1, _INT64), 0)
     end = np.append(begin[1:], length)
     if (begin < end).all():
-        return Cut(np.append(begin, length), len(begin))
+        return SegmentPlan(np.append(begin, length), len(begin))
     counts = np.where(begin < end, end - begin, 1)
     most = max(length + len(begin), _LEAST_BATCH)
     if counts.sum() <= most:
@@ -207,11 +207,11 @@ def _slices(begin: np.ndarray, length: int) -> Cut | Batches:
     return Batches(lambda: (_ordered(begin[i:j], counts[i:j]) for i, j in pairs), len(begin))
 
 
-def _ordered(begin: np.ndarray, counts: np.ndarray) -> Cut:
+def _ordered(begin: np.ndarray, counts: np.ndarray) -> SegmentPlan:
     """Return the cut of slices of `counts` rows, with the rows in an order."""
     offsets = np.append(0, np.cumsum(counts))
     order = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
-    return Cut(offsets, len(begin), order)
+    return SegmentPlan(offsets, len(begin), order)
 
 
 def group_reduce(
@@ -292,9 +292,9 @@ def _groups(given: Any, labels: np.ndarray | Operand) -> int:
         if isinstance(labels, np.ndarray):
             return _checked("labels", max(int(labels.max()) + 1, 0))
         options = Options(device=None, stream=None, as_device=False)
-        target = Target(None, options, labels, None, labels.shape, (0,), False)
-        target.follow_others()
-        largest = engine.run("max", labels, (0,), stream=target.stream)
+        output = OutputSpec(None, options, labels, None, labels.shape, (0,), False)
+        output.wait_for_inputs()
+        largest = engine.run("max", labels, (0,), stream=output.stream)
         assert largest is not None
         return _checked("labels", max(int(largest) + 1, 0))
     if isinstance(given, (bool, np.bool_)):
@@ -316,7 +316,7 @@ def _ascend(labels: np.ndarray) -> bool:
     return not (labels[1:] < labels[:-1]).any()
 
 
-def _sorted(labels: np.ndarray, groups: int) -> Cut:
+def _sorted(labels: np.ndarray, groups: int) -> SegmentPlan:
     """Return the cut of groups: in an order that leaves rows of one group in theirs, unless it is theirs."""
     places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # those of none first
     offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
@@ -324,4 +324,4 @@ def _sorted(labels: np.ndarray, groups: int) -> Cut:
     if not _ascend(places):
         keys = places.astype(np.uint16) if groups < _FEW else places
         order = np.argsort(keys, kind="stable")
-    return Cut(offsets, groups, order)
+    return SegmentPlan(offsets, groups, order)

@@ -12,13 +12,13 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
-from gpureduce._arrays.operand import Operand, intake
+from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import text
 from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce import exact as exact_sums
 from gpureduce._reduce.multi_device import multi_device
 from gpureduce._reduce.options import Options
-from gpureduce._reduce.target import FROM_HOST, Target
+from gpureduce._reduce.output import FROM_HOST, OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import flag, integer
@@ -172,17 +172,17 @@ def build_state(
         return state._reshaped((1,)) if keepdims else state
     if dtype is not None and op not in ("sum", "mean", "var", "std", "prod"):
         raise TypeError(f"dtype: is not for {op}")
-    operand = intake(a, device)
+    operand = as_operand(a, device)
     ndim = len(operand.shape)
     axes = rules.single_axis(axis, ndim) if op in POSITION_OPS else rules.reduced_axes(axis, ndim)
-    target = Target(None, options, operand, axis, operand.shape, axes, False)
-    mask = None if where is True else target.take_mask(where, operand)
+    output = OutputSpec(None, options, operand, axis, operand.shape, axes, False)
+    mask = None if where is True else output.take_mask(where, operand)
     if mask is not None and op in ("var", "std") and operand.view is not None:
         raise TypeError(f"where: {op} of a device array takes none; var and moments do")
-    target.follow_others()
+    output.wait_for_inputs()
     plan = _plan_fields(op, operand, dtype)
     cast = operand.cast(plan.cast_dtype)
-    call = StateCall(op, plan.method, cast, axes, target, mask, PartLocation(offset, within))
+    call = StateCall(op, plan.method, cast, axes, output, mask, PartLocation(offset, within))
     state = _build(call, empty_state(op, plan.element_dtype, plan.result_dtype, call.shape))
     return state._reshaped(rules.kept_shape(operand.shape, axes, True)) if keepdims else state
 
@@ -190,22 +190,22 @@ def build_state(
 def _build_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> State:
     if axis is not None or dtype is not None:
         raise TypeError("dot: takes two vectors, without axis= or dtype=")
-    left, right, target = engine.vectors(a, b, None, options)
-    element_dtype = target.dtype
+    left, right, output = engine.vectors(a, b, None, options)
+    element_dtype = output.dtype
     if element_dtype.kind in "biu":
         raise TypeError(
             f"dot: exact products are of floating-point and complex numbers, not of {element_dtype}"
         )
-    target.follow_others()
-    call = StateCall("dot", PRODUCTS, left, (0,), target, right, PartLocation(0, None))
+    output.wait_for_inputs()
+    call = StateCall("dot", PRODUCTS, left, (0,), output, right, PartLocation(0, None))
     return _build(call, empty_state("dot", element_dtype, element_dtype, ()))
 
 
 def _build(call: StateCall, state: State) -> State:
     """Return the state of a call, on the host or on a device; `state` is the state of no elements."""
-    on_device = call.target.on_device
+    on_device = call.output.on_device
     if call.elements == 0 or 0 in state.shape:
-        return state.to_device(text(call.target.kind, call.target.index)) if on_device else state
+        return state.to_device(text(call.output.kind, call.output.index)) if on_device else state
     if on_device:
         return _build_on_device(call, state)
     state._fields.update(fields_of(call, state._element_dtype, state._kinds()))
@@ -270,7 +270,7 @@ class StateCall(NamedTuple):
     method: int
     operand: Operand
     axes: tuple[int, ...]
-    target: Target
+    output: OutputSpec
     mask: Operand | None
     location: PartLocation
 
@@ -287,7 +287,7 @@ class StateCall(NamedTuple):
     def run(self, op: str, operand: Operand | None = None) -> np.ndarray:
         """Return the results in host memory."""
         operand = self.operand if operand is None else operand
-        result = engine.run(op, operand, self.axes, self.mask, stream=self.target.stream)
+        result = engine.run(op, operand, self.axes, self.mask, stream=self.output.stream)
         assert result is not None
         return np.ascontiguousarray(result).reshape(self.shape)
 
@@ -295,12 +295,12 @@ class StateCall(NamedTuple):
         """Return the number of elements of each result."""
         if self.mask is None:
             return self.elements
-        counts: Any = engine.run("count_nonzero", self.mask, self.axes, stream=self.target.stream)
+        counts: Any = engine.run("count_nonzero", self.mask, self.axes, stream=self.output.stream)
         return counts.reshape(self.shape)
 
     def exact_states(self, op: str, operand: Operand, second: Any, out: tuple | None = None) -> Any:
         """Return the states of exact sums; with `out`, they are written to the device."""
-        device = (operand.kind, operand.index, self.target.stream)
+        device = (operand.kind, operand.index, self.output.stream)
         if out is not None:
             return _core.exact_states(operand.handle, op, self.axes, second, *device, out)
         words = _core.exact_states(operand.handle, op, self.axes, second, *device)
@@ -319,12 +319,12 @@ class StateCall(NamedTuple):
 
     def on_device(self) -> StateCall:
         """Return the same call of elements in device memory."""
-        operand, target = self.operand, self.target
+        operand, output = self.operand, self.output
         if operand.view is not None:
             return self
-        target.refuse_capture(FROM_HOST)
-        operand = intake(to_device(operand.handle, text(operand.kind, operand.index)), None)
-        target.reads.append(operand)  # its memory is freed after the work
+        output.reject_capture(FROM_HOST)
+        operand = as_operand(to_device(operand.handle, text(operand.kind, operand.index)), None)
+        output.reads.append(operand)  # its memory is freed after the work
         return self._replace(operand=operand)
 
 
@@ -431,13 +431,13 @@ def _host_products(call: StateCall, element_dtype: np.dtype) -> Fields:
 
 def _host_squares(call: StateCall, element_dtype: np.dtype) -> Fields:
     """Return sums and sums of squares."""
-    kept = len(call.target.reads)
+    kept = len(call.output.reads)
     each = call.masked_on_device()
     first, *others = [each.exact_states("dot", part, True) for part in floating.parts_of(each.operand)]
     for other in others:
         exact_states.merge(first, other)
     fields = {**_host_sums(each, element_dtype), "squares": first}
-    del call.target.reads[kept:]  # the states are here: a piece's memory goes back before the next is copied
+    del call.output.reads[kept:]  # the states are here: a piece's memory goes back before the next is copied
     return fields
 
 
@@ -445,7 +445,7 @@ def _host_integer_sums(call: StateCall, element_dtype: np.dtype) -> Fields:
     """Return sums of integers; 64-bit integers are summed as two halves, each in 64 bits."""
     if call.operand.dtype.itemsize < 8:
         return {"sum": exact_states.of_integers(call.run("sum"))}
-    low, high = (call.run("sum", half) for half in exact_sums.halves(call.operand))
+    low, high = (call.run("sum", half) for half in exact_sums.split_int64(call.operand))
     total = exact_states.of_integers(low)
     exact_states.merge(total, exact_states.of_integers(high, 1))
     return {"sum": total}
@@ -490,7 +490,7 @@ _NO_INPUT: tuple[Any, Any] = (None, None)
 def _build_on_device(call: StateCall, like: State) -> State:
     """Return the state of a call on its device; all work is enqueued into the stream, nothing waits."""
     device_state = DeviceState(like.op, like._element_dtype, like.shape)
-    device_state.memory = memory = call.target.room((device_state.words,), WORD)
+    device_state.memory = memory = call.output.allocate_output((device_state.words,), WORD)
     inputs = _ON_DEVICE[call.method](call, device_state)
     counted = "count" in device_state.kinds
     if counted and call.mask is not None and call.method != PRODUCTS:
@@ -511,15 +511,15 @@ def _build_on_device(call: StateCall, like: State) -> State:
             "strides": strides,
         }
         layout = device_state.layout._asdict()
-        _core.state_begin(memory, layout, input_fields, memory.kind, memory.index, call.target.stream)
-    device_state.record_stream(call.target.stream)
-    call.target.give(memory)
+        _core.state_begin(memory, layout, input_fields, memory.kind, memory.index, call.output.stream)
+    device_state.record_stream(call.output.stream)
+    call.output.give(memory)
     return like._on(device_state)
 
 
 def _reduce_into(call: StateCall, op: str, out: tuple, operand: Operand | None = None) -> None:
     operand = call.operand if operand is None else operand
-    engine.run(op, operand, call.axes, call.mask, None, out, stream=call.target.stream)
+    engine.run(op, operand, call.axes, call.mask, None, out, stream=call.output.stream)
 
 
 # Each writes fields in place and returns the additional inputs of the kernel behind `state_begin`.
@@ -544,17 +544,19 @@ def _device_squares(call: StateCall, device_state: DeviceState) -> tuple[Any, An
     _device_sums(each, device_state)
     for other in others:  # the imaginary part
         _, shape, _, _ = device_state.view("squares")
-        more = call.target.room(shape, WORD)
+        more = call.output.allocate_output(shape, WORD)
         each.exact_states("dot", other, True, more.view_tuple())
         return more, None
     return _NO_INPUT
 
 
 def _device_integer_sums(call: StateCall, device_state: DeviceState) -> tuple[Any, Any]:
-    whole = [call.operand] if call.operand.dtype.itemsize < 8 else exact_sums.halves(call.operand)
+    whole = [call.operand] if call.operand.dtype.itemsize < 8 else exact_sums.split_int64(call.operand)
     halves: list[Any] = []
     for operand in whole:
-        sums = call.target.room((device_state.layout.results,), dtypes.core_dtype("sum", operand.dtype))
+        sums = call.output.allocate_output(
+            (device_state.layout.results,), dtypes.core_dtype("sum", operand.dtype)
+        )
         _reduce_into(call, "sum", sums.view_tuple(), operand)
         halves.append(sums)
     return halves[0], halves[1] if len(halves) > 1 else None
@@ -573,12 +575,12 @@ def _device_values(call: StateCall, device_state: DeviceState) -> tuple[Any, Any
     if core_dtype == dtype:
         _reduce_into(call, call.op, device_state.view("value"))
         return _NO_INPUT
-    values, target = call.target.room((device_state.layout.results,), core_dtype), call.target
+    values, output = call.output.allocate_output((device_state.layout.results,), core_dtype), call.output
     _reduce_into(call, call.op, values.view_tuple())
     _core.convert(
         values.view_tuple(),
-        dtypes.name_of(dtype),
-        (device_state.view("value"), target.kind, target.index, target.stream),
+        dtypes.dtype_name(dtype),
+        (device_state.view("value"), output.kind, output.index, output.stream),
     )
     return _NO_INPUT
 

@@ -11,7 +11,7 @@ from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
 from gpureduce._reduce import exact_states
 from gpureduce._rules.arguments import c_strides
-from gpureduce._rules.dtypes import name_of
+from gpureduce._rules.dtypes import dtype_name
 from gpureduce._states.operators import OPERATORS, Fields
 
 WORD = np.dtype(np.int64)
@@ -129,7 +129,7 @@ class DeviceState:
         shape = (n, kind[0], kind[1].words) if isinstance(kind, tuple) else (n,)
         dtype = dtype or (WORD if isinstance(kind, tuple) else kind)
         at = self.memory.pointer + self.offset(name)
-        return (at, shape, c_strides(shape, dtype.itemsize), name_of(dtype))
+        return (at, shape, c_strides(shape, dtype.itemsize), dtype_name(dtype))
 
     def merge(self, other: DeviceState, stream: int) -> None:
         """Merge states on the same device into these, in a stream; the host does not wait."""
@@ -169,7 +169,7 @@ def _layout(op: str, kinds: dict[str, Any], results: int) -> Layout:
     return Layout(
         results=results,
         merge_op=_MERGES.get(op, _core.STATE_NO_VALUE),
-        dtype=name_of(kinds["value"]) if "value" in kinds else "int64",
+        dtype=dtype_name(kinds["value"]) if "value" in kinds else "int64",
         has=has,
         **{f"{name}_at": offset for name, offset in offsets.items()},
         sum_result_words=number * size.words,

@@ -100,7 +100,7 @@ def reduce_dask(
     if not (isinstance(a, da.Array) or isinstance(b, da.Array)):
         return partial(a, op, axis, b=b, keepdims=keepdims, **options).result(**result_args)
     for each, name in ((a, "a"), (b, "b")):
-        rules.refuse_parts(each, name)
+        rules.reject_parts(each, name)
     a = da.asanyarray(a)
     axes = rules.single_axis(axis, a.ndim) if op in POSITION_OPS else rules.reduced_axes(axis, a.ndim)
     arrays = [a]

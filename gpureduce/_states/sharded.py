@@ -13,7 +13,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
-from gpureduce._arrays.operand import intake
+from gpureduce._arrays.operand import as_operand
 from gpureduce._device.devices import Device, resolve, text
 from gpureduce._reduce import functions
 from gpureduce._reduce.multi_device import MultiDeviceHandler, multi_device_names, register_multi_device
@@ -251,7 +251,7 @@ def _device_of(array: Any) -> str | None:
     """Return the device of an array, or None for a host array."""
     if isinstance(array, np.ndarray):
         return None
-    operand = intake(array, None)
+    operand = as_operand(array, None)
     return None if operand.view is None else text(operand.kind, operand.index)
 
 
@@ -277,7 +277,7 @@ def _shards_of(a: Any, b: Any, flat: bool, devices: int) -> tuple[list[Shard], t
             raise ValueError("a: other processes have shards of it; see gpureduce.allreduce")
         starts = [tuple(each.start or 0 for each in shard.index) for shard in shards]
         return [Shard(shard.data, at) for shard, at in zip(shards, starts, strict=True)], tuple(a.shape)
-    operand = intake(a, "sim")  # any device: the array is only looked at
+    operand = as_operand(a, "sim")  # any device: the array is only looked at
     if operand.view is not None:
         raise TypeError("device: a list is for arrays of the host; gpureduce.Sharded is for parts on devices")
     return _cut(operand.handle, b, flat, devices)
@@ -302,7 +302,7 @@ def _cut(array: np.ndarray, b: Any, flat: bool, devices: int) -> tuple[list[Shar
     """Cut a host array into shards, as a vector if `flat`: then its shape makes no difference."""
     if flat and array.flags.c_contiguous:
         array = array.reshape(-1)
-    other = None if b is None else intake(b, "sim", "b").handle
+    other = None if b is None else as_operand(b, "sim", "b").handle
     if other is not None and (array.ndim != 1 or other.shape != array.shape):
         raise ValueError("dot: expected two vectors of one length")
     shard_count = devices * max(

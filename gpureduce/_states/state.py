@@ -336,7 +336,7 @@ def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
         raise ValueError(f"a state of version {version}; this is gpureduce's version {_VERSION} of them")
     if codes[0] >= len(_OPS) or max(codes[1:]) >= len(_DTYPES) or ndim > 64 or rest:
         raise ValueError("a state of an unknown operator, dtype or shape")
-    op, element_dtype, dtype = _OPS[codes[0]], *(dtypes.named(_DTYPES[code]) for code in codes[1:])
+    op, element_dtype, dtype = _OPS[codes[0]], *(dtypes.dtype_from_name(_DTYPES[code]) for code in codes[1:])
     if dtype not in result_dtypes(op, element_dtype) or len(data) < _HEAD.size + 8 * ndim:
         raise ValueError(f"there is no {op} of {element_dtype} that gives {dtype}")
     return op, element_dtype, dtype, tuple(np.frombuffer(data, "<u8", ndim, _HEAD.size).tolist())
@@ -344,17 +344,19 @@ def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
 
 def result_dtypes(op: str, element_dtype: np.dtype) -> tuple[np.dtype, ...]:
     """Return in which dtypes the results of elements that are element_dtype in one may come."""
-    floats, integers = element_dtype.kind not in "biu", element_dtype == dtypes.named("int64")
+    floats, integers = element_dtype.kind not in "biu", element_dtype == dtypes.dtype_from_name("int64")
     if op in ("any", "all"):
         return (element_dtype,) if element_dtype == TRUTH else ()
     if op == "count_nonzero":
         return (element_dtype,) if integers else ()
     if op in ("argmin", "argmax"):
-        return (dtypes.named("int64"),)
+        return (dtypes.dtype_from_name("int64"),)
     if op == "sum" and integers:
-        return tuple(dtypes.named(name) for name in _DTYPES if dtypes.named(name).kind in "iu")
+        return tuple(
+            dtypes.dtype_from_name(name) for name in _DTYPES if dtypes.dtype_from_name(name).kind in "iu"
+        )
     if op == "mean" and integers:
-        return (dtypes.named("float64"),)
+        return (dtypes.dtype_from_name("float64"),)
     if op in ("var", "std"):
         return (exact_states.real(element_dtype),) if floats else ()
     if op.startswith("bitwise"):

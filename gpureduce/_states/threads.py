@@ -85,7 +85,7 @@ def on_all(devices: Iterable[str | None], work: Work, stop: Callable[[BaseExcept
                 late.append(worker)
         for worker in workers:
             while worker not in late and not worker.done.acquire(timeout=_FORK_SECONDS):
-                _refuse_forked(process)
+                _reject_forked(process)
         if os.getpid() == process:
             _wait([worker for worker in late if worker in started], _START_SECONDS)
     except BaseException as error:
@@ -102,7 +102,7 @@ def _wait(workers: list[_Worker], seconds: float) -> None:
         worker.done.acquire(timeout=max(0.0, until - time.monotonic()))
 
 
-def _refuse_forked(process: int) -> None:
+def _reject_forked(process: int) -> None:
     if os.getpid() != process:
         raise _core.DeviceError(
             "the process was forked while several devices were at work; the child has no threads that could "

@@ -243,7 +243,9 @@ def _array(a: torch.Tensor) -> np.ndarray:
     a = a.detach()
     if a.dtype != torch.bfloat16:
         return a.numpy()
-    return a.view(torch.int16).numpy().view(dtypes.named("bfloat16"))  # of which PyTorch knows nothing
+    return (
+        a.view(torch.int16).numpy().view(dtypes.dtype_from_name("bfloat16"))
+    )  # of which PyTorch knows nothing
 
 
 def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:

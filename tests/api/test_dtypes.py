@@ -22,15 +22,17 @@ def test_the_list_is_the_cores():
 
 @every_row
 def test_results_have_numpys_dtypes(row):
-    dtype = dtypes.named(row.numpy_name)
-    assert (dtype.itemsize, dtypes.name_of(dtype)) == (row.item_bytes, row.numpy_name)
+    dtype = dtypes.dtype_from_name(row.numpy_name)
+    assert (dtype.itemsize, dtypes.dtype_name(dtype)) == (row.item_bytes, row.numpy_name)
     ones = np.ones(2, dtype)
     if row.numpy_name == "bfloat16":  # NumPy knows no rule for it
         assert row.sum == row.mean == "bfloat16"
     else:
         assert (np.sum(ones).dtype, np.mean(ones).dtype) == (row.sum, row.mean)
-    assert dtypes.core_dtype("sum", dtype) == dtypes.core_dtype("prod", dtype) == dtypes.named(row.sum)
-    assert dtypes.core_dtype("mean", dtype) == dtypes.named(row.mean)
+    assert (
+        dtypes.core_dtype("sum", dtype) == dtypes.core_dtype("prod", dtype) == dtypes.dtype_from_name(row.sum)
+    )
+    assert dtypes.core_dtype("mean", dtype) == dtypes.dtype_from_name(row.mean)
     assert dtypes.core_dtype("max", dtype) == dtype
     assert dtypes.core_dtype("any", dtype) == np.bool_ and dtypes.core_dtype("argmin", dtype) == np.int64
     assert row.kind == ("bits" if dtype.kind in "biu" else "number")
@@ -75,4 +77,4 @@ def test_others_are_refused(dtype):
 def test_bfloat16_without_its_package(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ml_dtypes", None)
     with pytest.raises(TypeError, match="bfloat16 arrays need the package ml_dtypes"):
-        dtypes.named("bfloat16")
+        dtypes.dtype_from_name("bfloat16")

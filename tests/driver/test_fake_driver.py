@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce import _core, _device_array
+from gpureduce import _core
+from gpureduce._arrays import device_array
 from gpureduce._bench import runner
 from tests.api.test_api import python
 from tests.support.producers import CUDA, CUDA_HOST, Exchange, Exporter
@@ -594,7 +595,7 @@ def check_own_rungs():
 def check_less_shared_memory():
     """Compute capability 12.0 runs kernels for 9.0, but a block has no room for six pieces of 32 KiB."""
     count = 1 << 28
-    there = _device_array.empty((count,), np.int32, _core.CUDA, 0)
+    there = device_array.empty((count,), np.int32, _core.CUDA, 0)
     some = gpureduce.to_device(HOST, "cuda")
     assert gpureduce.sum(there) == count * int(np.array(0xA5A5A5A5, np.uint32).view(np.int32))
     assert gpureduce.sum(HOST, variant="v12", block_size=512, device="cuda") == HOST.sum()

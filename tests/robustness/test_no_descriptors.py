@@ -7,7 +7,7 @@ import pytest
 
 from gpureduce import _core
 from gpureduce._custom import includes, nvcc, toolkit
-from gpureduce._rules.files import refuse_exhausted
+from gpureduce._rules.files import reject_exhausted
 from tests.api.test_api import python
 
 CHILD = """
@@ -114,9 +114,9 @@ def test_what_is_looked_for(number, monkeypatch, tmp_path):
     monkeypatch.setattr("builtins.open", failing(errno.ENOENT))
     assert toolkit._found(str(tmp_path), rb"(\d)") == b""
     with pytest.raises(OSError) as refused:  # of dlopen, which has no number
-        refuse_exhausted(RuntimeError(f"libx.so: cannot open shared object file: {os.strerror(number)}"))
+        reject_exhausted(RuntimeError(f"libx.so: cannot open shared object file: {os.strerror(number)}"))
     assert refused.value.errno == number
-    refuse_exhausted(RuntimeError("libx.so: cannot open shared object file: No such file or directory"))
+    reject_exhausted(RuntimeError("libx.so: cannot open shared object file: No such file or directory"))
 
 
 def test_a_header_that_cannot_be_read_is_in_no_key(monkeypatch, tmp_path):

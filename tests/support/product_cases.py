@@ -21,7 +21,7 @@ import zlib
 
 import numpy as np
 
-from gpureduce._rules.dtypes import named
+from gpureduce._rules.dtypes import dtype_from_name
 
 # One off a tile (32, 64, 128) or a step along k (8, 16, 32), primes, long and thin, nothing.
 SHAPES = (
@@ -72,7 +72,7 @@ def wider(name):
 def numbers(dtype, shape, k, kind, seed):
     """An array whose products of length k are exact, wrap ("extremes") or round."""
     rng = np.random.default_rng(zlib.crc32(f"{dtype}/{shape}/{k}/{kind}/{seed}".encode()))
-    dtype = named(dtype)
+    dtype = dtype_from_name(dtype)
     if dtype.name in PARTS:
         re, im = (numbers(PARTS[dtype.name], shape, 4 * k, kind, f"{seed}/{part}") for part in "ri")
         return (re + 1j * im).astype(dtype)
@@ -90,7 +90,7 @@ def numbers(dtype, shape, k, kind, seed):
 
 def kinds(dtype):
     """The kinds of data of a dtype."""
-    return ("exact", "extremes") if named(dtype).kind in "iu" else ("exact", "rounded")
+    return ("exact", "extremes") if dtype_from_name(dtype).kind in "iu" else ("exact", "rounded")
 
 
 def magnitude(a):

@@ -17,13 +17,13 @@ from gpureduce._device.devices import LEGACY_STREAM, text
 from gpureduce._reduce.options import Options
 from gpureduce._rules import dtypes, tensors
 from gpureduce._rules.arguments import c_strides, flag, host_out, keeps_dims, kept_shape, same_strides
-from gpureduce._rules.dtypes import name_of, native
+from gpureduce._rules.dtypes import dtype_name, native
 
 Casting = Literal["same_kind", "unsafe"]
 FROM_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
 
 
-class Target:
+class OutputSpec:
     """Takes the result of one call, which reduces `axes` of the shape `reduced`.
 
     An ``out=`` that cannot take it is refused at once.
@@ -112,7 +112,7 @@ class Target:
             return
         self.dtype = dtype = native(dtype, "out")
         if self.out is None:
-            self.out = self.view = self.made = self.room(self.shape, dtype)
+            self.out = self.view = self.made = self.allocate_output(self.shape, dtype)
             return
         if self.view.dtype != dtype:
             raise TypeError(f"out: an array on a device must have the result's dtype, {dtype}")
@@ -124,9 +124,9 @@ class Target:
         """Return what the core may write a result of `dtype` into, if it may."""
         if not self.on_device or dtype != self.dtype:
             return None
-        return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), name_of(dtype))
+        return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), dtype_name(dtype))
 
-    def refuse_capture(self, why: str) -> None:
+    def reject_capture(self, why: str) -> None:
         """Raise ValueError where the call is to be captured into a graph."""
         for stream in {view.stream for view in self._views()} | {self.stream, self.given}:
             if stream is not None and _core.stream_captured(self.kind, self.index, stream):
@@ -134,7 +134,7 @@ class Target:
 
     def take_mask(self, where: Any, operand: Operand) -> Operand:
         """Take ``where=``; a copy of it would be gone when a graph runs."""
-        mask = take_mask(where, operand, lambda: self.refuse_capture(FROM_HOST))
+        mask = take_mask(where, operand, lambda: self.reject_capture(FROM_HOST))
         self.reads.append(mask)
         return mask
 
@@ -142,17 +142,17 @@ class Target:
         """Let the work, which is that of a named variant, be done there, after others'."""
         if self.kind == _core.SIM or not (self.given or self._views()):
             return  # there are no streams, or no other than that
-        self.refuse_capture("a named variant cannot be captured into a graph; 'auto' can")
+        self.reject_capture("a named variant cannot be captured into a graph; 'auto' can")
         self.stream = self.stream_owner = LEGACY_STREAM
-        self.follow_others()
+        self.wait_for_inputs()
 
-    def follow_others(self) -> None:
+    def wait_for_inputs(self) -> None:
         """Let work in our stream come after what others do with the arrays; the host does not wait."""
         for view in self._views():
             self._order(view.stream, self.stream)
         self._order(self.given, self.stream)
 
-    def _let_others_follow(self) -> None:
+    def _signal_consumers(self) -> None:
         """Let what others do next with the memory come after our work.
 
         A result on the device is returned while kernels run: the caller may change or free inputs then, and
@@ -178,9 +178,9 @@ class Target:
         views = [operand.view for operand in self.reads if operand.view is not None]
         return views if self.view is None else [self.view, *views]
 
-    def room(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
+    def allocate_output(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
         """Return new memory that belongs to the stream of the call."""
-        return _core.array_empty(shape, name_of(dtype), self.kind, self.index, self.stream_owner)
+        return _core.array_empty(shape, dtype_name(dtype), self.kind, self.index, self.stream_owner)
 
     def in_c_order(self, operand: Operand) -> Operand:
         """Return a copy of elements on a device in C order, made in the stream of the call."""
@@ -197,7 +197,7 @@ class Target:
 
     def _finished(self) -> Any:
         """Return the result on the device once the core has put all work into the stream."""
-        self._let_others_follow()
+        self._signal_consumers()
         if self.made is not None:
             self.made._settle()
         else:
