@@ -77,7 +77,7 @@ def pytest_addoption(parser):
         "--hostile-seconds", type=float, default=2.0, help="of pairs of values in test_hostile_arguments.py"
     )
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
-    parser.addoption("--leak-calls", type=int, default=200, help="of each entry point, in test_leaks.py")
+    parser.addoption("--leak-calls", type=int, default=100, help="of each entry point, in test_leaks.py")
     parser.addoption(
         "--thin", action="store_true", help="fewer things in the tests that try many, for slow builds"
     )

@@ -19,7 +19,7 @@ from tests.support import every_call
 # Exceptions that say what happened. CompileError and the like come of the calls themselves.
 CLEAN = (MemoryError, gpureduce.DeviceError)
 # So many allocations fail in turn, then ever fewer: of those that load a kernel file at first a third
-# more each time, of those of a call, where it is lists that are many, a twentieth.
+# more each time, of those of a call a quarter.
 EACH = 10**9 if "all" in sys.argv[1:] else 10
 ASSURED = 3  # in a row without a failure, after which there is no further allocation to fail
 
@@ -87,7 +87,7 @@ def sweep(name):
             bad.append(f"{name}: allocation {n}: {left} blocks left behind")
         if after != wanted:
             bad.append(f"{name}: after allocation {n} failed: {after}, not {wanted}")
-        n += 1 + (n // 20 if n > EACH and not missed else 0)
+        n += 1 + (n // 4 if n > EACH and not missed else 0)
     return faults, bad
 
 

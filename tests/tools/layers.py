@@ -363,21 +363,20 @@ def foreign_globals(package: Path) -> Iterator[str]:
     """
     files = _modules(package)
     for module, path in files.items():
-        tree = ast.parse(path.read_text("utf-8"))
+        imports, writes = _imports_and_writes(path.read_text("utf-8"))
         imported = {
             alias.asname or alias.name.split(".")[0]: name
-            for node in _importing(tree)
+            for node in imports
             for alias, name in zip(node.names, _names(node, f"{package.name}/{module}"), strict=True)
             if name.split(".")[0] == package.name
         }
-        for node in _import_time(tree):
-            for target, how in _written(node):
-                base = target.split(".")[0]
-                used = imported.get(base, "").split(".")
-                if base not in imported or not (used == [package.name] or "/".join(used[1:]) in files):
-                    continue
-                place = f"{package.name}/{path.relative_to(package)}:{node.lineno}"
-                yield f"{place}: {how} {target} writes a global of another module"
+        for line, target, how in writes:
+            base = target.split(".")[0]
+            used = imported.get(base, "").split(".")
+            if base not in imported or not (used == [package.name] or "/".join(used[1:]) in files):
+                continue
+            place = f"{package.name}/{path.relative_to(package)}:{line}"
+            yield f"{place}: {how} {target} writes a global of another module"
 
 
 def _import_time(node: ast.AST) -> Iterator[ast.AST]:
@@ -411,7 +410,7 @@ def imports(package: Path) -> list[Edge]:
     files = _modules(package)
     edges = set()
     for module, path in files.items():
-        for node in _imports_of(path.read_text("utf-8")):
+        for node in _imports_and_writes(path.read_text("utf-8"))[0]:
             for name in _names(node, f"{package.name}/{module}"):
                 used = _module(name, package.name, files)
                 if used and used != module:
@@ -421,9 +420,13 @@ def imports(package: Path) -> list[Edge]:
 
 
 @functools.cache  # the tests change one file at a time
-def _imports_of(text: str) -> list[ast.Import | ast.ImportFrom]:
-    """Return the imports of a module."""
-    return list(_importing(ast.parse(text)))
+def _imports_and_writes(
+    text: str,
+) -> tuple[list[ast.Import | ast.ImportFrom], list[tuple[int, str, str]]]:
+    """Return the imports of a module, and line, target and kind of the writes that its import runs."""
+    tree = ast.parse(text)
+    writes = [(node.lineno, *each) for node in _import_time(tree) for each in _written(node)]
+    return list(_importing(tree)), writes
 
 
 def _importing(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
