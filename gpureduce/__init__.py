@@ -17,21 +17,14 @@ except ModuleNotFoundError as error:
         "another directory if it is installed already"
     ) from error
 
-from gpureduce import _methods, numpy_like  # noqa: F401
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gpureduce import _methods  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.transfer import to_device
-
-# These use the names above.
-from gpureduce._bench.result import BenchResult
-from gpureduce._bench.runner import bench
-from gpureduce._course.export import export
-from gpureduce._course.magic import load_ipython_extension  # noqa: F401
-from gpureduce._course.rung import OwnRung, ladder
-from gpureduce._custom.kernel import ReductionKernel
-from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device import low_memory  # noqa: F401
 from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
-from gpureduce._device.variants import Variant, ptx, source, variants
 from gpureduce._functions import (
     all,
     any,
@@ -87,16 +80,53 @@ from gpureduce._functions import (
     var,
     vecdot,
 )
-from gpureduce._order.topk import TopK
-from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.simulate import simulate
-from gpureduce._profiles.variant import profile
-from gpureduce._reduce.moments import Moments
-from gpureduce._states.build import partial
-from gpureduce._states.distributed import allreduce
-from gpureduce._states.sharded import Sharded
-from gpureduce._states.state import State
+from gpureduce._reduce.multi_device import register_multi_device_module
 from gpureduce._version import __version__
+
+if TYPE_CHECKING:
+    from gpureduce import course, kernels, numpy_like, testing
+    from gpureduce._bench.result import BenchResult
+    from gpureduce._bench.runner import bench
+    from gpureduce._course.magic import load_ipython_extension  # noqa: F401
+    from gpureduce._custom.kernel import ReductionKernel
+    from gpureduce._custom.nvrtc import CompileError
+    from gpureduce._device.variants import Variant, source, variants
+    from gpureduce._order.topk import TopK
+    from gpureduce._profiles.profile import Profile
+    from gpureduce._profiles.simulate import simulate
+    from gpureduce._profiles.variant import profile
+    from gpureduce._reduce.moments import Moments
+    from gpureduce._states.build import partial
+    from gpureduce._states.distributed import allreduce
+    from gpureduce._states.sharded import Sharded
+    from gpureduce._states.state import State
+
+# What is loaded at its first use (PEP 562), by name; the imports above tell type checkers of it.
+_LAZY = {
+    "BenchResult": "_bench.result",
+    "CompileError": "_custom.nvrtc",
+    "Moments": "_reduce.moments",
+    "Profile": "_profiles.profile",
+    "ReductionKernel": "_custom.kernel",
+    "Sharded": "_states.sharded",
+    "State": "_states.state",
+    "TopK": "_order.topk",
+    "Variant": "_device.variants",
+    "allreduce": "_states.distributed",
+    "bench": "_bench.runner",
+    "course": "course",
+    "kernels": "kernels",
+    "load_ipython_extension": "_course.magic",
+    "numpy_like": "numpy_like",
+    "partial": "_states.build",
+    "profile": "_profiles.variant",
+    "simulate": "_profiles.simulate",
+    "source": "_device.variants",
+    "testing": "testing",
+    "variants": "_device.variants",
+}
+
+register_multi_device_module("gpureduce._states.sharded")
 
 __all__ = [
     "BenchResult",
@@ -105,7 +135,6 @@ __all__ = [
     "DeviceArray",
     "DeviceError",
     "Moments",
-    "OwnRung",
     "Profile",
     "ReductionKernel",
     "Sharded",
@@ -127,18 +156,18 @@ __all__ = [
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
+    "course",
     "cumulative_prod",
     "cumulative_sum",
     "devices",
     "dot",
-    "export",
     "fmax",
     "fmin",
     "free_memory",
     "fsum",
     "group_reduce",
     "inner",
-    "ladder",
+    "kernels",
     "logical_xor",
     "logsumexp",
     "matmul",
@@ -166,7 +195,6 @@ __all__ = [
     "prod",
     "profile",
     "ptp",
-    "ptx",
     "quantile",
     "reduce",
     "reduceat",
@@ -176,6 +204,7 @@ __all__ = [
     "source",
     "std",
     "sum",
+    "testing",
     "to_device",
     "topk",
     "trace",
@@ -183,6 +212,18 @@ __all__ = [
     "variants",
     "vecdot",
 ]
+
+
+if not TYPE_CHECKING:  # where any name would be taken
+
+    def __getattr__(name: str) -> Any:
+        module = _LAZY.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        loaded = importlib.import_module(f"{__name__}.{module}")
+        value = loaded if module == name else getattr(loaded, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

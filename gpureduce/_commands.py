@@ -23,7 +23,7 @@ from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
 from gpureduce._rules.files import open_file, write_text
-from gpureduce.exercise import Exercise, exercise, exercises
+from gpureduce.course import Exercise, exercise, exercises
 
 
 def _print_csv(records: list[dict[str, Any]]) -> None:
@@ -312,7 +312,7 @@ def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
 
 def run_ladder(args: argparse.Namespace) -> int:
     """Check a kernel of the user's own, and set it beside the rungs."""
-    rung = gpureduce.ladder(
+    rung = gpureduce.course.ladder(
         Path(args.file),
         args.kernel,
         block_size=tuple(args.block_size),
@@ -338,7 +338,7 @@ def run_ladder(args: argparse.Namespace) -> int:
 
 def run_export(args: argparse.Namespace) -> int:
     """Write a rung as one file."""
-    text = gpureduce.export(args.variant, dtype=args.dtype, block_size=args.block_size)
+    text = gpureduce.kernels.export(args.variant, dtype=args.dtype, block_size=args.block_size)
     if args.out:
         write_text(args.out, text)
     else:

@@ -6,7 +6,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from gpureduce import _functions, numpy_like
+from gpureduce import _functions
 from gpureduce._arrays.reductions import Reductions
 
 
@@ -22,6 +22,8 @@ def namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
     -------
     module
     """
+    from gpureduce import numpy_like
+
     known = ("2021.12", "2022.12", "2023.12", numpy_like.__array_api_version__)
     if api_version is not None and not (isinstance(api_version, str) and api_version in known):
         raise ValueError(f"api_version: expected one of {', '.join(known)}, got {api_version!r}")

@@ -9,7 +9,7 @@ import sys
 from unittest.mock import MagicMock
 
 MODULES = (
-    *("gpureduce", "gpureduce.exercise", "gpureduce.numpy_like"),
+    *("gpureduce", "gpureduce.course", "gpureduce.kernels", "gpureduce.numpy_like", "gpureduce.testing"),
     *("gpureduce.torch", "gpureduce.dask", "gpureduce.flox"),
 )
 ARRAY = "gpureduce.DeviceArray"

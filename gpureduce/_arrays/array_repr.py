@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -44,6 +43,8 @@ def as_repr(array: Any) -> str:
 
 def as_html(array: Any) -> str:
     """Return what Jupyter shows."""
+    from html import escape
+
     try:
         host, options = _sample(array)
         text = np.array2string(host, separator=", ", **options)

@@ -114,6 +114,14 @@ class Report:
         What is wrong.
     note : str
         What limits the kernel: that it takes no n, and is right for whole blocks only; else empty.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> first_element = "__global__ void mine(const float *in, float *out, unsigned n) { *out = *in; }"
+    >>> report = gpureduce.course.ladder(first_element, block_size=32).check([1, 33])
+    >>> report.passed, report.sizes
+    (False, (1, 33))
     """
 
     name: str

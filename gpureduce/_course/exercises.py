@@ -61,7 +61,7 @@ class Case(WithArrays):
     Examples
     --------
     >>> import numpy as np
-    >>> from gpureduce.exercise import Case
+    >>> from gpureduce.course import Case
     >>> out = np.zeros(1, np.float32)
     >>> case = Case("one", 1, 32, [np.ones(32, np.float32), out], {1: np.float32([32])}, {"barriers": 0})
     >>> case.at_most
@@ -92,7 +92,7 @@ class Part:
 
     Examples
     --------
-    >>> from gpureduce.exercise import exercise
+    >>> from gpureduce.course import exercise
     >>> second = exercise(2)
     >>> print(second.check(second.start).parts[3].message)
     4096 elements: 8,192 sectors of global memory; 1,076 are enough
@@ -116,7 +116,7 @@ class Grade:
 
     Examples
     --------
-    >>> from gpureduce.exercise import exercise
+    >>> from gpureduce.course import exercise
     >>> exercise(1).check("__global__ void warp_sums(const float *in, float *out, int n) {}")
     01_sum_a_warp: not yet
       + compiles
@@ -168,7 +168,7 @@ class Exercise:
 
     Examples
     --------
-    >>> from gpureduce.exercise import exercise
+    >>> from gpureduce.course import exercise
     >>> sixth = exercise("06")
     >>> sixth.title, sixth.number
     ('The place of the largest, with ties', '06')
@@ -335,7 +335,7 @@ def ideal_sectors(*arrays: np.ndarray, slack: float = 1.05) -> int:
     Examples
     --------
     >>> import numpy as np
-    >>> from gpureduce.exercise import ideal_sectors
+    >>> from gpureduce.course import ideal_sectors
     >>> ideal_sectors(np.zeros(1000, np.float32), slack=1)
     125
     """
@@ -361,7 +361,7 @@ def exercises(folder: str | os.PathLike[str] | None = None) -> tuple[Exercise, .
 
     Examples
     --------
-    >>> from gpureduce.exercise import exercises
+    >>> from gpureduce.course import exercises
     >>> print(exercises()[0].title)
     Sum a warp
     """
@@ -391,7 +391,7 @@ def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> E
 
     Examples
     --------
-    >>> from gpureduce.exercise import exercise
+    >>> from gpureduce.course import exercise
     >>> print(exercise(3).name)
     03_find_the_race
     """

@@ -112,7 +112,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     Examples
     --------
     >>> import gpureduce
-    >>> text = gpureduce.export("v7")
+    >>> text = gpureduce.kernels.export("v7")
     >>> print(text.splitlines()[0])
     // v7: warp shuffle.
     >>> "int main(" in text and '#include "' not in text

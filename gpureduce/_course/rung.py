@@ -56,7 +56,7 @@ class OwnRung(UserKernel):
     ...     out[0] = x;
     ... }
     ... '''
-    >>> rung = gpureduce.ladder(source, block_size=32, grid=1)
+    >>> rung = gpureduce.course.ladder(source, block_size=32, grid=1)
     >>> report = rung.check([1, 2, 40])
     >>> report.passed
     False
@@ -331,7 +331,7 @@ def ladder(
     ...         out[blockIdx.x] = slots[0];
     ... }
     ... '''
-    >>> report = gpureduce.ladder(source).check([1000])
+    >>> report = gpureduce.course.ladder(source).check([1000])
     >>> report.passed, [finding.race.missing for finding in report.findings if finding.kind == "race"]
     (False, ['__syncthreads'])
     """
@@ -353,3 +353,64 @@ def ladder(
     compiled = partial(_compiled, source, kernel, options)
     chosen = is_ptx(read(source).text) or any("-arch" in option for option in options)
     return OwnRung(**vars(own), _compiled=None if chosen else compiled)
+
+
+def check(
+    source: str | os.PathLike[str],
+    kernel: str | None = None,
+    *,
+    sizes: Iterable[int] | None = None,
+    block_size: int | Sequence[int] = 256,
+    elements: int = 1,
+    grid: int | Callable[[int, int], int] | None = None,
+    shared_bytes: int | None = None,
+    dtype: Any = None,
+    options: Iterable[str] = (),
+) -> checks.Report:
+    """Check a reduction kernel of your own: `OwnRung.check` of what `ladder` makes of it.
+
+    Parameters
+    ----------
+    source : str or path_like
+        CUDA C++, or the path of a ``.cu`` file, as for `simulate`.
+    kernel : str, optional
+        Its name, of a template with arguments; None takes the only one in the source.
+    sizes : iterable of int, optional
+        Numbers of elements; None takes those at which kernels go wrong.
+    block_size, elements, grid, shared_bytes, dtype, options
+        As for `ladder`.
+
+    Returns
+    -------
+    Report
+        Whether all sums are right, without races; and what is wrong, for which numbers of elements.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, and for a kernel that has other parameters.
+    CompileError
+        When NVRTC refuses the source.
+    ImportError
+        When NVRTC is not installed.
+    OSError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> first_element = "__global__ void mine(const float *in, float *out, unsigned n) { *out = *in; }"
+    >>> gpureduce.kernels.check(first_element, sizes=[1, 33], block_size=32).passed
+    False
+    """
+    rung = ladder(
+        source,
+        kernel,
+        block_size=block_size,
+        elements=elements,
+        grid=grid,
+        shared_bytes=shared_bytes,
+        dtype=dtype,
+        options=options,
+    )
+    return rung.check(sizes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from gpureduce import _core
@@ -161,6 +160,8 @@ class Variants(tuple[Variant, ...]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         names = ("name", "title", "technique", "ladder", "role", "runs on")
         rows = [f"<tr>{''.join(f'<th style=text-align:left>{name}</th>' for name in names)}</tr>"]
         for record in self:
@@ -307,7 +308,7 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     Examples
     --------
     >>> import gpureduce
-    >>> text = gpureduce.ptx("v7", op="sum", dtype="float32")
+    >>> text = gpureduce.kernels.ptx("v7", op="sum", dtype="float32")
     >>> [line for line in text.splitlines() if ".entry" in line]
     ['.visible .entry v7_sum_f32(']
     >>> "shfl.sync.down" in text

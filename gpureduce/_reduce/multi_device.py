@@ -1,11 +1,13 @@
 """Reductions on several devices: a registry of who does them, and the decorator that dispatches to it.
 
-`gpureduce._states.sharded`, which stands above this package, registers itself when it is imported.
+`gpureduce._states.sharded`, which stands above this package, registers its handler when it is imported. The
+first call that may be for several devices imports it: `gpureduce/__init__.py` has registered its name.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -20,6 +22,9 @@ class MultiDeviceHandler(NamedTuple):
 
 
 _handler: MultiDeviceHandler | None = None
+_handler_module = ""
+# Arrays of these packages are on one device, except for `Sharded`, whose module has registered a handler.
+_SINGLE = ("builtins", "numpy", "gpureduce")
 _names: list[str] = []
 
 
@@ -29,9 +34,28 @@ def register_multi_device(handler: MultiDeviceHandler) -> None:
     _handler = handler
 
 
+def register_multi_device_module(name: str) -> None:
+    """Name the module that registers a handler when it is imported."""
+    global _handler_module
+    _handler_module = name
+
+
+def _find_handler(args: tuple[Any, ...], options: dict[str, Any]) -> MultiDeviceHandler | None:
+    """Return the handler if it accepts a call."""
+    if _handler is None:
+        device = options.get("device")
+        array = args[0] if args else options.get("a")
+        package = type(array).__module__.partition(".")[0]
+        several = isinstance(device, (list, tuple)) or (isinstance(device, str) and device == "cuda:all")
+        if not several and package in _SINGLE:
+            return None
+        importlib.import_module(_handler_module)
+    return _handler if _handler is not None and _handler.accepts(args, options) else None
+
+
 def is_multi_device(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Return whether a call is for several devices: by a list of devices, or by its array."""
-    return _handler is not None and _handler.accepts(args, options)
+    return _find_handler(args, options) is not None
 
 
 def multi_device_names() -> list[str]:
@@ -51,8 +75,9 @@ def multi_device(function: _F) -> _F:
 
     @functools.wraps(function)
     def dispatch(*args: Any, **options: Any) -> Any:
-        if _handler is not None and _handler.accepts(args, options):
-            return _handler.reduce(function.__name__, args, options)
+        handler = _find_handler(args, options)
+        if handler is not None:
+            return handler.reduce(function.__name__, args, options)
         return function(*args, **options)
 
     return cast(_F, dispatch)

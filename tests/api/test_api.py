@@ -27,11 +27,11 @@ from tests.support.selection import runs_on
 VARIANTS = gpureduce.variants("reduction")
 PUBLIC = {
     "Device", "DeviceError", "SimulationError", "SimulatorWarning", "Variant", "__version__", "devices",
-    "ptx", "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
+    "source", "sum", "variants", "DeviceArray", "to_device", "numpy_like", "reduce", "all", "any",
     "argmax", "argmin", "bitwise_and", "bitwise_or", "bitwise_xor", "count_nonzero", "dot", "max", "mean",
     "min", "prod", "matmul", "conv2d", "ReductionKernel", "CompileError", "free_memory",
-    "Profile", "profile", "simulate", "bench", "BenchResult", "fsum", "OwnRung", "ladder",
-    "export", "partial", "State", "allreduce", "Sharded",
+    "Profile", "profile", "simulate", "bench", "BenchResult", "fsum",
+    "course", "kernels", "testing", "partial", "State", "allreduce", "Sharded",
     "nansum", "nanprod", "nanmean", "nanmin", "nanmax", "nanargmin", "nanargmax", "fmin", "fmax", "norm",
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
@@ -39,6 +39,7 @@ PUBLIC = {
     "segment_reduce", "reduceat", "group_reduce",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip
+SUBMODULES = {"course", "kernels", "numpy_like", "testing"}
 PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 
@@ -197,7 +198,7 @@ def test_source(variant):
 
 @every_kernel
 def test_ptx_has_every_promised_entry(variant):
-    text = gpureduce.ptx(variant.name)
+    text = gpureduce.kernels.ptx(variant.name)
     assert re.search(r"^\.version \d", text, re.M) and re.search(r"^\.target sm_\d", text, re.M)
     entries = set(re.findall(r"\.entry\s+(\w+)", text))
     kernels = [f"{variant.name}_{op}_{DTYPE_SHORT[dtype]}" for op, dtype in variant.coverage]
@@ -213,15 +214,17 @@ def test_package_data(variant):
     stem = variant.file.removesuffix(".cu")
     folder = PACKAGE / "_ptx"
     text = gzip.decompress((folder / f"{stem}.ptx.gz").read_bytes())
-    assert text.decode() == gpureduce.ptx(variant.name)
+    assert text.decode() == gpureduce.kernels.ptx(variant.name)
     assert (folder / f"{stem}.fatbin").stat().st_size > 1000
 
 
 def test_no_contraction_in_the_kernels():
     """Each multiplication and addition rounds by itself, or the simulator could not have the GPU's bits."""
     for variant in OWN_KERNELS:
-        assert not re.search(r"\b(fma|mad)\.[\w.]*f(32|64)\b", gpureduce.ptx(variant.name)), variant.name
-        assert not re.search(r"\.ftz\b", gpureduce.ptx(variant.name)), variant.name
+        assert not re.search(r"\b(fma|mad)\.[\w.]*f(32|64)\b", gpureduce.kernels.ptx(variant.name)), (
+            variant.name
+        )
+        assert not re.search(r"\.ftz\b", gpureduce.kernels.ptx(variant.name)), variant.name
 
 
 # Devices
@@ -274,13 +277,17 @@ def test_errors():
         assert str(pickle.loads(pickle.dumps(error("text")))) == "text"
 
 
-@pytest.mark.parametrize("name", sorted({*gpureduce.__all__} - {"__version__", "numpy_like"}))
+@pytest.mark.parametrize("name", sorted({*gpureduce.__all__} - {"__version__", *SUBMODULES}))
 def test_public_functions_and_classes_are_pickled_by_reference(name):
     function = getattr(gpureduce, name)
     assert pickle.loads(pickle.dumps(function)) is function
 
 
-@pytest.mark.parametrize("module", [gpureduce, gpureduce.numpy_like], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [gpureduce, *(getattr(gpureduce, name) for name in sorted(SUBMODULES))],
+    ids=lambda m: m.__name__,
+)
 def test_dir_lists_what_is_public(module):
     assert dir(module) == sorted(module.__all__)
     assert all(getattr(module, each) is not None for each in dir(module))
@@ -383,7 +390,7 @@ def test_import_touches_no_cuda():
     done = python(
         """
         import gpureduce
-        gpureduce.variants("reduction"), gpureduce.source("v7"), gpureduce.ptx("v7")
+        gpureduce.variants("reduction"), gpureduce.source("v7"), gpureduce.kernels.ptx("v7")
         print("libcuda" in open("/proc/self/maps").read(), "torch" in __import__("sys").modules)
         """
     )

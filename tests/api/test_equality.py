@@ -15,7 +15,7 @@ from gpureduce._bench.tiles import Tiles
 from gpureduce._profiles.counts import Counts
 from gpureduce._profiles.trace import Trace
 from gpureduce._profiles.user_kernel import Pass
-from gpureduce.exercise import Case
+from gpureduce.course import Case
 
 
 def profiles():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.exercise import exercise
+from gpureduce.course import exercise
 
 STEP = """
 .version 7.0
@@ -116,7 +116,7 @@ def test_every_result():
 
 def test_a_rung_and_its_reports():
     pytest.importorskip("cuda.pathfinder")
-    rung = pickle.loads(pickle.dumps(gpureduce.ladder(MINE, block_size=32, grid=1)))
+    rung = pickle.loads(pickle.dumps(gpureduce.course.ladder(MINE, block_size=32, grid=1)))
     report = rung.check([1, 40])
     for each in (report, rung.profile(40), rung):
         assert repr(pickle.loads(pickle.dumps(each))) == repr(copy.deepcopy(each)) == repr(each)

@@ -576,7 +576,7 @@ def test_a_text_goes_to_a_pipe_that_has_a_reader(run, tmp_path):
     assert run("export", "v1", "-o", f"/dev/fd/{write}")[0] == 0
     os.close(write)
     with open(read, encoding="utf-8") as file:
-        assert file.read() == gpureduce.export("v1")
+        assert file.read() == gpureduce.kernels.export("v1")
 
 
 TO_A_FULL_DISK = [

@@ -256,7 +256,7 @@ def test_records():
         assert record.ladder == "conv" and record.ops == ("conv2d",)
         assert (record.after is None) == (before is None)
         assert f"// {record.name}: " in gpureduce.source(record.name)
-        assert f".entry {record.name}_" in gpureduce.ptx(record.name)
+        assert f".entry {record.name}_" in gpureduce.kernels.ptx(record.name)
 
 
 SIMULATED = [each.name for each in OWN if "sim" in each.backends and each.role != "study"]

@@ -166,7 +166,7 @@ def test_the_simulator_refuses_it():
 def test_what_it_is():
     assert (CUDNN.role, CUDNN.backends, CUDNN.block_sizes) == ("side", ("cuda",), ())
     assert (CUDNN.default_block_size, CUDNN.file, CUDNN.precision) == (0, "", "ieee")
-    for ask in (gpureduce.source, gpureduce.ptx):
+    for ask in (gpureduce.source, gpureduce.kernels.ptx):
         with pytest.raises(ValueError, match="variant: cudnn has no "):
             ask("cudnn")
     with pytest.raises(ValueError, match="cudnn"):

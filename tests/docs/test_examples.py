@@ -9,23 +9,22 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce import exercise, numpy_like
+from gpureduce import course, kernels, numpy_like, testing
 
-OWN = [name for name in gpureduce.__all__ if name != "__version__" and name != "numpy_like"]
+SUBMODULES = {"course": course, "kernels": kernels, "numpy_like": numpy_like, "testing": testing}
+OWN = [name for name in gpureduce.__all__ if name != "__version__" and name not in SUBMODULES]
 PUBLIC = [
     ("gpureduce", ""),
     *(("gpureduce", name) for name in OWN),
-    ("gpureduce.numpy_like", ""),
-    *(("gpureduce.numpy_like", name) for name in numpy_like.__all__),
-    ("gpureduce.exercise", ""),
-    *(("gpureduce.exercise", name) for name in exercise.__all__),
+    *((f"gpureduce.{module}", "") for module in SUBMODULES),
+    *((f"gpureduce.{module}", name) for module in SUBMODULES for name in SUBMODULES[module].__all__),
 ]
 for each in ("torch", "dask", "flox"):
     if importlib.util.find_spec(each):
         names = importlib.import_module(f"gpureduce.{each}").__all__
         PUBLIC += [(f"gpureduce.{each}", name) for name in ("", *names)]
 # Their examples need NVIDIA's run-time compiler.
-COMPILED = ("ReductionKernel", "CompileError", "simulate", "ladder", "OwnRung")
+COMPILED = ("ReductionKernel", "CompileError", "simulate", "check")
 
 pytestmark = [
     pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numbers look otherwise"),
@@ -55,7 +54,7 @@ def docstrings(value, name):
 
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda part: part or "itself")
 def test_examples(module, name):
-    if name in COMPILED or module == "gpureduce.exercise":
+    if name in COMPILED or module == "gpureduce.course":
         pytest.importorskip("cuda.pathfinder")
     loaded = importlib.import_module(module)
     value = getattr(loaded, name) if name else loaded

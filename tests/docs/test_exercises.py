@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpureduce.__main__ import main
-from gpureduce.exercise import Exercise, exercise, exercises
+from gpureduce.course import Exercise, exercise, exercises
 
 pytest.importorskip("cuda.pathfinder")
 ALL = exercises()
@@ -140,7 +140,7 @@ def test_a_teacher_adds_one_by_a_folder(tmp_path):
     (folder / "task.md").write_text("# Fill\n\nWrite the places.\n")
     (folder / "check.py").write_text(
         "import numpy as np\n"
-        "from gpureduce.exercise import Case\n"
+        "from gpureduce.course import Case\n"
         "KERNEL = 'fill'\n"
         "def cases():\n"
         "    a = np.zeros(40, np.int32)\n"

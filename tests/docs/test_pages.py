@@ -62,7 +62,7 @@ def test_files_that_are_named_are_there(name):
 def test_the_program_of_v0_is_what_export_writes():
     """But for what is left out, where dots stand."""
     (said,) = blocks("ladder", "cuda")
-    written = [line.strip() for line in gpureduce.export("v0").splitlines()]
+    written = [line.strip() for line in gpureduce.kernels.export("v0").splitlines()]
     at = 0
     for line in map(str.strip, said.splitlines()):
         if line and "..." not in line:

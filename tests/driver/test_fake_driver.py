@@ -571,7 +571,7 @@ def check_a_part_that_fails():
 def check_own_rungs():
     """A user's kernel, of which the fake knows that it sums float32, is launched as v0, and timed like it."""
     source = 'extern "C" __global__ void mine_sum_f32(const float *in, float *out, unsigned long long n) {}\n'
-    rung = gpureduce.ladder(source, block_size=64)
+    rung = gpureduce.course.ladder(source, block_size=64)
     data = HOST.astype(np.float32)
     assert rung.sum(data, device="cuda") == data.sum()
     assert rung.sum(data[:0], device="cuda") == 0 and rung.sum(data[:1], device="cuda:1") == data[0]
@@ -585,10 +585,10 @@ def check_own_rungs():
     assert [record["over_first"] for record in found.records()] == [1, 1, 1, 1]
     assert "| mine " in found.table()
     with pytest.raises(ValueError, match="grid: 37 launches; a program has at most 36"):
-        gpureduce.ladder(source, grid=lambda n, block: n - 1 or 1).sum(data[:38], device="cuda")
+        gpureduce.course.ladder(source, grid=lambda n, block: n - 1 or 1).sum(data[:38], device="cuda")
     # The device takes no PTX for 9.0.
     assert ".target sm_80" in rung._for_capability((8, 0)).ptx and ".target sm_90" in rung._program.ptx
-    chosen = gpureduce.ladder(source, options=["-arch=compute_75"])
+    chosen = gpureduce.course.ladder(source, options=["-arch=compute_75"])
     assert chosen._for_capability((8, 0)) is chosen._program and ".target sm_75" in chosen._program.ptx
 
 

@@ -558,7 +558,7 @@ def test_profiles_of_rungs(rung):
     found = gpureduce.profile(array, rung.name)
     assert found.races == () and found.result == by(rung.name, array, "sim")
     assert found.annotate() and gpureduce.source(rung.name).startswith(f"// {rung.name}: ")
-    assert f".entry {rung.name}_sum_f32" in gpureduce.ptx(rung.name)
+    assert f".entry {rung.name}_sum_f32" in gpureduce.kernels.ptx(rung.name)
 
 
 def test_what_rungs_refuse(device):

@@ -127,7 +127,7 @@ def test_paths_are_told_from_texts(name, tmp_path, monkeypatch):
     if name != "mine":  # which may be the name of a variant
         assert gpureduce.profile(5, name).result == 9
         assert main(["profile", name, "-n", "5"]) == 0
-    assert gpureduce.ladder(name).profile(5).result == 9
+    assert gpureduce.course.ladder(name).profile(5).result == 9
     gpureduce.simulate("__global__ void mine(int *a) { a[0] = 8; } // a.cu, once", "mine", 1, 1, [a])
     assert a[0] == 8
 

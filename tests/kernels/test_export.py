@@ -26,7 +26,7 @@ def files(tmp_path_factory):
     """A folder with all of them."""
     folder = tmp_path_factory.mktemp("exported")
     for name in NAMES:
-        (folder / f"{name}.cu").write_text(gpureduce.export(name))
+        (folder / f"{name}.cu").write_text(gpureduce.kernels.export(name))
     return folder
 
 
@@ -66,7 +66,7 @@ def test_every_rung_can_be_exported():
 def test_kernels_of_several_passes(name, files):
     pytest.importorskip("cuda.pathfinder")
     walks = name not in ("v0", "v1", "v2", "v3", "v4", "v5")
-    rung = gpureduce.ladder(
+    rung = gpureduce.course.ladder(
         files / f"{name}.cu",
         f"{name}_sum_f32",
         elements={"v8": 4}.get(name, 1 if name in ("v0", "v1", "v2", "grid_stride") else 2),
@@ -117,7 +117,7 @@ def test_nvcc_takes_all(files, nvcc):
 def test_nvcc_builds_each(name, dtype, nvcc, tmp_path, exhaustive, on_gpu):
     if not exhaustive:
         pytest.skip("seconds each; needs --exhaustive or --device=cuda")
-    text = gpureduce.export(name, dtype=dtype, block_size=128)
+    text = gpureduce.kernels.export(name, dtype=dtype, block_size=128)
     (tmp_path / f"{name}.cu").write_text(text)
     command = re.search(r"nvcc -O3.*?(?=  )", text)[0].split()
     libraries = Path(nvcc).resolve().parent.parent / "lib"
@@ -171,7 +171,7 @@ def test_the_host_launches_as_we_do(files, tmp_path):
 
 
 def test_on_the_command_line(tmp_path, capsys):
-    assert main(["export", "v3"]) == 0 and capsys.readouterr().out == gpureduce.export("v3")
+    assert main(["export", "v3"]) == 0 and capsys.readouterr().out == gpureduce.kernels.export("v3")
     assert (
         main(["export", "v3", "--dtype", "float64", "--block-size", "64", "-o", str(tmp_path / "v3.cu")]) == 0
     )
@@ -189,7 +189,7 @@ def test_on_the_command_line(tmp_path, capsys):
 
 def test_files_can_be_read():
     for name in NAMES:
-        text = gpureduce.export(name)
+        text = gpureduce.kernels.export(name)
         assert '#include "' not in text and "GR_RUNG" not in text and "pragma once" not in text
         assert max(map(len, text.splitlines())) <= 120 and "\n\n\n" not in text
         assert text.startswith(gpureduce.source(name).splitlines()[0])

@@ -222,7 +222,9 @@ def test_a_cell_as_a_rung(shell, capsys):
     cell = "__global__ void mine(const float *in, float *out, int n) { out[blockIdx.x] = n > 0 ? in[0] : 0; }"
     report = shell.run_cell(f"%%cuda --ladder -b 64 -o rung\n{cell}\n").result
     assert not report.passed and "left out" in report._repr_html_()
-    assert isinstance(shell.user_ns["rung"], gpureduce.OwnRung) and shell.user_ns["rung"].block_sizes == (64,)
+    assert isinstance(shell.user_ns["rung"], gpureduce.course.OwnRung) and shell.user_ns[
+        "rung"
+    ].block_sizes == (64,)
     assert shell.run_cell("%%cuda --help\nnone\n").result is None
     assert "usage: %%cuda" in capsys.readouterr().out
 

@@ -76,7 +76,7 @@ def kept_kernels(tmp_path_factory):
 
 
 def tree(trap="NOTHING", dtype="float", **options):
-    return gpureduce.ladder(TREE, f"tree<{dtype}, {trap}>", options=["-DTRAP_IN=const"], **options)
+    return gpureduce.course.ladder(TREE, f"tree<{dtype}, {trap}>", options=["-DTRAP_IN=const"], **options)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,9 @@ def test_it_stands_in_tables_charts_and_profiles():
 def test_the_core_runs_it_as_on_a_gpu(dtype, number):
     """On the simulator by the way that launches on a GPU take."""
     source = TREE.replace("unsigned long long n)", f"{number} n)")
-    rung = gpureduce.ladder(source, f"tree<{dtype}, NOTHING>", options=["-DTRAP_IN=const"], block_size=64)
+    rung = gpureduce.course.ladder(
+        source, f"tree<{dtype}, NOTHING>", options=["-DTRAP_IN=const"], block_size=64
+    )
     for n in (0, 1, 64, 65, 5000):
         data, out = np.arange(n).astype(rung.dtype), np.zeros(1, rung.dtype)
         _core.user_rung_run(rung._call(data, 64, devices.record("sim")), out)
@@ -223,7 +225,7 @@ def test_what_is_no_rung():
         ({"kernel": "l", "grid": 1.5}, TypeError, "grid: expected int, got float"),
     ]:
         with pytest.raises(error, match=text):
-            gpureduce.ladder(source, **options)
+            gpureduce.course.ladder(source, **options)
     with pytest.raises(TypeError, match="takes elements of float32, got int64"):
         tree().sum([1, 2])
     with pytest.raises(ValueError, match="variant: a kernel of your own has its operator"):
@@ -264,13 +266,13 @@ __global__ void mine(const float *in, float *out, unsigned n) {
 
 
 def test_a_failure_of_some_elements_is_explained_before_that_of_none():
-    (wrong,) = gpureduce.ladder(ADDS_TO_OUT, block_size=32, grid=1).check([0, 1, 40]).findings
+    (wrong,) = gpureduce.course.ladder(ADDS_TO_OUT, block_size=32, grid=1).check([0, 1, 40]).findings
     assert wrong.n == 1 and 0 in wrong.others
     assert wrong.message.endswith("; it adds to what lies in out, which nobody has set to 0")
 
 
 def test_what_is_no_sum_has_no_weights():
-    (wrong,) = gpureduce.ladder(LARGEST, block_size=32, grid=1).check([0, 1, 40, 100]).findings
+    (wrong,) = gpureduce.course.ladder(LARGEST, block_size=32, grid=1).check([0, 1, 40, 100]).findings
     assert wrong.n == 40 and "; it is no sum: " in wrong.message and "count" not in wrong.message
 
 
@@ -296,7 +298,7 @@ __global__ void reduce(TYPE *in, TYPE *out) {
 
 def without_n(type_="float", from_="blockDim.x / 2", **options):
     defined = (f"-DTYPE={type_}", f"-DELEMENTS={options.get('elements', 1)}", f"-DFROM={from_}")
-    return gpureduce.ladder(WITHOUT_N, options=defined, **options)
+    return gpureduce.course.ladder(WITHOUT_N, options=defined, **options)
 
 
 def test_a_kernel_without_n_is_right_for_whole_blocks():
@@ -365,7 +367,7 @@ def test_without_n_on_the_device_of_the_tests(device, type_, elements):
 def test_without_n_names_of_c_and_ptx_tell_as_much():
     plain = WITHOUT_N.replace("__global__", 'extern "C" __global__').replace("TYPE", "float")
     plain = plain.replace("ELEMENTS", "1").replace("FROM", "blockDim.x / 2")
-    rung = gpureduce.ladder(plain, block_size=32)
-    ptx = gpureduce.ladder(rung._program.ptx, "reduce", block_size=32)
+    rung = gpureduce.course.ladder(plain, block_size=32)
+    ptx = gpureduce.course.ladder(rung._program.ptx, "reduce", block_size=32)
     for each in (rung, ptx):
         assert not each.takes_n and each.check([32, 320]).passed

@@ -163,7 +163,7 @@ def test_the_simulator_refuses_it():
 def test_what_it_is():
     assert (CUBLAS.role, CUBLAS.backends, CUBLAS.block_sizes) == ("side", ("cuda",), ())
     assert (CUBLAS.default_block_size, CUBLAS.file, CUBLAS.precision) == (0, "", "ieee")
-    for ask in (gpureduce.source, gpureduce.ptx):
+    for ask in (gpureduce.source, gpureduce.kernels.ptx):
         with pytest.raises(ValueError, match="variant: cublas has no "):
             ask("cublas")
     with pytest.raises(ValueError, match="cublas"):

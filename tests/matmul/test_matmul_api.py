@@ -190,7 +190,7 @@ def test_records(device):
             continue  # of a library
         assert f"// {record.name}: " in gpureduce.source(record.name)
         short = {"float32": "f32", "float16": "f16", "float64": "f64"}[record.dtypes[0]]
-        assert f"{record.name}_{short}" in gpureduce.ptx(record.name)
+        assert f"{record.name}_{short}" in gpureduce.kernels.ptx(record.name)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_the_simulator_refuses_it():
 def test_source_and_no_ptx():
     assert "cub::DeviceReduce::Sum(" in gpureduce.source("cub")
     with pytest.raises(ValueError, match="cub has no PTX"):
-        gpureduce.ptx("cub")
+        gpureduce.kernels.ptx("cub")
 
 
 @pytest.mark.gpu

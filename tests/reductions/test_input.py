@@ -251,7 +251,7 @@ def test_unknown_variant(variant, total):
         total([1.0], variant=variant)
     names = {"auto", *(record.name for record in gpureduce.variants("reduction"))}
     assert names <= set(re.findall(r"\w+", str(raised.value)))
-    for function in (gpureduce.source, gpureduce.ptx):
+    for function in (gpureduce.source, gpureduce.kernels.ptx):
         with pytest.raises(ValueError):
             function(variant)
 
@@ -260,7 +260,7 @@ def test_unknown_variant(variant, total):
 def test_variant_of_wrong_type(variant, total):
     with pytest.raises(TypeError, match="variant"):
         total([1.0], variant=variant)
-    for function in (gpureduce.source, gpureduce.ptx):
+    for function in (gpureduce.source, gpureduce.kernels.ptx):
         with pytest.raises(TypeError, match="variant"):
             function(variant)
 

@@ -111,7 +111,7 @@ def test_a_launch_leaves_the_ticket_as_it_was(name):
         ring = 64 * 192 if name == "v12" else 0
         arguments = (a, out, n, block_sums, ticket)
         found = gpureduce.simulate(
-            gpureduce.ptx(name), f"{name}_sum_f32", grid, 64, arguments, shared_bytes=ring
+            gpureduce.kernels.ptx(name), f"{name}_sum_f32", grid, 64, arguments, shared_bytes=ring
         )
         assert out[0] == a.sum(dtype=np.float64) and ticket[0] == 0 and found.races == ()
 
@@ -148,7 +148,7 @@ def test_capability():
     for variant in gpureduce.variants("reduction"):
         assert variant.compute_capability == ((9, 0) if variant.name in ("v11", "v12") else (7, 5))
         target = ".target sm_90" if variant.compute_capability == (9, 0) else ".target sm_75"
-        assert not variant.block_sizes or target in gpureduce.ptx(variant.name)
+        assert not variant.block_sizes or target in gpureduce.kernels.ptx(variant.name)
 
 
 def test_runs_on():

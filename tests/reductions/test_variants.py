@@ -83,7 +83,7 @@ def test_the_table_in_a_notebook():
 @pytest.mark.parametrize("variant", OWN, ids=lambda variant: variant.name)
 def test_kernels_are_found(variant):
     """Those of a reduction are for one operator and dtype each; what is covered has kernels."""
-    whole = gpureduce.ptx(variant.name)
+    whole = gpureduce.kernels.ptx(variant.name)
     every = re.findall(r"\.entry (\w+)", whole)
     assert list(kernel_names(whole)) == every
     found = [set(filter(_chosen(variant, op, dtype), every)) for op, dtype in variant.coverage]
@@ -94,9 +94,9 @@ def test_kernels_are_found(variant):
 
 @pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("f4")])
 def test_one_kernel_alone(dtype):
-    text = gpureduce.ptx("v7", op="sum", dtype=dtype)
+    text = gpureduce.kernels.ptx("v7", op="sum", dtype=dtype)
     assert kernel_names(text) == ("v7_sum_f32",)
-    assert len(text.splitlines()) < 300 < len(gpureduce.ptx("v7").splitlines()) / 20
+    assert len(text.splitlines()) < 300 < len(gpureduce.kernels.ptx("v7").splitlines()) / 20
     assert re.findall(r"\w+_f64|\w+_i32", text) == []
 
 
@@ -107,7 +107,7 @@ def test_it_runs_by_itself(name, op, dtype):
     array = np.random.default_rng(3).integers(1, 1000, 200).astype(dtype)
     whole = gpureduce.profile(array, name, op)
     (launched,) = whole.kernels
-    text = gpureduce.ptx(name, op, dtype)
+    text = gpureduce.kernels.ptx(name, op, dtype)
     (kernel,) = kernel_names(text)
     out = np.zeros(1, dtype)
     arguments = [array, out, array.size]
@@ -138,4 +138,4 @@ def test_it_runs_by_itself(name, op, dtype):
 )
 def test_kernels_that_there_are_not(arguments, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        gpureduce.ptx(*arguments)
+        gpureduce.kernels.ptx(*arguments)

@@ -151,7 +151,7 @@ def test_errors_list_kernels_by_their_names():
         with pytest.raises(ValueError, match=rf"no kernel '{name}' in the PTX; it has {listed}"):
             simulated(PTX + SECOND + OVERLOAD, name)
     with pytest.raises(ValueError, match=r"in the PTX there are sum, reduce<256>"):
-        gpureduce.ladder(PTX + SECOND)
+        gpureduce.course.ladder(PTX + SECOND)
     with pytest.raises(gpureduce.SimulationError, match="line 9"):  # first of all, it does not parse
         simulated(PTX.replace("st.global.f32", "st.nowhere") + SECOND, "none")
 

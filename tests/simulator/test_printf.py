@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpureduce import SimulationError, simulate
-from gpureduce.exercise import exercise
+from gpureduce.course import exercise
 
 pytest.importorskip("cuda.pathfinder")
 

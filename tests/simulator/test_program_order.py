@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce.exercise import exercise
+from gpureduce.course import exercise
 
 pytest.importorskip("cuda.pathfinder")
 

@@ -113,7 +113,7 @@ def simulate(**changes):
 
 @functools.cache
 def own_call():
-    rung = gpureduce.ladder(gpureduce.ptx("v0", "sum", "float32"), "v0_sum_f32", block_size=64)
+    rung = gpureduce.course.ladder(gpureduce.kernels.ptx("v0", "sum", "float32"), "v0_sum_f32", block_size=64)
     return rung._call(vector, 64, gpureduce.devices()[-1])
 
 
@@ -285,8 +285,8 @@ def records():
         "variants": gpureduce.variants,
         "source": call(gpureduce.source, "v3"),
         "source of nothing": call(gpureduce.source, "none"),
-        "ptx": call(gpureduce.ptx, "v3"),
-        "ptx of a library": call(gpureduce.ptx, "cub"),
+        "ptx": call(gpureduce.kernels.ptx, "v3"),
+        "ptx of a library": call(gpureduce.kernels.ptx, "cub"),
         "runs_on": call(gpureduce.variants("reduction")[3].runs_on, "sim"),
         "runs_on nowhere": call(gpureduce.variants("reduction")[3].runs_on, "cuda:9"),
         "fallbacks": numpy_like.fallbacks,

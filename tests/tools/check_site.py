@@ -57,7 +57,7 @@ def public_names() -> set[str]:
     names = {f"gpureduce.{name}" for name in gpureduce.__all__} - {"gpureduce.__version__"}
     # Not what only programs ask for: the standard's __array_namespace_info__.
     names |= {f"gpureduce.numpy_like.{name}" for name in numpy_like.__all__ if not name.startswith("__")}
-    for module in ("torch", "dask", "flox", "exercise"):
+    for module in ("torch", "dask", "flox", "course", "kernels", "testing"):
         names |= names_in(module)
     for name in gpureduce.__all__:
         value = getattr(gpureduce, name)

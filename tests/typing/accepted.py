@@ -9,7 +9,7 @@ from typing_extensions import assert_type
 
 import gpureduce
 import gpureduce.numpy_like as xp
-from gpureduce.exercise import Case, exercise
+from gpureduce.course import Case, exercise
 
 a = np.ones((4, 4), np.float32)
 n: NDArray[np.int64] = np.ones(16, np.int64)
@@ -109,8 +109,8 @@ assert_type(gpureduce.variants()["v7"], gpureduce.Variant)
 assert_type(gpureduce.variants()[-1], gpureduce.Variant)
 assert_type(gpureduce.variants("conv")[2:]["c3"].compute_capability, tuple[int, int])
 assert_type(gpureduce.source("v7"), str)
-assert_type(gpureduce.ptx("v7", "sum", np.float32), str)
-assert_type(gpureduce.ptx("v7", op="sum", dtype="float32"), str)
+assert_type(gpureduce.kernels.ptx("v7", "sum", np.float32), str)
+assert_type(gpureduce.kernels.ptx("v7", op="sum", dtype="float32"), str)
 found = gpureduce.profile(1024, "v7", "max", races=False)
 assert_type(found.totals.bank_conflicts, int)
 assert_type(found.timeline().active.ndim, int)
@@ -131,14 +131,14 @@ except gpureduce.SimulationError as error:
 # Kernels of one's own, and exercises.
 found = gpureduce.simulate("k.cu", "k<float>", 1, (32, 1), [a, 1, 2.0], options=["-DN=1"])
 assert_type(found, gpureduce.Profile)
-own = gpureduce.ladder(Path("mine.cu"), block_size=(64, 128), grid=lambda n, block: n // block)
-assert_type(own, gpureduce.OwnRung)
+own = gpureduce.course.ladder(Path("mine.cu"), block_size=(64, 128), grid=lambda n, block: n // block)
+assert_type(own, gpureduce.course.OwnRung)
 assert_type(own.check([1, 2]).passed, bool)
 assert_type([finding.message for finding in own.check().findings], list[str])
 assert_type(gpureduce.profile(100, Path("mine.cu")), gpureduce.Profile)
 assert_type(own.bench(100, ["v0"], device="sim"), gpureduce.BenchResult)
 assert_type(gpureduce.profile(100, own).compare(gpureduce.profile(100, "v0")).left, gpureduce.Profile)
-assert_type(gpureduce.export("v7", dtype=np.float64), str)
+assert_type(gpureduce.kernels.export("v7", dtype=np.float64), str)
 assert_type(exercise(1).check("__global__ void k() {}").passed, bool)
 assert_type(Case("one", 1, 32, [a], {0: a}, {"barriers": 0}).name, str)
 

@@ -59,10 +59,10 @@ gpureduce.profile(1024, 7)  # mypy: arg-type; pyright: reportArgumentType
 gpureduce.simulate("", "twice", grid="1", block=1)  # mypy: arg-type; pyright: reportArgumentType
 gpureduce.to_device(a, 3)  # mypy: arg-type; pyright: reportArgumentType
 gpureduce.variants(3)  # mypy: arg-type; pyright: reportArgumentType
-gpureduce.ptx("v7", op=3)  # mypy: arg-type; pyright: reportArgumentType
+gpureduce.kernels.ptx("v7", op=3)  # mypy: arg-type; pyright: reportArgumentType
 gpureduce.variants()["v7"].titel  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 gpureduce.variants()[1.5]  # mypy: call-overload; pyright: reportArgumentType
-gpureduce.ptx(7)  # mypy: arg-type; pyright: reportArgumentType
+gpureduce.kernels.ptx(7)  # mypy: arg-type; pyright: reportArgumentType
 kernel(a, axis="x")  # mypy: arg-type; pyright: reportArgumentType
 
 # Too few arguments.

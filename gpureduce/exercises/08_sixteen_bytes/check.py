@@ -1,6 +1,6 @@
 import numpy as np
 
-from gpureduce.exercise import Case, ideal_sectors
+from gpureduce.course import Case, ideal_sectors
 
 KERNEL = "add_one"
 

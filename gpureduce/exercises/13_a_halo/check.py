@@ -1,6 +1,6 @@
 import numpy as np
 
-from gpureduce.exercise import Case
+from gpureduce.course import Case
 
 KERNEL = "smooth"
 

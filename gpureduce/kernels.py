@@ -1,0 +1,22 @@
+"""Tools for kernels: those of the package, by the name of a variant, and kernels of your own.
+
+`variants`, `source`, `profile` and `simulate` are in `gpureduce` as well.
+
+>>> import gpureduce
+>>> [variant.name for variant in gpureduce.kernels.variants("exact")][:2]
+['e0', 'e1']
+>>> ".visible .entry v7_sum_f32" in gpureduce.kernels.ptx("v7")
+True
+"""
+
+from gpureduce._course.export import export
+from gpureduce._course.rung import check
+from gpureduce._device.variants import ptx, source, variants
+from gpureduce._profiles.simulate import simulate
+from gpureduce._profiles.variant import profile
+
+__all__ = ["check", "export", "profile", "ptx", "simulate", "source", "variants"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
