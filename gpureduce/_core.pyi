@@ -377,6 +377,7 @@ def conv2d(
     variant: str | None,
     precision: str | None,
     destination: Destination,
+    bias: np.ndarray | DeviceView | None = None,
 ) -> Any: ...
 
 # Microseconds per repeat.

@@ -20,35 +20,36 @@ _FloatT = TypeVar("_FloatT", bound=np.floating[Any])
 
 @overload
 def conv2d(
-    x: NDArray[_InexactT], w: NDArray[_InexactT], stride: int | tuple[int, int] = 1,
-    padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
-    layout: str = "NHWC", *, dtype: None = None, out: None = None, variant: str = "auto",
-    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[False] | None = None,
+    x: NDArray[_InexactT], w: NDArray[_InexactT], *, bias: AnyArray | None = None,
+    stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
+    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NCHW", dtype: None = None,
+    out: None = None, variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[False] | None = None,
 ) -> NDArray[_InexactT]: ...
 
 @overload
 def conv2d(
-    x: DeviceArray, w: DeviceArray, stride: int | tuple[int, int] = 1,
+    x: DeviceArray, w: DeviceArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
-    layout: str = "NHWC", *, dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
+    layout: str = "NCHW", dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
     precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def conv2d(
-    x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
-    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *,
-    dtype: DTypeLike | None = None, out: None = None, variant: str = "auto", precision: str | None = None,
-    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    x: AnyArray, w: AnyArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
+    layout: str = "NCHW", dtype: DTypeLike | None = None, out: None = None, variant: str = "auto",
+    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def conv2d(
-    x: AnyArray, w: AnyArray, stride: int | tuple[int, int] = 1, padding: int | tuple[int, int] | str = 0,
-    dilation: int | tuple[int, int] = 1, groups: int = 1, layout: str = "NHWC", *,
-    dtype: DTypeLike | None = None, out: Out | None = None, variant: str = "auto",
+    x: AnyArray, w: AnyArray, *, bias: AnyArray | None = None, stride: int | tuple[int, int] = 1,
+    padding: int | tuple[int, int] | str = 0, dilation: int | tuple[int, int] = 1, groups: int = 1,
+    layout: str = "NCHW", dtype: DTypeLike | None = None, out: Out | None = None, variant: str = "auto",
     precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any: ...

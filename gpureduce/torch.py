@@ -554,39 +554,50 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
 def conv2d(
     x: torch.Tensor,
     w: torch.Tensor,
+    *,
+    bias: torch.Tensor | None = None,
     stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0,
     dilation: int | tuple[int, int] = 1,
     groups: int = 1,
-    layout: str = "NHWC",
-    *,
+    layout: str = "NCHW",
     precision: str | None = None,
 ) -> torch.Tensor:
-    """Return the convolution of pictures with filters.
+    """Return the cross-correlation of images with filters, as `torch.nn.functional.conv2d`.
 
     Parameters
     ----------
     x, w : torch.Tensor
-        Pictures and filters of one dtype, on one device, in the shapes that `gpureduce.conv2d` takes.
+        Images and filters of one dtype, on one device, in the shapes that `gpureduce.conv2d` takes.
+    bias : torch.Tensor, optional
+        Of shape ``(f,)``, one element per filter, of the dtype and on the device of `x`.
     stride, padding, dilation, groups, layout
-        As for `gpureduce.conv2d`. Note that the layout is ``"NHWC"`` unless ``layout="NCHW"`` is asked for.
+        As for `gpureduce.conv2d`.
     precision : str, optional
         How products of float32 are made, as for `gpureduce.matmul`; those of gradients are PyTorch's.
 
     Returns
     -------
     torch.Tensor
-        In C order, in that layout.
+        Contiguous in that layout.
+
+    Notes
+    -----
+    The bias is added as in `gpureduce.conv2d`: in float16 and bfloat16 to the rounded results, as PyTorch
+    does on a GPU. Gradients are those of PyTorch's own operators.
 
     Examples
     --------
     >>> import torch, gpureduce.torch
-    >>> gpureduce.torch.conv2d(torch.ones(1, 3, 3, 1), torch.ones(1, 2, 2, 1))[0, ..., 0]
-    tensor([[4., 4.],
-            [4., 4.]])
+    >>> x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
+    >>> gpureduce.torch.conv2d(x, w, bias=torch.tensor([0.5]))[0, 0]
+    tensor([[4.5000, 4.5000],
+            [4.5000, 4.5000]])
     """
     _check_tensor(x, "x")
     _check_tensor(w, "w")
+    if bias is not None:
+        _check_tensor(bias, "bias")
     _check_text(layout, "layout")
     _check_text(precision, "precision", True)
     stride, dilation = _integers(stride, "stride"), _integers(dilation, "dilation")
@@ -597,4 +608,4 @@ def conv2d(
             raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {padding!r}")
         padding = 0
     padding = _integers(padding, "padding")
-    return operators.conv2d(x, w, stride, padding, dilation, groups, layout, same, precision)
+    return operators.conv2d(x, w, bias, stride, padding, dilation, groups, layout, same, precision)

@@ -69,7 +69,8 @@ typedef struct gr_conv_view {
     bool aligned; /* the first element is 16-byte aligned */
 } gr_conv_view;
 
-/* One convolution: x is input 0, w input 1. The result is in C order of the layout. */
+/* One convolution: x is input 0, w input 1, and the bias, if there is one, input 2. The result is in C order
+   of the layout. */
 typedef struct gr_conv {
     const gr_conv_variant *variant; /* NULL: the fastest for this precision */
     gr_precision precision;
@@ -79,8 +80,10 @@ typedef struct gr_conv {
     uint64_t groups, channels, filters; /* channels and filters per group */
     gr_conv_axis height, width;
     gr_conv_view x, w;
+    bool has_bias;               /* one element per filter is added to the rounded results */
+    int64_t bias_stride;         /* elements */
     bool out_aligned;            /* the output is 16-byte aligned */
-    bool needs_temporary_output; /* the output overlaps x or w: compute in a temporary, then copy */
+    bool needs_temporary_output; /* the output overlaps an input: compute in a temporary, then copy */
 } gr_conv;
 
 /* Returns the number of elements of the result. */

@@ -165,6 +165,11 @@ gr_conv_append gr_conv_depthwise;
 bool gr_conv_prefers_pointwise(const gr_conv *self);
 gr_conv_append gr_conv_pointwise;
 
+/* ---- bias.c ---- */
+
+/* Appends a launch that adds the bias to the results in job.out. */
+gr_conv_append gr_conv_add_bias;
+
 /* ---- cudnn.c: the convolution of cuDNN ---- */
 
 bool gr_conv_cudnn_supports(const gr_conv *self);

@@ -191,4 +191,14 @@ enum {
     GR_CONV_POINTWISE_LANES = 8,     /* threads that share the channels of a pixel in NHWC */
 };
 
+/* Adds a bias per filter to the results of a convolution, in place. */
+typedef struct gr_conv_bias_params {
+    uint64_t out, bias;
+    uint64_t count, filters; /* elements of the result; filters of all groups */
+    uint64_t run;   /* consecutive results of one filter: 1 in NHWC, the pixels of an image in NCHW */
+    int64_t stride; /* of the bias, elements */
+} gr_conv_bias_params;
+
+enum { GR_CONV_BIAS_THREADS = 256 /* per block */ };
+
 #endif

@@ -133,6 +133,8 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         gr_conv_pointwise(&self, job);
     else
         append_rung(&self, job);
+    if (self.has_bias)
+        gr_conv_add_bias(&self, job);
     if (needs_temporary_output)
         gr_matmul_copy_output(count, self.width.out, item_bytes, job.out, out, program);
 }

@@ -1,6 +1,6 @@
-/* conv2d: converts x, w and the options to a gr_conv, runs it and returns the result. Three entry points
-   share that conversion: the fast path that parses the public arguments in C, py_conv2d behind the Python
-   fallback, and the profiler on the simulator. */
+/* conv2d: converts x, w, the bias and the options to a gr_conv, runs it and returns the result. Three entry
+   points share that conversion: the fast path that parses the public arguments in C, py_conv2d behind the
+   Python fallback, and the profiler on the simulator. */
 #include <string.h>
 
 #include "conv/conv.h"
@@ -12,7 +12,7 @@
 #include "python/signature.h"
 #include "python/tables.h"
 
-enum { IMAGES, FILTERS }; /* indices of the job's inputs */
+enum { IMAGES, FILTERS, BIAS }; /* indices of the job's inputs */
 enum { HEIGHT, WIDTH, SPATIAL_DIMS };
 enum { BEFORE, AFTER };
 
@@ -119,6 +119,32 @@ static const char *describe(conv_call *self) {
     return py_job_set_c_strides(job) ? NULL : "x, w: the result would have too many elements";
 }
 
+/* Converts the bias, if there is one. 1: parsed; 0: fall back to Python; -1 with an exception set. */
+static int parse_bias(conv_call *self, PyObject *value, py_conversion conversion) {
+    py_operand *bias = &self->job.inputs[BIAS];
+    if (py_is_none(value))
+        return 1;
+    const int parsed =
+        py_operand_from_object(self->job.state, value, conversion, GR_SCOPE_GENERAL, "bias", bias);
+    if (parsed <= 0 || py_operand_ensure_element_strides(bias) < 0)
+        return parsed < 1 ? parsed : -1;
+    self->job.input_count = BIAS + 1;
+    self->conv.has_bias = true;
+    return 1;
+}
+
+/* Checks the bias. Returns NULL, or the message of an error. */
+static const char *describe_bias(conv_call *self) {
+    const py_operand *bias = &self->job.inputs[BIAS];
+    gr_conv *conv = &self->conv;
+    if (!conv->has_bias)
+        return NULL;
+    if (bias->dtype != conv->dtype || bias->ndim != 1 || bias->extent[0] != conv->groups * conv->filters)
+        return "bias: expected one element per filter, of the dtype of x";
+    conv->bias_stride = stride_of(bias, 0);
+    return NULL;
+}
+
 /* Tells the plan whether addresses are multiples of 16 bytes, and whether `out` overlaps an input. */
 static void note_alignment(conv_call *self) {
     const py_job *job = &self->job;
@@ -220,13 +246,16 @@ static bool parse_names(const py_arguments arguments, gr_conv *conv) {
 static int parse_arguments(const py_arguments arguments, conv_call *self) {
     PyObject *const inputs[] = {arguments[PY_NAME_x], arguments[PY_NAME_w]};
     gr_conv *conv = &self->conv;
-    const char *layout =
-        arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[0] : py_text_of(arguments[PY_NAME_layout]);
+    const char *layout = arguments[PY_NAME_layout] == NULL ? gr_conv_layouts[GR_CONV_NCHW]
+                                                           : py_text_of(arguments[PY_NAME_layout]);
     if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[FILTERS] == NULL || !parse_numbers(arguments, self) ||
         layout == NULL || !find_layout(layout, &conv->layout))
         return 0;
     int parsed = py_job_parse_inputs(&self->job, inputs, names, PY_NO_COPY);
-    if (parsed > 0 && (describe(self) != NULL || !has_rung(conv->dtype) || !parse_names(arguments, conv)))
+    if (parsed > 0)
+        parsed = parse_bias(self, arguments[PY_NAME_bias], PY_NO_COPY);
+    if (parsed > 0 && (describe(self) != NULL || describe_bias(self) != NULL || !has_rung(conv->dtype) ||
+                       !parse_names(arguments, conv)))
         return 0;
     if (parsed > 0)
         parsed = py_job_parse_options(&self->job, arguments);
@@ -254,11 +283,14 @@ static int parse_layout(PyObject *value, gr_conv *conv) {
                : PY_RAISE(PyExc_ValueError, "layout: unknown layout '%.32s'", name);
 }
 
-/* Parses x and w: NumPy arrays or views of device memory, of one dtype. */
-static int parse_inputs(conv_call *self, PyObject *const *inputs) {
-    if (py_job_parse_inputs(&self->job, inputs, names, PY_NATIVE) < 0)
+/* Parses x, w and the bias (None: none): NumPy arrays or views of device memory, of one dtype. */
+static int parse_inputs(conv_call *self, PyObject *const *inputs, PyObject *bias) {
+    if (py_job_parse_inputs(&self->job, inputs, names, PY_NATIVE) < 0 ||
+        parse_bias(self, bias, PY_NATIVE) < 0)
         return -1;
     const char *wrong = describe(self);
+    if (wrong == NULL)
+        wrong = describe_bias(self);
     return wrong == NULL ? 0 : PY_RAISE(PyExc_ValueError, "%s", wrong);
 }
 
@@ -275,18 +307,18 @@ static int parse_rung(conv_call *self, PyObject *variant, PyObject *precision) {
 
 PyObject *py_conv2d(PyObject *module, PyObject *args, PyObject *named) {
     static char *keywords[] = {"x",      "w",       "stride",    "padding",     "dilation", "groups",
-                               "layout", "variant", "precision", "destination", NULL};
-    PyObject *inputs[2], *layout, *variant, *precision, *destination, *result = NULL;
+                               "layout", "variant", "precision", "destination", "bias",     NULL};
+    PyObject *inputs[2], *bias = Py_None, *layout, *variant, *precision, *destination, *result = NULL;
     conv_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OO(LL)(LLLL)(LL)LOOOO", keywords, &inputs[IMAGES],
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OO(LL)(LLLL)(LL)LOOOO|O", keywords, &inputs[IMAGES],
                                      &inputs[FILTERS], &self.stride[HEIGHT], &self.stride[WIDTH],
                                      &self.padding[HEIGHT][BEFORE], &self.padding[HEIGHT][AFTER],
                                      &self.padding[WIDTH][BEFORE], &self.padding[WIDTH][AFTER],
                                      &self.dilation[HEIGHT], &self.dilation[WIDTH], &self.groups, &layout,
-                                     &variant, &precision, &destination))
+                                     &variant, &precision, &destination, &bias))
         return NULL;
-    if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs) == 0 &&
+    if (parse_layout(layout, &self.conv) == 0 && parse_inputs(&self, inputs, bias) == 0 &&
         parse_rung(&self, variant, precision) == 0 && py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);
         result = py_job_run(&self.job, work, &self);

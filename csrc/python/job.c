@@ -220,8 +220,9 @@ int py_job_parse_stream(py_job *self, PyObject *value) {
 
 int py_job_parse_options(py_job *self, const py_arguments arguments) {
     int parsed = py_job_parse_device(self, arguments[PY_NAME_device]);
-    if (parsed > 0 && py_job_is_apart(self, &self->inputs[1]))
-        return 0;
+    for (size_t i = 1; parsed > 0 && i < self->input_count; ++i)
+        if (py_job_is_apart(self, &self->inputs[i]))
+            return 0;
     if (parsed > 0)
         parsed = py_job_parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device],
                                   self->inputs[0].on_device);

@@ -8,11 +8,12 @@
 #include "python/operands/operand.h"
 #include "python/signature.h"
 
-enum { PY_JOB_INPUTS = 2 };
+enum { PY_JOB_INPUTS = 3 };
 
 typedef struct py_job {
     py_state *state;
-    py_operand inputs[PY_JOB_INPUTS]; /* of a reduction: the elements; a mask, or the second vector */
+    /* Of a reduction: the elements; a mask, or the second vector. Of a convolution: x, w, and a bias. */
+    py_operand inputs[PY_JOB_INPUTS];
     size_t input_count;
     py_operand device_out; /* the caller's `out`, if it is device memory */
     gr_device *device;
@@ -43,7 +44,7 @@ void py_job_release(py_job *self);
 int py_job_parse_device(py_job *self, PyObject *value);
 int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
 int py_job_parse_stream(py_job *self, PyObject *value);
-/* All of them, for two inputs that have to be in one place. */
+/* All of them, for inputs that have to be in one place. */
 int py_job_parse_options(py_job *self, const py_arguments arguments);
 /* Converts two inputs, whose strides become multiples of the element size. */
 int py_job_parse_inputs(py_job *self, PyObject *const *inputs, const char *const *names,

@@ -63,6 +63,7 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(precision)                                                                                           \
     ROW(x)                                                                                                   \
     ROW(w)                                                                                                   \
+    ROW(bias)                                                                                                \
     ROW(stride)                                                                                              \
     ROW(padding)                                                                                             \
     ROW(dilation)                                                                                            \

@@ -77,7 +77,7 @@ def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple
     ValueError
         For a variant whose loads or stores the accesses do not tell.
     """
-    launched = profile((x, w), variant, races=False)
+    launched = profile((x, w, {"layout": "NHWC"}), variant, races=False)
     found = launched.accesses(block)
     stores = found[found["writes"]]
     if len(launched.kernels) != 1 or set(stores["memory"]) != {2} or 0 not in found["memory"]:

@@ -31,12 +31,13 @@ DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in r
 def conv2d(
     x: AnyArray,
     w: AnyArray,
+    *,
+    bias: AnyArray | None = None,
     stride: int | tuple[int, int] = 1,
     padding: int | tuple[int, int] | str = 0,
     dilation: int | tuple[int, int] = 1,
     groups: int = 1,
-    layout: str = "NHWC",
-    *,
+    layout: str = "NCHW",
     dtype: DTypeLike | None = None,
     out: Out | None = None,
     variant: str = "auto",
@@ -45,31 +46,37 @@ def conv2d(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the convolution of pictures with filters, as PyTorch has it: the filters are not turned.
+    """Return the cross-correlation of images with filters, as `torch.nn.functional.conv2d`.
 
     Parameters
     ----------
     x : array_like or device array
-        Pictures: of shape ``(n, height, width, c)`` in the layout ``"NHWC"``, ``(n, c, height, width)`` in
-        ``"NCHW"``; without `n`, one picture. Of any strides.
+        Images, of shape ``(n, c, height, width)``, or ``(n, height, width, c)`` with ``layout="NHWC"``;
+        without `n`, one image. Of any strides.
     w : array_like or device array
-        Filters: of shape ``(f, kernel height, kernel width, c / groups)``, in ``"NCHW"`` ``(f, c / groups,
-        kernel height, kernel width)``; on the device where `x` lies, if that is on one.
+        Filters, of shape ``(f, c / groups, kernel height, kernel width)``, or ``(f, kernel height, kernel
+        width, c / groups)`` with ``layout="NHWC"``. Of any strides; in the same memory as `x`: on the host,
+        or on the same device.
+    bias : array_like or device array, optional
+        Of shape ``(f,)``: element i is added to all results of filter i. It is cast to the dtype of the
+        result by the rule ``"same_kind"``. None adds nothing.
     stride, dilation : int or pair of int
-        Rows and columns from a result to the next one, and from a tap of a filter to the next one.
+        Distance, in rows and columns of `x`, between neighbouring results, and between neighbouring elements
+        of a filter.
     padding : int, pair of int or str
-        Rows and columns of zeros on each side of a picture. ``"valid"`` is none; ``"same"``, for a stride of
-        1, is as many as make the result as large as the picture; of an odd number, one more comes behind.
+        Rows and columns of zeros on each side of an image. ``"valid"`` means none. ``"same"``, for a stride
+        of 1, means as many as give results of the size of the images; an odd number has one more at the end.
     groups : int
-        Into how many parts channels and filters are divided: the filters of each see its channels only.
+        Number of groups into which channels and filters are divided: a filter reads the channels of its
+        group only. It divides both numbers.
     layout : str
-        ``"NHWC"`` or ``"NCHW"``.
-    out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
-        one on a device must have the result's dtype and C order. It may overlap with `x` and `w`.
+        ``"NCHW"``, PyTorch's, or ``"NHWC"``: the order of the axes of `x`, `w` and the result.
     dtype : dtype_like, optional
         Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes that to which
-        NumPy promotes the two. A device array is not cast.
+        NumPy promotes `x` and `w`. A device array is not cast.
+    out : numpy.ndarray or device array, optional
+        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
+        one on a device must have the result's dtype and C order. It may overlap with `x`, `w` and `bias`.
     variant : str
         The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
     precision : str, optional
@@ -100,22 +107,27 @@ def conv2d(
 
     Notes
     -----
-    float16 and bfloat16 are added up in float32 and rounded once. A result of k products in float32 or
+    Products of float16 and bfloat16 are added up in float32 and rounded once. The bias is added to the
+    rounded results in the dtype of the accumulators, float32 or float64, and the sum is rounded to the dtype
+    of the result. So results in float16 and bfloat16 are rounded twice, as PyTorch's are on a GPU. Without a
+    bias, a result of k products in float32 or
     float64 is off by at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u` being half
     the machine epsilon, as in `matmul`. Results have the same bits on every run and on both backends.
 
     The variant ``"cudnn"`` is NVIDIA's library, where it is found, with what that says of its results; it
     takes the precisions ``"ieee"`` and ``"tf32"``, and paddings that are alike on both sides.
 
-    A tensor of PyTorch's ``channels_last`` lies in memory as NHWC: give ``x.permute(0, 2, 3, 1)``.
+    A tensor in PyTorch's ``channels_last`` format is NCHW with other strides, and is taken as it is;
+    ``x.permute(0, 2, 3, 1)`` with ``layout="NHWC"`` reads the same memory, and gives the result that format.
 
     Examples
     --------
     >>> import numpy as np, gpureduce
-    >>> x = np.arange(12, dtype=np.float32).reshape(1, 3, 4, 1)
-    >>> gpureduce.conv2d(x, np.ones((1, 2, 2, 1), np.float32), stride=(1, 2), device="sim")[0, ..., 0]
-    array([[10., 18.],
-           [26., 34.]], dtype=float32)
+    >>> x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
+    >>> w = np.ones((1, 1, 2, 2), np.float32)
+    >>> gpureduce.conv2d(x, w, bias=[0.5], stride=(1, 2), device="sim")[0, 0]
+    array([[10.5, 18.5],
+           [26.5, 34.5]], dtype=float32)
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="conv")
     record = options.record
@@ -126,8 +138,9 @@ def conv2d(
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
         raise TypeError("w: must lie where x lies")
     asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
+    added = None if bias is None else _bias(bias, left, right.shape[0])
     output = OutputSpec(out, options, left, 0, asked.shape, (), False)
-    output.reads.append(right)
+    output.reads += [right] if added is None else [right, added]
     own = _dtype(left, right, dtype)
     if record is not None and dtypes.dtype_name(own) not in record.dtypes:
         raise TypeError(f"variant: {name} takes {', '.join(record.dtypes)}, not {own}; 'auto' takes all")
@@ -135,6 +148,10 @@ def conv2d(
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     output.set_dtype(own)
     left, right = left.cast(own), right.cast(own)
+    if added is not None:
+        if not np.can_cast(added.dtype, own, "same_kind"):
+            raise TypeError(f"bias: cannot cast from {added.dtype} to {own} by the rule 'same_kind'")
+        added = added.cast(own)
     place = output.core_out(own)
     output.wait_for_inputs()
     if name == "cudnn":
@@ -146,8 +163,18 @@ def conv2d(
         variant=name,
         precision=precision,
         destination=(place, left.kind, left.index, output.stream),
+        bias=None if added is None else added.handle,
     )
     return output.store(None if place is not None else result)
+
+
+def _bias(bias: Any, x: Operand, filters: int) -> Operand:
+    operand = as_operand(bias, text(x.kind, x.index), name="bias")
+    if (operand.view is None, operand.kind, operand.index) != (x.view is None, x.kind, x.index):
+        raise TypeError("bias: must lie where x lies")
+    if operand.shape != (filters,):
+        raise ValueError(f"bias: expected shape ({filters},), one element per filter, got {operand.shape}")
+    return operand
 
 
 def _check_precision(precision: Any, options: Options) -> None:

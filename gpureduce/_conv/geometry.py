@@ -83,7 +83,7 @@ def geometry(
     padding: Any = 0,
     dilation: Any = 1,
     groups: Any = 1,
-    layout: Any = "NHWC",
+    layout: Any = "NCHW",
 ) -> Geometry:
     """Return what a convolution of arrays of these shapes is; TypeError and ValueError name the argument."""
     _, down, along, channel = axes(layout)

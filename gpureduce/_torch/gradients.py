@@ -110,7 +110,7 @@ def keep_conv2d(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
 
 
 def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Convolve with the gradient as PyTorch does, in its layout, NCHW."""
+    """Convolve with the gradient as PyTorch does, in NCHW; add it up for the bias."""
     asked = ctx.asked
     x, w = ctx.saved_tensors
     if asked.layout == "NHWC":
@@ -122,9 +122,8 @@ def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:
     height, width = x.shape[-2:]
     if (above, before) != (below, behind):  # PyTorch pads alike on both sides; more is only ever behind
         x = torch.nn.functional.pad(x, (0, behind - before, 0, below - above))
-    rest = None, asked.stride, (above, before), asked.dilation, False, (0, 0), asked.groups
-    needed = [*ctx.needs_input_grad[:2], False]
-    of_x, of_w, _ = torch.ops.aten.convolution_backward(grad, x, w, *rest, needed)
+    rest = w.shape[:1], asked.stride, (above, before), asked.dilation, False, (0, 0), asked.groups
+    of_x, of_w, of_bias = torch.ops.aten.convolution_backward(grad, x, w, *rest, ctx.needs_input_grad[:3])
     if of_x is not None:
         of_x = of_x[..., :height, :width]
         of_x = of_x[0] if one else of_x
@@ -133,4 +132,4 @@ def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:
             None if of_x is None else of_x.movedim(-3, -1),
             None if of_w is None else of_w.movedim(1, -1),
         )
-    return of_x, of_w, *(None,) * 7
+    return of_x, of_w, of_bias, *(None,) * 7

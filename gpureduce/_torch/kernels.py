@@ -103,21 +103,28 @@ def fake_matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) 
     return a.new_empty((*stack, a.shape[-2], b.shape[-1]))
 
 
-# What stands behind the tensors of a convolution: stride, padding, dilation, groups, layout, whether the
-# padding is that named "same", precision.
-CONVOLUTION = ((1,), (0,), (1,), 1, "NHWC", False, None)
+# Defaults of the parameters of a convolution after x and w: bias, stride, padding, dilation, groups, layout,
+# whether the padding is "same", precision.
+CONVOLUTION = (None, (1,), (0,), (1,), 1, "NCHW", False, None)
 
 
 def convolution(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> tuple[Geometry, str | None]:
     """Return what a convolution is, and the precision of its products."""
     given: Any = (*rest, *CONVOLUTION[len(rest) :])
-    stride, padding, dilation, groups, layout, same, precision = given
-    _check_pair("conv2d", x, w, "xw")
+    bias, stride, padding, dilation, groups, layout, same, precision = given
+    _check_pair("conv2d", x, w, ("x", "w"))
     if NAMES[x.dtype] not in DTYPES:
         raise TypeError(f"x: conv2d takes {', '.join(DTYPES)}, not {x.dtype}")
     _check_precision(precision, x)
     zeros = "same" if same else tuple(padding)
     shapes = tuple(x.shape), tuple(w.shape)
+    if bias is not None:
+        _check_pair("conv2d", x, bias, ("x", "bias"))
+        if bias.shape != w.shape[:1]:
+            expected = (
+                f"shape ({w.shape[0]},), one element per filter" if w.ndim else "one element per filter"
+            )
+            raise ValueError(f"bias: expected {expected}, got {tuple(bias.shape)}")
     return geometry(*shapes, tuple(stride), zeros, tuple(dilation), groups, layout), precision
 
 
@@ -133,8 +140,8 @@ def _check_precision(precision: str | None, a: torch.Tensor) -> None:
         raise TypeError(f"precision: {precision} is for float32, not for {a.dtype}")
 
 
-def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: str = "ab") -> None:
-    first, second = names[0], names[1]
+def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str] = ("a", "b")) -> None:
+    first, second = names
     if a.dtype not in NAMES:
         raise _refused(op, a.dtype)
     if a.dtype != b.dtype:
@@ -224,6 +231,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     out = x.new_empty(asked.shape)
     index, name = x.get_device(), NAMES[x.dtype]
     stream = _current_stream(index)
+    bias = rest[0] if rest else None
     _core.conv2d(
         x=_view(x, name),
         w=_view(w, name),
@@ -231,6 +239,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
         variant=None,
         precision=precision,
         destination=(_view(out, name), _core.CUDA, index, stream),
+        bias=None if bias is None else _view(bias, name),
     )
     return out
 
@@ -289,17 +298,17 @@ def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
 def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
     """Return a convolution by the package's function."""
     asked, precision = convolution(x, w, *rest)
-    zeros = "same" if len(rest) > 5 and rest[5] else rest[1] if len(rest) > 1 else 0
-    return _tensor(
-        conv2d(
-            _array(x),
-            _array(w),
-            asked.stride,
-            zeros,
-            asked.dilation,
-            asked.groups,
-            asked.layout,
-            precision=precision,
-        ),
-        x.dtype,
+    given: Any = (*rest, *CONVOLUTION[len(rest) :])
+    bias, _, padding, _, _, _, same, _ = given
+    result = conv2d(
+        _array(x),
+        _array(w),
+        bias=None if bias is None else _array(bias),
+        stride=asked.stride,
+        padding="same" if same else padding,
+        dilation=asked.dilation,
+        groups=asked.groups,
+        layout=asked.layout,
+        precision=precision,
     )
+    return _tensor(result, x.dtype)

@@ -6,6 +6,7 @@ shape, dtype and device alone, from which `torch.compile` plans; where there is 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ class _Gradient(NamedTuple):
     of: Callable
     defaults: tuple = (None, None, False)  # of all parameters
     tensors: int = 1
+    optional: bool = False  # the parameter after the tensors is a tensor or None
 
 
 _GRADIENTS = {
@@ -33,7 +35,9 @@ _GRADIENTS = {
     "max": _Gradient(gradients.keep_both, gradients.of_extreme),
     "dot": _Gradient(gradients.keep_pair, gradients.of_dot, (None, None), 2),
     "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, (None, None, None), 2),
-    "conv2d": _Gradient(gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2),
+    "conv2d": _Gradient(
+        gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, True
+    ),
 }
 
 
@@ -53,7 +57,7 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
     That of `torch.library.register_autograd` takes 5 us more for a call that needs none.
     """
     at_once = {_plain(place): kernel for place, kernel in kernels.items()}
-    last = gradient.tensors - 1
+    last, optional = gradient.tensors - 1, gradient.tensors if gradient.optional else sys.maxsize
 
     def below(*inputs):
         with torch._C._AutoDispatchBelowAutograd():
@@ -74,6 +78,8 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
     def dispatched(keys, *inputs):
         kernel = at_once.get(_told_apart(keys), below)
         needed = inputs[0].requires_grad or inputs[last].requires_grad
+        if len(inputs) > optional and inputs[optional] is not None:
+            needed = needed or inputs[optional].requires_grad
         # The function has no formula for forward-mode derivatives, and says so.
         if (needed and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
             return noting.apply(*inputs, *gradient.defaults[len(inputs) :], kernel)
@@ -130,8 +136,8 @@ matmul = _define(
 )
 conv2d = _define(
     "conv2d",
-    "Tensor x, Tensor w, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1, "
-    "str layout='NHWC', bool same=False, str? precision=None",
+    "Tensor x, Tensor w, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, "
+    "int groups=1, str layout='NCHW', bool same=False, str? precision=None",
     kernels.conv2d_on_cuda,
     kernels.conv2d_on_host,
     kernels.fake_conv2d,

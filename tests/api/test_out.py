@@ -128,7 +128,7 @@ def test_out_of_a_dtype_without_kernels(name, where, device):
         args, more = (a, a[0]), {}
     elif name == "conv2d":
         pictures = a[None, :, :, None]
-        args, more, shape = (pictures, a[None, :1, :1, None]), {}, (1, 2, 3, 1)
+        args, more, shape = (pictures, a[None, :1, :1, None]), {"layout": "NHWC"}, (1, 2, 3, 1)
     for dtype in REFUSED:
         out = np.zeros(shape).astype(dtype)
         before = out.copy()

@@ -101,7 +101,7 @@ def results():
     found = gpureduce.profile(256, "v1")
     yield from (found, found.races, found.findings, found.lines(), found.totals, found.kernels[0].rounds)
     yield from (found.timeline(), found.player(), found.compare(found), found.compare(found).sources())
-    yield from (gpureduce.profile((8, 8, 8), "m0"), gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 1)), "c0"))
+    yield from (gpureduce.profile((8, 8, 8), "m0"), gpureduce.profile(((1, 1, 4, 4), (1, 1, 3, 3)), "c0"))
     yield from (gpureduce.bench(100, "v0", device="sim", repeats=1, progress=False), gpureduce.variants())
     yield from (gpureduce.devices(), gpureduce.topk(a, 3, device="sim"), gpureduce.moments(a, device="sim"))
     yield from (exercise(1), exercise(1).check("garbage that no compiler takes;"))

@@ -85,7 +85,9 @@ def test_sizes_that_kernels_know(name, dtype, device):
     assert not found, "\n".join(found)
     if not device.startswith("cuda") and dtype != "bfloat16":
         x, w = cases.arrays(dtype, chosen[-1], "NHWC", "exact")
-        kernels = gpureduce.profile((x, w, chosen[-1].options), name, races=False).kernels
+        kernels = gpureduce.profile(
+            (x, w, {**chosen[-1].options, "layout": "NHWC"}), name, races=False
+        ).kernels
         form = "_64" if name.endswith("few") else "_twelve_nhwc"
         assert [kernel.name for kernel in kernels] == [f"{name}_f{dtype[5:]}{form}"]
 
@@ -185,7 +187,7 @@ def test_pictures_that_are_taken_again(device):
     for variant, dtype in NAMES.items():
         x, w = cases.arrays(dtype, case, "NHWC", "exact")
         again = np.broadcast_to(x[:1], x.shape)
-        got = gpureduce.conv2d(again, w, variant=variant, device=device)
+        got = gpureduce.conv2d(again, w, layout="NHWC", variant=variant, device=device)
         assert cases.mismatch(again, w, got, "exact") is None, variant
 
 
@@ -261,6 +263,7 @@ def test_tiles_of_the_ring(tile, sizes, layout, device, thin):
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_the_same_bits_every_time(variant, device):
     x, w = cases.arrays(variant.dtypes[0], cases.Case(2, 12, 13, 12, 24, 3, 3, 1, 1), "NHWC", "rounded")
-    first = gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device)
-    again = [gpureduce.conv2d(x, w, padding=1, variant=variant.name, device=device) for _ in range(3)]
+    options = {"padding": 1, "layout": "NHWC", "variant": variant.name, "device": device}
+    first = gpureduce.conv2d(x, w, **options)
+    again = [gpureduce.conv2d(x, w, **options) for _ in range(3)]
     assert all(each.tobytes() == first.tobytes() for each in again)

@@ -12,17 +12,25 @@ X, W = cases.arrays("float32", cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
 WANTED = cases.convolve(X.astype(float), W.astype(float), padding=1).astype(np.float32)
 
 
+NHWC = {"layout": "NHWC"}
+
+
+def conv2d(*arrays, **options):
+    """Convolve in NHWC, the layout of these arrays, unless another one is passed."""
+    return gpureduce.conv2d(*arrays, **NHWC | options)
+
+
 def test_out(device):
     out = np.full(WANTED.shape, 7, np.float64)
-    assert gpureduce.conv2d(X, W, padding=1, out=out, device=device) is out
+    assert conv2d(X, W, padding=1, out=out, device=device) is out
     np.testing.assert_array_equal(out, WANTED)
     turned = np.full(WANTED.shape[::-1], 7, np.float32).T
-    gpureduce.conv2d(X, W, 1, 1, out=turned, device=device)
+    conv2d(X, W, stride=1, padding=1, out=turned, device=device)
     np.testing.assert_array_equal(turned, WANTED)
     with pytest.raises(TypeError, match="out: cannot cast from float32 to int64"):
-        gpureduce.conv2d(X, W, padding=1, out=np.zeros(WANTED.shape, int), device=device)
+        conv2d(X, W, padding=1, out=np.zeros(WANTED.shape, int), device=device)
     with pytest.raises(ValueError, match="out: shape"):
-        gpureduce.conv2d(X, W, out=out, device=device)
+        conv2d(X, W, out=out, device=device)
 
 
 OWN = [each for each in gpureduce.variants("conv") if each.block_sizes]  # not a library's
@@ -34,31 +42,31 @@ def test_out_may_be_what_is_read(variant, dtype, device):
     host, weights = cases.arrays(dtype, cases.Case(2, 6, 7, 4, 4, 3, 3), "NHWC", "exact")
     wanted = cases.convolve(host.astype(float), weights.astype(float), padding=1).astype(dtype)
     x, w = gpureduce.to_device(host, device), gpureduce.to_device(weights, device)
-    assert gpureduce.conv2d(x, w, padding=1, out=x, variant=variant) is x
+    assert conv2d(x, w, padding=1, out=x, variant=variant) is x
     np.testing.assert_array_equal(x.numpy(), wanted)
-    assert gpureduce.conv2d(host, weights, padding=1, out=host, variant=variant, device=device) is host
+    assert conv2d(host, weights, padding=1, out=host, variant=variant, device=device) is host
     np.testing.assert_array_equal(host, wanted)
 
 
 def test_arrays_on_a_device(device):
     x, w = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
-    got = gpureduce.conv2d(x, w, padding=1)
+    got = conv2d(x, w, padding=1)
     assert isinstance(got, gpureduce.DeviceArray) and got.shape == WANTED.shape
     np.testing.assert_array_equal(got.numpy(), WANTED)
-    np.testing.assert_array_equal(gpureduce.conv2d(x, w, padding=1, as_device=False), WANTED)
-    sent = gpureduce.conv2d(X, W, padding=1, as_device=True, device=device)
+    np.testing.assert_array_equal(conv2d(x, w, padding=1, as_device=False), WANTED)
+    sent = conv2d(X, W, padding=1, as_device=True, device=device)
     np.testing.assert_array_equal(sent.numpy(), WANTED)
     out = gpureduce.to_device(np.zeros_like(WANTED), device)
-    assert gpureduce.conv2d(x, w, padding=1, out=out) is out
+    assert conv2d(x, w, padding=1, out=out) is out
     np.testing.assert_array_equal(out.numpy(), WANTED)
     with pytest.raises(TypeError, match="w: must lie where x lies"):
-        gpureduce.conv2d(x, W)
+        conv2d(x, W)
     with pytest.raises(TypeError, match="w: must lie where x lies"):
-        gpureduce.conv2d(X, w, device=device)
+        conv2d(X, w, device=device)
     with pytest.raises(TypeError, match=r"not cast|own dtype"):
-        gpureduce.conv2d(x, w, dtype="float64")
+        conv2d(x, w, dtype="float64")
     with pytest.raises(TypeError, match="out: an array on a device must have"):
-        gpureduce.conv2d(x, w, padding=1, out=gpureduce.to_device(WANTED.astype(float), device))
+        conv2d(x, w, padding=1, out=gpureduce.to_device(WANTED.astype(float), device))
 
 
 def unaligned(array, device):
@@ -99,23 +107,120 @@ def test_elements_that_begin_anywhere(layout, variant, device):
         np.testing.assert_array_equal(got[1:].reshape(wanted.shape), wanted)
 
 
+def bias_of(dtype, count=4):
+    return np.random.default_rng(5).standard_normal(count).astype(dtype)
+
+
+@pytest.mark.parametrize("variant, dtype", NAMES.items())
+@pytest.mark.parametrize("layout", cases.LAYOUTS)
+def test_bias_is_added_to_the_results_of_its_filter(layout, variant, dtype, device):
+    """In the dtype of the sums, to what the convolution without it rounds to."""
+    able = {each.name: runs_on(each, device) for each in OWN}
+    if not able.get(variant, True):
+        pytest.skip("the variant is not for this device")
+    options = {"padding": 1, "layout": layout, "variant": variant}
+    wide = np.float64 if dtype == "float64" else np.float32
+    for filters, width in ((4, 7), (3, 5)):  # whole vectors of 16 bytes, and a rest
+        x, w = cases.arrays(dtype, cases.Case(2, 6, width, 4, filters, 3, 3), layout, "rounded")
+        bias = bias_of(dtype, filters)
+        plain = gpureduce.conv2d(x, w, **options, device=device)
+        shape = (-1, 1, 1) if layout == "NCHW" else (-1,)
+        wanted = (plain.astype(wide) + bias.reshape(shape).astype(wide)).astype(dtype)
+        assert (wanted != plain).any()
+        got = gpureduce.conv2d(x, w, bias=bias, **options, device=device)
+        np.testing.assert_array_equal(got, wanted)
+        there = [gpureduce.to_device(each, device) for each in (x, w, np.repeat(bias, 2))]
+        got = gpureduce.conv2d(there[0], there[1], bias=there[2][::2], **options)
+        np.testing.assert_array_equal(got.numpy(), wanted)
+
+
+def test_bias_of_one_image_of_groups_and_of_other_dtypes(device):
+    x, w = np.moveaxis(X, -1, 1), np.moveaxis(W, -1, 1)[:, :2]
+    plain = gpureduce.conv2d(x, w, groups=2, device=device)
+    for bias in ([1, -2, 3, 4], np.array([1, -2, 3, 4.0]), np.array([1, -2, 3, 4], np.float16)):
+        got = gpureduce.conv2d(x, w, bias=bias, groups=2, device=device)
+        assert got.dtype == np.float32
+        np.testing.assert_array_equal(got, plain + np.float32([1, -2, 3, 4]).reshape(-1, 1, 1))
+        one = gpureduce.conv2d(x[1], w, bias=bias, groups=2, device=device)
+        np.testing.assert_array_equal(one, got[1])
+    nothing = gpureduce.conv2d(x[:0], w, bias=bias, groups=2, device=device)
+    assert nothing.shape == (0, *plain.shape[1:])
+    without = gpureduce.conv2d(x[:, :0], w[:, :0], bias=bias, device=device)  # sums of no products
+    np.testing.assert_array_equal(without, np.broadcast_to(np.reshape(bias, (-1, 1, 1)), without.shape))
+
+
+def test_bias_may_overlap_with_out(device):
+    x, w = cases.arrays("float32", cases.Case(1, 4, 4, 2, 8, 1, 1), "NCHW", "exact")
+    room = gpureduce.to_device(np.arange(8 * 16, dtype=np.float32).reshape(1, 8, 4, 4), device)
+    bias = room.reshape(-1)[::16]
+    wanted = gpureduce.conv2d(x, w, bias=bias.numpy(), device=device)
+    there = [gpureduce.to_device(each, device) for each in (x, w)]
+    assert gpureduce.conv2d(*there, bias=bias, out=room) is room
+    np.testing.assert_array_equal(room.numpy(), wanted)
+    same = np.arange(2 * 16, dtype=np.float32)[:8]
+    wanted = gpureduce.conv2d(x, w, bias=same.copy(), device=device)
+    out = np.zeros(wanted.shape, np.float32)
+    assert gpureduce.conv2d(x, w, bias=same, out=out, device=device) is out
+    np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize(
+    "bias, error, text",
+    [
+        (np.zeros(3, "f4"), ValueError, r"bias: expected shape \(4,\), one element per filter, got \(3,\)"),
+        (np.zeros((4, 1), "f4"), ValueError, r"bias: expected shape \(4,\)"),
+        (1.0, ValueError, r"bias: expected shape \(4,\)"),
+        (np.zeros(4, "c8"), TypeError, "bias: cannot cast from complex64 to float32"),
+        (["a"] * 4, TypeError, "bias: "),
+        (np.ma.masked_array(np.zeros(4)), TypeError, "bias: masked"),
+    ],
+)
+def test_bias_that_does_not_fit(bias, error, text, device):
+    with pytest.raises(error, match=text):
+        conv2d(X, W, bias=bias, device=device)
+
+
+def test_bias_lies_where_the_arrays_lie(device):
+    there = [gpureduce.to_device(each, device) for each in (X, W)]
+    with pytest.raises(TypeError, match="bias: must lie where x lies"):
+        conv2d(*there, bias=bias_of("f4"))
+    with pytest.raises(TypeError, match="bias: must lie where x lies"):
+        conv2d(X, W, bias=gpureduce.to_device(bias_of("f4"), device), device=device)
+
+
+def test_the_third_argument_is_no_stride(device):
+    """PyTorch's third argument is the bias: one of either is passed by name only."""
+    with pytest.raises(TypeError, match="positional"):
+        gpureduce.conv2d(X, W, 1, device=device)
+
+
+def test_the_layout_is_nchw_unless_another_one_is_passed(device):
+    """These arrays, with sizes that fit in both layouts, have other results in each."""
+    x, w = cases.arrays("float64", cases.Case(2, 4, 4, 4, 3, 4, 4), "NCHW", "rounded")
+    by_default = gpureduce.conv2d(x, w, device=device)
+    assert cases.mismatch(x, w, by_default, "rounded", layout="NCHW") is None
+    other = gpureduce.conv2d(x, w, layout="NHWC", device=device)
+    assert by_default.shape == (2, 3, 1, 1) and other.shape == (2, 1, 1, 3)
+    assert (by_default.ravel() != other.ravel()).any()
+    kernels = gpureduce.profile((x.astype("f4"), w.astype("f4")), "c0")
+    assert "NCHW" in str(kernels)
+
+
 def test_dtypes(device):
     for left in ("float16", "float32", "float64"):
         for right in ("float16", "float32", "float64"):
-            got = gpureduce.conv2d(X.astype(left), W.astype(right), device=device)
+            got = conv2d(X.astype(left), W.astype(right), device=device)
             assert got.dtype == np.promote_types(left, right)
-    got = gpureduce.conv2d(
-        X.astype(int).tolist(), W.astype(np.int16), dtype="float32", padding=1, device=device
-    )
+    got = conv2d(X.astype(int).tolist(), W.astype(np.int16), dtype="float32", padding=1, device=device)
     assert got.dtype == np.float32
     np.testing.assert_array_equal(got, WANTED)
     swapped = X.astype(X.dtype.newbyteorder())
-    np.testing.assert_array_equal(gpureduce.conv2d(swapped, W, padding=1, device=device), WANTED)
+    np.testing.assert_array_equal(conv2d(swapped, W, padding=1, device=device), WANTED)
 
 
 def test_ways_to_say_the_same(device):
     def same(one, other, x=X, w=W):
-        first, second = (gpureduce.conv2d(x, w, **given, device=device) for given in (one, other))
+        first, second = (conv2d(x, w, **given, device=device) for given in (one, other))
         np.testing.assert_array_equal(first, second)
 
     same({"stride": 2}, {"stride": (2, 2)})
@@ -127,29 +232,34 @@ def test_ways_to_say_the_same(device):
     even = W[:, :2, :2]
     behind = np.pad(X, ((0, 0), (0, 1), (0, 1), (0, 0)))
     np.testing.assert_array_equal(
-        gpureduce.conv2d(X, even, padding="same", device=device),
-        gpureduce.conv2d(behind, even, device=device),
+        conv2d(X, even, padding="same", device=device),
+        conv2d(behind, even, device=device),
     )
     moved = np.moveaxis(X, -1, 1), np.moveaxis(W, -1, 1)
-    got = gpureduce.conv2d(*moved, 1, 1, 1, 1, "NCHW", device=device)
+    got = conv2d(*moved, padding=1, layout="NCHW", device=device)
+    np.testing.assert_array_equal(gpureduce.conv2d(*moved, padding=1, device=device), got)
     np.testing.assert_array_equal(np.moveaxis(got, 1, -1), WANTED)
 
 
 def test_what_needs_no_python(device):
     """The core takes the usual calls by itself, and leaves the others, before anything is done."""
     core = _core.fast_path(
-        "conv2d", ("x", "w", "stride", "padding"), ("layout", "groups", "variant", "device", "out")
+        "conv2d", ("x", "w", "stride", "padding"), ("bias", "layout", "groups", "variant", "device", "out")
     )
-    named = {"device": device}
+    named = {"device": device, "layout": "NHWC"}
     np.testing.assert_array_equal(core(X, W, 1, (1, 1), **named), WANTED)
-    np.testing.assert_array_equal(core(X, W, padding=1, layout="NHWC", variant="c0", **named), WANTED)
+    np.testing.assert_array_equal(core(X, W, padding=1, variant="c0", **named), WANTED)
+    moved = np.moveaxis(X, -1, 1), np.moveaxis(W, -1, 1)
+    np.testing.assert_array_equal(core(*moved, 1, 1, device=device), np.moveaxis(WANTED, -1, 1))
+    np.testing.assert_array_equal(core(X, W, 1, 1, bias=np.ones(4, "f4"), **named), WANTED + 1)
     there = gpureduce.to_device(X, device), gpureduce.to_device(W, device)
-    np.testing.assert_array_equal(core(*there, 1, 1).numpy(), WANTED)
+    np.testing.assert_array_equal(core(*there, 1, 1, layout="NHWC").numpy(), WANTED)
     left = [
         {"padding": "same"}, {"stride": [1, 1]}, {"stride": 0}, {"padding": -1}, {"stride": 2**40},
         {"groups": (1, 1)}, {"layout": "HWC"}, {"layout": 3}, {"variant": "m1"}, {"variant": None},
         {"groups": 3}, {"w": W[0]}, {"x": X.tolist()}, {"x": X.astype(int), "w": W.astype(int)},
-        {"w": W.astype(float)}, {"w": there[1]}, {"out": np.zeros(3)},
+        {"w": W.astype(float)}, {"w": there[1]}, {"out": np.zeros(3)}, {"bias": np.zeros(3, "f4")},
+        {"bias": np.zeros(4)}, {"bias": [0, 0, 0, 0]}, {"bias": np.zeros((4, 1), "f4")},
     ]  # fmt: skip
     for given in left:
         assert core(**{"x": X, "w": W, **named, **given}) is NotImplemented, given
@@ -199,13 +309,13 @@ REFUSALS = [
 @pytest.mark.parametrize("given, error, text", REFUSALS)
 def test_refusals(given, error, text, device):
     with pytest.raises(error, match=text):
-        gpureduce.conv2d(**{"x": X, "w": W, **given}, device=device)
+        conv2d(**{"x": X, "w": W, **given}, device=device)
 
 
 def test_results_that_fit_into_no_memory(device):
     """They are refused before anything is done."""
     with pytest.raises((MemoryError, ValueError)):
-        gpureduce.conv2d(X[:1, :3, :3], W, padding=2**31 - 1, stride=1, device=device)
+        conv2d(X[:1, :3, :3], W, padding=2**31 - 1, stride=1, device=device)
 
 
 @pytest.mark.parametrize("batch", [1, 8, 16, 32])
@@ -216,7 +326,7 @@ def test_columns_that_fit_into_no_memory(layout, batch, device):
     w, x = np.broadcast_to(np.float32(1), shape), np.ones((batch, 1, 1, 1), np.float32)
     options = {"padding": 2**29, "layout": layout, "variant": "c1", "device": device}
     with pytest.raises(MemoryError, match="what the taps see takes more than any memory"):
-        gpureduce.conv2d(x, w, **options)
+        conv2d(x, w, **options)
 
 
 @pytest.mark.parametrize("layout", cases.LAYOUTS)
@@ -228,10 +338,10 @@ def test_precision(precision, layout, device):
     able = [v for v in gpureduce.variants("matmul") if v.precision == precision and runs_on(v, device)]
     if not able:
         with pytest.raises(ValueError, match=rf"precision: {precision} of float32 is not for"):
-            gpureduce.conv2d(x, w, **options, precision=precision, device=device)
+            conv2d(x, w, **options, precision=precision, device=device)
         return
     for variant in ("auto", "c1"):
-        got = gpureduce.conv2d(x, w, **options, precision=precision, variant=variant, device=device)
+        got = conv2d(x, w, **options, precision=precision, variant=variant, device=device)
         assert cases.mismatch(x, w, got, "rounded", precision, **options) is None
         exact = cases.convolve(x.astype(float), w.astype(float), **options)
         error = np.linalg.norm(got - exact) / np.linalg.norm(exact)
@@ -244,9 +354,9 @@ def test_float32_where_tf32_would_take_longer(device):
         pytest.skip("the device has no such cores")
     case = cases.Case(3, 60, 120, 17, 8, 7, 7, 2, 3)
     x, w = cases.arrays("float32", case, "NHWC", "rounded")
-    plain = gpureduce.conv2d(x, w, **case.options, variant="c2", device=device)
+    plain = conv2d(x, w, **case.options, variant="c2", device=device)
     for precision in ("ieee", "tf32"):
-        got = gpureduce.conv2d(x, w, **case.options, precision=precision, device=device)
+        got = conv2d(x, w, **case.options, precision=precision, device=device)
         np.testing.assert_array_equal(got, plain)
 
 
@@ -274,19 +384,19 @@ def test_no_races(name, layout):
 
 
 def test_profiles():
-    found = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12)), "c0")
+    found = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12), NHWC), "c0")
     # Without padding every tap meets an element, and every multiply-add is one of c0's own.
     assert found.multiply_adds == found.totals.multiply_adds == 8 * 32 * 24 * 108
     assert "multiply_add" in found.annotate() and "NHWC" in str(found)
-    columns = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12)), "c1")
+    columns = gpureduce.profile(((1, 10, 34, 12), (24, 3, 3, 12), NHWC), "c1")
     assert columns.kernels[0].name == "c1_nhwc_b16" and len(columns.kernels) > 1
     stored = columns.kernels[0].totals.global_store_ideal
     assert stored == 8 * 32 * 108 * 4 // 32
-    product = gpureduce.profile(((1, 10, 34, 12), (24, 1, 1, 12)), "c1")
+    product = gpureduce.profile(((1, 10, 34, 12), (24, 1, 1, 12), NHWC), "c1")
     assert not [kernel.name for kernel in product.kernels if kernel.name.startswith("c1_")]
     with pytest.raises(ValueError, match="block_size"):
-        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 1)), "c0", block_size=128)
+        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 1), NHWC), "c0", block_size=128)
     with pytest.raises(TypeError, match="a: a convolution takes"):
         gpureduce.profile(3, "c0")
     with pytest.raises(ValueError, match="w: expected 1 channels"):
-        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 2)), "c0")
+        gpureduce.profile(((1, 4, 4, 1), (1, 3, 3, 2), NHWC), "c0")

@@ -108,6 +108,6 @@ def test_blocks_that_make_box_after_box(dtype, layout, device):
     if device.startswith("cuda") or (dtype, layout) != ("float16", "NHWC"):
         return
     x, w = cases.arrays(dtype, case, layout, "exact")
-    (kernel,) = gpureduce.profile((x, w, case.options), "c9", races=False).kernels
+    (kernel,) = gpureduce.profile((x, w, {**case.options, "layout": layout}), "c9", races=False).kernels
     boxes = -(-100 * 180 // 128) * 2
     assert kernel.grid[0] < boxes

@@ -55,7 +55,7 @@ def record():
 
 
 def convolve(x, w, **options):
-    return gpureduce.conv2d(x, w, variant="cudnn", device="cuda", **options)
+    return gpureduce.conv2d(x, w, variant="cudnn", device="cuda", **{"layout": "NHWC", **options})
 
 
 def pair(dtype="float32"):
@@ -96,12 +96,12 @@ def check_devices_and_streams():
     x, w = pair()
     for index in (0, 1):
         there = [gpureduce.to_device(each, f"cuda:{index}") for each in (x, w)]
-        got = gpureduce.conv2d(*there, variant="cudnn")
+        got = gpureduce.conv2d(*there, layout="NHWC", variant="cudnn")
         assert got.device == f"cuda:{index}" and record().handles == index + 1
         assert cases.mismatch(x, w, got.numpy(), "exact") is None
     driver, stream = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"]), ctypes.c_void_p()
     assert _core.call_on(1, lambda: driver.cuStreamCreate(ctypes.byref(stream), 1)) == 0
-    gpureduce.conv2d(*there, variant="cudnn", stream=stream.value)
+    gpureduce.conv2d(*there, layout="NHWC", variant="cudnn", stream=stream.value)
     assert record().stream == stream.value
 
 
@@ -141,7 +141,7 @@ import numpy as np, gpureduce
 record = gpureduce.variants("conv")["cudnn"]
 print(record.installed, record.runs_on("cuda"), record.runs_on("sim"))
 try:
-    gpureduce.conv2d(np.ones((1, 2, 2, 1), "f"), np.ones((1, 2, 2, 1), "f"), variant="cudnn", device="cuda")
+    gpureduce.conv2d(np.ones((1, 1, 2, 2), "f"), np.ones((1, 1, 2, 2), "f"), variant="cudnn", device="cuda")
 except ValueError as error:
     print(error)
 """
@@ -159,7 +159,7 @@ except ValueError as error:
 def test_the_simulator_refuses_it():
     x, w = pair()
     with pytest.raises(ValueError, match="cudnn runs on CUDA devices only, not on the simulator"):
-        gpureduce.conv2d(x, w, variant="cudnn", device="sim")
+        gpureduce.conv2d(x, w, layout="NHWC", variant="cudnn", device="sim")
 
 
 @pytest.mark.core
@@ -170,7 +170,7 @@ def test_what_it_is():
         with pytest.raises(ValueError, match="variant: cudnn has no "):
             ask("cudnn")
     with pytest.raises(ValueError, match="cudnn"):
-        gpureduce.profile(pair(), "cudnn")
+        gpureduce.profile((*pair(), {"layout": "NHWC"}), "cudnn")
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_a_result_that_begins_anywhere(on_device):
     x, w = pair()
     there = [gpureduce.to_device(each, on_device["device"]) for each in (x, w)]
     room = gpureduce.to_device(np.full(2 * 3 * 4 * 6 + 1, np.nan, np.float32), on_device["device"])
-    gpureduce.conv2d(*there, variant="cudnn", out=room[1:].reshape(2, 3, 4, 6))
+    gpureduce.conv2d(*there, layout="NHWC", variant="cudnn", out=room[1:].reshape(2, 3, 4, 6))
     np.testing.assert_allclose(room.numpy()[1:].reshape(2, 3, 4, 6), cases.convolve(x, w), rtol=1e-5)
 
 
@@ -211,5 +211,5 @@ def test_precisions_of_float32(on_device):
     x, w = cases.arrays("float32", cases.Case(2, 20, 20, 64, 64, 3, 3), "NHWC", "rounded")
     wide = cases.convolve(x.astype(float), w.astype(float))
     for precision, least, most in (("ieee", 1e-8, 2e-6), ("tf32", 1e-4, 4e-4)):
-        got = gpureduce.conv2d(x, w, precision=precision, **on_device)
+        got = gpureduce.conv2d(x, w, layout="NHWC", precision=precision, **on_device)
         assert least < np.linalg.norm(got - wide) / np.linalg.norm(wide) < most

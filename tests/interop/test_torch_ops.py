@@ -134,8 +134,10 @@ def test_convolutions(layout, place):
         {"groups": 2},
         {"groups": 2, "stride": (2, 1), "padding": (1, 0), "dilation": 2},
         {"groups": 2, "padding": "same"},
+        {"groups": 2, "padding": 1, "bias": tensor((6, 2), torch.float32, place, 3)[:, 1]},
     ):
         own = {**options, "layout": layout}
+        options = {key: each.cpu() if key == "bias" else each for key, each in options.items()}
         wanted = torch.nn.functional.conv2d(x.cpu(), w.cpu(), **options)
         if layout == "NHWC":
             got = ops.conv2d(x.permute(0, 2, 3, 1), w.permute(0, 2, 3, 1), **own).permute(0, 3, 1, 2)
@@ -144,7 +146,7 @@ def test_convolutions(layout, place):
             assert torch.equal(ops.conv2d(x[1], w, **own), got[1])
         torch.testing.assert_close(got.cpu(), wanted, rtol=0, atol=0)
     with pytest.raises(ValueError, match="padding: expected 'same'"):
-        ops.conv2d(x, w, 1, "full")
+        ops.conv2d(x, w, padding="full")
     with pytest.raises(TypeError, match=r"conv2d takes .*, not torch\.int64"):
         ops.conv2d(x.long(), w.long(), groups=2)
 
@@ -208,9 +210,10 @@ def test_numbers_and_dtypes_of_numpy_are_taken(place):
                 torch.equal(op(a, 0, dtype), op(a, 0, torch.float64))
                 and op(a, 0, dtype).dtype == torch.float64
             )
-    x, w = tensor((1, 5, 5, 2), torch.float32, place), tensor((2, 2, 2, 1), torch.float32, place, 2)
-    numbers = np.int64(2), (np.int32(1), np.int64(0)), np.uint8(1), np.int64(2)
-    assert torch.equal(ops.conv2d(x, w, *numbers), ops.conv2d(x, w, 2, (1, 0), 1, 2))
+    x, w = tensor((1, 2, 5, 5), torch.float32, place), tensor((2, 1, 2, 2), torch.float32, place, 2)
+    numpys = {"stride": np.int64(2), "padding": (np.int32(1), np.int64(0)), "groups": np.int64(2)}
+    wanted = ops.conv2d(x, w, stride=2, padding=(1, 0), groups=2)
+    assert torch.equal(ops.conv2d(x, w, **numpys, dilation=np.uint8(1)), wanted)
 
 
 @pytest.mark.parametrize("op", [*THEIRS, *ONE_AXIS, *BITS])
@@ -235,7 +238,7 @@ def test_errors_name_the_argument(op, place):
 
 
 def test_errors_of_products_name_the_argument(place):
-    a, x = torch.ones((2, 2), device=place), torch.ones((1, 2, 2, 1), device=place)
+    a, x = torch.ones((2, 2), device=place), torch.ones((1, 1, 2, 2), device=place)
     for call, name in (
         (lambda: ops.dot(a[0], [1.0, 1.0]), "b"),
         (lambda: ops.matmul(a.numpy if place == "cpu" else 1, a), "a"),
@@ -246,6 +249,8 @@ def test_errors_of_products_name_the_argument(place):
         (lambda: ops.conv2d(x, x, dilation=(1, 1.5)), "dilation"),
         (lambda: ops.conv2d(x, x, groups=1.0), "groups"),
         (lambda: ops.conv2d(x, x, layout=None), "layout"),
+        (lambda: ops.conv2d(x, x, bias=[1.0]), "bias"),
+        (lambda: ops.conv2d(x, x, bias=torch.ones(1, dtype=torch.float64, device=place)), "bias"),
     ):
         with pytest.raises(TypeError, match=rf"^{name}: "):
             call()
@@ -291,10 +296,16 @@ def test_gradients_are_derivatives(op, place):
     elif op == "matmul":
         cases = [(function, (values(2, 1, 2, 3), values(3, 2))), (function, (values(3), values(2, 3, 1)))]
     elif op == "conv2d":
-        same, steps = {"padding": "same"}, {"stride": 2, "padding": (1, 0), "layout": "NCHW"}
+        same, steps = {"padding": "same", "layout": "NHWC"}, {"stride": 2, "padding": (1, 0)}
+        fixed = values(1, 2, 3, 4).detach(), values(2, 2, 2, 1).detach()
         cases = [
             (lambda x, w: function(x, w, **same), (values(3, 3, 2), values(2, 2, 1, 2))),
+            (
+                lambda x, w, b: function(x, w, bias=b, **same),
+                (values(3, 3, 2), values(2, 2, 1, 2), values(2)),
+            ),
             (lambda x, w: function(x, w, **steps), (values(1, 2, 3, 4), values(1, 2, 2, 1))),
+            (lambda b: function(*fixed, bias=b, padding=1), (values(2),)),
         ]
     else:
         cases = [
@@ -325,7 +336,10 @@ def samples(op, place):
         return [(tensor((2, 3, 4), dtype, **options), tensor((4, 5), dtype, seed=2, **options), "ieee")]
     if op == "conv2d":
         x, w = tensor((2, 5, 5, 3), dtype, **options), tensor((4, 2, 2, 3), dtype, seed=2, **options)
-        return [(x, w), (x[0], w, [1], [0], [2], 1, "NHWC", True, "ieee")]
+        bias = tensor(4, dtype, seed=3, **options)
+        rest = [1], [0], [2], 1, "NHWC", True, "ieee"
+        channels_first = x.movedim(-1, 1).detach(), w.movedim(-1, 1).detach()
+        return [channels_first, (x[0], w, None, *rest), (x[0], w, bias, *rest)]
     a = tensor((3, 4, 5), dtype, **options)
     return [(a,), (a.transpose(0, 2), 1 if op in ONE_AXIS else (0, -1), True)]
 
@@ -427,10 +441,10 @@ def test_a_compiled_model_in_a_graph(place):
 
 def several(a):
     """Calls of all kinds of operators, of a matrix of 300 x 200."""
-    pictures, filters = a.view(1, 30, 50, 40), a[:8, :160].reshape(8, 2, 2, 40)
+    pictures, filters = a.view(1, 40, 30, 50), a[:8, :160].reshape(8, 40, 2, 2)
     return [
         *(ops.sum(a, 0), ops.max(a), ops.argmin(a, 1), ops.mean(a, 1, keepdims=True)),
-        *(ops.dot(a[0], a[1]), ops.matmul(a, a.T), ops.conv2d(pictures, filters)),
+        *(ops.dot(a[0], a[1]), ops.matmul(a, a.T), ops.conv2d(pictures, filters, bias=a[0, :8])),
     ]
 
 

@@ -36,7 +36,7 @@ CALLS = {
     "matmul": lambda **d: gpureduce.matmul(SQUARE[:128], SQUARE[:, :128], **d),
     "matmul of long rows": lambda **d: gpureduce.matmul(FLOATS.reshape(8, -1), FLOATS.reshape(-1, 8), **d),
     "matrix and vector": lambda **d: gpureduce.matmul(SQUARE, FLOATS[:512], **d),
-    "conv2d": lambda **d: gpureduce.conv2d(IMAGES, FILTERS, **d),
+    "conv2d": lambda **d: gpureduce.conv2d(IMAGES, FILTERS, layout="NHWC", **d),
     "scan": lambda **d: gpureduce.cumulative_sum(FLOATS, **d),
     "scan of rows": lambda **d: gpureduce.cumulative_sum(WIDE, axis=1, **d),
     "long scan": lambda **d: gpureduce.cumulative_sum(DOUBLES.view(complex), **d),

@@ -453,12 +453,15 @@ def instruments():
 
 
 def convolutions():
-    call = functools.partial(functools.partial, gpureduce.conv2d)
-    there = pictures_on_device, filters_on_device
+    call = functools.partial(functools.partial, gpureduce.conv2d, layout="NHWC")
+    there, bias = (pictures_on_device, filters_on_device), np.resize(vector, 4)
     return {
         "conv2d": call(pictures, filters, **SIM),
         "conv2d by columns": call(pictures[:, ::-1], filters[::-1], variant="c1", **SIM),
         "conv2d with Python": call(pictures, filters, padding="same", **SIM),
+        "conv2d with a bias": call(pictures, filters, bias=bias, **SIM),
+        "conv2d with a bias on device": call(*there, bias=gpureduce.to_device(bias, "sim")),
+        "conv2d with a bias of integers": call(pictures, filters, bias=[1, 2, 3, 4], **SIM),
         "conv2d on device": call(*there, stride=2),
         "conv2d out": call(*there, padding=1, out=results_on_device),
         "conv2d that does not fit": call(pictures, filters, dilation=9, **SIM),

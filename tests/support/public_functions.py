@@ -77,7 +77,7 @@ OWN = {
     "array.reshape": {"shape": (4, 3)},
     "array.item": {"index": 3},
     "array.__dlpack__": {"dl_device": (1, 0)},
-    "conv2d": {"x": PICTURES, "w": FILTERS},
+    "conv2d": {"x": PICTURES, "w": FILTERS, "layout": "NHWC"},
     "inner": {"b": ROWS},
     "source": {"variant": "v3"},
     "profile": {"a": 100},
