@@ -66,6 +66,22 @@ bool py_parse_precision(PyObject *name, gr_dtype dtype, gr_precision *out) {
            (*out == GR_PRECISION_IEEE || dtype == GR_DTYPE_f32);
 }
 
+bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out) {
+    if (axis == NULL || !PyLong_CheckExact(axis))
+        return false;
+    int overflow;
+    const long index = PyLong_AsLongAndOverflow(axis, &overflow), length = (long)ndim;
+    if (overflow != 0 || index < -length || index >= length)
+        return false;
+    *out = (size_t)(index < 0 ? index + length : index);
+    return true;
+}
+
+bool py_parse_bool(PyObject *value, bool missing, bool *out) {
+    *out = value == NULL ? missing : value == Py_True;
+    return value == NULL || PyBool_Check(value);
+}
+
 int py_find_op(PyObject *name, gr_op *out) {
     Py_ssize_t length;
     const char *text = PyUnicode_Check(name) ? py_utf8(name, &length) : NULL;

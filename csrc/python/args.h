@@ -31,6 +31,13 @@ bool py_parse_precision(PyObject *name, gr_dtype dtype, gr_precision *out);
 /* Returns the text of a str; NULL if `value` is NULL or no str. */
 const char *py_text_of(PyObject *value);
 
+/* Parses an axis of an array given as an int, on the fast path. False if it is no int or out of range: fall
+   back to Python. */
+bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out);
+
+/* Parses a bool of a fast path, whose default is `missing`. False if it is no bool: fall back to Python. */
+bool py_parse_bool(PyObject *value, bool missing, bool *out);
+
 /* Finds an operator by its name. -1 with an exception set. */
 int py_find_op(PyObject *name, gr_op *out);
 

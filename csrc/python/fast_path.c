@@ -10,6 +10,7 @@
 #include "python/errors.h"
 #include "python/methods.h"
 #include "python/signature.h"
+#include "scan/scan.h"
 
 static bool is_default(const py_signature *self, const PyObject *value) {
     return value == NULL || value == self->state->no_value;
@@ -27,16 +28,11 @@ static bool has_default_options(const py_signature *self, const py_arguments arg
 
 /* Marks an axis given as an int. False if it is not an int, out of range or marked already. */
 static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
-    if (!PyLong_CheckExact(axis))
+    size_t index;
+    if (!py_parse_axis(axis, ndim, &index) || reduced[index])
         return false;
-    int overflow;
-    const long index = PyLong_AsLongAndOverflow(axis, &overflow), length = (long)ndim;
-    if (overflow != 0 || index < -length || index >= length)
-        return false;
-    bool *mark = &reduced[index < 0 ? index + length : index];
-    const bool first = !*mark;
-    *mark = true;
-    return first;
+    reduced[index] = true;
+    return true;
 }
 
 static bool parse_axes(PyObject *axis, py_call *call) {
@@ -205,17 +201,30 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
     return result;
 }
 
-/* Finds the implementation of "matmul", "conv2d" or an operator. */
+/* The functions that are no reductions by an operator. */
+static const struct {
+    const char *name;
+    PyObject *(*implementation)(const py_signature *self, const py_arguments arguments);
+    uint64_t parameter;
+} functions[] = {
+    {"matmul", py_fast_matmul, 0},
+    {"conv2d", py_fast_conv2d, 0},
+    {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
+    {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
+};
+
+/* Finds a function by its name, else an operator. -1 with an exception set. */
 static int find_implementation(PyObject *name, py_signature *self) {
     const char *text = py_text_of(name);
     self->op = GR_OP_COUNT;
-    if (text != NULL && strcmp(text, "matmul") == 0)
-        self->implementation = py_fast_matmul;
-    else if (text != NULL && strcmp(text, "conv2d") == 0)
-        self->implementation = py_fast_conv2d;
-    else
-        self->implementation = py_fast_reduction;
-    return self->implementation == py_fast_reduction ? py_find_op(name, &self->op) : 0;
+    for (size_t i = 0; text != NULL && i < sizeof functions / sizeof functions[0]; ++i)
+        if (strcmp(text, functions[i].name) == 0) {
+            self->implementation = functions[i].implementation;
+            self->parameter = functions[i].parameter;
+            return 0;
+        }
+    self->implementation = py_fast_reduction;
+    return py_find_op(name, &self->op);
 }
 
 PyObject *py_fast_path(PyObject *module, PyObject *args) {
@@ -227,7 +236,8 @@ PyObject *py_fast_path(PyObject *module, PyObject *args) {
                           &like.report, &parameter, &exact) ||
         find_implementation(name, &like) < 0)
         return NULL;
-    like.parameter = parameter;
+    if (like.op != GR_OP_COUNT)
+        like.parameter = parameter;
     like.exact = exact != 0;
     return py_signature_function(module, &like, positional, named);
 }

@@ -1,5 +1,6 @@
-/* Prefix sums and products along one axis (cumsum, cumprod, with or without a leading initial value), and
-   their profile on the simulator. */
+/* Prefix sums and products along one axis (cumsum, cumprod, with or without a leading initial value). The
+   fast path and the entry behind the Python fallback share the conversion of the elements and the shape of
+   the result. */
 #include "scan/scan.h"
 
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "python/errors.h"
 #include "python/job.h"
 #include "python/methods.h"
+#include "python/signature.h"
 
 typedef struct scan_call {
     py_job job;
@@ -24,21 +26,21 @@ static bool merge_axes(scan_call *self) {
            py_operand_merge(source, self->axis + 1, source->ndim, &scan->inner, &scan->inner_stride);
 }
 
-/* Parses the elements, at least one, and infers the shape of the result. */
-static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
+/* Converts the elements. 1: converted; 0: PY_NO_COPY is not enough; -1 with an exception set. */
+static int take_elements(scan_call *self, PyObject *a, py_conversion conversion) {
+    py_operand *source = &self->job.inputs[0];
+    const int taken = py_operand_from_object(self->job.state, a, conversion, GR_SCOPE_GENERAL, "a", source);
+    return taken > 0 && py_operand_ensure_element_strides(source) < 0 ? -1 : taken;
+}
+
+/* Infers the shape of the result from elements, at least one, and the axis. 1: inferred; 0: the strides of a
+   device array do not fit; -1 with an exception set. */
+static int infer_shape(scan_call *self) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];
-    if (py_operand_from_object(job->state, a, PY_NATIVE, GR_SCOPE_GENERAL, "a", source) < 0 ||
-        py_operand_ensure_element_strides(source) < 0)
-        return -1;
-    if (axis < 0 || (size_t)axis >= source->ndim || py_operand_count(source, NULL) == 0)
-        return PY_RAISE(PyExc_ValueError, "a: expected elements along an axis");
-    self->axis = (size_t)axis;
     if (!merge_axes(self)) {
         if (source->owner == NULL)
-            return PY_RAISE(
-                PyExc_ValueError,
-                "a: a device array with such strides cannot be scanned; copy it to C order first");
+            return 0;
         if (py_operand_make_contiguous(source) < 0 || !merge_axes(self))
             return -1;
     }
@@ -46,19 +48,17 @@ static int parse_elements(scan_call *self, PyObject *a, Py_ssize_t axis) {
     job->dtype = gr_dtypes[source->dtype].sum;
     job->ndim = source->ndim;
     memcpy(job->extent, source->extent, source->ndim * sizeof source->extent[0]);
-    job->extent[axis] += self->scan.initial ? 1 : 0;
-    return py_job_set_c_strides(job) ? 0 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
+    job->extent[self->axis] += self->scan.initial ? 1 : 0;
+    return py_job_set_c_strides(job) ? 1 : PY_RAISE(PyExc_ValueError, "a: too many results for any memory");
 }
 
-/* Raises if `out` overlaps the elements other than in place: a kernel would read overwritten elements. */
-static int check_overlap(const scan_call *self) {
+/* Whether `out` overlaps the elements other than in place: a kernel would read overwritten elements. */
+static bool overlaps(const scan_call *self) {
     const py_job *job = &self->job;
     const py_operand *source = &job->inputs[0];
     const bool in_place = job->device_out.source.origin == source->source.origin && !self->scan.initial &&
                           py_operand_is_contiguous(source, true) && job->dtype == source->dtype;
-    return py_job_out_overlaps(job) && !in_place
-               ? PY_RAISE(PyExc_ValueError, "out: overlaps with a, but is not a itself")
-               : 0;
+    return py_job_out_overlaps(job) && !in_place;
 }
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
@@ -66,17 +66,75 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_scan_run(device, &((const scan_call *)arg)->scan, binding, interrupt, error);
 }
 
+/* ---- the fast path ---- */
+
+/* 1: parsed; 0: fall back to Python; -1 with an exception set. */
+static int parse_arguments(scan_call *self, const py_arguments arguments) {
+    py_job *job = &self->job;
+    const py_operand *source = &job->inputs[0];
+    PyObject *const axis = arguments[PY_NAME_axis];
+    if (!py_is_none(arguments[PY_NAME_dtype]) ||
+        !py_parse_bool(arguments[PY_NAME_include_initial], false, &self->scan.initial))
+        return 0;
+    int parsed = take_elements(self, arguments[PY_NAME_a], PY_NO_COPY);
+    self->axis = 0;
+    if (parsed > 0 &&
+        ((py_is_none(axis) ? source->ndim != 1 : !py_parse_axis(axis, source->ndim, &self->axis)) ||
+         py_operand_count(source, NULL) == 0))
+        return 0;
+    if (parsed > 0)
+        parsed = infer_shape(self);
+    if (parsed > 0)
+        parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
+    if (parsed > 0)
+        parsed =
+            py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], source->on_device);
+    if (parsed > 0)
+        parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+    job->check_nonfinite = !source->on_device && gr_dtypes[source->dtype].kind != GR_KIND_BITS;
+    return parsed > 0 && overlaps(self) ? 0 : parsed;
+}
+
+PyObject *py_fast_scan(const py_signature *signature, const py_arguments arguments) {
+    scan_call self = {.scan = {.op = (gr_scan_op)signature->parameter}};
+    py_job_init(&self.job, signature->state);
+    const int parsed = parse_arguments(&self, arguments);
+    PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
+    if (result != NULL && parsed > 0 && self.job.has_nonfinite && signature->report != Py_None)
+        result = py_reported(result, PyObject_CallFunction(signature->report, "OOnO", result,
+                                                           arguments[PY_NAME_a], (Py_ssize_t)self.axis,
+                                                           self.scan.initial ? Py_True : Py_False));
+    py_job_release(&self.job);
+    return result;
+}
+
+/* ---- behind the Python fallback ---- */
+
 PyObject *py_scan(PyObject *module, PyObject *args) {
     PyObject *a, *destination, *result = NULL;
-    int product, initial;
+    int product, initial, inferred = -1;
     Py_ssize_t axis;
     if (!PyArg_ParseTuple(args, "OpnpO", &a, &product, &axis, &initial, &destination))
         return NULL;
     scan_call self = {.scan = {.op = product ? GR_SCAN_PROD : GR_SCAN_SUM, .initial = initial != 0}};
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_elements(&self, a, axis) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
-        check_overlap(&self) == 0)
-        result = py_job_run(&self.job, work, &self);
+    const py_operand *source = &self.job.inputs[0];
+    if (take_elements(&self, a, PY_NATIVE) > 0) {
+        self.axis = (size_t)axis;
+        if (axis < 0 || self.axis >= source->ndim || py_operand_count(source, NULL) == 0)
+            PyErr_SetString(PyExc_ValueError, "a: expected elements along an axis");
+        else
+            inferred = infer_shape(&self);
+    }
+    if (inferred == 0)
+        PyErr_SetString(PyExc_ValueError,
+                        "a: a device array with such strides cannot be scanned; copy it to C order first");
+    if (inferred > 0 && py_job_parse_destination(&self.job, destination) == 0) {
+        if (overlaps(&self))
+            PyErr_SetString(PyExc_ValueError, "out: overlaps with a, but is not a itself");
+        else
+            result = py_job_run(&self.job, work, &self);
+    }
     py_job_release(&self.job);
     return result;
 }

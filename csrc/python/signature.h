@@ -15,7 +15,8 @@ typedef struct py_signature {
        an exception set. */
     PyObject *(*implementation)(const struct py_signature *self, const py_arguments arguments);
     gr_op op;                         /* of a reduction; GR_OP_COUNT for other functions */
-    uint64_t parameter;               /* see gr_op_has_parameter */
+    uint64_t parameter;               /* of a reduction: see gr_op_has_parameter; else which of the functions
+                                         that share the implementation */
     bool exact;                       /* the default of `exact=` */
     PyObject *report;                 /* called with a result that is not finite, or None */
     size_t positional_count;          /* number of positional parameters */
@@ -26,6 +27,7 @@ typedef struct py_signature {
 PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
+PyObject *py_fast_scan(const py_signature *self, const py_arguments arguments);
 
 /* Returns the callable of a signature, with these names of parameters. NULL with an exception set. */
 PyObject *py_signature_function(PyObject *module, const py_signature *of, PyObject *positional,

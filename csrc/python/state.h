@@ -70,6 +70,18 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(groups)                                                                                              \
     ROW(layout)                                                                                              \
     ROW(exact)                                                                                               \
+    ROW(include_initial)                                                                                     \
+    ROW(offsets)                                                                                             \
+    ROW(indices)                                                                                             \
+    ROW(op)                                                                                                  \
+    ROW(labels)                                                                                              \
+    ROW(num_groups)                                                                                          \
+    ROW(q)                                                                                                   \
+    ROW(method)                                                                                              \
+    ROW(weights)                                                                                             \
+    ROW(k)                                                                                                   \
+    ROW(largest)                                                                                             \
+    ROW(sorted)                                                                                              \
     ROW(progress)                                                                                            \
     ROW(requires_grad)                                                                                       \
     ROW(is_neg)                                                                                              \

@@ -39,6 +39,18 @@ def fast_path_op(op: str, parameter: int = 0, report: Report | None = None) -> C
     )
 
 
+def fast_path_named(report: Report) -> Callable[[_F], _F]:
+    """Let a function that is no reduction by an operator call what the core has under its name."""
+
+    def decorated(function: _F) -> _F:
+        name = function.__name__
+        return fast_path_with(lambda positional, others: _core.fast_path(name, positional, others, report))(
+            function
+        )
+
+    return decorated
+
+
 def core_callable(
     op: str, positional: str, others: str, report: Report, parameter: int = 0
 ) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import Device
 from gpureduce._reduce import floating
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -26,6 +28,12 @@ _NOTHING = {"sum": 0, "prod": 1}
 _INT64 = np.dtype(np.int64)
 
 
+def _report(op: str, result: Any, a: Any, axis: int, initial: bool) -> None:
+    """Tell of a result of the core that is not finite."""
+    _look(op, result, intake(a, "sim"), axis, initial)
+
+
+@fast_path_named(partial(_report, "sum"))
 def cumulative_sum(
     a: AnyArray,
     *,
@@ -93,6 +101,7 @@ def cumulative_sum(
     return _running("sum", a, axis, dtype, out, include_initial, device, stream, as_device)
 
 
+@fast_path_named(partial(_report, "prod"))
 def cumulative_prod(
     a: AnyArray,
     *,

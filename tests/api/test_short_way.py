@@ -207,6 +207,51 @@ def test_vectors_along_an_axis(device, monkeypatch):
         assert outcome(gpureduce.vecdot, a, arguments) == short, (a, arguments)
 
 
+def check_function(name, device, more, least, draws=300):
+    """Compare what the core does at once, at least `least` times, with the function in Python."""
+    function = getattr(gpureduce, name)
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(name)
+    gpureduce.sum([1.0], device=device)
+    at_once = 0
+    for _ in range(draws):
+        array, a, arguments = drawn(draw, name, device)
+        arguments.pop("keepdims", None)
+        arguments |= more(draw, array, a)
+        short, long = (outcome(each, a, arguments) for each in (function, function.__wrapped__))
+        assert short == long, (array, a, arguments)
+        if draw.random() < 0.4 and isinstance(short[1], tuple):
+            places, results = [], []
+            dtype = draw.choice((short[2], short[2], short[2], np.dtype("float64")))
+            order, on_device = draw.choice("CF"), draw.random() < 0.5
+            for run in (function, function.__wrapped__):
+                place = np.full(short[1], 1, dtype, order)
+                place = gpureduce.to_device(place, device) if on_device else place
+                given = {**arguments, "out": place}
+                given.pop("as_device", None)
+                results.append(outcome(run, a, given))
+                places.append(place.numpy() if on_device else place)
+            assert results[0] == results[1], (array, a, arguments, dtype, order)
+            np.testing.assert_array_equal(*places)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                at_once += core(a, **arguments) is not NotImplemented
+            except Exception:
+                at_once += 0
+    assert at_once > least, at_once
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_scans(name, device):
+    def more(draw, array, a):
+        found = {"include_initial": draw.choice((True, False, False, 1, np.True_, "x"))}
+        return found if draw.random() < 0.5 else {}
+
+    check_function(name, device, more, 40)
+
+
 def test_arguments_by_place_and_by_name(device):
     there = gpureduce.to_device(np.arange(12.0).reshape(3, 4), device)
     out = gpureduce.to_device(np.zeros(3), device)
