@@ -104,8 +104,7 @@ def scan(
     /,
 ) -> Any: ...
 
-# `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order). `empty_result`: of
-# an empty segment.
+# `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order).
 def segments(
     *,
     a: object,
@@ -113,7 +112,6 @@ def segments(
     axis: int,
     offsets: object,
     permuted_rows: int,
-    empty_result: np.ndarray,
     ddof: float,
     destination: Destination,
 ) -> Any: ...

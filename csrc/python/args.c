@@ -77,6 +77,42 @@ bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out) {
     return true;
 }
 
+static int copy_integer_array(PyArrayObject *array, PyObject **out) {
+    if (PyArray_NDIM(array) != 1 || !PyTypeNum_ISINTEGER(PyArray_TYPE(array)) ||
+        (PyTypeNum_ISUNSIGNED(PyArray_TYPE(array)) && PyArray_ITEMSIZE(array) == sizeof(int64_t)))
+        return 0;
+    PyArray_Descr *descr = PyArray_DescrFromType(NPY_INT64);
+    *out = descr == NULL ? NULL
+                         : PyArray_FromArray(array, descr,
+                                             NPY_ARRAY_CARRAY | NPY_ARRAY_ENSURECOPY | NPY_ARRAY_FORCECAST);
+    return *out == NULL ? -1 : 1;
+}
+
+int py_host_integers(PyObject *object, PyObject **out) {
+    *out = NULL;
+    if (object == NULL ||
+        (!PyArray_CheckExact(object) && !PyList_CheckExact(object) && !PyTuple_CheckExact(object)))
+        return 0;
+    if (PyArray_CheckExact(object))
+        return copy_integer_array((PyArrayObject *)object, out);
+    PyObject *items = PySequence_Tuple(object);
+    npy_intp count = items == NULL ? 0 : PyTuple_GET_SIZE(items);
+    *out = items == NULL ? NULL : PyArray_SimpleNew(1, &count, NPY_INT64);
+    bool good = *out != NULL && count > 0;
+    for (npy_intp i = 0; good && i < count; ++i) {
+        int overflow = 0;
+        PyObject *const item = PyTuple_GET_ITEM(items, i);
+        const long long value =
+            PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : (overflow = 1);
+        ((int64_t *)PyArray_DATA((PyArrayObject *)*out))[i] = value;
+        good = overflow == 0;
+    }
+    Py_XDECREF(items);
+    if (!good)
+        Py_CLEAR(*out);
+    return good ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
 bool py_parse_bool(PyObject *value, bool missing, bool *out) {
     *out = value == NULL ? missing : value == Py_True;
     return value == NULL || PyBool_Check(value);

@@ -35,6 +35,10 @@ const char *py_text_of(PyObject *value);
    back to Python. */
 bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out);
 
+/* Copies integers of the host along one axis, a NumPy array or a list or tuple of ints, to a new contiguous
+   array of int64. 1: copied; 0: no such integers: fall back to Python; -1 with an exception set. */
+int py_host_integers(PyObject *object, PyObject **out);
+
 /* Parses a bool of a fast path, whose default is `missing`. False if it is no bool: fall back to Python. */
 bool py_parse_bool(PyObject *value, bool missing, bool *out);
 

@@ -211,6 +211,9 @@ static const struct {
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
     {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
+    {"segment_reduce", py_fast_segments, PY_BY_OFFSETS},
+    {"reduceat", py_fast_segments, PY_BY_INDICES},
+    {"group_reduce", py_fast_segments, PY_BY_LABELS},
 };
 
 /* Finds a function by its name, else an operator. -1 with an exception set. */

@@ -88,6 +88,10 @@ static size_t count_results(const py_job *self) {
     return count;
 }
 
+bool py_job_is_empty(const py_job *self) {
+    return count_results(self) == 0;
+}
+
 static bool matches_shape(const py_job *self, size_t ndim, const uint64_t *extent) {
     return ndim == self->ndim && memcmp(extent, self->extent, ndim * sizeof *extent) == 0;
 }

@@ -54,6 +54,8 @@ bool py_job_is_on_other_device(const py_job *self, const py_operand *operand);
 /* Whether an operand is not where the first input is: on the job's device, or on the host. */
 bool py_job_is_apart(const py_job *self, const py_operand *operand);
 
+/* Whether the result has no elements. */
+bool py_job_is_empty(const py_job *self);
 /* Gives the result strides of C order. False if its size in bytes overflows. */
 bool py_job_set_c_strides(py_job *self);
 /* Parses the view of device memory to which the result, described before, is written; None: none. It may have
@@ -86,6 +88,9 @@ gr_status py_job_execute(py_job *self, py_job_work work, void *arg, py_array *ne
 /* Allocates the result, runs the work and returns the result: a new reference, or NULL with an exception
    set. */
 PyObject *py_job_run(py_job *self, py_job_work work, void *arg);
+/* Returns a new device array, made in the stream of a call that is parsed: the offsets of the groups of
+   labels on its device, then the numbers of their rows. NULL with an exception set. */
+PyObject *py_labels_to_segments(const py_job *call, PyObject *labels, Py_ssize_t groups);
 /* Runs the work if the arguments were parsed (1), or returns NotImplemented (0) or NULL (-1). */
 PyObject *py_job_run_parsed(py_job *self, int parsed, py_job_work work, void *arg);
 

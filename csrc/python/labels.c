@@ -41,6 +41,23 @@ static gr_status work(void *arg, gr_device *device, const gr_binding *binding, c
     return gr_labels_run(device, &((const labels_call *)arg)->labels, binding, interrupt, error);
 }
 
+PyObject *py_labels_to_segments(const py_job *call, PyObject *object, Py_ssize_t groups) {
+    labels_call self = {.labels = {.rows = 0}};
+    py_job *job = &self.job;
+    PyObject *result = NULL;
+    py_job_init(job, call->state);
+    if (parse_labels(&self, object, groups) == 0) {
+        job->device = call->device;
+        job->stream = call->stream;
+        job->stream_owner = call->stream_owner;
+        job->stream_persists = call->stream_persists;
+        job->on_device = true;
+        result = py_job_run(job, work, &self);
+    }
+    py_job_release(job);
+    return result;
+}
+
 PyObject *py_label_order(PyObject *module, PyObject *args) {
     PyObject *object, *destination, *result = NULL;
     Py_ssize_t groups;

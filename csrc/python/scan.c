@@ -91,8 +91,10 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
             py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], source->on_device);
     if (parsed > 0)
         parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+    if (parsed <= 0)
+        return parsed;
     job->check_nonfinite = !source->on_device && gr_dtypes[source->dtype].kind != GR_KIND_BITS;
-    return parsed > 0 && overlaps(self) ? 0 : parsed;
+    return overlaps(self) ? 0 : 1;
 }
 
 PyObject *py_fast_scan(const py_signature *signature, const py_arguments arguments) {

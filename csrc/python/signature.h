@@ -27,6 +27,9 @@ typedef struct py_signature {
 PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
+/* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
+enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
+PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_scan(const py_signature *self, const py_arguments arguments);
 
 /* Returns the callable of a signature, with these names of parameters. NULL with an exception set. */

@@ -23,6 +23,9 @@ typedef struct gr_segments {
 /* Whether there are kernels for an operator on elements of a dtype. */
 bool gr_segments_take(gr_op op, gr_dtype dtype);
 
+/* The result of a segment without elements. */
+gr_scalar gr_segments_empty_result(gr_op op, gr_dtype dtype);
+
 /* Plans and runs a reduction. Does nothing if there are no results. */
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,
                           const gr_interrupt *interrupt, gr_error *error);

@@ -30,7 +30,7 @@ _INT64 = np.dtype(np.int64)
 
 def _report(op: str, result: Any, a: Any, axis: int, initial: bool) -> None:
     """Tell of a result of the core that is not finite."""
-    _look(op, result, intake(a, "sim"), axis, initial)
+    _look(op, result, as_operand(a, "sim"), axis, initial)
 
 
 @fast_path_named(partial(_report, "sum"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -164,16 +163,10 @@ def run(
         parts = [_reduced(op, elements, axis, each, output, place, ddof) for each in cuts]
         return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
-    def ends_of(part: Operand) -> floating.Ends:
-        if part.dtype.kind in "biu":
-            return np.zeros(()), np.zeros(())
-        high, low = (reduced(end, part).astype(np.float64) for end in ("max", "min"))
-        return high, low
-
     result = reduced(op, operand, place)
     stored = output.store(None if place is not None else result)
     if place is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
-        floating.check_fp_status(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)
+        _check_fp_status(op, result, operand, axis, reduced)
     return stored
 
 
@@ -193,34 +186,39 @@ def _reduced(
         axis=axis,
         offsets=cut.handle(output),
         permuted_rows=cut.ordered,
-        empty_result=_of_nothing(op, elements.dtype, dtypes.core_dtype(op, elements.dtype)),
         ddof=ddof,
         destination=(place, elements.kind, elements.index, output.stream),
     )
 
 
-@functools.cache
-def _of_nothing(op: str, dtype: np.dtype, given: np.dtype) -> np.ndarray:
-    """Return the result of no elements."""
-    simple = {
-        "prod": 1,
-        "all": 1,
-        "argmin": -1,
-        "argmax": -1,
-        **dict.fromkeys(("mean", "var", "std"), np.nan),
-    }
-    if op in ("min", "max"):
-        return np.asarray(_furthest(dtype, op == "min"), dtype)
-    if op == "bitwise_and":
-        return np.asarray(np.invert(np.zeros((), dtype)))
-    return np.asarray(simple.get(op, 0), given)
+def report(
+    result: Any, a: Any, op: str, axis: int, offsets: Any, permuted_rows: int, kind: int, index: int
+) -> None:
+    """Tell of a result on the host that is not finite, of a call that the core has done by itself."""
+    handle = offsets if isinstance(offsets, np.ndarray) else as_operand(offsets, None, "offsets").handle
+
+    def reduced(end: str, part: Operand) -> np.ndarray:
+        place = (None, part.kind, part.index, LEGACY_STREAM)
+        return _core.segments(
+            a=part.handle,
+            op=end,
+            axis=axis,
+            offsets=handle,
+            permuted_rows=permuted_rows,
+            ddof=0,
+            destination=place,
+        )
+
+    _check_fp_status(op, result, as_operand(a, text(kind, index)), axis, reduced)
 
 
-def _furthest(dtype: np.dtype, largest: bool) -> Any:
-    """Return what no element is beyond."""
-    if dtype == dtypes.BOOL:
-        return largest
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).max if largest else np.iinfo(dtype).min
-    end = np.inf if largest else -np.inf
-    return complex(end, end) if dtype.kind == "c" else end
+def _check_fp_status(
+    op: str, result: Any, operand: Operand, axis: int, reduced: Callable[[str, Operand], np.ndarray]
+) -> None:
+    def ends_of(part: Operand) -> floating.Ends:
+        if part.dtype.kind in "biu":
+            return np.zeros(()), np.zeros(())
+        high, low = (reduced(end, part).astype(np.float64) for end in ("max", "min"))
+        return high, low
+
+    floating.check_fp_status(op, result, operand, (axis,), where="reduceat", ends_of=ends_of)

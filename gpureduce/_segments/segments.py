@@ -11,10 +11,11 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand
 from gpureduce._device.devices import Device
 from gpureduce._reduce import engine
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._segments.segment_plan import Batches, Labels, SegmentPlan, beside, on_host, run, take
+from gpureduce._segments.segment_plan import Batches, Labels, SegmentPlan, beside, on_host, report, run, take
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -31,6 +32,7 @@ _MOST_GROUPS = 2**48
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
 
+@fast_path_named(report)
 def segment_reduce(
     a: AnyArray,
     offsets: AnyArray,
@@ -124,6 +126,7 @@ def segment_reduce(
     return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof)
 
 
+@fast_path_named(report)
 def reduceat(
     a: AnyArray,
     indices: AnyArray,
@@ -214,6 +217,7 @@ def _ordered(begin: np.ndarray, counts: np.ndarray) -> SegmentPlan:
     return SegmentPlan(offsets, len(begin), order)
 
 
+@fast_path_named(report)
 def group_reduce(
     a: AnyArray,
     labels: AnyArray,

@@ -252,6 +252,105 @@ def test_scans(name, device):
     check_function(name, device, more, 40)
 
 
+SEGMENT_OPS = (*OPERATORS[:14], "std", "sum", "prod", "median", 3)
+
+
+def integers_in_some_form(draw, values, device, there):
+    """Integers as a list, as an array of any dtype and stride, or on the device."""
+    dtype = draw.choice(("int64", "int64", "int32", "uint64", "int8", "float64"))
+    array = np.array(values, np.float64 if values and isinstance(values[0], float) else np.int64).astype(
+        dtype
+    )
+    strided = np.repeat(array, 2)[::2]
+    some = [list(values), tuple(values), array, array, strided, array[None], array.astype(">i4")]
+    if draw.random() < (0.4 if there else 0.05):
+        return gpureduce.to_device(draw.choice((array, np.array(values, np.int64))), device)
+    return draw.choice(some)
+
+
+def options_of_segments(draw, length):
+    found = {"op": draw.choice(SEGMENT_OPS)} if draw.random() < 0.9 else {}
+    if draw.random() < 0.3:
+        found["ddof"] = draw.choice((0, 0.0, 1, 0.5, True, -1, "x", float("nan"), 10**400))
+    return found
+
+
+@pytest.mark.core
+def test_segments(device):
+    def more(draw, array, a):
+        length = array.shape[0] if array.ndim else 1
+        ends = sorted(draw.choices(range(length + 1), k=draw.randrange(1, 6)))
+        if draw.random() < 0.1:
+            ends = draw.choice(([], [-1, 2], [0, length + 1], [2, 1], [2**63 - 1], [1.5, 2.0]))
+        offsets = integers_in_some_form(draw, ends, device, a is not array)
+        return {
+            "offsets": offsets,
+            "axis": draw.choice((0, 0, 0, -1, 1)),
+            **options_of_segments(draw, length),
+        }
+
+    check_function("segment_reduce", device, more, 180, 1500)
+
+
+@pytest.mark.core
+def test_slices(device):
+    def more(draw, array, a):
+        length = array.shape[0] if array.ndim else 1
+        rows = sorted(draw.sample(range(length), min(length, draw.randrange(1, 4))))
+        if draw.random() < 0.2:
+            rows = draw.choice(([], [-1, 2], [0, length], [2, 1, 3], [1, 1], [2**63 - 1]))
+        indices = integers_in_some_form(draw, rows, device, False)
+        options = options_of_segments(draw, length)
+        options.pop("ddof", None)
+        return {"indices": indices, "axis": draw.choice((0, 0, 0, -1, 1)), **options}
+
+    check_function("reduceat", device, more, 180, 1500)
+
+
+@pytest.mark.core
+def test_groups(device):
+    def more(draw, array, a):
+        length = array.shape[0] if array.ndim else 1
+        numbers = [draw.randrange(-1, 4) for _ in range(length)]
+        numbers = draw.choice((numbers, numbers, sorted(numbers), numbers[1:]))
+        found = {"labels": integers_in_some_form(draw, numbers, device, a is not array)}
+        if draw.random() < 0.6:
+            found["num_groups"] = draw.choice((4, 4, 5, 7, 3, 0, None, -1, True, "x", 10**30, np.int64(4)))
+        return found | {"axis": draw.choice((0, 0, 0, -1, 1)), **options_of_segments(draw, length)}
+
+    check_function("group_reduce", device, more, 120, 1500)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int64", "uint8", "complex128", "bfloat16"])
+def test_empty_segments_of_every_operator(dtype, device):
+    """As NumPy's identities, of the dtype of the result."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    dtype = gpureduce._rules.dtypes.named(dtype)
+    a = np.ones(3, dtype)
+    for op in dict.fromkeys(op for op, name in _core.segment_coverage() if name == dtype.name):
+        got = gpureduce.segment_reduce(a, [1, 1, 3], op, device=device)
+        if op in ("min", "max") and dtype.kind in "iu":
+            want = np.iinfo(dtype).max if op == "min" else np.iinfo(dtype).min
+        elif op in ("min", "max") and dtype.kind != "b":
+            end = float("inf") if op == "min" else -float("inf")
+            want = complex(end, end) if dtype.kind == "c" else end
+        else:
+            want = {
+                "min": True,
+                "max": False,
+                "prod": 1,
+                "all": 1,
+                "argmin": -1,
+                "argmax": -1,
+                "mean": np.nan,
+                "var": np.nan,
+                "std": np.nan,
+                "bitwise_and": np.invert(np.zeros((), dtype)) if op == "bitwise_and" else 0,
+            }.get(op, 0)
+        assert got[:1].tobytes() == np.array([want]).astype(got.dtype).tobytes(), (op, got)
+
+
 def test_arguments_by_place_and_by_name(device):
     there = gpureduce.to_device(np.arange(12.0).reshape(3, 4), device)
     out = gpureduce.to_device(np.zeros(3), device)

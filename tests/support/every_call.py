@@ -4,6 +4,7 @@ What runs them watches something else: memory (test_leaks.py) or a failing alloc
 """
 
 import ctypes
+import contextlib
 import functools
 import pickle
 import threading
@@ -468,7 +469,18 @@ def convolutions():
     }
 
 
+def quiet(function, *args, **options):
+    """A call whose warnings are raised as errors, which it swallows."""
+
+    def call():
+        with np.errstate(all="raise"), contextlib.suppress(FloatingPointError):
+            function(*args, **options)
+
+    return call
+
+
 def scans():
+    huge = np.full(4, np.finfo(np.float32).max)
     call = functools.partial(functools.partial, gpureduce.cumulative_sum)
     return {
         "cumulative_sum": call(vector, **SIM),
@@ -490,14 +502,21 @@ def scans():
         "reduceat": functools.partial(gpureduce.reduceat, matrix, [3, 1, 2], "min", axis=1, **SIM),
         "group_reduce": functools.partial(gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, **SIM),
         "group_reduce of labels on device": functools.partial(
-            gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), 3, "var"
+            gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),
+        "group_reduce of labels that ascend": functools.partial(
+            gpureduce.group_reduce, vector, np.arange(300) // 70, "max", **SIM
+        ),
+        "group_reduce of a label that is no group": functools.partial(
+            gpureduce.group_reduce, vector, np.arange(300), "max", 9, **SIM
+        ),
+        "reduceat of indices that ascend": functools.partial(gpureduce.reduceat, matrix, [0, 2], **SIM),
+        "segment_reduce that overflows": quiet(gpureduce.segment_reduce, huge, [0, 2, 4], **SIM),
+        "cumulative_sum that overflows": quiet(gpureduce.cumulative_sum, huge, **SIM),
         "label_order of nonsense": functools.partial(_core.label_order, vector, 3, ON_SIM),
         "label_order on a profile": recorded(_core.label_order, np.arange(300) % 7 - 1, 7),
         "segment_reduce var": functools.partial(gpureduce.segment_reduce, vector, [0, 9, 300], "var", **SIM),
-        "segments on a profile": recorded(
-            _core.segments, vector, "prod", 0, np.array([0, 300]), 0, np.zeros((), np.float32), 0.0
-        ),
+        "segments on a profile": recorded(_core.segments, vector, "prod", 0, np.array([0, 300]), 0, 0.0),
         "scan on a profile": recorded(_core.scan, vector, False, 0, False),
         "scan of no axis": functools.partial(_core.scan, vector, False, 1, False, ON_SIM),
         "profile of nonsense": functools.partial(_core.profile_device, True, 0),
