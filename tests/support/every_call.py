@@ -3,8 +3,8 @@
 What runs them watches something else: memory (test_leaks.py) or a failing allocator (test_faults.py).
 """
 
-import ctypes
 import contextlib
+import ctypes
 import functools
 import pickle
 import threading
