@@ -10,6 +10,7 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._device.devices import resolve
 from gpureduce._reduce import composed, norms
+from gpureduce._rules import dtypes
 
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
 OPERATORS += ("bitwise_and", "bitwise_or", "bitwise_xor", "var", "nanstd", "fsum", "ptp")
@@ -326,7 +327,7 @@ def test_empty_segments_of_every_operator(dtype, device):
     """As NumPy's identities, of the dtype of the result."""
     if dtype == "bfloat16":
         pytest.importorskip("ml_dtypes")
-    dtype = gpureduce._rules.dtypes.named(dtype)
+    dtype = dtypes.dtype_from_name(dtype)
     a = np.ones(3, dtype)
     for op in dict.fromkeys(op for op, name in _core.segment_coverage() if name == dtype.name):
         got = gpureduce.segment_reduce(a, [1, 1, 3], op, device=device)
