@@ -111,7 +111,7 @@ MUTANTS = (
     Mutant(
         "a NaN's position is returned",
         PYTHON + "nan.py",
-        "_refuse_all_nan",
+        "_reject_all_nan",
         "(result < 0).any()",
         "False",
         nan("positions"),
