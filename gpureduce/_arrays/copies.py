@@ -55,14 +55,19 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     return made
 
 
-def converted(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a copy in C order in another dtype on the device, made in the array's stream."""
+def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
+    """Return a copy in C order in another dtype on the device, made in the array's stream.
+
+    `passing` is as in `gathered`.
+    """
     if len(merged(array.shape, array.strides)) > _MOST_AXES:
-        array = gathered(array)
+        array = gathered(array, passing=passing)
     name, kind, index, stream = dtype_name(dtype), array.kind, array.index, array.stream
     made = _core.array_empty(array.shape, name, kind, index, stream)
-    _core.convert(array.view_tuple(), name, (made.view_tuple(), kind, index, stream))
-    made._settle()
+    view = array.pointer, array.shape, array.strides, dtype_name(array.dtype)
+    _core.convert(view, name, (made.view_tuple(), kind, index, stream))
+    if not passing:
+        made._settle()
     return made
 
 

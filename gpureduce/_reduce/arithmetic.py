@@ -54,8 +54,7 @@ def sum(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
@@ -155,8 +154,7 @@ def prod(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
@@ -398,8 +396,7 @@ def mean(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.

@@ -125,7 +125,7 @@ def reduction(
         start = rules.initial_value(initial, loop)
 
     source = operand
-    kernel, operand = _kernel_for(op, operand, loop)
+    kernel, operand = _kernel_for(op, operand, loop, output)
     given = dtypes.core_dtype(kernel, operand.dtype)
     output.set_dtype(loop, "unsafe")
     start = None if start is None else start.astype(given)
@@ -160,7 +160,7 @@ def _stored(
     return stored
 
 
-def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand]:
+def _kernel_for(op: str, operand: Operand, loop: np.dtype, output: OutputSpec) -> tuple[str, Operand]:
     """Return the core's operator that accumulates in `loop`, and the operand in the dtype it needs."""
     if op in ("sum", "prod"):
         if loop == dtypes.BOOL:  # what addition and multiplication of bools mean in NumPy
@@ -169,7 +169,7 @@ def _kernel_for(op: str, operand: Operand, loop: np.dtype) -> tuple[str, Operand
             return op, operand  # modulo 2^64, then modulo the smaller power
     elif op not in dtypes.UFUNCS:
         return op, operand
-    return op, operand.cast(loop)
+    return op, output.cast(operand, loop)
 
 
 def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any) -> Any:
@@ -203,7 +203,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
         _warn_of_empty_slices()
     source = operand
     if dtypes.core_dtype("mean", operand.dtype) != output.dtype:
-        operand = operand.cast(loop)
+        operand = output.cast(operand, loop)
     place = output.core_out(output.dtype)
     result = run("mean", operand, axes, mask, None, place, options.progress, output.stream)
     stored = output.store(result)
@@ -231,7 +231,7 @@ def _divided(operand, axes, mask, loop, output, progress) -> np.ndarray:
     if operand.view is not None and operand.dtype.kind in "biu" and operand.dtype.itemsize < loop.itemsize:
         kernel = "sum"  # exact in 64 bits, so that no cast is needed
     else:
-        kernel, operand = _kernel_for("sum", operand, loop)
+        kernel, operand = _kernel_for("sum", operand, loop, output)
     total: Any = run(kernel, operand, axes, mask, progress=progress, stream=output.stream)
     total = total.astype(loop, copy=False)
     count: Any

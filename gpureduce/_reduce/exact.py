@@ -81,7 +81,7 @@ def sum(
         output.wait_for_inputs()
         total = _whole_sums(operand, axes, mask, output.stream)
         return output.store(_fitting(total if start is None else total + int(start), loop))
-    result = run("sum", operand.cast(loop), axes, mask, start, output)
+    result = run("sum", output.cast(operand, loop), axes, mask, start, output)
     return _stored(output, "sum", result, source, axes, mask, start)
 
 
@@ -101,7 +101,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     if operand.dtype.kind in "biu" and loop == np.float64:
         return output.store(_quotients(operand, axes, mask, output))
     source = operand
-    result = run("mean", operand.cast(loop), axes, mask, None, output)
+    result = run("mean", output.cast(operand, loop), axes, mask, None, output)
     if result is not None and np.isnan(result).any() and 0 in _counts(source, axes, mask, output.stream):
         _warn_of_empty_slices()
     return _stored(output, "mean", result, source, axes, mask)

@@ -85,8 +85,7 @@ def var(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
@@ -182,8 +181,7 @@ def std(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
@@ -270,8 +268,7 @@ def nanvar(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
@@ -359,8 +356,7 @@ def nanstd(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : dtype_like, optional
-        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice. A device
-        array is not cast.
+        Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.

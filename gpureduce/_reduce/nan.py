@@ -59,7 +59,12 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
         neutral = operand.dtype.type(plain == "prod")
         without = np.where(np.isnan(operand.handle), neutral, operand.handle)
         return reduction(plain, without, options, axis, dtype, out, keepdims, initial, where)
-    call.operand = operand.cast(loop)
+    if narrows and operand.dtype != loop:
+        raise TypeError(
+            f"dtype: a cast from {operand.dtype} to {loop} loses NaNs before nan{plain} finds them; an array "
+            "on a device is reduced in a floating dtype"
+        )
+    call.operand = call.output.cast(operand, loop)
     start = None
     if initial is None:
         rules.require_elements(plain, call.count, operand.shape)
@@ -238,7 +243,7 @@ def nanmean(
     call = ReductionCall(operand, options, axis, out, keepdims, where)
     require_inexact(dtype, call.output.out_dtype)
     loop = call.output.loop_dtype("sum", operand.rule_dtype, dtype)
-    call.operand = operand.cast(loop)
+    call.operand = call.output.cast(operand, loop)
     result = call.run("nanmean", loop, casting="unsafe")
     stored = call.output.store(result)
     if result is not None and not (call.output.on_device or _core.all_finite(result)):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpureduce import _core
-from gpureduce._arrays.copies import gathered
+from gpureduce._arrays.copies import converted, gathered
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
 from gpureduce._device.devices import LEGACY_STREAM, text
@@ -184,11 +184,32 @@ class OutputSpec:
 
     def in_c_order(self, operand: Operand) -> Operand:
         """Return a copy of elements on a device in C order, made in the stream of the call."""
+        view = self._in_stream(operand)
+        made = gathered(view, view.shape, True)
+        return replace(operand, handle=made.view_tuple(), view=made)
+
+    def cast(self, operand: Operand, dtype: np.dtype) -> Operand:
+        """Return the operand in the dtype that the caller asked for.
+
+        Elements on a device are converted there, in the stream of the call, by the rules of
+        `DeviceArray.astype`. The copy is freed in the order of that stream.
+        """
+        if operand.view is None or operand.dtype == dtype:
+            return operand.cast(dtype)
+        self.reject_capture(
+            "dtype= makes a temporary copy of elements on a device, which a graph would not keep; "
+            "use astype before the capture"
+        )
+        self.wait_for_inputs()
+        made = converted(self._in_stream(operand), native(dtype, "dtype"), True)
+        return replace(operand, handle=made.view_tuple(), dtype=made.dtype, view=made, given=None)
+
+    def _in_stream(self, operand: Operand) -> Any:
+        """Return elements on a device as an array that belongs to the stream of the call."""
         pointer, shape, strides, _ = operand.handle
         view = SimpleNamespace(pointer=pointer, shape=shape, strides=strides, dtype=operand.dtype)
         view.size, view.kind, view.index, view.stream = math.prod(shape), self.kind, self.index, self.stream
-        made = gathered(view, shape, True)
-        return replace(operand, handle=made.view_tuple(), view=made)
+        return view
 
     def give(self, made: DeviceArray) -> DeviceArray:
         """Return an array that was made and written in the stream of the call, in place of a result."""

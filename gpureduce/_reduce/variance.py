@@ -90,7 +90,7 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Oper
     if wanted.kind in "biu" or not wanted.isnative:
         raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
     output.set_dtype(wanted, casting)
-    return operand if dtypes.core_dtype(op, operand.dtype) == wanted else operand.cast(wanted)
+    return operand if dtypes.core_dtype(op, operand.dtype) == wanted else output.cast(operand, wanted)
 
 
 def _tell(

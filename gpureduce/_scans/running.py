@@ -55,8 +55,8 @@ def cumulative_sum(
     axis : int, optional
         The axis along which sums run. An array of several axes needs it.
     dtype : dtype_like, optional
-        The dtype of the sums. None is that of `sum`: integers below 64 bits grow to 64. Floats on a device
-        are not cast.
+        The dtype of the sums. None is that of `sum`: integers below 64 bits grow to 64. Elements are
+        cast to it first.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. One on a device must have the result's dtype and C order.
     include_initial : bool
@@ -164,7 +164,7 @@ def _running(
     loop = output.loop_dtype(op, operand.rule_dtype, dtype)
     logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
-        operand = operand.cast(loop)
+        operand = output.cast(operand, loop)
     output.set_dtype(loop, "unsafe")
     output.wait_for_inputs()
     if 0 in operand.shape:

@@ -145,7 +145,7 @@ def run(
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's
             op = "any" if op == "sum" else "all"
         elif not (op in ("sum", "prod") and loop.kind in "iu" and operand.dtype.kind in "biu"):
-            operand = operand.cast(loop)
+            operand = output.cast(operand, loop)
     else:
         loop = dtypes.core_dtype(op, operand.dtype)
     output.set_dtype(loop, "unsafe")

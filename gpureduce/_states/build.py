@@ -181,7 +181,8 @@ def build_state(
         raise TypeError(f"where: {op} of a device array takes none; var and moments do")
     output.wait_for_inputs()
     plan = _plan_fields(op, operand, dtype)
-    cast = operand.cast(plan.cast_dtype)
+    cast_dtype = plan.cast_dtype
+    cast = operand.cast(cast_dtype) if dtype is None else output.cast(operand, cast_dtype)
     call = StateCall(op, plan.method, cast, axes, output, mask, PartLocation(offset, within))
     state = _build(call, empty_state(op, plan.element_dtype, plan.result_dtype, call.shape))
     return state._reshaped(rules.kept_shape(operand.shape, axes, True)) if keepdims else state

@@ -395,6 +395,8 @@ def check_the_host_in_a_capture():
         for given in (array, place.array):
             with pytest.raises(ValueError, match="a named variant cannot be captured into a graph"):
                 gpureduce.sum(given, variant="v7", as_device=True, **options)
+        with pytest.raises(ValueError, match="dtype= makes a temporary copy"):
+            gpureduce.sum(array, axis=1, dtype="float32")
         made.append(gpureduce.sum(array, axis=1))
         with pytest.raises(ValueError, match="stream: what is captured into a graph is there when the graph"):
             made[0].numpy()

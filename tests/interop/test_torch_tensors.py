@@ -176,7 +176,7 @@ WITH_DTYPE = [
 
 @pytest.mark.parametrize("name", WITH_DTYPE)
 def test_dtypes_of_pytorch(name, place, device, subjects):
-    """They are NumPy's of the same names; of elements in host memory, as those on a device are not cast."""
+    """They are NumPy's of the same names; of elements in host memory."""
     own = (
         "bool"
         if "logical" in name or "array.bitwise" in name

@@ -224,7 +224,7 @@ def test_out_dtype_and_what_is_refused(device):
     with pytest.raises(ValueError, match="needs initial"):
         gpureduce.nanmin(array, where=array > 1, device=device)
     with pytest.raises(TypeError, match="convert it before"):
-        gpureduce.nansum(gpureduce.to_device(array, device), dtype=np.float64)
+        gpureduce.vecdot(gpureduce.to_device(array, device), gpureduce.to_device(array.astype("f8"), device))
 
 
 def test_means_beyond_the_dtype_are_finite(device):
