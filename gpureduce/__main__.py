@@ -25,7 +25,7 @@ where to start:
   gpureduce profile v1 --source           the source of a rung, its counters in the margin
   gpureduce profile v0 --compare v2       two rungs side by side
   gpureduce profile m4 -n 256x128x64      a rung of the matrix products
-  gpureduce profile mine.cu --compare v2  a kernel of your own beside a rung
+  gpureduce profile mine.cu --compare v2  a kernel of your own next to a rung
   gpureduce exercise list                 kernels with a gap, and a check of what you make of them
   gpureduce export v7 -o v7.cu            a rung as one file for nvcc, with a main
   gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
@@ -121,7 +121,9 @@ def _add_bench(add: Callable) -> None:
     parser.add_argument(
         "--dtypes", type=_words, nargs="+", default=[["float32"]], metavar="DTYPE", help="(default float32)"
     )
-    parser.add_argument("--repeats", type=int, default=20, help="times are medians of so many (default 20)")
+    parser.add_argument(
+        "--repeats", type=int, default=20, help="times are medians of this many times (default 20)"
+    )
     parser.add_argument("--block-size", type=int, metavar="THREADS")
     parser.add_argument("--no-progress", action="store_true", help="show no bar")
     parser.add_argument("-o", "--out", metavar="FILE", help="also write the JSON that `plot` reads")
@@ -157,7 +159,7 @@ def _add_profile(add: Callable) -> None:
     )
     shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
     parser.add_argument(
-        "--compare", metavar="OTHER", help="another variant beside it; with --source their sources, aligned"
+        "--compare", metavar="OTHER", help="another variant next to it; with --source their sources, aligned"
     )
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
     parser.add_argument(
@@ -178,7 +180,10 @@ def _add_ladder(add: Callable) -> None:
     parser.add_argument("--elements", type=int, default=1, help="of a thread, of which the grid follows (1)")
     parser.add_argument("--grid-size", type=int, metavar="BLOCKS", help="the most blocks (default: any)")
     parser.add_argument(
-        "-n", type=_count, default=1 << 20, help="elements of the table beside our rungs (default 2^20)"
+        "-n",
+        type=_count,
+        default=1 << 20,
+        help="elements of the table that compares it with our rungs (default 2^20)",
     )
     parser.add_argument(
         "--variants", type=_words, nargs="+", metavar="NAME", help="rungs of ours in the table (default: all)"

@@ -311,7 +311,7 @@ def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
 
 
 def run_ladder(args: argparse.Namespace) -> int:
-    """Check a kernel of the user's own, and set it beside the rungs."""
+    """Check a kernel of the user's own, and compare it with the rungs."""
     rung = gpureduce.course.ladder(
         Path(args.file),
         args.kernel,
@@ -321,8 +321,8 @@ def run_ladder(args: argparse.Namespace) -> int:
     )
     report = rung.check()
     stopped = any(finding.kind in ("stopped", "grid") for finding in report.findings)
-    beside = None if stopped else rung.bench(args.n, _flat(args.variants), device=args.device)
-    rows = [] if beside is None else beside.records()
+    comparison = None if stopped else rung.bench(args.n, _flat(args.variants), device=args.device)
+    rows = [] if comparison is None else comparison.records()
     if args.json:
         _print_json({**report.as_dict(), "rows": rows})
     elif args.csv:
@@ -331,8 +331,8 @@ def run_ladder(args: argparse.Namespace) -> int:
         _print(report)
         if args.source and not stopped:
             _print(f"\n{rung.profile(args.n).annotate(width=_columns())}")
-        if beside is not None:
-            print("", *_narrowed(beside.table().split("\n")), sep="\n")
+        if comparison is not None:
+            print("", *_narrowed(comparison.table().split("\n")), sep="\n")
     return 0 if report.passed else 1
 
 
@@ -371,7 +371,7 @@ def run_exercise(args: argparse.Namespace) -> int:
         return 0
     if args.action == "start":
         in_notebook = path.suffix == ".ipynb"
-        with path.open("x", encoding="utf-8") as file:  # nobody's work is written over
+        with path.open("x", encoding="utf-8") as file:  # existing files are not overwritten
             file.write(chosen.notebook() if in_notebook else chosen.start)
         how = "running its cell" if in_notebook else f"`gpureduce exercise check {chosen.number}`"
         _print(f"{chosen.task}\nThe file is {path}; {how} grades it.")

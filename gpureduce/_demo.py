@@ -1,4 +1,4 @@
-"""``gpureduce demo``: an array summed with every variant, beside numpy.sum and the exact sum."""
+"""``gpureduce demo``: an array summed with every variant, next to numpy.sum and the exact sum."""
 
 from __future__ import annotations
 

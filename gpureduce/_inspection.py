@@ -50,7 +50,7 @@ class Info:
         }
 
     def default_device(self) -> str:
-        """Return where arrays of the host are reduced: the first GPU, or the simulator.
+        """Return where host arrays are reduced: the first GPU, or the simulator.
 
         Returns
         -------

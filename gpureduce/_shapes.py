@@ -1,4 +1,4 @@
-"""What the array API standard has for other shapes and dtypes, of arrays of the host and on devices."""
+"""What the array API standard has for other shapes and dtypes, of host and device arrays."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def _array(name: str, x: Any) -> Any:
     if isinstance(x, DeviceArray):
         return x
     if device_view(x, None) is not None:
-        raise TypeError(
-            f"{name}: {type(x).__name__} has it; here it is for arrays of the host and DeviceArray"
-        )
+        raise TypeError(f"{name}: {type(x).__name__} has it; here it is for host arrays and DeviceArray")
     return as_array(x, "x")
 
 

@@ -1,4 +1,4 @@
-"""The course: exercises in CUDA, and reduction kernels of your own beside those of the ladder.
+"""The course: exercises in CUDA, and reduction kernels of your own next to the rungs of the ladder.
 
 An exercise is a file with a gap, and a check of what is made of it. ``gpureduce exercise list`` shows them,
 and docs/exercises.md how to add one. The check grades whether a kernel is right where it may go wrong,

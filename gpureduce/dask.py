@@ -276,7 +276,7 @@ def min(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the smallest element; NaN wins.
+    """Return the smallest element; NaN propagates.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def max(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the largest element; NaN wins.
+    """Return the largest element; NaN propagates.
 
     Parameters
     ----------

@@ -5,12 +5,12 @@ Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this p
 as well; their signatures contain those of NumPy and of the standard.
 
 It has the statistical and the searching functions of the standard, products of vectors and matrices, and what
-gives arrays of the host and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
+gives host arrays and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
 devices and dtypes there are. The module itself can be pickled.
 
 NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
 which the package's own kernels had no part in. These are the calls of `nonzero`, `searchsorted` and `where`:
-NumPy answers for arrays of the host, and arrays on a device are refused.
+NumPy answers for host arrays, and arrays on a device are refused.
 
 >>> import gpureduce.numpy_like as xp
 >>> xp.maximum.reduce([[3, 1], [2, 5]], device="sim")
@@ -230,7 +230,7 @@ class _Reducer:
         return f"<gpureduce.numpy_like.{self.__name__}>"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Return NumPy's elementwise result of arrays of the host; those of a device have no arithmetic."""
+        """Return NumPy's elementwise result of host arrays; those of a device have no arithmetic."""
         if builtins.any(isinstance(each, DeviceArray) for each in (*args, *options.values())):
             raise TypeError(
                 f"{self.__name__}: arrays on a device have no elementwise arithmetic here; torch.from_dlpack "
@@ -362,7 +362,7 @@ bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")
 
 
 def _reject_devices(name: str, *arrays: Any) -> None:
-    """Raise TypeError where an array lies on a device."""
+    """Raise TypeError where an array is on a device."""
     if builtins.any(device_view(each, None) is not None for each in arrays):
         raise TypeError(
             f"{name}: of arrays on a device CuPy and PyTorch have it, and take a DeviceArray without a copy: "

@@ -81,7 +81,7 @@ def exact_sum(
 ) -> Any:
     """Return the sum without a rounding error but the last: what `fsum` and ``sum(exact=True)`` have to give.
 
-    It is computed by Python's integers, on the host, and takes about a microsecond an element.
+    It is computed by Python's integers, on the host, and takes about a microsecond per element.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The reductions as operators of PyTorch's own: for tensors, with gradients, and for `torch.compile`.
 
 Tensors on a GPU are read where they lie, in PyTorch's current stream, and results are tensors there; nothing
-waits. Tensors of the host go to the first GPU, or to the simulator. Under the names in `torch.ops.gpureduce`
+waits. CPU tensors go to the first GPU, or to the simulator. Under the names in `torch.ops.gpureduce`
 the operators can be found in graphs and profiles.
 
 The arguments are those of the functions of `gpureduce`, named as NumPy names them. The dtypes of results are
@@ -112,7 +112,7 @@ def sum(
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : torch.dtype or dtype_like, optional
@@ -148,7 +148,7 @@ def prod(
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : torch.dtype or dtype_like, optional
@@ -184,7 +184,7 @@ def mean(
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     dtype : torch.dtype or dtype_like, optional
@@ -221,7 +221,7 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -233,7 +233,8 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
     Notes
     -----
-    NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amax`.
+    NaN propagates. No elements raise ValueError. Elements that are alike share the gradient, as in
+    `torch.amax`.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -263,7 +264,8 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
     Notes
     -----
-    NaN wins. No elements raise ValueError. Elements that are alike share the gradient, as in `torch.amin`.
+    NaN propagates. No elements raise ValueError. Elements that are alike share the gradient, as in
+    `torch.amin`.
 
     Examples
     --------
@@ -281,7 +283,7 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int, optional
         The axis to search; None searches the tensor in C order.
     keepdims : bool
@@ -293,7 +295,7 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
 
     Notes
     -----
-    The first of those that are alike, or the first NaN.
+    The first of equal elements, or the first NaN.
 
     Examples
     --------
@@ -313,7 +315,7 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int, optional
         The axis to search; None searches the tensor in C order.
     keepdims : bool
@@ -325,7 +327,7 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
 
     Notes
     -----
-    The first of those that are alike, or the first NaN.
+    The first of equal elements, or the first NaN.
 
     Examples
     --------
@@ -345,7 +347,7 @@ def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -371,7 +373,7 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -397,7 +399,7 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -423,7 +425,7 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -452,7 +454,7 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool
@@ -477,7 +479,7 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Parameters
     ----------
     a : torch.Tensor
-        Of any strides, on a GPU or of the host.
+        Of any strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     keepdims : bool

@@ -92,7 +92,7 @@ gr_status gr_binding_stream(gr_device *device, const gr_binding *binding, gr_str
         return status;
     if (out->capture != 0 && from_host)
         return gr_fail(error, GR_ERR_VALUE,
-                       "stream: an array of the host cannot be captured into a graph; copy it to the device "
+                       "stream: a host array cannot be captured into a graph; copy it to the device "
                        "before");
     if (out->capture != 0 && binding->host_out != NULL)
         return gr_fail(

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from gpureduce._arrays.elements import Elements
 
 _MOST_AXES = 5  # that a kernel takes
-_GAPS = 2  # a span of up to so many times its elements comes as it is
+_GAPS = 2  # a span of up to this many times its elements is copied whole
 
 
 def is_packed(array: Elements) -> bool:
-    """Return whether the elements lie side by side in C order."""
+    """Return whether the elements are contiguous in C order."""
     return same_strides(array.shape, array.strides, c_strides(array.shape, array.dtype.itemsize))
 
 
@@ -72,7 +72,7 @@ def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
 
 
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
-    """Copy elements that lie along `axes` to where they lie side by side."""
+    """Copy elements that lie along `axes` to where they are contiguous."""
     lengths: Axes = tuple([length for length, _ in axes])
     name = dtype_name(array.dtype)
     packed = c_strides(lengths, array.dtype.itemsize)

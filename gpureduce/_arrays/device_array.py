@@ -1,4 +1,4 @@
-"""Arrays on a device: our own, and views of whatever lies there."""
+"""Arrays on a device: our own, and views of whatever is there."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
     ``squeeze`` show the same memory another way. All reductions are methods, too, and take views where they
     lie. There is no arithmetic: that is for CuPy and PyTorch.
 
-    It belongs to a CUDA stream: that of the call which made it, or the legacy default stream for those of
-    `to_device`; a view to that of its array. Its elements are there for whatever follows in that stream, and
-    reductions of it work there unless ``stream=`` names another one. Both protocols tell other libraries of
-    the stream. What shows or returns elements in host memory waits for them.
+    It belongs to a CUDA stream: the stream of the call that made it, or the legacy default stream for those
+    of `to_device`; a view to the stream of its array. Its elements are there for whatever follows in that
+    stream, and reductions of it work there unless ``stream=`` names another one. Both protocols tell other
+    libraries of the stream. What shows or returns elements in host memory waits for them.
 
     Examples
     --------

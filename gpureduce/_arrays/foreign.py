@@ -96,7 +96,7 @@ def _interface_with_stream(obj: Any, index: int) -> dict | None:
         interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__"))
         complete = interface["version"] == 3 and type(interface["stream"]) is int
         return interface if complete and interface["typestr"][1] in "biufc" else None
-    except Exception:  # who has DLPack need not have this
+    except Exception:  # a producer of DLPack need not have this
         return None
 
 

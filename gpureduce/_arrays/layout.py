@@ -87,7 +87,7 @@ def reshaped(shape: Axes, strides: Axes, wanted: Axes, item: int) -> Axes | None
     """Return the strides of a view in the shape `wanted`, of as many elements; None: there is none."""
     if 0 in wanted:
         return c_strides(wanted, item)
-    # Neighbours that lie evenly, as one axis each: the stride and how many elements, the last axis first.
+    # Neighbours with one stride, as one axis each: the stride and how many elements, the last axis first.
     merged: list[list[int]] = []
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if merged and stride == merged[-1][0] * merged[-1][1]:
@@ -144,7 +144,7 @@ def squeezed(shape: Axes, axis: Any) -> Axes:
 
 
 def merged(shape: Axes, strides: Axes) -> list[tuple[int, int]]:
-    """Return length and stride of the axes that are left once neighbours that lie evenly are one."""
+    """Return length and stride of the axes that are left once neighbours with one stride are one."""
     axes: list[tuple[int, int]] = []
     for length, stride in zip(shape, strides, strict=True):
         if axes and axes[-1][1] == length * stride:

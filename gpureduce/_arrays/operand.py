@@ -1,4 +1,4 @@
-"""Operands: arrays of the host and of devices as the core takes them."""
+"""Operands: host and device arrays as the core takes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpureduce._rules.dtypes import BOOL, require_supported
 
 @dataclass(slots=True)
 class Operand:
-    """What the core takes, and what it is; `view` is that of an array on a device, and keeps it alive.
+    """What the core takes, and what it is; `view` is of an array on a device, and keeps it alive.
 
     `given` is the dtype as NumPy's rules see it, where that is another name for the same numbers: `longlong`.
     """
@@ -39,7 +39,7 @@ class Operand:
 
     @property
     def rule_dtype(self) -> np.dtype:
-        """The dtype from which that of a result follows."""
+        """The dtype from which the result's dtype follows."""
         return self.dtype if self.given is None else self.given
 
     def cast(self, dtype: np.dtype) -> Operand:
@@ -74,7 +74,7 @@ def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
 
 
 def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
-    """Take an array of the host or of a device."""
+    """Take a host or device array."""
     if type(a) is DeviceArray and device is None:  # of which nothing is to be found out
         return Operand(a.view_tuple(), a.shape, a.dtype, a.kind, a.index, a)
     view = None
@@ -93,7 +93,7 @@ def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
 
 
 def as_operand_like(a: Any, first: Operand, name: str) -> Operand:
-    """Take an array of the host, or of the device of another operand."""
+    """Take a host array, or an array on the device of another operand."""
     if type(a) is DeviceArray and a.kind == first.kind and a.index == first.index:
         return as_operand(a, None, name)
     return as_operand(a, text(first.kind, first.index), name)
@@ -119,7 +119,7 @@ def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | No
             before_copy()
         view = to_device(mask, place)
     elif operand.view is None:
-        raise TypeError("where: lies on a device, but the array does not")
+        raise TypeError("where: is on a device, but the array is not")
     if view.dtype != BOOL:
         raise TypeError(f"where: expected bool, got an array of {view.dtype}")
     strides = broadcast_strides(view.shape, view.strides, operand.shape)

@@ -28,7 +28,7 @@ def grouped(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
 
 
 def before(name: str, ladder: str, there: Iterable[str]) -> str | None:
-    """Return the variant that one comes after, or the nearest before that, of those that are there."""
+    """Return the variant that one comes after, or the nearest earlier one that is present."""
     after = {record.name: record.after for record in variants(ladder)}
     names = set(there)
     found = after.get(name)

@@ -15,7 +15,7 @@ def titles() -> dict[str, str]:
 
 
 def product_titles() -> dict[str, str]:
-    """Return the same of products of matrices, and of cuBLAS."""
+    """Return the same of matrix products, and of cuBLAS."""
     own = {record.name: record.title for record in variants("matmul") if record.block_sizes}
     return {**own, AUTO: AUTO_PRODUCT_TITLE, "cublas": "NVIDIA's library"}
 

@@ -1,4 +1,4 @@
-"""Charts of products of matrices: speed, roofline, and who works on which tile."""
+"""Charts of matrix products: speed, roofline, and who works on which tile."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, 
 
 
 def _titles(records: dict[str, dict]) -> dict[str, str]:
-    """Return the titles of variants, with the precision where it is not that of the elements."""
+    """Return the titles of variants, with the precision if it differs from the elements' dtype."""
     known = product_titles()
     others = {name: row.get("precision") for name, row in records.items()}
     return {

@@ -1,4 +1,4 @@
-"""Measures products of matrices for `gpureduce.bench`: their times beside PyTorch's, or what they do."""
+"""Measures matrix products for `gpureduce.bench`: their times and PyTorch's, or what they do."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _shape(given: Any) -> Shape:
 
 
 def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
-    """Return the names of what is measured; of those that are not named the rungs that can be."""
+    """Return the names of what is measured; unless they are named, the rungs that can be."""
     found = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
     default = [AUTO] if where.kind == "cuda" else []
     able = [record.name for record in found] + default
@@ -115,7 +115,7 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
         import torch
     except ModuleNotFoundError as error:
         raise ImportError(
-            "times of products of matrices are taken beside PyTorch's, which is not installed;"
+            "times of matrix products are taken beside PyTorch's, which is not installed;"
             " device='sim' counts what they do"
         ) from error
     sets = matmul_timing.MatmulInputs(torch, shape, dtype)

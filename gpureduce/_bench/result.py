@@ -111,7 +111,7 @@ class BenchResult:
         ``read_gb_per_s``, at which the default of this package reads 1 GiB.
     rows : tuple of dict
         One for each measurement, as taken: times are medians with their range. `records` adds what follows
-        from them. Those of products of matrices have the sizes ``m``, ``n`` and ``k``.
+        from them. Those of matrix products have the sizes ``m``, ``n`` and ``k``.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class BenchResult:
 
     @property
     def products(self) -> bool:
-        """Whether products of matrices were measured, and no reductions."""
+        """Whether matrix products were measured, and no reductions."""
         return bool(self.rows) and self.rows[0]["op"] == "matmul"
 
     @property
@@ -363,7 +363,7 @@ class BenchResult:
             each adds to the one that it comes after marked; ``"bandwidth"``: GB/s over n, below the lines of
             the device's peak and of its read bandwidth; ``"counts"``, the only one for the
             simulator: bars of PTX warp instructions per element. None takes ``"bandwidth"`` where there are
-            several n. Of products of matrices ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
+            several n. Of matrix products ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
             bars of multiply-adds per instruction.
         ax : matplotlib.axes.Axes, optional
             Where to draw; None makes a figure.

@@ -129,9 +129,7 @@ def _reduction(name: str) -> str:
     if ladder == "exact":
         raise ValueError(f"variants: {name} makes exact sums, which benchmarks/run.py exact_sums times")
     if ladder != "reduction":
-        raise ValueError(
-            f"variants: {name} makes products of matrices: ops='matmul', and no reductions beside"
-        )
+        raise ValueError(f"variants: {name} makes matrix products: ops='matmul', and no reductions beside")
     return name
 
 
@@ -233,13 +231,13 @@ def bench(
     Parameters
     ----------
     n : int or sequence of int, optional
-        How many elements, of random numbers; 2**25 if None. Of products of matrices the sizes ``(m, n, k)``,
+        How many elements, of random numbers; 2**25 if None. Of matrix products the sizes ``(m, n, k)``,
         one size for all three, or a list of such; if None (2048, 2048, 1024), simulated (256, 256, 64).
     variants : str or sequence of str, optional
         Names, as in `gpureduce.variants`, and ``"auto"``, the default, which has no counts on the simulator;
         None takes all that can be measured for the operator and dtype on the device.
     ops : str or sequence of str, optional
-        Operators, or ``"matmul"`` by itself: products of matrices. None takes that for variants of its
+        Operators, or ``"matmul"`` by itself: matrix products. None takes that for variants of its
         ladder, else ``"sum"``.
     dtypes : dtype_like or sequence of dtype_like
         Dtypes of the elements.
@@ -263,12 +261,12 @@ def bench(
     DeviceError
         When the device is not there or fails.
     ImportError
-        For times of products of matrices without PyTorch.
+        For times of matrix products without PyTorch.
 
     Notes
     -----
     On a CUDA device the times are those of events around replays of a graph, over copies of the input that
-    together are larger than the L2 cache, so that no launch finds its input cached. Products of matrices are
+    together are larger than the L2 cache, so that no launch finds its input cached. Matrix products are
     timed beside PyTorch's, and need PyTorch for that. On the simulator the columns
     are counts, and nothing is said of time.
 
@@ -286,7 +284,7 @@ def bench(
     head = {**environment.header(where), "kind": backend}
     if products.meant(ops, variants):
         if block_size is not None:
-            raise ValueError("block_size: products of matrices choose their own; leave it None")
+            raise ValueError("block_size: matrix products choose their own; leave it None")
         return products.bench(n, variants, dtypes, where, repeats, progress, head)
     wanted = cases(variants, "sum" if ops is None else ops, dtypes, 2**25 if n is None else n, where)
     shown = ProgressBar(progress, len(wanted))

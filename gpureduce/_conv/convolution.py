@@ -65,7 +65,7 @@ def conv2d(
         of a filter.
     padding : int, pair of int or str
         Rows and columns of zeros on each side of an image. ``"valid"`` means none. ``"same"``, for a stride
-        of 1, means as many as give results of the size of the images; an odd number has one more at the end.
+        of 1, pads until the results have the size of the images; an odd number has one more at the end.
     groups : int
         Number of groups into which channels and filters are divided: a filter reads the channels of its
         group only. It divides both numbers.
@@ -75,7 +75,7 @@ def conv2d(
         Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes that to which
         NumPy promotes `x` and `w`. A device array is not cast.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
+        Where the result goes; it is returned. A host array is cast to by the rule ``"same_kind"``;
         one on a device must have the result's dtype and C order. It may overlap with `x`, `w` and `bias`.
     variant : str
         The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
@@ -83,12 +83,12 @@ def conv2d(
         How products of float32 are made, as in `matmul`; ``"tf32"`` allows it: where kernels of plain float32
         are known to take less time, they make them.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `x` lies; for `x` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `x` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
         The CUDA stream to work in, as for `sum`.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `x` lies there.
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `x` is there.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def conv2d(
     left = as_operand(x, device, name="x")
     right = as_operand(w, text(left.kind, left.index), name="w")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
-        raise TypeError("w: must lie where x lies")
+        raise TypeError("w: must be in the same memory as x")
     asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
     added = None if bias is None else _bias(bias, left, right.shape[0])
     output = OutputSpec(out, options, left, 0, asked.shape, (), False)
@@ -171,7 +171,7 @@ def conv2d(
 def _bias(bias: Any, x: Operand, filters: int) -> Operand:
     operand = as_operand(bias, text(x.kind, x.index), name="bias")
     if (operand.view is None, operand.kind, operand.index) != (x.view is None, x.kind, x.index):
-        raise TypeError("bias: must lie where x lies")
+        raise TypeError("bias: must be in the same memory as x")
     if operand.shape != (filters,):
         raise ValueError(f"bias: expected shape ({filters},), one element per filter, got {operand.shape}")
     return operand

@@ -85,10 +85,10 @@ def entry_of(variant: str, dtype: str) -> str:
 
 
 def export(variant: str, *, dtype: Any = "float32", block_size: int | None = None) -> str:
-    """Return a rung as one file of CUDA C++ that nvcc compiles and runs as it stands.
+    """Return a rung as one file of CUDA C++ that nvcc compiles without other files.
 
     The kernel is the rung's own, with what it includes in place; behind it stands a ``main`` that fills an
-    array, reduces it, holds the sum against one of the host at lengths that are whole blocks, nearly so and
+    array, reduces it, holds the sum against a host sum at lengths that are whole blocks, nearly so and
     not at all, and times it. `simulate` takes the same file, and leaves the host's part out.
 
     Parameters

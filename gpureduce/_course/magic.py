@@ -69,7 +69,7 @@ def _parser() -> _Parser:
 
 
 def _checked(given: argparse.Namespace, cell: str) -> tuple[Any, Any]:
-    """Return the rung that a cell holds, and what there is to see of it."""
+    """Return the rung that a cell holds, and its output."""
     rung = ladder(
         cell,
         given.kernel,

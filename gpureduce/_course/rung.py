@@ -172,14 +172,14 @@ class OwnRung(UserKernel):
         block_size: int | None = None,
         progress: bool = False,
     ) -> BenchResult:
-        """Measure the kernel beside the rungs of this package, as `gpureduce.bench` does.
+        """Measure the kernel and the rungs of this package, as `gpureduce.bench` does.
 
         Parameters
         ----------
         n : int or sequence of int
             How many elements; whole blocks, of a kernel that takes no n.
         variants : str or sequence of str, optional
-            The rungs to set beside it; None takes all.
+            The rungs to compare it with; None takes all.
         device : str, Device or None
             Where: times on a GPU, counts on the simulator. None takes the first GPU, else the simulator.
         repeats : int
@@ -204,17 +204,19 @@ class OwnRung(UserKernel):
         for count in n if isinstance(n, Sequence) else (n,):
             if isinstance(count, (int, np.integer)):
                 self.check_size(int(count), threads, "n")
-        beside = runner.bench(n, variants, "sum", self.dtype, where, repeats, progress, block_size=block_size)
+        comparison = runner.bench(
+            n, variants, "sum", self.dtype, where, repeats, progress, block_size=block_size
+        )
         rows: list[dict[str, Any]] = []
-        for count in dict.fromkeys(row["n"] for row in beside.rows):
-            rows += [row for row in beside.rows if row["n"] == count]
+        for count in dict.fromkeys(row["n"] for row in comparison.rows):
+            rows += [row for row in comparison.rows if row["n"] == count]
             data = runner.draw("sum", self.dtype.name, count)
             measured = self._measured(data, threads, where, repeats)
             exact = rows[-1]["exact"]
             error = runner.relative_error(measured["result"], exact)
             what = {"variant": self.name, "op": "sum", "dtype": self.dtype.name, "n": count}
             rows.append({**what, **measured, "exact": exact, "relative_error": error})
-        return BenchResult(beside.head, tuple(rows))
+        return BenchResult(comparison.head, tuple(rows))
 
     def _measured(self, data: np.ndarray, block_size: int, where: Device, repeats: int) -> dict[str, Any]:
         """Return what a row has of this kernel."""
@@ -291,7 +293,7 @@ def ladder(
         The most blocks, of a kernel that walks the array; or a function of the number of elements and the
         block size that returns how many there are. A kernel that takes no n has none of this.
     shared_bytes : int, optional
-        Dynamic shared memory per block; None gives each thread room for one element.
+        Dynamic shared memory per block; None gives each thread memory for one element.
     dtype : dtype_like, optional
         Of the elements, where the kernel is ``extern "C"`` and its name does not tell; None takes float32.
     options : iterable of str
@@ -301,7 +303,7 @@ def ladder(
     -------
     OwnRung
         Its ``check()`` holds it against ``numpy.sum`` and looks for races; ``profile(n)`` has counters in the
-        margin of the source; ``bench(n)`` sets it beside the other rungs.
+        margin of the source; ``bench(n)`` compares it with the other rungs.
 
     Raises
     ------

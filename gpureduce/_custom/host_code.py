@@ -115,7 +115,7 @@ class _Declarations:
         return stop + 1
 
     def classes_of_the_host(self) -> None:
-        """Blank classes with functions of the host alone, which nothing for the device names."""
+        """Blank classes with host functions alone, which nothing for the device names."""
         for begin, end, name in self.classes:
             body = self.plain[begin:end]
             rest = [(0, begin), (end, len(self.plain))]

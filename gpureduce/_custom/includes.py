@@ -52,7 +52,7 @@ class Included:
 
     `texts` has them by their paths, in the order in which they were met; `names` has the names of those files
     as the sources write them. `certain` is false where one cannot be told: a macro names it, or an
-    option of the compiler. `system` has the names of those that no folder of the user's has.
+    option of the compiler. `system` has the names of headers that no folder of the user's has.
     """
 
     texts: dict[str, bytes] = field(default_factory=dict)

@@ -244,12 +244,12 @@ class ReductionKernel:
         Parameters
         ----------
         *args : array_like, device array or scalar
-            The inputs, broadcast against one another, all of the host or all of one device; after them
+            The inputs, broadcast against one another, all on the host or all on one device; after them
             perhaps the outputs. Arrays are not cast: their dtypes must be those of the parameters. Scalars of
             Python and NumPy are converted to them, and decide what a letter stands for only if no array does.
         out : numpy.ndarray or device array, or a tuple of them, optional
             Where the result goes, of the output's dtype; it is returned. It may decide what a letter stands
-            for. Of several outputs a tuple, with None where there is none, all of the host or all of the
+            for. Of several outputs a tuple, with None where there is none, all on the host or all on the
             device.
         axis : int or tuple of int, optional
             The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
@@ -258,16 +258,15 @@ class ReductionKernel:
         stream : int or object, optional
             The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
             ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the
-            library of the first array on a device, or that of a `DeviceArray`. The call comes after what is
-            in it and in the streams of the arrays; the host waits only for results that it gets. See
+            library of the first array on a device, or the stream of a `DeviceArray`. The call comes after
+            what is in it and in the streams of the arrays; the host waits only for results that it gets. See
             docs/streams.md.
         device : str or Device, optional
-            ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for arrays
-            of the host the first CUDA device or, when there is none, the simulator, with one
-            `SimulatorWarning`.
+            ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for host
+            arrays the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
         as_device : bool, optional
             Whether the result stays on the device, as a `DeviceArray`. None leaves it there when the arrays
-            lie there and `axis` is given.
+            are there and `axis` is given.
 
         Returns
         -------
@@ -457,7 +456,7 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
                 place = here
                 device = devices.text(value.kind, value.index)
             elif here != place:
-                raise TypeError(f"{parameter.name}: must lie where the other arrays lie")
+                raise TypeError(f"{parameter.name}: must be in the same memory as the other arrays")
         inputs.append(value)
     return inputs
 

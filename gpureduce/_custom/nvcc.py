@@ -81,7 +81,7 @@ def _run(command: list[str]) -> str:
 
 
 def compile(nvcc: str, file: str, source: bytes, kernel: str, options: tuple[str, ...]) -> str:
-    """Return the PTX of a source with a kernel, beside whose `file` headers are found."""
+    """Return the PTX of a source with a kernel, next to whose `file` headers are found."""
     name = os.path.basename(file)
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     text = f'#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source

@@ -146,7 +146,7 @@ class Nvrtc:
     ) -> tuple[str, str]:
         """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``.
 
-        `name` is that of the file, beside which headers are found; messages have `shown`.
+        `name` is the name of the file, next to which headers are found; messages have `shown`.
         """
         return self._compile(name, source, options, headers, kernel, shown)
 

@@ -129,7 +129,7 @@ class Types:
     inputs: tuple[str, ...]
     scalars: tuple[bool, ...]
     outs: tuple[str, ...]
-    packed: bool  # whether there are kernels for elements that lie side by side
+    packed: bool  # whether there are kernels for elements that are contiguous
     large: bool = False  # whether States may have more than 32 bytes
 
     @property
@@ -258,7 +258,7 @@ def source(
         "" if value == _OWN_STRUCT else f"typedef gr_value {_OWN_STRUCT};\n",
         _function("gr_map", arguments, "map_expr", written.map_expr),
         _function("gr_reduce", "gr_value a, gr_value b", "reduce_expr", written.reduce_expr),
-        # Without an identity nobody calls it.
+        # It is not called without an identity.
         _function("gr_identity", "", "identity", written.identity or "gr_value()"),
         f"static __device__ __forceinline__ void gr_post_map(gr_value a, {set_}) {{",
         f"{_lines('post_map_expr', written.post_map_expr)};}}\n",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from gpureduce._rules.files import reject_exhausted
 
 _ALL = ("cuda_fp16.h", "crt/mma.h")
-_LIBCUXX = ("cccl", "")  # folders in that of the headers, since CUDA 13 and before
+_LIBCUXX = ("cccl", "")  # where libcu++ is among the headers, since CUDA 13 and before
 _VERSIONS = (
     ("cuda_runtime_api.h", rb"#define\s+CUDART_VERSION\s+(\d+)"),
     ("cuda/std/__cccl/version.h", rb"#define\s+CCCL_VERSION\s+(\d+)"),
@@ -20,9 +20,9 @@ _VERSIONS = (
 
 
 def _candidates(library: str) -> Iterator[str]:
-    """Yield folders of headers: beside NVRTC, of installed wheels, of toolkits."""
-    beside = os.path.dirname(os.path.dirname(os.path.realpath(library)))
-    for root in (beside, sys.prefix):
+    """Yield folders of headers: next to NVRTC, of installed wheels, of toolkits."""
+    near_nvrtc = os.path.dirname(os.path.dirname(os.path.realpath(library)))
+    for root in (near_nvrtc, sys.prefix):
         yield os.path.join(root, "include")
         yield os.path.join(root, "targets", f"{os.uname().machine}-linux", "include")
     for folder in sys.path:

@@ -89,7 +89,7 @@ class Library:
 
 
 def _read(file: int, count: int) -> bytes | None:
-    """Return so many bytes; None at the end of the file."""
+    """Return `count` bytes; None at the end of the file."""
     parts = []
     while count:
         part = os.read(file, min(count, 1 << 20))
@@ -107,7 +107,7 @@ def _message(file: int) -> bytes | None:
 
 
 def _bound_memory(most: int) -> None:
-    """Let the process take so many bytes beyond those that it has, where the system has such a bound."""
+    """Limit the process to `size` bytes beyond what it has, where the system has such a bound."""
     try:
         import resource
     except ImportError:
@@ -157,7 +157,7 @@ def _serve(requests: int, results: int) -> None:
 
 
 def main() -> None:
-    """Serve in a child, which is no child of the process that started this one: nobody need wait for it."""
+    """Serve in a child, which is no child of the process that started this one: no process waits for it."""
     if os.fork():
         os._exit(0)
     requests, results = os.dup(0), os.dup(1)

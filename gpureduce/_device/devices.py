@@ -1,4 +1,4 @@
-"""Devices: what there is, and what `device=` means."""
+"""Devices: their list, and what `device=` means."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Device:
     compute_capability : tuple of int
         Major and minor; ``(0, 0)`` for the simulator.
     multiprocessors : int
-        Their number; for the simulator that of the device whose launch plan it follows.
+        Their number; for the simulator the one of the device whose launch plan it follows.
     memory_bytes : int
         The whole of its memory, in bytes.
     driver_version : int

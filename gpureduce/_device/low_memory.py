@@ -31,7 +31,7 @@ def error_class() -> type[MemoryError]:
     return _joined
 
 
-_DOC = "Memory of a device or of the host ran out: a MemoryError that is PyTorch's OutOfMemoryError as well."
+_DOC = "Device or host memory ran out: a MemoryError that is PyTorch's OutOfMemoryError as well."
 
 
 def _made(*args: object) -> MemoryError:

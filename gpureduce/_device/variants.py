@@ -22,7 +22,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to reduce an array: a rung of the ladder, or a kernel beside it.
+    """One way to reduce an array: a rung of the ladder, or a kernel next to it.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Variant:
     ladder : str
         The ladder it belongs to.
     role : str
-        ``"rung"``, ``"side"`` (beside the ladder) or ``"study"`` (wrong on purpose, never a default).
+        ``"rung"``, ``"side"`` (next to the ladder) or ``"study"`` (wrong on purpose, never a default).
     coverage : tuple of (str, str)
         The operators it covers, each with an input dtype that it takes for them.
     backends : tuple of str
@@ -51,10 +51,10 @@ class Variant:
     compute_capability : tuple of int
         The least compute capability of CUDA devices that run it, major and minor.
     after : str or None
-        The name of the rung whose last cost it lowers, and with which tables compare it, or beside which it
+        The name of the rung whose last cost it lowers, and with which tables compare it, or next to which it
         stands; None for the first.
     precision : str or None
-        Of products of matrices: how those of floats are made, as ``precision=`` of `matmul` takes it.
+        Of matrix products: how those of floats are made, as ``precision=`` of `matmul` takes it.
     only_capability : bool
         Whether `compute_capability` is the only one that runs it, and no later one does.
     ops, dtypes : tuple of str
@@ -183,7 +183,7 @@ def _row(record: Variant) -> tuple[str, ...]:
 
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
-# those that it does not have.
+# caches that it lacks.
 _ALL = Variants(
     Variant(*row[:9], row[9] and row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
     for row in _core.variants()

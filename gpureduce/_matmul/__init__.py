@@ -1,1 +1,1 @@
-"""Products of matrices: the second ladder."""
+"""Matrix products: the second ladder."""

@@ -1,4 +1,4 @@
-"""The public product of matrices."""
+"""The public matrix product."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def matmul(
     Parameters
     ----------
     a, b : array_like or device array
-        Arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, of any strides, both of the host or both on one
+        Arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, of any strides, both host arrays or both on one
         device. Stacks are broadcast. A vector `a` is taken for one row, a vector `b` for one column, and the
         result lacks that axis, as in `numpy.matmul`.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to by the rule ``"same_kind"``;
+        Where the result goes; it is returned. A host array is cast to by the rule ``"same_kind"``;
         one on a device must have the result's dtype and C order. It may overlap with `a` and `b`.
     dtype : dtype_like, optional
         Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes NumPy's
@@ -65,12 +65,12 @@ def matmul(
         the factors to 10 bits of fraction; ``"tf32x3"`` and ``"f16x3"`` take each for the sum of two such
         numbers, which is about as exact as ``"ieee"`` for finite numbers of ordinary size.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
         The CUDA stream to work in, as for `sum`.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def matmul(
     left = as_operand(a, device)
     right = as_operand(b, text(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
-        raise TypeError("b: must lie where a lies")
+        raise TypeError("b: must be in the same memory as a")
     stack, core_shape = _shape(left.shape, right.shape, out)
     output = OutputSpec(out, options, left, 0, stack + core_shape, (), False)
     output.reads.append(right)
@@ -156,7 +156,7 @@ def _check_precision(precision: str | None, options: Options) -> None:
 
 
 def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of the stack, in which `out` takes part, and that of a result."""
+    """Return the shape of the stack, in which `out` takes part, and the dtype of a result."""
     for shape, name in ((a, "a"), (b, "b")):
         if not shape:
             raise ValueError(f"{name}: matmul needs at least one dimension, got an array of none")
@@ -205,7 +205,7 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
 
 
 def _spread(operand: Operand, stack: tuple[int, ...]) -> Operand:
-    """Repeat an operand over the stack; one of the host is copied if it has too many dimensions."""
+    """Repeat an operand over the stack; a host array is copied if it has too many dimensions."""
     spread = _over(operand, stack)
     if len(stack) <= _MOST_STACKS or operand.view is not None:
         return spread

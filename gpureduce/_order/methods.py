@@ -96,7 +96,7 @@ def place(method: str, n: Any, q: np.ndarray) -> Interpolation:
 
 
 def known_place(method: str, n: int, q: np.ndarray) -> Interpolation:
-    """Return the same for lines of one length, which nobody writes to: calls ask for few of them."""
+    """Return the same for lines of one length, which is read only: calls ask for few of them."""
     if q.dtype.kind not in "biuf":
         return place(method, n, q)
     return _kept_place(method, n, q.dtype, q.tobytes())

@@ -51,12 +51,12 @@ def median(
     keepdims : bool
         Whether reduced axes stay, with length one.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
         The CUDA stream to work in, as for `sum`.
     as_device : bool, optional
-        Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` lies there and
+        Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` is there and
         `axis` is given.
 
     Returns

@@ -77,13 +77,12 @@ def topk(
     stream : int or object, optional
         As in `median`.
     as_device : bool, optional
-        Whether results stay on the device, as a `DeviceArray` each. None leaves them there when `a` lies
-        there.
+        Whether results stay on the device, as a `DeviceArray` each. None leaves them there when `a` is there.
 
     Returns
     -------
     TopK
-        ``values`` and ``indices``, of the shape of `a` with `k` in place of the length of `axis`.
+        ``values`` and ``indices``, of the shape of `a` with `k` instead of the length of `axis`.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from gpureduce._custom.includes import included, without_folders
 from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._profiles.itanium_demangle import find_entries
 
-_NVCC = "by nvcc"  # what is kept in place of PTX where NVRTC does not do
+_NVCC = "by nvcc"  # what is kept instead of PTX where NVRTC does not do
 _HOST = "considered a host function"
 _NO_HEADER = re.compile(r"catastrophic error: (?:could not|cannot) open source file \"([^\"]+)\"")
 # What a source says that has more for the host than was found.
@@ -80,7 +80,7 @@ class _Job:
     ) -> str:
         """Return the compiler, the name of the kernel in the PTX, and the PTX, a line each.
 
-        `prelude` has what nvcc gives without an include; `libcuxx` the headers of libcu++ in place of empty
+        `prelude` has what nvcc gives without an include; `libcuxx` the headers of libcu++ instead of empty
         ones, which take a second; `device` takes functions as device functions that say nothing else, as
         generic lambdas are.
         """
@@ -184,7 +184,7 @@ def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError)
 def _advice(job: _Job, host: host_code.Blanked, log: str) -> str:
     called = [name for name in host.functions if f'identifier "{name}" is undefined' in log]
     if called:
-        return f"{called[0]} has no __device__, so that it is a function of the host, which no kernel calls"
+        return f"{called[0]} has no __device__, so that it is a host function, which no kernel calls"
     missing = _NO_HEADER.search(log)
     if missing and not job.toolkit:
         return (
@@ -221,7 +221,7 @@ def _make(job: _Job) -> str:
 
 
 def compiled(file: str, source: bytes, kernel: str, options: tuple[str, ...], shown: str) -> Compiled:
-    """Return a kernel of a source, which may include what is found beside `file`.
+    """Return a kernel of a source, which may include what is found next to `file`.
 
     Messages call the file `shown`. What was compiled is kept on disk.
     """

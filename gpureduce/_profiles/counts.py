@@ -175,7 +175,7 @@ def from_row(
 ) -> Counts:
     """Return the counts of one instruction from its row of numbers and its text.
 
-    `branch_row` is that of the branch that becomes its predicate, if one does; `becomes_predicate` says that
+    `branch_row` belongs to the branch that becomes its predicate, if one does; `becomes_predicate` says that
     the instruction is such a branch.
     """
     histogram = row[:_LANES].copy()

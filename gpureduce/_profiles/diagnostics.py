@@ -88,7 +88,7 @@ def _between_lines(races: list[Race]) -> list[list[Race]]:
 
 
 def _take_early_reads(found: list[list[Race]], races: list[Race]) -> list[Race]:
-    """Put reads of what nobody has written yet to the missing barriers of their lines; return the others."""
+    """Add reads of words not written yet to the missing barriers of their lines; return the others."""
     left: list[Race] = []
     for race in races:
         line = race.second and (race.second.line or race.second.ptx_line)
@@ -127,8 +127,8 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             found.append(Finding(missing, tuple(_example(group, missing))))
         others: dict[tuple, list[Race]] = {}
         for race in left:
-            # A read of what nobody wrote, by the reader; a copy, by who did not wait; a store that collides
-            # with itself, by the store.
+            # A read of a word that no thread wrote, by the reader; a copy, by who did not wait; a store that
+            # collides with itself, by the store.
             stored = bool(race.remedy) and race.kind != "write-read"
             side = race.second if race.first is None or stored else race.first
             others.setdefault((race.missing, *_place(side)), []).append(race)

@@ -128,7 +128,7 @@ def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[Kerne
 
 
 def outer_file(launches: list[tuple]) -> str:
-    """Return the source file of the first instruction that has one, that of the kernel itself."""
+    """Return the source file of the first instruction that has one, the file of the kernel."""
     frames = (frames for record in launches for _, _, _, frames, _ in record[4] if frames)
     return next((chain[-1][0] for chain in frames), "")
 

@@ -110,7 +110,7 @@ def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[i
 
 
 def beside_html(shown: SideBySide) -> str:
-    """Return two sources beside each other as a table; figures are shaded by the most of both."""
+    """Return two sources side by side as a table; figures are shaded by the most of both."""
     columns = shown.columns
     tops = most(columns, [row for pair in shown.pairs for row in pair])
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)

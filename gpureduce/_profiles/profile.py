@@ -39,7 +39,7 @@ class Profile(WithArrays):
     variant : str
         The variant; empty for a user's kernel.
     n : int
-        Elements reduced, or of a product of matrices its multiply-adds; 0 for a user's kernel.
+        Elements reduced, or of a matrix product its multiply-adds; 0 for a user's kernel.
     result : numpy.generic, numpy.ndarray or None
         What the reduction or the product gave.
     sources : mapping of str to str
@@ -271,10 +271,10 @@ class Profile(WithArrays):
         Returns
         -------
         numpy.ndarray
-            In the order of the simulator, with the fields ``memory``, the number of the array, of those that
-            the block accesses in the order in which they were allocated (of a product A, B, C); ``offset``,
-            in it, and ``bytes``; ``writes``; ``thread``, of the block; ``round``, how many barriers of the
-            block came before; ``instruction``, of ``kernels[kernel].instructions``.
+            In the order of the simulator, with the fields ``memory``, the number of the array among the
+            arrays that the block accesses, in the order in which they were allocated (of a product A, B, C);
+            ``offset``, in it, and ``bytes``; ``writes``; ``thread``, of the block; ``round``, how many
+            barriers of the block came before; ``instruction``, of ``kernels[kernel].instructions``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Programs of a user: CUDA C++, which NVRTC compiles to PTX, or PTX as it stands."""
+"""Programs of a user: CUDA C++, which NVRTC compiles to PTX, or PTX itself."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _options(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_sync(old: str) -> str:
-    """Return what to write in place of a function among lanes that CUDA no longer has."""
+    """Return what to write instead of a function among lanes that CUDA no longer has."""
     return (
         f"{old} is not in CUDA any more: write {old}_sync, whose first argument is the mask of the lanes "
         "that take part, as 0xffffffff"

@@ -10,7 +10,7 @@ from gpureduce._profiles.counts import Counts
 from gpureduce._profiles.diff import AlignedLine, align
 from gpureduce._profiles.text import Column, ProfileView, Row, cut, file_of, margin_rows
 
-# What a margin can show beside another one: figures alone.
+# What a margin can show next to another one: figures alone.
 _FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
     ("warp instr.", lambda c: c.warp_instructions),
     ("shared", lambda c: c.shared_wavefronts),
@@ -42,7 +42,7 @@ class SideBySide:
     """The sources of two profiles, aligned, the counters of both in the margins; see `Comparison.sources`.
 
     `str` of it is for a terminal: a line that both have stands there once, with ``-`` what only the left one
-    has, with ``+`` what only the right one has. Jupyter shows both sources beside each other.
+    has, with ``+`` what only the right one has. Jupyter shows both sources side by side.
     """
 
     left: ProfileView

@@ -144,7 +144,7 @@ def _demangled(problem: str, of: Program) -> str:
 def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str:
     """Return a message of the simulator's with the user's own line, where it names PTX alone.
 
-    A kernel that took too many steps was at no line: most of them show where it goes round.
+    A kernel that took too many steps was at no line: most of them show where it loops.
     """
     problem = _demangled(problem, of)
     found = re.search(r"\bline (\d+)\b", problem)
@@ -161,7 +161,7 @@ def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str
 
 
 def _old_vote(problem: str, text: str) -> str:
-    """Return what to write in place of a function whose instruction devices no longer have."""
+    """Return what to write instead of a function whose instruction devices no longer have."""
     old = re.search(r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)(?=\s*\()", text)
     return f"\n{with_sync(old[0])}" if old and "without .sync" in problem else ""
 

@@ -229,7 +229,7 @@ def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tupl
 
 
 def cut(lines: list[str], width: int | None) -> list[str]:
-    """Return lines for a terminal of so many columns."""
+    """Return lines for a terminal of `width` columns."""
     return [line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
 

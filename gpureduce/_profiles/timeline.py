@@ -170,7 +170,7 @@ class Timeline(WithArrays):
     def _png(self) -> bytes:
         """Return a picture, since notebooks that are not trusted show no SVG in a page.
 
-        What is idle is half transparent, as nobody says whether the page is light or dark.
+        What is idle is half transparent, since the page may be light or dark.
         """
         import struct
         import zlib
@@ -182,7 +182,7 @@ class Timeline(WithArrays):
         kinds = self.kinds
         lines = np.zeros((14 * kinds.shape[0], 1 + 4 * kinds.shape[1]), np.uint8)
         lines[:, 1:] = np.kron(kinds, np.ones((14, 4), np.uint8))
-        lines[12::14] = lines[13::14] = 0  # between rounds; a line's first byte says that it is as it stands
+        lines[12::14] = lines[13::14] = 0  # between rounds; a line's first byte says that it is not filtered
         head = struct.pack(">IIBBBBB", lines.shape[1] - 1, lines.shape[0], 8, 3, 0, 0, 0)
         pixels = zlib.compress(lines.tobytes())
         clear = bytes.fromhex(_IDLE[7:])
@@ -190,5 +190,5 @@ class Timeline(WithArrays):
         return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
 
 
-_LEGEND = "a digit: a bank conflict of so many ways, 2 to 9, a for 10, g for 16, w for 32"
+_LEGEND = "a digit: a bank conflict of this many ways, 2 to 9, a for 10, g for 16, w for 32"
 _IDLE = "#80808040"

@@ -144,7 +144,7 @@ class UserKernel:
         -------
         Profile
             Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
-            ours beside it.
+            ours next to it.
         """
         own = self.dtype if isinstance(a, (int, np.integer)) else None
         data, threads = self._data(elements_of(a, own)), self._size(block_size)
@@ -223,7 +223,7 @@ def user_kernel(
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     if name in NAMES or not name.isidentifier():
-        raise ValueError(f"name: {name!r} is no identifier, or that of a variant")
+        raise ValueError(f"name: {name!r} is no identifier, or the name of a variant")
     given = block_size if isinstance(block_size, Sequence) else (block_size,)
     if not given:
         raise ValueError("block_size: expected one or more")

@@ -182,9 +182,9 @@ def profile(
     Parameters
     ----------
     a : array_like or int
-        What to reduce, as for `reduce`; an integer n stands for n random elements. Of a product of matrices
+        What to reduce, as for `reduce`; an integer n stands for n random elements. Of a matrix product
         the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
-        convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of those that `conv2d` has more; the
+        convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of further arguments of `conv2d`; the
         shapes of `x` and `w` stand for random elements.
     variant : str, path_like or OwnRung
         The name of a variant, as in `variants`; or a reduction kernel of your own: CUDA C++, the path of a
@@ -212,7 +212,7 @@ def profile(
     Notes
     -----
     Counters are those of the PTX. The rules of shared memory and of sectors are those of NVIDIA GPUs since
-    Volta; docs/instrument.md has them beside the hardware's own counters.
+    Volta; docs/instrument.md compares them with the hardware's counters.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def sum(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -67,24 +67,24 @@ def sum(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
     exact : bool
         Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
         order of the elements nor on the device. See docs/exact.md.
@@ -156,7 +156,7 @@ def prod(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -167,24 +167,24 @@ def prod(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def min(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -248,24 +248,24 @@ def min(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def min(
 
     Notes
     -----
-    NaN wins. No elements, or a mask, without `initial` raise ValueError.
+    NaN propagates. No elements, or a mask, without `initial` raise ValueError.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def max(
     axis : int or tuple of int, optional
         The axes to reduce; None reduces all.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -327,24 +327,24 @@ def max(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -352,7 +352,7 @@ def max(
 
     Notes
     -----
-    NaN wins. No elements, or a mask, without `initial` raise ValueError.
+    NaN propagates. No elements, or a mask, without `initial` raise ValueError.
 
     Examples
     --------
@@ -398,7 +398,7 @@ def mean(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -407,24 +407,24 @@ def mean(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
     exact : bool
         Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
         order of the elements nor on the device. See docs/exact.md.
@@ -481,31 +481,31 @@ def dot(
         is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
         refused.
     b : array_like or device array
-        As long as `a`, and lying where `a` lies.
+        As long as `a`, and in the memory of `a`.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
     exact : bool
         Whether the result is the exact one, rounded once to nearest, ties to even: it depends neither on the
         order of the elements nor on the device. See docs/exact.md.

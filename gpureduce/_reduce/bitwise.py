@@ -50,7 +50,7 @@ def bitwise_and(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -61,24 +61,24 @@ def bitwise_and(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def bitwise_or(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -152,24 +152,24 @@ def bitwise_or(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def bitwise_xor(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     keepdims : bool
         Whether reduced axes stay, with length one.
@@ -242,24 +242,24 @@ def bitwise_xor(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------

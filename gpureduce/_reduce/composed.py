@@ -200,7 +200,7 @@ def average(
     axis, keepdims, device, stream, as_device
         As those of `mean`.
     weights : array_like or device array, optional
-        Of the shape of `a`, or of its axes that are reduced, in the order of `axis`; lying where `a` lies.
+        Of the shape of `a`, or of its axes that are reduced, in the order of `axis`; in the memory of `a`.
         None weighs all elements alike.
     returned : bool
         Whether the sum of the weights is returned, too.
@@ -266,7 +266,7 @@ def average(
 
 
 def _counts(average: Any, operand: Operand, axis: Any) -> Any:
-    """Return how many elements each mean is of, as an array like that of the means."""
+    """Return how many elements each mean is of, as an array shaped like the means."""
     count = rules.reduced_count(operand.shape, rules.reduced_axes(axis, len(operand.shape)))
     if isinstance(average, DeviceArray):
         return to_device(np.full(average.shape, count, average.dtype), average.device)
@@ -285,11 +285,11 @@ def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tu
 
 
 def _beside(first: Operand, other: Any, name: str) -> Operand:
-    """Take an array that lies where the first one lies."""
+    """Take an array in the memory of the first one."""
     second = as_operand_like(other, first, name)
     there = (first.view is None, first.kind, first.index)
     if (second.view is None, second.kind, second.index) != there:
-        raise TypeError(f"{name}: must lie where a lies")
+        raise TypeError(f"{name}: must be in the same memory as a")
     return second
 
 

@@ -17,7 +17,7 @@ from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 
-# Arrays of the host go to the device in pieces of so many bytes, whose states are merged: it need not have
+# Host arrays go to the device in pieces of this many bytes, whose states are merged: it need not have
 # room for the whole, and beside the copy of a piece its launch and its state are nothing.
 CHUNK_BYTES = 1 << 28
 
@@ -130,7 +130,7 @@ def _takes_chunks(op: str, operand: Operand, axes: tuple[int, ...], second: Oper
 
 
 def pieces_of(arrays: list[np.ndarray], most_bytes: int) -> Iterator[list[np.ndarray]]:
-    """Yield parts of contiguous arrays of one shape, of up to so many bytes of the first."""
+    """Yield parts of contiguous arrays of one shape, of up to `most` bytes of the first."""
     vectors = [each.reshape(-1) for each in arrays]
     step = max(1, most_bytes // vectors[0].itemsize)
     for start in range(0, vectors[0].size, step):
@@ -140,7 +140,7 @@ def pieces_of(arrays: list[np.ndarray], most_bytes: int) -> Iterator[list[np.nda
 def _by_chunks(
     op: str, operand: Operand, second: Operand | None, initial: np.ndarray | None, output: OutputSpec
 ) -> np.ndarray:
-    """Merge the states of pieces of a whole array of the host."""
+    """Merge the states of pieces of a whole host array."""
     dtype, where = operand.dtype, (operand.kind, operand.index, output.stream)
     vectors = [each.handle for each in (operand, second) if each is not None]
     first = np.zeros(1, dtype) if initial is None else np.reshape(initial, 1)

@@ -74,7 +74,7 @@ class ReductionCall:
 
 
 def floats_of(a: Any, options: Options, name: str = "a") -> Operand:
-    """Take an array of floating or complex numbers; integers of the host become float64."""
+    """Take an array of floating or complex numbers; integers in host memory become float64."""
     operand = as_operand(a, options.device, name)
     return operand.cast(np.dtype(np.float64)) if operand.dtype.kind in "biu" else operand
 

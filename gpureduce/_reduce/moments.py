@@ -87,7 +87,7 @@ def var(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     ddof : float
         What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
@@ -96,31 +96,31 @@ def var(
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
     mean : array_like, optional
-        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        What deviations are from, instead of the mean: of the shape that `keepdims` gives results, or of one
         that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def std(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     ddof : float
         What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
@@ -192,31 +192,31 @@ def std(
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
     mean : array_like, optional
-        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        What deviations are from, instead of the mean: of the shape that `keepdims` gives results, or of one
         that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def nanvar(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     ddof : float
         What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
@@ -279,31 +279,31 @@ def nanvar(
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
     mean : array_like, optional
-        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        What deviations are from, instead of the mean: of the shape that `keepdims` gives results, or of one
         that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def nanstd(
     dtype : dtype_like, optional
         Elements are cast to it, added up in it, and it is the result's. None takes NumPy's choice.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. An array of the host is cast to, as NumPy does; one on a device
+        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
         must have the result's dtype and C order.
     ddof : float
         What is taken off the number of elements before it divides: 0 of all there are, 1 of a sample.
@@ -367,31 +367,31 @@ def nanstd(
     where : array_like of bool
         Which elements take part; broadcast to the shape of `a`.
     mean : array_like, optional
-        What deviations are from, in place of the mean: of the shape that `keepdims` gives results, or of one
+        What deviations are from, instead of the mean: of the shape that `keepdims` gives results, or of one
         that is repeated to it.
     correction : float, optional
         The array API's name of `ddof`.
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------
@@ -459,24 +459,24 @@ def moments(
     variant : str
         The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads an array of the host over several: see docs/states.md.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
+        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; with a named variant only.
     stream : int or object, optional
         The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or that of a `DeviceArray`. The call comes after what is in it and in the
-        streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
+        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
         and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long array of the host is on
-        its way to the device, and at its end; an exception that it raises stops the call. True shows a bar,
-        tqdm's where that is installed. Only whole contiguous arrays go in steps: other calls do not report,
-        and a named variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
+        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
+        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
+        variant, which takes the array in one piece, refuses it.
 
     Returns
     -------

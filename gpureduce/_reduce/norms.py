@@ -83,7 +83,7 @@ def norm(
     Parameters
     ----------
     a : array_like or device array
-        As that of `sum`; integers of the host become float64, those of a device are refused.
+        As that of `sum`; integers in host memory become float64, those of a device are refused.
     ord : float, optional
         The order: 2 or None for the root of the sum of squares, 1 for the sum of magnitudes, ``inf`` and
         ``-inf`` for the largest and the smallest magnitude, 0 for the number of elements that are not 0; any
@@ -150,7 +150,8 @@ def logsumexp(
     Parameters
     ----------
     a : array_like or device array
-        As that of `sum`, of real numbers; integers of the host become float64, those of a device are refused.
+        As that of `sum`, of real numbers; integers in host memory become float64, those of a device are
+        refused.
     axis, out, keepdims, device, stream, as_device, progress
         As those of `sum`.
 

@@ -21,7 +21,7 @@ def reject_variant(axis: object) -> None:
 class Options:
     """As the caller gave them.
 
-    `record` is that of the named variant, None of the default; `handle` that of the stream, if one was given.
+    `record` belongs to the named variant, None of the default; `handle` to the stream, if one was given.
     The variant is one of `ladder`.
     """
 

@@ -1,4 +1,4 @@
-"""Where a result goes: to the caller as it is, into an array of the host, or into one on a device."""
+"""Where a result goes: to the caller as it is, into a host array, or into one on a device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpureduce._rules.arguments import c_strides, flag, host_out, keeps_dims, ke
 from gpureduce._rules.dtypes import dtype_name, native
 
 Casting = Literal["same_kind", "unsafe"]
-FROM_HOST = "an array of the host cannot be captured into a graph; copy it to the device before"
+FROM_HOST = "a host array cannot be captured into a graph; copy it to the device before"
 
 
 class OutputSpec:
@@ -48,7 +48,7 @@ class OutputSpec:
         self.view: Any = None  # that of `out`, or of the result that is made
         self.made: DeviceArray | None = None
         self.as_array = False  # whether one result on the host is an array of no dimensions
-        self.host_out: np.ndarray | None = None  # `out`, where it is one of the host
+        self.host_out: np.ndarray | None = None  # `out`, if it is a host array
         self.hint: np.dtype | None = None  # its dtype, where elements can be cast to what it suggests
         if out is None:
             default = operand.view is not None and axis is not None
@@ -72,18 +72,18 @@ class OutputSpec:
             self.host_out = host_out(out, self.shape)
             self.hint = self.host_out.dtype if self.reads[0].view is None else None
         elif self.view.shape != self.shape:
-            raise ValueError(f"out: shape {self.view.shape} is not that of the result, {self.shape}")
+            raise ValueError(f"out: shape {self.view.shape} is not the shape of the result, {self.shape}")
         elif self.view.read_only:
             raise ValueError("out: the array is read-only")
 
     @property
     def out_dtype(self) -> np.dtype | None:
-        """The dtype of an ``out=`` of the host."""
+        """The dtype of a host array ``out=``."""
         return None if self.host_out is None else self.host_out.dtype
 
     @property
     def is_integral(self) -> bool:
-        """Whether the result goes into an ``out=`` of the host that holds no fractions."""
+        """Whether the result goes into a host array ``out=`` that holds no fractions."""
         return self.host_out is not None and self.host_out.dtype.kind in "biu"
 
     def loop_dtype(self, op: str, source: np.dtype, dtype: Any = None) -> np.dtype:
@@ -100,7 +100,7 @@ class OutputSpec:
     def set_dtype(self, dtype: np.dtype, casting: Casting = "same_kind") -> None:
         """Set the dtype of the result.
 
-        An ``out=`` of the host must be one to which `dtype` can be cast by the rule `casting`: NumPy's
+        A host array ``out=`` must be one to which `dtype` can be cast by the rule `casting`: NumPy's
         reductions by a ufunc take "unsafe", other functions "same_kind". One on a device must be of `dtype`.
         """
         self.dtype = dtype
@@ -139,7 +139,7 @@ class OutputSpec:
         return mask
 
     def work_in_default_stream(self) -> None:
-        """Let the work, which is that of a named variant, be done there, after others'."""
+        """Let the work of a named variant be done there, after others'."""
         if self.kind == _core.SIM or not (self.given or self._views()):
             return  # there are no streams, or no other than that
         self.reject_capture("a named variant cannot be captured into a graph; 'auto' can")
@@ -156,7 +156,7 @@ class OutputSpec:
         """Let what others do next with the memory come after our work.
 
         A result on the device is returned while kernels run: the caller may change or free inputs then, and
-        read `out`. Inputs of which nobody says in which stream their library works are held until the work is
+        read `out`. Inputs that do not say in which stream their library works are held until the work is
         done, as an array that cannot change (JAX) needs nothing else; such an `out` is waited for.
         """
         for view in self._views():
@@ -212,7 +212,7 @@ class OutputSpec:
         return view
 
     def give(self, made: DeviceArray) -> DeviceArray:
-        """Return an array that was made and written in the stream of the call, in place of a result."""
+        """Return an array that was made and written in the stream of the call, instead of a result."""
         self.out = self.view = self.made = made
         return self._finished()
 

@@ -19,7 +19,7 @@ from gpureduce._reduce import floating
 from gpureduce._reduce.engine import run
 from gpureduce._reduce.fused_ops import view_of
 
-PIECE_BYTES = 256 << 20  # of an array of the host, that is copied and summed up at once
+PIECE_BYTES = 256 << 20  # of a host array, that is copied and summed up at once
 # Sums of squares between these have squares and fourth powers that neither over- nor underflow.
 _SMALLEST, _LARGEST = 1e-140, 1e140
 _FINE = 1e-120  # elements of this size are equal where the squares of their differences are 0
@@ -45,7 +45,7 @@ def moved(sums: np.ndarray, e: Any) -> np.ndarray:
 def sums_of(
     operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int = LEGACY_STREAM
 ) -> np.ndarray:
-    """Return the sums of each result; a long array of the host goes to the device piece by piece."""
+    """Return the sums of each result; a long host array goes to the device piece by piece."""
     whole = operand.handle
     long = operand.view is None and mask is None and whole.nbytes > PIECE_BYTES
     if not (long and len(axes) == whole.ndim and whole.flags.c_contiguous):

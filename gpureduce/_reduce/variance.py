@@ -80,7 +80,7 @@ def reject_named(op: str, options: Options) -> None:
 
 
 def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Operand:
-    """Return the elements in the dtype that is asked for, which becomes that of the result."""
+    """Return the elements in the dtype that is asked for, which becomes the dtype of the result."""
     casting: Casting = "same_kind" if op.endswith("std") else "unsafe"  # of NumPy's square root; of its sums
     if dtype is None:
         output.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)

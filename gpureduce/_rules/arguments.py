@@ -267,7 +267,7 @@ def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
     reject_masked(out, "out")
     require_supported(out.dtype, "out")
     if out.shape != shape:
-        raise ValueError(f"out: shape {out.shape} is not that of the result, {shape}")
+        raise ValueError(f"out: shape {out.shape} is not the shape of the result, {shape}")
     if not out.flags.writeable:
         raise ValueError("out: the array is read-only")
     return out

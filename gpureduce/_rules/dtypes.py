@@ -128,7 +128,7 @@ def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
 
 
 def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype | None) -> np.dtype:
-    """Return the dtype in which NumPy accumulates, which is also that of the result.
+    """Return the dtype in which NumPy accumulates, which is also the dtype of the result.
 
     As NumPy, an array given as ``out=`` takes part in the choice when ``dtype=`` does not make it.
     """

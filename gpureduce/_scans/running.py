@@ -51,7 +51,7 @@ def cumulative_sum(
     ----------
     a : array_like or device array
         Elements, of any of the dtypes that `sum` takes. A device array may have any strides whose axes before
-        `axis`, and those after it, each lie evenly; a number is an array of one.
+        `axis`, and those after it, each have one stride; a number is an array of one.
     axis : int, optional
         The axis along which sums run. An array of several axes needs it.
     dtype : dtype_like, optional
@@ -62,12 +62,12 @@ def cumulative_sum(
     include_initial : bool
         Whether the result begins with the sum of no elements, and is one longer than `a` along `axis`.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
         The CUDA stream to work in, as for `sum`.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there.
 
     Returns
     -------

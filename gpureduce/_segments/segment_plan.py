@@ -94,11 +94,11 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
     return operand, rules.reduced_axes(axis, len(operand.shape))[0]
 
 
-def beside(given: Any, name: str, operand: Operand) -> Operand:
-    """Take integers that lie where the elements lie, or in host memory, along one axis."""
+def index_operand(given: Any, name: str, operand: Operand) -> Operand:
+    """Take integers in the memory of the elements, or in host memory, along one axis."""
     found = as_operand_like(given, operand, name)
     if found.view is not None and operand.view is None:
-        raise TypeError(f"{name}: lie on a device, but a does not")
+        raise TypeError(f"{name}: are on a device, but a is not")
     if len(found.shape) != 1:
         raise ValueError(f"{name}: expected one axis, got shape {found.shape}")
     if found.dtype.kind not in "iu" and not (found.view is None and found.shape == (0,)):
@@ -107,7 +107,7 @@ def beside(given: Any, name: str, operand: Operand) -> Operand:
 
 
 def on_host(operand: Operand, name: str) -> np.ndarray:
-    """Return integers along one axis as an array of the host."""
+    """Return integers along one axis as a host array."""
     view = operand.view
     if view is None:
         return operand.handle

@@ -15,7 +15,16 @@ from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._segments.segment_plan import Batches, Labels, SegmentPlan, beside, on_host, report, run, take
+from gpureduce._segments.segment_plan import (
+    Batches,
+    Labels,
+    SegmentPlan,
+    index_operand,
+    on_host,
+    report,
+    run,
+    take,
+)
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
-_MANY = 2**15  # labels of the host, which a GPU sorts faster than NumPy, with the way there
+_MANY = 2**15  # labels on the host, which a GPU sorts faster than NumPy, with the way there
 _LEAST_BATCH = 2**16  # rows of slices whose order is made at once
 _MOST_GROUPS = 2**48
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
@@ -50,8 +59,8 @@ def segment_reduce(
     Parameters
     ----------
     a : array_like or device array
-        Elements. A device array may have any strides whose axes before `axis`, and those after it, each lie
-        evenly.
+        Elements. A device array may have any strides whose axes before `axis`, and those after it, each have
+        one stride.
     offsets : array_like or device array
         Integers that do not descend, from 0 to the length of the axis; one more than there are segments. Rows
         before the first and from the last on belong to none. On the device of `a`, as int64 side by side,
@@ -67,17 +76,17 @@ def segment_reduce(
     ddof : float
         Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for `a` of the host
-        the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
+        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
         The CUDA stream to work in, as for `sum`.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` lies there.
+        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each segment in place of `axis`, and the dtype of the reduction. That of
+        In C order, with a row for each segment instead of `axis`, and the dtype of the reduction. That of
         an empty segment is 0, of a product 1, of `all` True, of `min` the largest and of `max` the least
         value of the dtype, of a mean, `var` and `std` NaN, of `argmin` and `argmax`, which give positions
         along `axis`, -1.
@@ -108,7 +117,7 @@ def segment_reduce(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    found = beside(offsets, "offsets", operand)
+    found = index_operand(offsets, "offsets", operand)
     if found.shape[0] < 1:
         raise ValueError("offsets: expected one more than there are segments, got none")
     if found.view is not None:
@@ -146,7 +155,7 @@ def reduceat(
     a
         As in `segment_reduce`.
     indices : array_like or device array
-        Integers, each a row of `axis`. Result i is that of the rows ``indices[i]`` to ``indices[i + 1]``, of
+        Integers, each a row of `axis`. Result i is of the rows ``indices[i]`` to ``indices[i + 1]``, of
         the last index to the end; and row ``indices[i]`` itself where ``indices[i + 1]`` is not greater.
         Those on a device are copied to the host.
     op
@@ -162,7 +171,7 @@ def reduceat(
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each index in place of `axis`.
+        In C order, with a row for each index instead of `axis`.
 
     Raises
     ------
@@ -179,7 +188,7 @@ def reduceat(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    rows, length = on_host(beside(indices, "indices", operand), "indices"), operand.shape[along]
+    rows, length = on_host(index_operand(indices, "indices", operand), "indices"), operand.shape[along]
     outside = (rows < 0) | (rows >= length)
     if outside.any():
         raise IndexError(f"indices: {rows[outside][0]} is no row of {length}")
@@ -231,7 +240,7 @@ def group_reduce(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the reduction of each group of rows along an axis: of those that have the same label.
+    """Return the reduction of each group of rows along an axis: of rows that have the same label.
 
     Parameters
     ----------
@@ -254,12 +263,12 @@ def group_reduce(
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each group in place of `axis`; of an empty group as `segment_reduce`.
+        In C order, with a row for each group instead of `axis`; of an empty group as `segment_reduce`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `segment_reduce`; ValueError, too, for a label of the host that is no group.
+        As `segment_reduce`; ValueError, too, for a label in host memory that is no group.
 
     Notes
     -----
@@ -273,7 +282,7 @@ def group_reduce(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    found, length = beside(labels, "labels", operand), operand.shape[along]
+    found, length = index_operand(labels, "labels", operand), operand.shape[along]
     if found.shape[0] != length:
         raise ValueError(f"labels: expected {length}, one for each row, got {found.shape[0]}")
     if found.view is not None:

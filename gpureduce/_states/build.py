@@ -88,8 +88,8 @@ def partial(
     stream : int or object, optional
         As `sum` takes it. The host waits for the state.
     as_device : bool
-        Whether the state stays on the device, of several on the first, where it is merged. Nobody waits for
-        it, and it can be captured into a graph.
+        Whether the state stays on the device, of several on the first, where it is merged. The host does not
+        wait for it, and it can be captured into a graph.
 
     Returns
     -------

@@ -219,7 +219,7 @@ OPERATORS = {
 
 
 def find(op: object) -> Operator:
-    """Return the operator of a name; TypeError and ValueError say what there is."""
+    """Return the operator of a name; TypeError and ValueError list the operators."""
     if not isinstance(op, str):
         raise TypeError(f"op: expected str, got {type(op).__name__}")
     if op not in OPERATORS:

@@ -279,7 +279,7 @@ def _shards_of(a: Any, b: Any, flat: bool, devices: int) -> tuple[list[Shard], t
         return [Shard(shard.data, at) for shard, at in zip(shards, starts, strict=True)], tuple(a.shape)
     operand = as_operand(a, "sim")  # any device: the array is only looked at
     if operand.view is not None:
-        raise TypeError("device: a list is for arrays of the host; gpureduce.Sharded is for parts on devices")
+        raise TypeError("device: a list is for host arrays; gpureduce.Sharded is for parts on devices")
     return _cut(operand.handle, b, flat, devices)
 
 

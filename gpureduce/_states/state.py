@@ -33,8 +33,8 @@ class State:
 
     States of one operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any grouping;
     `result` gives what the reduction of all their elements gives. They can be pickled, and turned into bytes
-    of a fixed layout: see docs/states.md. One that lies on a device is merged there, into the left one, and
-    nobody waits; its result, its bytes and pickles are made in host memory.
+    of a fixed layout: see docs/states.md. One on a device is merged there, into the left one, without the
+    host; its result, its bytes and pickles are made in host memory.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class State:
         Returns
         -------
         State
-            Itself where it lies there.
+            Itself if it is there.
 
         Examples
         --------
@@ -167,7 +167,7 @@ class State:
         Raises
         ------
         OverflowError
-            For more elements than a state counts, which on a device nobody refuses.
+            For more elements than a state counts, which a merge on a device does not refuse.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class State:
         return state
 
     def _on(self, device_state: DeviceState, shape: tuple[int, ...] | None = None) -> State:
-        """Return states of the same reductions that lie on a device."""
+        """Return states of the same reductions on a device."""
         state = self._like({}, self.shape if shape is None else shape)
         state._device_state = device_state
         return state

@@ -1,4 +1,4 @@
-"""What the operators do: on a GPU where tensors lie, in PyTorch's current stream; of the host by NumPy."""
+"""What the operators do: on a GPU where tensors lie, in PyTorch's current stream; on the CPU by NumPy."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def fake_dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def fake_matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
-    """Return a tensor like the product of matrices."""
+    """Return a tensor like the matrix product."""
     _check_pair("matmul", a, b)
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError(f"matmul: expected matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
@@ -147,12 +147,12 @@ def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str
     if a.dtype != b.dtype:
         raise TypeError(f"{second}: expected the dtype of {first}, {a.dtype}, got {b.dtype}")
     if a.device != b.device:
-        raise TypeError(f"{second}: must lie where {first} lies, on {a.device}, not on {b.device}")
+        raise TypeError(f"{second}: must be in the same memory as {first}, on {a.device}, not on {b.device}")
 
 
 # On a GPU
 
-# Of a device, as a handle; to ask for an object that has it takes longer than all else beside the launch.
+# Of a device, as a handle; to ask for an object that has it takes longer than all else but the launch.
 _current_stream = getattr(
     torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream
 )
@@ -214,7 +214,7 @@ def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
-    """Enqueue a product of matrices into the current stream."""
+    """Enqueue a matrix product into the current stream."""
     out = fake_matmul(a, b, precision)
     index, name = a.get_device(), NAMES[a.dtype]
     stack = out.shape[:-2]
@@ -248,7 +248,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
 
 
 def _array(a: torch.Tensor) -> np.ndarray:
-    """Return the elements of a tensor of the host as NumPy's, where they are."""
+    """Return the elements of a CPU tensor as NumPy's, where they are."""
     a = a.detach()
     if a.dtype != torch.bfloat16:
         return a.numpy()
@@ -258,7 +258,7 @@ def _array(a: torch.Tensor) -> np.ndarray:
 
 
 def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    """Return a result of the host as a tensor in C order."""
+    """Return a result on the host as a tensor in C order."""
     array = np.asarray(result, order="C")
     if dtype == torch.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(dtype)
@@ -289,7 +289,7 @@ def dot_on_host(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
-    """Return a product of matrices by the package's function."""
+    """Return a matrix product by the package's function."""
     fake_matmul(a, b, precision)
     with np.errstate(all="ignore"):
         return _tensor(matmul(_array(a), _array(b), precision=precision), a.dtype)

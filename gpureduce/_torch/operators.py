@@ -1,6 +1,6 @@
 """The operators, as PyTorch's library of them knows them: `torch.ops.gpureduce`.
 
-An operator is a kernel for tensors on a GPU, one for tensors of the host, and one that says the result's
+An operator is a kernel for tensors on a GPU, one for CPU tensors, and one that says the result's
 shape, dtype and device alone, from which `torch.compile` plans; where there is a gradient, what that needs.
 """
 

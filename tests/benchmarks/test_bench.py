@@ -263,12 +263,12 @@ def test_times_of_products():
         ({"variants": ["m0", "v0"]}, ValueError, "v0 is of the ladder 'reduction'"),
         ({"variants": ["m0", "auto"]}, ValueError, "'auto' is measured on a CUDA device"),
         ({"variants": ["m0", "cublas"]}, ValueError, "cublas is measured beside the others"),
-        ({"variants": "m0", "ops": "sum"}, ValueError, "m0 makes products of matrices"),
+        ({"variants": "m0", "ops": "sum"}, ValueError, "m0 makes matrix products"),
         ({"variants": "c0", "ops": "sum"}, ValueError, "c0 makes convolutions"),
         ({"ops": ["matmul", "sum"]}, ValueError, "ops: 'matmul' is measured by itself"),
         ({"dtypes": "int8"}, ValueError, "none can run products of int8"),
         ({"variants": "m0", "dtypes": "int8"}, ValueError, "m0 cannot run products of int8"),
-        ({"block_size": 128}, ValueError, "block_size: products"),
+        ({"block_size": 128}, ValueError, "block_size: matrix products"),
     ],
 )
 def test_wrong_arguments_of_products(options, error, message):

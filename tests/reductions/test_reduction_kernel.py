@@ -502,7 +502,7 @@ def test_device_arrays(device):
     assert weighted(*host, as_device=True, device=device).numpy() == exact.sum()
     fma = total("T x, T w, T v", map_expr="x * w + v")
     assert fma(x, w, row) == (exact + host[1, 0]).sum()
-    with pytest.raises(TypeError, match="w: must lie where the other arrays lie"):
+    with pytest.raises(TypeError, match="w: must be in the same memory as the other arrays"):
         weighted(x, host[1])
     with pytest.raises(TypeError, match="x has dtype float32, but T is float64"):
         weighted(x, w, out=gpureduce.to_device(np.zeros(()), device))

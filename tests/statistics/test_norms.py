@@ -400,7 +400,7 @@ def test_products_along_an_axis(name, device):
         gpureduce.vecdot(np.ones(3), np.ones(4), device=device)
     with pytest.raises(ValueError):
         gpureduce.inner(np.ones((2, 3)), np.ones((3, 2)), device=device)
-    with pytest.raises(TypeError, match="must lie where"):
+    with pytest.raises(TypeError, match="must be in the same memory as"):
         gpureduce.vecdot(gpureduce.to_device(np.ones(3), device), np.ones(3))
 
 
