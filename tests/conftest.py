@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # in place has no extension module.
 if not list((ROOT / "gpureduce").glob("_core*.so")):
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+# Where all processes keep what NVIDIA's compiler makes of the tests' kernels; the name of a file is its key.
+os.environ.setdefault("GPUREDUCE_TEST_KERNELS", str(ROOT / "build" / "kernels_of_tests"))
 # Behind the installed package, for tests.support and benchmarks. Child processes get this path, too.
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
@@ -42,9 +44,11 @@ from gpureduce import _core  # noqa: E402
 from gpureduce._bench import environment  # noqa: E402
 from tests.support import selection  # noqa: E402
 
+# Tests of figures that were committed change with these alone: they run with --committed, as in .ci/run.
 # Builds with sanitizers test the C core. They run no test of a folder in WITHOUT_C (documents, committed
 # figures, compilers, other libraries), and a quarter of the parameters of a folder in SAMPLED, whose tests
 # take the same paths through C with other operators, shapes and numbers.
+COMMITTED = {"benchmarks"}
 WITHOUT_C = {"benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "tools"}
 SAMPLED = {
     "conv", "devices", "exact", "matmul", "order", "property", "reductions", "scans", "segments", "states",
@@ -74,7 +78,10 @@ def pytest_addoption(parser):
     )
     parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
     parser.addoption(
-        "--hostile-seconds", type=float, default=2.0, help="of pairs of values in test_hostile_arguments.py"
+        "--hostile-seconds", type=float, default=1.0, help="of pairs of values in test_hostile_arguments.py"
+    )
+    parser.addoption(
+        "--committed", action="store_true", help="also tests of committed figures: benchmarks, notebooks"
     )
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
     parser.addoption("--leak-calls", type=int, default=100, help="of each entry point, in test_leaks.py")
@@ -86,6 +93,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: a quick subset that reaches every C path, for sanitizers")
     config.addinivalue_line("markers", "many: run with many parameters, of which slow builds take a sixth")
+    config.addinivalue_line("markers", "committed: holds committed figures or pictures (--committed)")
     config.addinivalue_line("markers", "gpu: needs a CUDA device (--device=cuda)")
     config.addinivalue_line("markers", "large: sums 2^25 elements (--large, or --device=cuda)")
     config.addinivalue_line("markers", "huge: sums 2^31 + 3 elements (--device=cuda --large)")
@@ -104,11 +112,14 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("thin"):
         leave_out(config, items, set(items) - few(items))
     skipped = {
+        "committed": (config.getoption("committed"), "needs --committed"),
         "gpu": (on_gpu, "needs --device=cuda"),
         "large": (on_gpu or large, "needs --large or --device=cuda"),
         "huge": (on_gpu and large, "needs --device=cuda --large"),
     }
     for item in items:
+        if folder(item.path) in COMMITTED:
+            item.add_marker("committed")
         if not can_run(item, config.getoption("device")):
             item.add_marker(pytest.mark.skip(reason="the variant is not for this device or not installed"))
         for marker, (wanted, reason) in skipped.items():
@@ -118,6 +129,18 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()  # thousands of tests, in which nothing is to be found when garbage is looked for
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were skipped for which reason."""
+    reasons = collections.Counter(
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "unknown"
+        for report in terminalreporter.stats.get("skipped", ())
+    )
+    if reasons:
+        terminalreporter.write_sep("=", "skipped tests")
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count:6,}  {reason}")
 
 
 def pytest_runtest_setup(item):

@@ -37,7 +37,7 @@ def failures(variant, dtype, chosen, device):
 
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
 def test_every_case(variant, dtype, device, thin, some):
-    chosen = cases.THIN if thin else some(cases.CASES, 2) if dtype == "float32" else some(cases.CASES, 3)
+    chosen = cases.THIN if thin else some(cases.CASES, 3) if dtype == "float32" else some(cases.CASES, 5)
     if variant.compute_capability >= (9, 0):  # slow to simulate
         if thin:
             pytest.skip("test_quick has those that take ways of their own")

@@ -100,10 +100,9 @@ def test_committed_with_pictures_for_every_viewer(name):
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
 
 
+@pytest.mark.committed
 @every_notebook
-def test_committed_outputs_are_those_of_a_run(name, thin):
-    if thin:
-        pytest.skip("the calls in it are those of other tests")
+def test_committed_outputs_are_those_of_a_run(name):
     before = committed(name)
     after = make_notebooks.run(name, png=False)  # raises for a cell that does
     assert len(pictures_of(after)) == PICTURES[name]

@@ -59,8 +59,8 @@ def test_the_exact_products_are_those_of_pythons_integers(dtype):
 
 @pytest.fixture
 def shapes(thin, some):
-    """Those that a test multiplies: where time is short a quarter, every rung and dtype another one."""
-    return cases.THIN_SHAPES if thin else some(cases.SHAPES, 4)
+    """Those that a test multiplies: where time is short a sixth, every rung and dtype another one."""
+    return cases.THIN_SHAPES if thin else some(cases.SHAPES, 6)
 
 
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
@@ -70,9 +70,9 @@ def test_every_shape(variant, dtype, device, shapes):
 
 
 @pytest.mark.parametrize("variant, dtype", list(combinations()))
-def test_whole_tiles(variant, dtype, device, thin):
+def test_whole_tiles(variant, dtype, device, thin, some):
     """Of which some kernels take all copies and loads at once; several, and several steps along k."""
-    for k in (64,) if thin else (64, 448):
+    for k in (64,) if thin else some((64, 448), 2):
         a, b = matrices(dtype, (256, 256, k), "exact")
         wide = np.int64 if a.dtype.kind in "iu" else np.float64  # the sums have room in either
         wanted = np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype)
@@ -235,7 +235,7 @@ def test_stacks_of_rungs(variant, stacks, device):
 def test_stacks(variant, device, thin, some):
     """Of every rung: matrices that are taken again, in every way, and those that lie apart."""
     for dtype in real(variant):
-        for stacks in STACKS[4:5] if thin else some(STACKS[:6] + STACKS[10:12], 3):
+        for stacks in STACKS[4:5] if thin else some(STACKS[:6] + STACKS[10:12], 6):
             a = cases.numbers(dtype, (*stacks[0], 65, 33), 33, "exact", "a")
             b = cases.numbers(dtype, (*stacks[1], 33, 131), 33, "exact", "b")
             for left, right in ((a, b), (a[..., ::2, :], b[..., ::3])):
@@ -360,9 +360,9 @@ def test_sides_that_serve_often_are_copied_to_rows(name):
 @pytest.mark.many
 @pytest.mark.parametrize("k", [15, 16, 17, 31, 32, 49])
 @pytest.mark.parametrize("name", ["m9", "m10"])
-def test_tiles_at_the_edges(name, k, thin, some):
+def test_tiles_at_the_edges(name, k, some):
     """Moved back over their neighbours where the matrix is larger than a tile; each stores its own part."""
-    for m, n in some(((128, 128), (129, 132), (135, 260), (255, 129), (300, 131)), 4 if thin else 2):
+    for m, n in some(((128, 128), (129, 132), (135, 260), (255, 129), (300, 131)), 4):
         a, b = matrices("float32", (m, n, k), "exact")
         found = gpureduce.profile((a, b), name)
         assert not found.races

@@ -1,5 +1,6 @@
 """Medians, quantiles and the first elements against NumPy, by value, dtype, shape and error."""
 
+import itertools
 import math
 import random
 import warnings
@@ -89,9 +90,9 @@ def select(a, ranks, device, nans=False):
 
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_elements_of_ranks(dtype, device):
+def test_elements_of_ranks(dtype, device, some):
     """Of lines of all lengths: one or few, alone and with many, whose bins are smaller."""
-    for n in SIZES:
+    for n in some(SIZES, 2):
         for lines in (1, 3):
             a = values((lines, n), dtype, n)
             wanted = np.sort(a, axis=1)
@@ -99,7 +100,7 @@ def test_elements_of_ranks(dtype, device):
                 exactly(select(a, ranks, device), wanted[:, ranks])
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
 def test_many_long_lines(dtype, device):
     """So many that a block takes each, which it does not hold."""
     n = HELD // np.dtype(dtype).itemsize + 5
@@ -274,7 +275,7 @@ def test_weights_of_a_long_line(device):
 @new_numpy
 @pytest.mark.filterwarnings("ignore")  # NumPy's, of infinities
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_results_that_stay_on_the_device(dtype, device):
+def test_results_that_stay_on_the_device(dtype, device, some):
     """What is made of two elements there is what NumPy makes of them, to the bit; of many quantiles, too."""
     draw = random.Random(dtype)
     for shape in ((1,), (2,), (9,), (6, 51), (3, 9001)):
@@ -284,7 +285,7 @@ def test_results_that_stay_on_the_device(dtype, device):
         there = gpureduce.to_device(a, device)
         options = {"axis": -1, "keepdims": draw.random() < 0.5}
         exactly(there.median(**options), np.median(a, **options))
-        for method in METHODS if dtype != "bool" else ("nearest", "lower"):
+        for method in some(METHODS, 3) if dtype != "bool" else ("nearest", "lower"):
             for q in (
                 0.5,
                 draw.random(),
@@ -612,8 +613,14 @@ def test_long_lines(on_gpu, device):
     exactly(select(a.reshape(1, n), ranks, device)[0], np.partition(a, ranks)[ranks])
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
-@pytest.mark.parametrize("shape", [(1, 900), (9, 20), (3, 100), (2, 9 * PART)], ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [
+        *itertools.product(["uint8", "int16", "float32", "float64"], [(1, 900), (9, 20), (3, 100)]),
+        *itertools.product(["uint8", "float64"], [(2, 9 * PART)]),
+    ],
+    ids=str,
+)
 def test_kernels_have_no_races(dtype, shape):
     a = values(shape, dtype, 11)
     for ranks in ([shape[1] // 2], list(range(0, shape[1], shape[1] // 20))):
@@ -626,13 +633,18 @@ def test_kernels_have_no_races(dtype, shape):
         assert {kernel.races for kernel in kernel_profiles(launches, "", 0)} == {()}
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
 @pytest.mark.parametrize(
-    ("shape", "k"),
-    [((9, 20), 4), ((2, 1000), 990), ((3, 1000), 5), ((2, 9 * PART), 500), ((1, 9 * PART), 5000)],
+    ("dtype", "shape_and_k"),
+    [
+        *itertools.product(
+            ["uint8", "int16", "float32", "float64"], [((9, 20), 4), ((2, 1000), 990), ((3, 1000), 5)]
+        ),
+        *itertools.product(["uint8", "float64"], [((2, 9 * PART), 500), ((1, 9 * PART), 5000)]),
+    ],
     ids=str,
-)  # fmt: skip
-def test_kernels_of_first_elements_have_no_races(dtype, shape, k):
+)
+def test_kernels_of_first_elements_have_no_races(dtype, shape_and_k):
+    shape, k = shape_and_k
     a = values(shape, dtype, 12)
 
     def firsts(device):

@@ -46,7 +46,7 @@ def test_every_size(variant, dtype, block, device, study_may_fail, thin, exhaust
     study_may_fail(variant)
     usual = block in (None, variant.default_block_size)  # the others divide the sizes between them
     sizes = THIN_SIZES if thin else SMALL_SIZES if usual else sorted({*THIN_SIZES, *some(SMALL_SIZES, 2)})
-    large = LARGE_SIZES if usual else some(LARGE_SIZES, 4)  # which is one, or none
+    large = some(LARGE_SIZES, 2 if usual else 8)  # which is one, or none
     cases = [reference.case(name, dtype, n) for name in reference.datasets(dtype) for n in sizes]
     # The exact data shows every lost element.
     for name in reference.datasets(dtype) if not thin else ():

@@ -48,7 +48,7 @@ def sizes_for(block, on_gpu, thin):
 @pytest.mark.parametrize("variant, op, dtype", named(CELLS))
 def test_every_size(variant, op, dtype, device, on_gpu, thin, exhaustive, some):
     wanted = few_block_sizes if thin else block_sizes if exhaustive else usual_block_sizes
-    blocks = some(wanted(variant), 2)
+    blocks = some(wanted(variant), 4)
     found = [
         reason
         for block in (sorted({variant.default_block_size, *blocks}) if variant.block_sizes else blocks)

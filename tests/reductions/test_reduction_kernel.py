@@ -308,8 +308,10 @@ SHAPES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("identity", ["0", None])
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex128"])
+@pytest.mark.parametrize(
+    ("dtype", "identity"),
+    [("int8", "0"), ("float16", None), ("float32", "0"), ("float32", None), ("complex128", "0")],
+)
 def test_every_kernel_of_the_plan(device, dtype, identity):
     plain = total(out_params="complex128 y" if dtype == "complex128" else "float64 y", identity=identity)
     squares = largest(identity) if dtype == "float32" else None
@@ -341,7 +343,7 @@ def test_elements_that_are_repeated(device):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float64"])
-def test_structs_of_any_shape(device, dtype):
+def test_structs_of_any_shape(device, dtype, some):
     """The mean and the variance at once, by values of 24 bytes and of 32."""
     for members, identity in (("s, q, n", "{0, 0, 0}"), ("s, q, n, unused = 0", "{0, 0, 0}")):
         moments = ReductionKernel(
@@ -350,7 +352,7 @@ def test_structs_of_any_shape(device, dtype):
             f"Moments{identity}", "variance", reduce_type="Moments",
             preamble=f"struct Moments {{ double {members}; }};",
         )  # fmt: skip
-        for shape, axis in SHAPES:
+        for shape, axis in some(SHAPES, 2):
             x = whole_numbers(shape, dtype)
             np.testing.assert_allclose(moments(x, axis=axis, device=device), x.var(axis=axis), rtol=1e-13)
 
@@ -585,8 +587,7 @@ def test_mean_and_variance_in_one_pass(device):
         assert abs(variance - wanted) <= 1e-8 * wanted if dtype == "float64" else 4e-15 * wanted
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
-@pytest.mark.parametrize("where", ["host", "device"])
+@pytest.mark.parametrize(("dtype", "where"), [("int8", "host"), ("float32", "device"), ("float64", "host")])
 def test_extremes_and_their_places_by_every_kernel(device, dtype, where):
     kernel = extremes(dtype)
     for shape, axis in SHAPES:

@@ -84,10 +84,10 @@ def test_a_barrier_that_lanes_miss_stops_the_kernel():
 
 @pytest.mark.parametrize("variant", [v.name for v in gpureduce.variants("reduction") if "sim" in v.backends])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-def test_every_rung_but_the_racy_one_is_clean(variant, dtype):
+def test_every_rung_but_the_racy_one_is_clean(variant, dtype, some):
     record = {each.name: each for each in gpureduce.variants("reduction")}[variant]
     sizes = record.block_sizes
-    for block in {sizes[0], sizes[len(sizes) // 2], sizes[-1]}:
+    for block in some(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}), 2):
         for n in (0, 1, 1025, 5003):
             races = gpureduce.profile(n, variant, dtype=dtype, block_size=block).races
             if record.role == "study":

@@ -131,6 +131,7 @@ def test_json_without_its_schema_version_or_with_another_is_refused(result, tmp_
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in RESULTS.glob("*.json")))
+@pytest.mark.committed
 def test_committed_results_have_a_schema_version(name):
     assert json.loads((RESULTS / name).read_text("utf-8"))["schema"] == 1
 
@@ -552,6 +553,7 @@ def test_roofline():
 
 
 @pytest.mark.usefixtures("full")
+@pytest.mark.committed
 def test_pictures_of_the_documents(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     seen = []
@@ -625,6 +627,7 @@ def test_tables_of_products():
 
 
 @pytest.mark.usefixtures("full")
+@pytest.mark.committed
 def test_the_counts_in_the_documents_are_those_of_now():
     """Of rungs whose loads and stores are as plain as can be."""
     record = load("matmul_counts.json")
@@ -638,6 +641,7 @@ def test_the_counts_in_the_documents_are_those_of_now():
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.usefixtures("full")
+@pytest.mark.committed
 def test_pictures_of_products(dark):
     pytest.importorskip("matplotlib")
     results = some_products()
@@ -670,6 +674,7 @@ def test_pictures_of_products(dark):
 
 
 @pytest.mark.parametrize("name", ["ladder_h200.json", "techniques_h200.json", "sizes_h200.json"])
+@pytest.mark.committed
 def test_committed_results_say_where_they_are_from(name):
     found = gpureduce.BenchResult.from_json(path_of(name))
     assert found.head["device"] == "NVIDIA H200" and not found.simulated
