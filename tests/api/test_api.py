@@ -1,4 +1,4 @@
-"""The public names: records, texts, devices, errors; and calls beside other threads and signals."""
+"""The public names: records, texts, devices, errors; and calls next to other threads and signals."""
 
 import ast
 import gzip
@@ -118,7 +118,7 @@ def test_ladders():
 def test_each_rung_comes_after_another():
     rungs = [variant for variant in VARIANTS if variant.role == "rung"]
     before = {rung.name: last.name for last, rung in itertools.pairwise(rungs)}
-    before |= {"v0": None, "v12": "v10"}  # a ring in place of many loads; no clusters
+    before |= {"v0": None, "v12": "v10"}  # a ring instead of many loads; no clusters
     assert {variant.name: variant.after for variant in rungs} == before
     earlier = {variant.name for variant in rungs}
     assert all(variant.after in earlier for variant in VARIANTS if variant.role != "rung")
@@ -550,7 +550,7 @@ def test_simulator_after_fork():
 
 @leaves_a_call_unfinished
 def test_exit_while_a_thread_simulates():
-    """A daemon thread in the middle of a sum does not crash the interpreter on its way out."""
+    """A daemon thread in the middle of a sum does not crash the interpreter as it ends."""
     done = python(
         """
         import threading, time

@@ -1,4 +1,4 @@
-"""The list of dtypes, which is the core's, beside NumPy's own rules."""
+"""The list of dtypes, which is the core's, compared with NumPy's own rules."""
 
 import ml_dtypes
 import numpy as np

@@ -27,7 +27,7 @@ parts = st.one_of(st.builds(slice, ends, ends, steps), st.integers(-3, 3), st.no
 
 
 def keys(ndim):
-    """Indices, most of which fit so many dimensions."""
+    """Indices, most of which fit an array of that many dimensions."""
     return st.lists(parts, max_size=ndim + 1).map(tuple)
 
 
@@ -48,7 +48,7 @@ def bytes_left():
 
 
 def lengths(size):
-    """Shapes of so many elements, with a -1 now and then."""
+    """Shapes of that many elements, with a -1 now and then."""
     found = [(size,), (-1,), (1, size), (size, 1), (-1, 1), (size + 1,), (-1, -1), (0, -1)]
     found += [(n, size // n) for n in range(1, size + 1) if size % n == 0]
     found += [(a, b, -1) for a in range(1, 5) for b in range(1, 5) if size % (a * b) == 0]
@@ -113,7 +113,7 @@ def views(draw):
 
 @pytest.fixture
 def drawing(exhaustive, thin):
-    """Decorates a test with Hypothesis: so many cases, ten times as many where there is time."""
+    """Decorates a test with Hypothesis: a number of cases, ten times as many where there is time."""
 
     def drawing(cases, *strategies):
         count = -(-cases // 6) if thin else cases * (10 if exhaustive else 1)

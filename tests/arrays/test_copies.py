@@ -71,7 +71,7 @@ def test_copies_are_the_elements_in_c_order(dtype, window, device, thin):
 
 @pytest.mark.parametrize("item", [1, 2, 4, 8, 16])
 def test_tiles_at_every_edge(item, device):
-    """Of matrices with one element more or less than a tile, turned over; nothing is written beside them."""
+    """Of matrices with one element more or less than a tile, turned over; nothing is written around them."""
     dtype = {1: "int8", 2: "int16", 4: "float32", 8: "float64", 16: "complex128"}[item]
     rng = np.random.default_rng(item)
     edges = (8, 16, 63, 64, 65, 127, 129, 256 // item * 2)

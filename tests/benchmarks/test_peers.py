@@ -1,4 +1,4 @@
-"""What the benchmark beside the peers makes of its figures; it measures on a GPU only."""
+"""What the comparison with the peers makes of its figures; it measures on a GPU only."""
 
 import json
 
@@ -97,7 +97,7 @@ def test_what_is_measured_alone():
 
 
 class Ticks:
-    """PyTorch in place of a GPU's: a graph is the time its kernels take, as the calls that were captured."""
+    """PyTorch without a GPU: a graph is the time its kernels take, as the calls that were captured."""
 
     def __init__(self, monkeypatch, took):
         monkeypatch.setattr(lone.timing, "capture", self.capture)

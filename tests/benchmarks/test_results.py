@@ -37,11 +37,11 @@ def test_no_rung_is_slower_than_its_published_form():
 
 
 def floats_ratios():
-    """Of each row its bytes, whether it is flat, and ours over what it is beside, by name."""
+    """Of each row its bytes, whether it is flat, and ours relative to the others, by name."""
     for row in load(documents.FLOATS)["rows"]:
         count = int(np.prod(row["shape"]))
-        for name, beside in row["ratio"].items():
-            for other, ratio in beside.items():
+        for name, others in row["ratio"].items():
+            for other, ratio in others.items():
                 yield count * np.dtype(row["dtype"]).itemsize, row["axis"] is None, name, other, ratio
 
 
@@ -91,7 +91,7 @@ def test_axes_were_measured_in_every_shape():
 
 
 def test_arrays_of_the_host_go_as_fast_as_the_bus():
-    """What docs/host_arrays.md says of one run: beside the peers, and beside a plain copy."""
+    """What docs/host_arrays.md says of one run: compared with the peers, and with a plain copy."""
     rows = {(row["where"], row["n"]): row for row in load("host_h200.json")["rows"]}
     long, short = rows["host", 1 << 28], rows["host", 1 << 10]
     assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
@@ -104,7 +104,7 @@ def test_arrays_of_the_host_go_as_fast_as_the_bus():
 
 @pytest.fixture(scope="module")
 def peers():
-    """Rows of the run beside the peers, by operator, dtype, exponent of two and offset; its best GB/s."""
+    """Rows of the run against the peers, by operator, dtype, exponent of two and offset; its best GB/s."""
     record = load("peers_h200.json")
     rows = {
         (row["op"], row["dtype"], row["n"].bit_length() - 1, row["offset"]): row for row in record["rows"]
@@ -273,7 +273,7 @@ def test_accuracy_is_the_same_on_this_device(device):
 
 
 def test_exact_sums_cost_what_the_page_says():
-    """Beside the plain sum of the same run, of normal data; the worst data beside the best; and CUB's sum."""
+    """Relative to the plain sum of the same run, on normal data; worst against best data; and CUB's sum."""
     found = load("exact_h200.json")
     rows = [row for row in found["rows"] if row["data"] == "normal"]
     ratio = {(row["op"], row["dtype"], row["n"].bit_length() - 1): row["ratio"] for row in rows}
@@ -293,17 +293,17 @@ def test_exact_sums_cost_what_the_page_says():
     assert all(us["exact"] <= 2.05 * us["gpureduce"] for n, us in small.items() if 1 << 10 < n < 1 << 24)
     assert exact_times.spread_of_kinds(found, "float32", 1 << 28) <= 1.05
     assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.17
-    beside = {
+    relative = {
         row["n"]: row["us"]["exact"] / row["us"]["cub"]
         for row in rows
         if row["dtype"] == "float32" and "cub" in row["us"]
     }
-    assert max(beside[1 << k] for k in (24, 26, 28, 30)) <= 1.13 and max(beside.values()) <= 1.33
+    assert max(relative[1 << k] for k in (24, 26, 28, 30)) <= 1.13 and max(relative.values()) <= 1.33
     assert found["compared"] >= 360_000 and found["different"] == 0
 
 
 def test_segments_have_no_cliffs():
-    """Of the same elements in one segment or in ten million, and beside CUB."""
+    """Of the same elements in one segment or in ten million, and compared with CUB."""
     rows = [row for row in load(documents.SCANS)["rows"] if row["what"] == "segments"]
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
@@ -373,7 +373,7 @@ def test_several_gpus_take_the_time_of_one():
 
 
 def test_copies_take_less_time_than_pytorchs():
-    """But for those that docs/arrays.md names."""
+    """Except the cases that docs/arrays.md names."""
     rows = load(documents.ARRAYS)["rows"]
     over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
     assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
@@ -383,7 +383,7 @@ def test_copies_take_less_time_than_pytorchs():
 
 
 def test_layouts_have_few_cliffs():
-    """Beside PyTorch, in layouts that nobody chose; docs/axis.md lists those that are slower."""
+    """Beside PyTorch, in layouts drawn at random; docs/axis.md lists those that are slower."""
     rows = load("layouts_h200.json")["rows"]
     over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
     assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38

@@ -58,7 +58,7 @@ def test_tables(record):
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_chart_of_time_over_gpus(record, palette):
-    """A bar is as long as its time, beside the longest of tensors of that size."""
+    """A bar is as long as its time, relative to the longest of tensors of that size."""
     drawn = several.svg(measured(record), palette)
     assert "2^10 float32" in drawn and "2^28 float32" in drawn
     assert all(drawn.count(f">{count}<") == 2 for count in ("1 GPU", "2 GPUs", "4 GPUs"))

@@ -1,5 +1,5 @@
 // expect: uninitialised
-// Atomics into a counter that nobody has set to zero.
+// Atomics into a counter that no kernel has set to zero.
 extern "C" __global__ void uninitialised_counter(const float *in, float *out, unsigned n) {
     __shared__ unsigned counter;
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

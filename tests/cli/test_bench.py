@@ -101,7 +101,7 @@ def test_speed_ups_and_bandwidth():
     assert math.isclose(first["percent_of_peak"], 100 * first["gb_per_s"] / 2000)
     assert math.isclose(third["percent_of_read"], 100 * third["gb_per_s"] / 1000)
     assert (first["over_first"], third["over_first"], side["over_first"]) == (1.0, 4.0, 5.0)
-    # v2, the rung before v3, was not measured; what stands beside the ladder has none before it.
+    # v2, the rung before v3, was not measured; what is outside the ladder has none before it.
     assert first["over_previous"] is third["over_previous"] is side["over_previous"] is None
     more = gpureduce.BenchResult(HEAD, (*TIMED.rows, timed("v2", 15.0), timed("v2", 99.0, n=1 << 22)))
     assert more.records()[1]["over_previous"] == 1.5

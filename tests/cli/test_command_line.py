@@ -341,8 +341,8 @@ def test_profile_in_every_form(run):
     assert "bar.sync" in run("profile", "v1", *few, "--ptx")[1]
     assert "round    0 |####" in run("profile", "v1", *few, "--timeline")[1]
     assert "hazards" in run("profile", "v1", *few, "--compare=v2")[1]
-    beside = run("profile", "v1", *few, "--compare=v2", "--source")[1]
-    assert beside == f"{gpureduce.profile(4096, 'v1').compare(gpureduce.profile(4096, 'v2')).sources()}\n"
+    compared = run("profile", "v1", *few, "--compare=v2", "--source")[1]
+    assert compared == f"{gpureduce.profile(4096, 'v1').compare(gpureduce.profile(4096, 'v2')).sources()}\n"
     assert "hazards" in run("profile", "v1", *few, "--compare=e0")[1]  # of another ladder, and sums, too
     record = json.loads(run("profile", "v1", "-n", "2^12", "--json")[1])
     assert (record["variant"], record["bank conflicts"], record["hazards"]) == ("v1", 1785, 0)

@@ -349,7 +349,7 @@ def test_precision(precision, layout, device):
 
 
 def test_float32_where_tf32_would_take_longer(device):
-    """Many taps of an odd number of channels, which no tensor core takes as they lie."""
+    """Many taps of an odd number of channels, which no tensor core takes without a copy."""
     if not any(each.precision == "tf32" and runs_on(each, device) for each in OWN):
         pytest.skip("the device has no such cores")
     case = cases.Case(3, 60, 120, 17, 8, 7, 7, 2, 3)

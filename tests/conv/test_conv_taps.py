@@ -88,7 +88,7 @@ def test_turned(pixels, dtype, how, device):
 
 @pytest.mark.usefixtures("full")
 def test_what_is_read_ahead_is_no_race(device):
-    """A block's results lie where its rings were, and blocks of a cluster read one another's."""
+    """A block's results overwrite its rings, and blocks of a cluster read one another's."""
     if device.startswith("cuda"):
         pytest.skip("the simulator looks for races")
     for name, layout in (("pictures of one tile", "NCHW"), ("blocks that share the channels", "NHWC")):
@@ -101,7 +101,7 @@ def test_what_is_read_ahead_is_no_race(device):
 @pytest.mark.usefixtures("full")
 @pytest.mark.parametrize(("dtype", "layout"), [("float16", "NHWC"), ("float32", "NCHW")])
 def test_blocks_that_make_box_after_box(dtype, layout, device):
-    """More boxes than there is room for at once: what is still in the rings is the next box's."""
+    """More boxes than fit at once: what is still in the rings is the next box's."""
     case = Case(1, 100, 180, 8, 200, 1, 1)
     check(case, dtype, layout, device, ["exact"])
     if device.startswith("cuda") or (dtype, layout) != ("float16", "NHWC"):

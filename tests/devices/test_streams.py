@@ -99,7 +99,7 @@ def test_calls_return_while_their_stream_is_busy(torch, library, call, where, in
         finish(index)
         busy = Busy(torch, library, stream)
         got = call(array, there, out, **library.options(stream))
-        call(array, there, out, **library.options(stream))  # of which nobody keeps the result
+        call(array, there, out, **library.options(stream))  # of which no caller keeps the result
         assert not busy.over()
         finish(index)
         np.testing.assert_array_equal(library.host(got), call.expected(host, chosen))
@@ -185,7 +185,7 @@ def test_results_used_in_further_streams(torch, another, index):
 
 
 def test_results_for_those_who_work_elsewhere(torch, another, index):
-    """The other array's stream is ordered with the call's, both ways, and nobody waits on the host."""
+    """The other array's stream is ordered with the call's, both ways, and no thread waits on the host."""
     host = contents(7)
     theirs = CuPy(index) if isinstance(another, Torch) else Torch(index)
     out = theirs.empty(host.sum(axis=1))
@@ -307,7 +307,7 @@ def test_arrays_of_the_host_leave_the_capture_intact(index):
 
 
 def test_a_graph_keeps_what_it_writes_to(another, index):
-    """Results that nobody else has are there for the graph, and those of a graph that is gone for us."""
+    """Results without another owner are there for the graph, and those of a graph that is gone for us."""
     array, stream = another.array(contents(0)), another.stream()
     with another.inside(stream):
         another.array(contents(0).sum(axis=0)) + 1  # their pool has such memory for this stream now
@@ -405,7 +405,7 @@ def test_many_threads_and_streams(library, index, thin):
                 out = library.empty(right) if call.out else None
                 pending.append((call(shared, there, out, **options), right))
                 if made % 3 == 0:
-                    pending.pop(0)  # freed while it may be on its way
+                    pending.pop(0)  # freed while its copy may be pending
                 if len(pending) > 40:
                     got, right = pending.pop(len(pending) // 2)
                     if not np.array_equal(library.host(got), right):
@@ -417,7 +417,7 @@ def test_many_threads_and_streams(library, index, thin):
 
 
 def test_threads_that_capture(another, index):
-    """Captures of several threads at once, which keep to themselves, beside threads that only call."""
+    """Captures of several threads at once, which keep to themselves, next to threads that only call."""
     array = another.array(contents(0))
     finish(index)
     guard = threading.Lock()

@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 SUMS = ("sum", "float32", 0)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
-pytestmark = pytest.mark.skipif(not README.exists(), reason="no README beside the tests")
+pytestmark = pytest.mark.skipif(not README.exists(), reason="no README next to the tests")
 
 
 def links(page):
@@ -133,7 +133,7 @@ def test_the_chart_has_every_figure(palette):
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
 def test_the_picture_of_the_threads(palette):
-    """Threads that work, and those in conflict, are as many as the simulator saw."""
+    """Threads that work, and those in conflict, are those that the simulator counted."""
     seen = {name: gpureduce.profile(256, name, block_size=64).timeline() for name in front.SHOWN}
     drawn = front.lanes_svg(seen, palette)
     assert drawn == front.lanes(palette)

@@ -160,7 +160,7 @@ def test_a_teacher_adds_one_by_a_folder(tmp_path):
 def test_the_guide_has_all_and_its_check_runs(tmp_path):
     guide = Path(__file__).resolve().parents[2] / "docs" / "exercises.md"
     if not guide.exists():
-        pytest.skip("no documents beside the tests")
+        pytest.skip("no documents next to the tests")
     text = guide.read_text("utf-8")
     assert [f"| {int(each.number)}, {each.title} |" in text for each in ALL] == [True] * len(ALL)
     folder = tmp_path / "1_scale"

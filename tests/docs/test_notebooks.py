@@ -27,7 +27,7 @@ def rungs(ladder):
 
 
 LADDERS = {"ladder.ipynb": "reduction", "matmul.ipynb": "matmul", "conv.ipynb": "conv"}
-# How many pictures are in each: the ladders draw every rung, and three charts, or one, beside. Of the
+# How many pictures are in each: the ladders draw every rung, and three charts, or one, in addition. Of the
 # convolutions four rungs have no picture: one is several launches, the others copy in bulk.
 PICTURES = {
     "ladder.ipynb": len(rungs("reduction")) + 3,
@@ -37,7 +37,7 @@ PICTURES = {
 }
 
 every_notebook = pytest.mark.parametrize("name", PICTURES)
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no notebooks beside the tests")
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="no notebooks next to the tests")
 
 
 def committed(name):
@@ -86,7 +86,7 @@ def test_every_notebook_is_tested():
 
 @every_notebook
 def test_committed_with_pictures_for_every_viewer(name):
-    """As SVG, and as PNG for those that trust no SVG."""
+    """As SVG, and as PNG for viewers that trust no SVG."""
     notebook = committed(name)
     drawn = pictures_of(notebook)
     assert len(drawn) == PICTURES[name] and len(set(drawn)) == len(drawn)

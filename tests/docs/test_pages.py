@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 LIMITS = ("INT32_MAX=0x7fffffff", "INT64_MAX=0x7fffffffffffffff")
 LIMITS += ("INT32_MIN=(-INT32_MAX-1)", "INT64_MIN=(-INT64_MAX-1)")
 
-pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="no docs beside the tests")
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="no docs next to the tests")
 
 
 def page(name):

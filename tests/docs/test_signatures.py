@@ -1,4 +1,4 @@
-"""What the public functions say of themselves: signatures and docstrings, as they stand in the source."""
+"""What the public functions say of themselves: signatures and docstrings, as written in the source."""
 
 import ast
 import inspect
@@ -105,7 +105,7 @@ def test_an_array_is_the_first_parameter_and_is_named_a(name):
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("bench", "ladder", "profile")])
 def test_keyword_only_parameters_stand_in_one_order(name):
-    """The order of positional ones is that of the function's model, NumPy's or PyTorch's."""
+    """The order of positional ones equals the order of the function's model, NumPy's or PyTorch's."""
     found = parameters(getattr(gpureduce, name))
     named = [each for each in found if found[each].kind is inspect.Parameter.KEYWORD_ONLY]
     named = [

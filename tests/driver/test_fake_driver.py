@@ -122,7 +122,7 @@ def check_a_wait_that_fails():
 
 
 def check_results_that_stay():
-    """Others' streams are ordered by events, before our work and after it, and nobody waits on the host."""
+    """Others' streams are ordered by events, before and after our work, and no thread waits on the host."""
     there = gpureduce.to_device(HOST, "cuda")
     gpureduce.sum(there, as_device=True)  # what is kept for later calls is there
     stream = new_stream()
@@ -149,7 +149,7 @@ def check_results_that_stay():
         out = tensor(place, Exchange(stream), shape=(), bits=64)
         _core.device_write(_core.CUDA, 0, place.pointer, np.zeros((), np.int64))
         assert summed(there, out=out, **long_way) == (2, out)
-        seen = np.zeros((), np.int64)  # by those who work in that stream
+        seen = np.zeros((), np.int64)  # by work in that stream
         _core.device_read(_core.CUDA, 0, place.pointer, seen, stream)
         assert seen == HOST.sum()
         assert summed(tensor(there, Exchange(stream)), out=out, **long_way) == (0, out)
@@ -513,7 +513,7 @@ def check_arrays_that_threads_bring():
         )
     before = driver_calls(symbol), driver_calls("cuStreamWaitEvent")
     there = gpureduce.to_device(whole, "cuda")
-    # No stream waits for anything but that of the copies, which nobody would wait for afterwards.
+    # No stream waits for anything but the stream of the copies, for which no call would wait afterwards.
     after = driver_calls(symbol), driver_calls("cuStreamWaitEvent")
     assert after == (before[0] + copies(whole.nbytes), before[1] + 1) and (there.numpy() == whole).all()
     few = whole[:, :2].copy()
@@ -593,7 +593,7 @@ def check_own_rungs():
 
 
 def check_less_shared_memory():
-    """Compute capability 12.0 runs kernels for 9.0, but a block has no room for six pieces of 32 KiB."""
+    """Compute capability 12.0 runs kernels for 9.0, but six pieces do not fit in a block of 32 KiB."""
     count = 1 << 28
     there = device_array.empty((count,), np.int32, _core.CUDA, 0)
     some = gpureduce.to_device(HOST, "cuda")

@@ -202,7 +202,7 @@ def check_nothing_waits():
                 before = waits()
                 place.write(seed)
                 result = call()
-                call()  # whose result nobody has
+                call()  # whose result has no owner
                 assert waits() == before, right
                 np.testing.assert_array_equal(host(driver, result, place.stream), right(seed))
 
@@ -227,7 +227,7 @@ def check_streams_go_apart():
 
 
 def check_results_follow_their_stream():
-    """Those who take a result through DLPack or the interface see it in their stream, and nobody waits."""
+    """Those who take a result through DLPack or the interface see it in their stream, and no call waits."""
     driver = Driver()
     place, reader = Place(driver, driver.stream()), driver.stream()
     gpureduce.sum(place.theirs(place.array), axis=0)
@@ -359,7 +359,7 @@ def check_captures():
                 driver.set_order(order)
                 place.write(order + 10)
                 for _, call in place.calls():
-                    call()  # beside the graph, in its stream
+                    call()  # outside the graph, in its stream
                 place.write(order)
                 replay()
                 for result, (right, _) in zip(made, place.calls(), strict=True):
@@ -409,7 +409,7 @@ def check_the_host_in_a_capture():
 
 
 def check_memory_of_graphs():
-    """A graph keeps what it works with; arrays that come and go beside it have memory of their own."""
+    """A graph keeps what it works with; arrays that come and go meanwhile have memory of their own."""
     driver = Driver()
     place = Place(driver, driver.stream())
     driver.wait(LEGACY)

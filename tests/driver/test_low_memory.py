@@ -1,4 +1,4 @@
-"""Device memory that runs out beside PyTorch: its cache is released, and the error is PyTorch's as well."""
+"""Device memory that runs out where PyTorch has a cache: it is released, and the error is PyTorch's, too."""
 
 import contextlib
 import pickle

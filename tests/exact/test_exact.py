@@ -135,7 +135,7 @@ def test_a_window_keeps_small_numbers(name, place):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_windows_that_lie_far_apart(name, place):
-    """Blocks whose sums are in units so different that no integer has room for all of them."""
+    """Blocks whose sums are in units so different that no integer holds all of them."""
     dtype, rng = dtype_of(name), np.random.default_rng(8)
     widest = 8 if name == "float16" else 900 if name == "float64" else 110
     for exponents in ((0, -widest), (-widest, 0), (widest, 5, -widest, 0), (0, 6, -6, 14, -12)):

@@ -1,5 +1,5 @@
 /* Stands in for cuBLAS: multiplies on the host, in the memory of the fake driver, and remembers what it was
-   told. Usage: GPUREDUCE_LIBCUBLAS=libcublas_fake.so beside GPUREDUCE_LIBCUDA. */
+   told. Usage: GPUREDUCE_LIBCUBLAS=libcublas_fake.so next to GPUREDUCE_LIBCUDA. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Memory of the fake driver's devices, which is memory of the host, and the copies between both. */
+/* Memory of the fake driver's devices, which is host memory, and the copies between both. */
 #include <stdlib.h>
 #include <string.h>
 

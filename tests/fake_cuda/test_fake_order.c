@@ -281,7 +281,7 @@ static void test_graphs(void) {
     CHECK_OK(cuda.stream_follow(other, event, 0));
     CHECK_OK(cuda.memset_async(memory, 1, 4, other));
     CHECK_OK(cuda.event_record(event, other));
-    CHECK_OK(cuda.memset_async(memory, 2, 4, aside)); /* beside the first one */
+    CHECK_OK(cuda.memset_async(memory, 2, 4, aside)); /* next to the first one */
     CHECK_OK(cuda.stream_follow(aside, event, 0));
     CHECK_OK(cuda.memset_async(apart, 3, 4, aside));
     CHECK_OK(cuda.capture_end(aside, &graph));

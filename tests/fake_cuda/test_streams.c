@@ -247,7 +247,7 @@ static void replay(const arrays *a, int mode) {
     CHECK(gr_allocation_new(device, (uintptr_t)a->stream, sizeof expected, &block, &error) == GR_OK);
     CHECK(sum(a, 1, block->address, NULL) == GR_OK);
     CHECK_OK(cuda.download_async(kept, block->address, sizeof expected, a->stream));
-    gr_allocation_release(block, false); /* nobody has it any more but the graph */
+    gr_allocation_release(block, false); /* only the graph has it */
     CHECK_OK(cuda.capture_end(a->stream, &graph));
     CHECK_OK(cuda.graph_instantiate(&exec, graph, 0));
     CHECK_OK(cuda.graph_destroy(graph));
@@ -289,7 +289,7 @@ static void join(gr_cu_stream from, gr_cu_stream to, gr_cu_event event) {
     CHECK_OK(cuda.stream_follow(to, event, 0));
 }
 
-/* One graph of two streams, whose sums run in any order beside each other. */
+/* One graph of two streams, whose sums run concurrently. */
 static void test_captures_of_two_streams(void) {
     const arrays a = make_arrays(GR_CU_STREAM_NON_BLOCKING), b = make_arrays(GR_CU_STREAM_NON_BLOCKING);
     const arrays *const sets[2] = {&a, &b};

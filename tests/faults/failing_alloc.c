@@ -21,7 +21,7 @@ enum { SLOTS = 1 << 20, REMOVED = 1 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t low, high;         /* where the code lies that is watched */
 static long countdown, hits, calls; /* the allocation to fail; those that failed; all */
-static long live;                   /* blocks that the watched code has allocated and nobody freed */
+static long live;                   /* blocks that the watched code has allocated and not freed */
 static uintptr_t blocks[SLOTS];     /* which these are, by open addressing */
 static int (*real_thread)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static FILE *(*real_open)(const char *, const char *);

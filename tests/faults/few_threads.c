@@ -1,5 +1,5 @@
-/* Put in front of the C library (LD_PRELOAD): from some time on only so many threads can be started, on a
- * machine of eight CPUs, where more are wanted. */
+/* Put in front of the C library (LD_PRELOAD): from some time on only a given number of threads can start, on
+ * a machine of eight CPUs, where more are wanted. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

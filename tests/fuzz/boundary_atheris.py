@@ -2,7 +2,7 @@
 
 python boundary_atheris.py TEST FOLDER [options of libFuzzer]
 
-TEST is the name of a test without "test_", FOLDER where inputs are kept; the Makefile beside this has the
+TEST is the name of a test without "test_", FOLDER where inputs are kept; the Makefile next to this has the
 environment. Hypothesis makes a case of what libFuzzer writes, and the test's own check judges it.
 """
 
@@ -24,7 +24,7 @@ from tests.robustness import test_boundary
 
 
 def explore(cases, strategy, check):
-    """Fuzz without end, in place of so many cases."""
+    """Fuzz without end, instead of a number of cases."""
     test = hypothesis.settings(database=None, deadline=None)(hypothesis.given(strategy)(check))
     atheris.Setup(sys.argv, test.hypothesis.fuzz_one_input)
     atheris.Fuzz()

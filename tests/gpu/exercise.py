@@ -10,7 +10,7 @@ import numpy as np
 import gpureduce
 
 SIZES = (0, 1, 3, 63, 257, 1025, 4097, 100_003)
-OTHER_SIZES = (1, 257, 4097)  # of operators beside sum
+OTHER_SIZES = (1, 257, 4097)  # of operators other than sum
 
 
 def numpy_result(op, values):

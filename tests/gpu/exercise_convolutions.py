@@ -36,7 +36,7 @@ def reason(variant, dtype, precision, case, layout, device):
 
 
 def row_of_results(case, layout):
-    """How many results lie side by side: filters, or pixels."""
+    """How many results are adjacent: filters, or pixels."""
     *_, height, width = geometry(*case.shapes("NCHW"), **case.options, layout="NCHW").shape
     return case.f if layout == "NHWC" else height * width
 

@@ -46,7 +46,7 @@ def main() -> int:
     parser.add_argument("variants", nargs="+")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--by-threads", action="store_true", help="only what no copy engine stores")
-    parser.add_argument("--short", action="store_true", help="few shapes only, as they lie")
+    parser.add_argument("--short", action="store_true", help="few shapes only, without copies")
     options = parser.parse_args()
     dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
     dtypes["auto"] = (*ALL_DTYPES, "bfloat16")

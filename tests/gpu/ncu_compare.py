@@ -1,4 +1,4 @@
-"""The simulator's counters beside those of ncu.
+"""The simulator's counters compared with ncu's.
 
 On a GPU machine ``python tests/gpu/ncu_compare.py measure FOLDER`` runs the rungs and the patterns of
 tests/support/shared_patterns.py under ncu and writes FOLDER/ncu_raw.json. Anywhere,

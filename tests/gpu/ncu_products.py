@@ -1,4 +1,4 @@
-"""The simulator's counters of products of matrices beside those of ncu, as ncu_compare.py has reductions.
+"""The simulator's counters of matrix multiplications compared with ncu's, as ncu_compare.py has reductions.
 
 On a GPU machine ``python tests/gpu/ncu_products.py measure FOLDER`` runs every rung under ncu and writes
 FOLDER/ncu_products_raw.json. Anywhere, ``python tests/gpu/ncu_products.py simulate ncu_products_raw.json

@@ -1,4 +1,4 @@
-"""compute-sanitizer beside the simulator's detector, on every rung and every kernel of tests/broken_kernels.
+"""compute-sanitizer against the simulator's detector, on every rung and each of tests/broken_kernels.
 
 ``python tests/gpu/sanitize_broken.py --out tests/data/sanitizer_agreement_h200.json`` on a GPU machine with
 nvcc and compute-sanitizer; ``--besides FILE`` runs only the kernels that a file of results lacks.

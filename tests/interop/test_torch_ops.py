@@ -27,14 +27,14 @@ THEIRS = {
     "any": torch.any,
     "count_nonzero": torch.count_nonzero,
 }
-ONE_AXIS = ("argmax", "argmin")  # of those that are alike PyTorch says any
+ONE_AXIS = ("argmax", "argmin")  # of equal elements PyTorch says any
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 WITH_GRADIENT = ("sum", "mean", "prod", "max", "min")
 
 
 @pytest.fixture
 def place(device):
-    """Where the tensors are: those of the host are for the simulator, where there is no GPU."""
+    """Where the tensors are: host tensors are for the simulator, where there is no GPU."""
     return "cpu" if device == "sim" else torch.device("cuda", int(device.partition(":")[2] or 0))
 
 
@@ -354,7 +354,7 @@ def test_opcheck(op, place, full):
 
 
 def test_modes_and_wrappers_see_the_operators(place):
-    """That calls go straight to the kernel where nobody looks on leaves nobody out."""
+    """That calls go straight to the kernel where no mode is active skips no mode."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     seen = []

@@ -374,7 +374,7 @@ def test_a_process_that_ended_meanwhile_is_replaced(monkeypatch):
     compile_one()
     (worker,) = process._idle
     os.close(worker.requests)
-    worker.requests = os.open(os.devnull, os.O_WRONLY)  # where nobody listens
+    worker.requests = os.open(os.devnull, os.O_WRONLY)  # without a reader
     compile_one(3)
     assert worker not in process._idle
 

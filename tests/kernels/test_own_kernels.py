@@ -160,7 +160,7 @@ def test_what_is_no_source():
 def test_the_guide_says_what_happens(capsys, monkeypatch, tmp_path):
     guide = Path(__file__).resolve().parents[2] / "docs" / "own_kernels.md"
     if not guide.exists():
-        pytest.skip("no documents beside the tests")
+        pytest.skip("no documents next to the tests")
     example, said = re.findall(r"```(?:python|text)\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)[:2]
     monkeypatch.chdir(tmp_path)  # where it writes a page
     exec(example, {})

@@ -145,8 +145,8 @@ def test_it_stands_in_tables_charts_and_profiles():
     assert len(found.kernels) == 2 and found.variant == "yours" and found.races == ()
     assert found.result == result.rows[1]["result"] or found.result > 0
     assert found.timeline(block=3).active[0].sum() == 256
-    beside = str(found.compare(gpureduce.profile(1000, "v2")))
-    assert "yours" in beside and "v2" in beside
+    compared = str(found.compare(gpureduce.profile(1000, "v2")))
+    assert "yours" in compared and "v2" in compared
     pytest.importorskip("matplotlib")
     names = [label.get_text().split()[-1] for label in result.plot().get_yticklabels()]
     assert [name for name in names if name in ("v0", "v2", "yours")] == ["v0", "v2", "yours"]

@@ -56,7 +56,7 @@ def multiply(a, b, **options):
 
 
 def check_layouts():
-    """Either side along rows or down columns, or cropped, and vectors, all as they lie."""
+    """Either side along rows or down columns, or cropped, and vectors, all without a copy."""
     told = set()
     ways = (lambda x: x, np.asfortranarray, lambda x: np.pad(x, ((0, 0), (2, 3)))[:, 2:-3])
     for m, n, k in ((5, 7, 3), (1, 7, 3), (5, 1, 3), (5, 7, 1), (1, 1, 3), (1, 1, 1)):
@@ -72,7 +72,7 @@ def check_layouts():
 
 
 def check_stacks():
-    """One call for what lies evenly, one for each matrix of the other dimensions of a stack."""
+    """One call for evenly spaced matrices, one for each matrix of the other dimensions of a stack."""
     for left, right, calls in (
         ((4, 2, 3), (4, 3, 5), 1),
         ((4, 2, 3), (3, 5), 1),

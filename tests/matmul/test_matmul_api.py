@@ -200,7 +200,7 @@ def test_no_races(name, thin):
     dtypes = {v.name: v.dtypes for v in gpureduce.variants()}[name]
     chosen = {"float32", "int64", "float16"}.intersection(dtypes) or {"float64"}.intersection(dtypes)
     for i, dtype in enumerate(sorted(chosen)):
-        # The last shape goes round every ring. Kernels of other dtypes synchronize in the same places.
+        # The last shape fills every ring more than once. Other dtypes synchronize in the same places.
         for shape in ((65, 130, 35),) if thin or i else ((65, 130, 35), (65, 136, 64), (30, 35, 460)):
             assert gpureduce.profile(shape, name, dtype=dtype).races == ()
 

@@ -155,7 +155,7 @@ MUTANTS = (
         (*every("c2_ring")[:2], "(test_every_case or tiles_of_the_ring) and ring"),
     ),
     Mutant(
-        "nobody waits before a stage of the ring is read",
+        "no wait before a stage of the ring is read",
         RING,
         "conv",
         "        ptx::cp_async_wait_group<S::STAGES - 2>();\n        __syncthreads();",
@@ -195,7 +195,7 @@ MUTANTS = (
         every("c2_winograd"),
     ),
     Mutant(
-        "nobody waits before transformed filters are turned",
+        "no wait before transformed filters are turned",
         WINOGRAD,
         "filters_nhwc",
         "    __syncthreads();\n",

@@ -144,7 +144,7 @@ MUTANTS = (
         parts("any_parts"),
     ),
     Mutant(
-        "a result is put in place of a state",
+        "a result replaces a state",
         WINDOW,
         "is_plain",
         "(GR_EXACT_MEAN | GR_EXACT_STATES)",

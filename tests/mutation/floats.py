@@ -36,7 +36,7 @@ MUTANTS = (
         nan("nanmean"),
     ),
     Mutant(
-        "NaNs beside whole chunks count",
+        "NaNs behind whole chunks count",
         NAN,
         "NanMean",
         "Of::load(x, position), !is_nan(widen(x))",
@@ -120,7 +120,7 @@ MUTANTS = (
     Mutant("large squares overflow", NORMS, "RootNorm", "large ? -GR_SCALE : GR_SCALE", "0", EUCLIDEAN),
     Mutant("small squares underflow", NORMS, "RootNorm", "large ? -GR_SCALE", "true ? -GR_SCALE", EUCLIDEAN),
     Mutant(
-        "beside larger ones others are lost",
+        "next to larger ones others are lost",
         NORMS,
         "RootNorm",
         "+ low.sum() * shrink * shrink",

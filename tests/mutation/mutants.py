@@ -87,7 +87,7 @@ MUTANTS = (
         ladder("v0"),
     ),
     Mutant(
-        "grid = ceil(n / block) / 2 for two elements a thread",
+        "grid = ceil(n / block) / 2 for two elements per thread",
         PLAN,
         "pass_grid",
         "const uint64_t whole = gr_ceil_div(n, span * block);",
@@ -157,7 +157,7 @@ MUTANTS = (
         ladder("v3"),
     ),
     Mutant(
-        "elements a thread from n / grid / block, v6",
+        "elements per thread from n / grid / block, v6",
         V6,
         "reduce",
         "i < n; i += step) {",
@@ -165,7 +165,7 @@ MUTANTS = (
         ladder("v6"),
     ),
     Mutant(
-        "elements a thread from n / grid / block, v7",
+        "elements per thread from n / grid / block, v7",
         V7,
         "reduce",
         "i < n; i += step) {",
@@ -229,7 +229,7 @@ MUTANTS = (
         ("tests/reductions/test_ladder.py", "-k", "test_explicit_grid and v12 and float32"),
     ),
     Mutant(
-        "nobody waits for the copies, v12",
+        "no wait for the copies, v12",
         V12,
         "reduce",
         "ptx::mbarrier_wait_parity(shared_address(&full[stage]), parity);",
@@ -378,7 +378,7 @@ MUTANTS = (
         ("tests/driver/test_fake_driver.py", "-k", "check_results_that_stay"),
     ),
     Mutant(
-        "results in the order of the axes, whatever that of the memory",
+        "results in the order of the axes, whatever the memory's order is",
         CALL,
         "is_slower",
         "gr_magnitude(here) <= gr_magnitude(there)",

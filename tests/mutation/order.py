@@ -36,7 +36,7 @@ MUTANTS = (
     ),
     # Digits
     Mutant(
-        "elements beside the digits so far count, too",
+        "elements outside the digits so far count, too",
         KEYS,
         "Digit",
         "there = there && (prefix == first_prefix || second);",
@@ -77,7 +77,7 @@ MUTANTS = (
         gpu_only="the simulator gives each call memory of its own",
     ),
     Mutant(
-        "a line's NaN is told to nobody",
+        "a line's NaN is not reported",
         SELECT,
         "order_digit",
         "atomicOr(&tickets[1], 1u);",

@@ -282,7 +282,7 @@ MUTANTS = (
         segments("lengths_and_borders or skewed"),
     ),
     Mutant(
-        "the next batch is not on its way behind an end",
+        "the next batch is not requested behind an end",
         STREAMS,
         "Streams",
         "fetch(range, rows > stops ? stops",

@@ -14,7 +14,7 @@ from places import changed, definitions, spans  # noqa: E402
 @pytest.mark.parametrize("file", sorted({mutant.file for mutant in MUTANTS}))
 def test_the_mutants_of_a_file_change_it(file):
     if not (ROOT / "csrc").exists():
-        pytest.skip("no sources beside the tests")
+        pytest.skip("no sources next to the tests")
     text = (ROOT / file).read_text()
     mutants = [mutant for mutant in MUTANTS if mutant.file == file]
     found = {each.trap: len(spans(text, each.function, each.old)) for each in mutants}

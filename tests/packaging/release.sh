@@ -52,7 +52,7 @@ import zipfile
 from elftools.elf.elffile import ELFFile
 
 wheel = zipfile.ZipFile(sys.argv[1])
-(core,) = [name for name in wheel.namelist() if ".so" in name]  # nothing was bundled beside it
+(core,) = [name for name in wheel.namelist() if ".so" in name]  # nothing was bundled with it
 tags = ELFFile(io.BytesIO(wheel.read(core))).get_section_by_name(".dynamic").iter_tags("DT_NEEDED")
 needed = [tag.needed for tag in tags]
 print(core, "needs", *needed)

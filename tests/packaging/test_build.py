@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORT = ROOT / "build_support"
 
-pytestmark = pytest.mark.skipif(not SUPPORT.is_dir(), reason="no sources beside the tests")
+pytestmark = pytest.mark.skipif(not SUPPORT.is_dir(), reason="no sources next to the tests")
 
 
 @pytest.fixture
@@ -332,7 +332,7 @@ def test_the_longest_kernels_come_first(support, monkeypatch):
 
 
 def test_work_side_by_side(support, capsys, monkeypatch):
-    """The longest is begun first, each has a line, the result is in nobody's way."""
+    """The longest is begun first, each has a line, the result is out of the way."""
     side_by_side = support("progress").side_by_side
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3})
     begun = []

@@ -10,7 +10,7 @@ import gpureduce
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="no sources beside the tests")
+pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="no sources next to the tests")
 
 
 @pytest.fixture(scope="module")

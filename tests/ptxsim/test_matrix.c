@@ -103,11 +103,11 @@ static void test_loads(void) {
 
 /* Eight rows take one wavefront unless they share banks. */
 static void test_load_counters(void) {
-    const outcome beside = launch(NUMBERED("16", WARP) LOAD_4, 32),
+    const outcome adjacent = launch(NUMBERED("16", WARP) LOAD_4, 32),
                   apart = launch(NUMBERED("48", WARP) LOAD_4, 32);
     const outcome fours = launch(NUMBERED("64", WARP) LOAD_4, 32),
                   pairs = launch(NUMBERED("32", WARP) LOAD_4, 32);
-    CHECK_EQUAL(beside.wavefronts, 4);
+    CHECK_EQUAL(adjacent.wavefronts, 4);
     CHECK_EQUAL(apart.wavefronts, 4);
     CHECK_EQUAL(pairs.wavefronts, 8);
     CHECK_EQUAL(fours.wavefronts, 16);

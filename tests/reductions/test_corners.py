@@ -360,7 +360,7 @@ def test_what_elements_bring_along_is_no_error(call, on):
 
 
 def test_results_of_arrays_on_the_device(on, there):
-    """On their way to the host they are looked at, and otherwise nobody does."""
+    """On their way to the host they are looked at, and otherwise no call does."""
     assert told(lambda: on("sum", there(BIG))) == told(np.sum, BIG)
     assert told(lambda: on("sum", there(BIG), axis=0, as_device=False)) == told(np.sum, BIG)
     complexes = there(np.array([3e38j, 3e38j], np.complex64))

@@ -1,4 +1,4 @@
-"""Whole arrays of the host that go to the device chunk by chunk, and the short way for small ones."""
+"""Whole host arrays that go to the device chunk by chunk, and the short way for small ones."""
 
 import math
 import re
@@ -93,7 +93,7 @@ def test_every_operator(op, dtype, chunk, least, device):
         pytest.skip("bitwise operators take integers")
     array = (around_one if op == "prod" else numbers)(dtype, n, seed=3)
     if dtype == "float16":
-        array /= np.float16(256)  # exact, and sums of so many stay in its range
+        array /= np.float16(256)  # exact, and sums of that many stay in its range
 
     def on(name, operand, **arguments):
         return streamed(getattr(gpureduce, name), operand, device=device, **arguments)
@@ -345,7 +345,7 @@ def test_a_forked_child_streams_on_the_simulator():
 @forks_beside_threads
 @leaves_a_call_unfinished
 def test_exit_frees_everything(device):
-    """At the end of the interpreter, with another call still running and a forked child on its way out."""
+    """At the end of the interpreter, with another call still running and a forked child that ends."""
     done = python(
         f"""
         import os, sys, threading, time

@@ -104,7 +104,7 @@ def test_no_elements(variant, op, dtype, device):
 @pytest.mark.parametrize("dtype", reference.FLOATS)
 @pytest.mark.parametrize("op", ["min", "max", "prod"])
 def test_special_values_anywhere(op, dtype, device):
-    """NaN wins wherever it stands, as NumPy's nan; infinities, zeros and subnormal numbers are ordinary."""
+    """NaN propagates from any position, as in NumPy; infinities, zeros and subnormal numbers are ordinary."""
     values = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, np.finfo(dtype).smallest_subnormal)
     for n in (1, 2, 33, 300):
         usual = np.linspace(1, 2, n) * (-1 if op == "max" else 1)

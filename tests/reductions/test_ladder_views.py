@@ -1,4 +1,4 @@
-"""Named variants take arrays that lie on the device, from any element on where they say so."""
+"""Named variants take device arrays, from any element on where they say so."""
 
 from dataclasses import replace
 
@@ -118,7 +118,7 @@ def test_a_launch_leaves_the_ticket_as_it_was(name):
 
 @pytest.mark.parametrize("name", SINGLE_PASS)
 def test_the_last_block_may_be_any(name, monkeypatch):
-    """On the simulator the number of CPU threads decides who is last, and nothing else."""
+    """On the simulator the number of CPU threads decides which block is last, and nothing else."""
     array = reference.case("lognormal", "float32", 65537).array
     seen = set()
     for threads in ("1", "2", "5"):

@@ -5,8 +5,8 @@ import pytest
 
 import gpureduce
 
-# Rows and columns, each with: a few elements a result and results enough to fill a device (one thread takes
-# whole results), one warp a result, one block a result, several blocks a result, and odd lengths between.
+# Rows and columns, each with: a few elements per result and results enough to fill a device (one thread takes
+# whole results), one warp, one block and several blocks per result, and odd lengths between.
 SHAPES = [
     (300_000, 1), (300_000, 2), (280_001, 5), (271_000, 16), (270_400, 17), (40_001, 8), (9_001, 65),
     (2_000, 513), (37, 30_011), (3, 400_003), (1, 500_001),

@@ -115,7 +115,7 @@ def test_depth_counts_the_additions():
     assert reference.depth(atomic, 2**20, 256, grid=16) == (256 + 4 + 8) + 16
 
 
-# Operators beside sum
+# Operators other than sum
 
 
 def right_result(op, array):

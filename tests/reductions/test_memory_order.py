@@ -69,7 +69,7 @@ def test_masks_take_part(device):
 
 
 def test_other_ways_keep_the_order_too(device):
-    """What is cast, swapped or copied on its way, starts elsewhere, or has too many axes that stay apart."""
+    """What is cast, swapped or copied before the kernel, starts elsewhere, or has too many separate axes."""
     array = array_of((2, 3, 4), (2, 1, 0))
     check("sum", array.astype("float32"), device, axis=0, dtype="float64")
     check("sum", array.byteswap().view(array.dtype.newbyteorder()), device, axis=0)

@@ -27,7 +27,7 @@ nanmedian(x, axis=[0])
 percentile(x, 50, axis=[1])
 nanquantile(x, 0.3, axis=[1, 0], keepdims=True)
 sum(x, axis=[0, 1])
-# numbers beside vectors
+# numbers and vectors
 inner(np.arange(3.0), 2)
 inner(2, np.arange(3.0))
 inner(2, 3)

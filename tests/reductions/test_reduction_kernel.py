@@ -1181,7 +1181,7 @@ def test_the_example_of_the_guide(device, monkeypatch):
     monkeypatch.setattr(devices, "default", devices.resolve(device))
     guide = ROOT / "docs" / "reduction_kernel.md"
     if not guide.exists():
-        pytest.skip("no docs beside the tests")
+        pytest.skip("no docs next to the tests")
     examples = re.findall(
         r"<!-- reduction-kernel -->\n```python\n(.*?)```\n<!-- end -->", guide.read_text("utf-8"), re.DOTALL
     )

@@ -177,7 +177,7 @@ kept = []
 
 
 def wrap(value, bits):
-    """The number that a field of so many bits holds."""
+    """The number that a field of that many bits holds."""
     value %= 2**bits
     return value - 2**bits if value >= 2 ** (bits - 1) else value
 

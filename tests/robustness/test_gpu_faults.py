@@ -338,7 +338,7 @@ def test_threads_meet_a_bad_kernel(device):
 
 @pytest.fixture
 def other(index):
-    """The number of another GPU, while that of the run is the current one."""
+    """The number of another GPU, while the GPU of the run is the current one."""
     numbers = [found.index for found in gpureduce.devices() if found.kind == "cuda" and found.index != index]
     if not numbers:
         pytest.skip("needs two CUDA devices")

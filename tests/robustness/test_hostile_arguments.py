@@ -81,7 +81,7 @@ def subjects(device):
     return subjects_on(device)
 
 
-# NumPy's own functions, of arrays of the host: the texts are NumPy's.
+# NumPy's own functions, of host arrays: the texts are NumPy's.
 NUMPYS = {
     f"numpy_like.{name}"
     for name in ("astype", "nonzero", "permute_dims", "reshape", "searchsorted", "squeeze", "where")

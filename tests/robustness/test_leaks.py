@@ -100,7 +100,7 @@ def growth(call, times):
     for _ in range(times):
         call()
     after, new_heaps = state(), heaps() - heaps_before
-    # Looking leaves something, too: in a free-threaded Python, beside threads that ended, more than ROOM.
+    # Looking leaves something, too: in a free-threaded Python, after threads that ended, more than ROOM.
     grown = {key: after[key] - before[key] - max(before[key] - first[key], 0) for key in before}
     grown["heap bytes"] -= A_HEAP * new_heaps
     return {key: more for key, more in grown.items() if more > ROOM[key]}

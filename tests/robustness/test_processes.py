@@ -57,7 +57,7 @@ def test_forks_beside_threads_that_work():
         os._exit(0)
         """,
         "-W",
-        "ignore",  # Python warns of forks beside threads
+        "ignore",  # Python warns of forks next to threads
     )
     assert done.stdout.split() == ["[0]"], (done.stdout, done.stderr)
 
@@ -138,13 +138,13 @@ WAYS_OUT = {
     # The progress callback runs in the middle of a stream.
     "os._exit in a stream": ("gpureduce.sum(array, device='sim', progress=lambda *_: os._exit(7))", 7),
     "sys.exit in a stream": ("gpureduce.sum(array, device='sim', progress=lambda *_: sys.exit(8))", 8),
-    "sys.exit beside a daemon": ("threading.Thread(target=many, daemon=True).start(); sys.exit(9)", 9),
-    "sys.exit beside threads that end": (
+    "sys.exit with a daemon": ("threading.Thread(target=many, daemon=True).start(); sys.exit(9)", 9),
+    "sys.exit with threads that end": (
         "[threading.Thread(target=lambda: [gpureduce.sum(array, device='sim') for _ in range(5)]).start()"
         " for _ in range(4)]; sys.exit(10)",
         10,
     ),
-    "os._exit beside a daemon": (
+    "os._exit with a daemon": (
         "threading.Thread(target=many, daemon=True).start(); time.sleep(0.05); os._exit(11)",
         11,
     ),
@@ -180,7 +180,7 @@ WAYS_OUT = {
 @pytest.mark.parametrize(
     "way",
     [
-        pytest.param(way, marks=leaves_a_call_unfinished if way == "sys.exit beside a daemon" else ())
+        pytest.param(way, marks=leaves_a_call_unfinished if way == "sys.exit with a daemon" else ())
         for way in WAYS_OUT
     ],
 )

@@ -1,4 +1,4 @@
-"""Many threads over shared inputs, with and without a GIL, and interpreters beside the main one."""
+"""Many threads over shared inputs, with and without a GIL, and interpreters next to the main one."""
 
 import ctypes
 import random
@@ -150,7 +150,7 @@ def test_sixteen_threads_get_the_results_of_one(device, monkeypatch):
             except Exception as error:
                 wrong.append((seed, work[i], error))
             if i % 50 == 0:
-                gpureduce.free_memory()  # beside calls that use it
+                gpureduce.free_memory()  # during calls that use it
 
     together(in_some_order)
     gpureduce.free_memory()
@@ -253,7 +253,7 @@ def test_many_threads_fork():
         print(len(codes), set(codes))
         """,
         "-W",
-        "ignore",  # Python warns of forks beside threads
+        "ignore",  # Python warns of forks next to threads
     )
     assert done.stdout == "32 {0}\n", (done.returncode, done.stdout, done.stderr)
 

@@ -64,7 +64,7 @@ def test_lengths(dtype, device):
 @pytest.mark.core
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "bool", "float16", "complex128"])
 def test_blocks_that_scan_a_line_at_once(dtype):
-    """One block, some, and as many as there may be, of few threads and of all; full pieces and others."""
+    """One block, some, and the most that there may be, of few threads and of all; full pieces and others."""
     vector = 16 // np.cumsum(np.zeros(1, dtype)).itemsize
     most = 64 if dtype == "complex128" else 96
     for lines, pieces, threads, more, skip in (
@@ -346,7 +346,7 @@ def test_running_sums_in_bool_are_whether_any_and_whether_all(name, include_init
         made = function(gpureduce.to_device(a, device), **options)
         assert made.dtype == bool
         np.testing.assert_array_equal(made.numpy(), expected)
-    # Integers of the host are cast to bool before: -3 + 3 is True.
+    # Host integers are cast to bool before: -3 + 3 is True.
     signed = np.array([3, -3, 0, 2])
     np.testing.assert_array_equal(
         function(signed, dtype=bool, device=device), getattr(np, name)(signed, dtype=bool)

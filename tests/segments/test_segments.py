@@ -388,7 +388,7 @@ def test_many_labels_of_the_host_are_put_in_order_on_the_gpu(device, monkeypatch
     draw = np.random.default_rng(8)
     a, labels = draw.standard_normal((2 * TILE, 2)), draw.integers(-1, 9, 2 * TILE)
     calls, order = [], _core.label_order
-    reduced = gpureduce.group_reduce.__wrapped__  # the core leaves so many labels to Python
+    reduced = gpureduce.group_reduce.__wrapped__  # the core leaves many labels to Python
     there = (a, gpureduce.to_device(a, device))
     wanted = [gpureduce.group_reduce(a, labels, op, 9, device=device) for op in ("sum", "argmin")]
     monkeypatch.setattr(segments, "_MANY", 10)

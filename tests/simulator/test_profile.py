@@ -165,7 +165,7 @@ def test_branched_and_predicated():
 
 
 def test_multiply_adds_by_hand():
-    """Of whole tiles every rung does as many as the product has, and reductions do none."""
+    """Of whole tiles every rung does exactly the product's, and reductions do none."""
     for variant in gpureduce.variants("matmul"):
         if "float32" not in variant.dtypes or "sim" not in variant.backends:
             continue

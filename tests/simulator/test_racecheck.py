@@ -180,10 +180,10 @@ def test_racecheck_agrees(name):
     (row,) = (row for row in SANITIZER if row["kernel"] == name)
     ours, theirs = "race" in broken.expected(name), row["racecheck"]["findings"] > 0
     assert (ours != theirs) == (name in DIFFERENCES)
-    # Shared memory that nobody has written is no business of any of its tools.
+    # Shared memory that no lane has written is no business of any of its tools.
     assert row["initcheck"]["findings"] == 0
     if row["synccheck"]["findings"]:
-        # A place that is filled again without a wait for those who arrived is a race in our terms.
+        # A place that is filled again without a wait for the lanes that arrived is a race in our terms.
         missing = row["synccheck"]["kinds"] == ["Barrier error detected. Missing wait."]
         assert ("race" if missing else "barrier") in broken.expected(name)
 
@@ -350,7 +350,7 @@ def flat_launch(kernel, values, text=None, out_dtype=None):
 @pytest.mark.parametrize("kernel", ["flat_sum", "ring_sum"])
 @pytest.mark.parametrize("dtype", ["f32", "i64", "u8"])
 def test_the_default_kernels_are_clean(kernel, dtype):
-    """The ring goes round more than once: each block has more pieces than places."""
+    """The ring is filled more than once: each block has more pieces than places."""
     numpy_type = np.dtype({"f32": "f4", "i64": "i8", "u8": "u1"}[dtype])
     count = 3 * 7 * 32768 // numpy_type.itemsize + 1234
     values = np.random.default_rng(3).integers(0, 100, count).astype(numpy_type)

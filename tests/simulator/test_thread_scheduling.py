@@ -38,7 +38,7 @@ def test_a_deadlock_is_one_still():
     assert "deadlock" in failure(
         "if (t < 16) { while (o[0] == 0) ; o[1] = 1; } else { while (o[1] == 0) ; o[0] = 1; }"
     )
-    # A lock that nobody gives back.
+    # A lock that no lane releases.
     assert "deadlock" in failure("while (atomicCAS((int *)o, 0, 1) != 0) ; o[1] = t;")
 
 

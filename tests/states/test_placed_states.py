@@ -1,4 +1,4 @@
-"""States that stay on the device are those of the host, byte for byte, however they are made and merged."""
+"""States that stay on the device equal the host's, byte for byte, however they are made and merged."""
 
 import functools
 import itertools
@@ -59,7 +59,7 @@ def alike(mine, theirs):
 @pytest.mark.many
 @pytest.mark.parametrize(("op", "name"), PAIRS)
 def test_made_and_merged_as_on_the_host(op, name, device):
-    """Whole and along axes, of arrays there and of the host, in both ways of merging."""
+    """Whole and along axes, of device and host arrays, in both ways of merging."""
     shape, some = (6, 7, 5), 1 if op in PLACES else (0, 2)
     for seed, (axis, options) in enumerate(((None, {}), (some, {}), (-1, {"keepdims": True}))):
         first, second = elements(shape, name, seed), elements(shape, name, seed + 3)
@@ -163,7 +163,7 @@ def test_no_elements(device):
 
 
 def test_places(device):
-    """Left decides where the merged state is; bytes and pickles are those of the host."""
+    """Left decides where the merged state is; bytes and pickles equal the host's."""
     a = elements(100, "float64", 2)
     here, there = (
         gpureduce.partial(a, "sum", device=device, as_device=as_device) for as_device in (False, True)
@@ -196,7 +196,7 @@ def test_a_list_of_devices_leaves_it_on_the_first():
 
 
 def test_merges_do_not_visit_the_host(device, monkeypatch, waits):
-    """Nothing is read, and nobody waits, until there is a result."""
+    """Nothing is read, and no call waits, until there is a result."""
     array = gpureduce.to_device(elements((8, 9), "float32", 0), device)
     monkeypatch.setattr(_core, "device_read", None)
     monkeypatch.setattr(_core, "exact_merge", None)
@@ -240,7 +240,7 @@ def test_carries(size, device):
 
 
 def test_what_no_state_holds(device):
-    """On the device nobody refuses it, but its result."""
+    """On the device the state is not refused, but its result."""
     full = gpureduce.partial([1.0], "mean", device="sim").to_bytes()
     full = gpureduce.State.from_bytes(full[:12] + b"\xff" * 7 + b"\x7f" + full[20:])
     total = full.to_device(device)

@@ -144,7 +144,7 @@ def test_dot(name, device):
 
 @pytest.mark.parametrize("op", OPS)
 def test_axes(op, device):
-    """States of several results, in any layout, of the host and on the device."""
+    """States of several results, in any layout, on the host and on the device."""
     rng = np.random.default_rng(8)
     array = rng.standard_normal((4, 6, 5)).astype(np.float32).transpose(2, 0, 1)
     if op == "prod":
@@ -260,7 +260,7 @@ def test_a_mask_leaves_out_elements(case, device):
     if op in ("min", "max", "prod") and array.dtype.kind not in "biu":  # the sign of a zero, and which NaN
         name, fields = "value", (state._fields, chosen._fields)
         assert np.array_equal(*(each[name] for each in fields), equal_nan=True)
-    elif not np.isfinite(array[mask].astype(np.complex128)).all():  # finite parts beside them are anything
+    elif not np.isfinite(array[mask].astype(np.complex128)).all():  # finite parts next to them are anything
         assert np.array_equal(state.result(), chosen.result(), equal_nan=True)
     else:
         assert state.to_bytes() == chosen.to_bytes()
@@ -292,7 +292,7 @@ def test_masks_of_any_shape(device):
 
 @pytest.mark.parametrize("op", ["sum", "mean", "dot", "var", "std"])
 def test_pieces(op, device, monkeypatch):
-    """Large arrays of the host go to the device in pieces."""
+    """Large host arrays go to the device in pieces."""
     rng, made, there = np.random.default_rng(7), [], gpureduce._core.exact_states
     a, b = (reference.plain(rng, 1001, np.dtype(np.float32)).reshape(7, 13, 11) for _ in range(2))
     mask = rng.random(a.shape) < 0.7
@@ -324,7 +324,7 @@ def test_many_blocks_hand_one_state_over(name, step, device):
 
 
 def test_pieces_are_on_the_device_one_at_a_time(device, monkeypatch):
-    """The device need not have room for all of them."""
+    """The device need not hold all of them."""
     alive, most, there = weakref.WeakSet(), [], build.to_device
 
     def placed(*args):

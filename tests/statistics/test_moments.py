@@ -220,7 +220,7 @@ def test_bfloat16(device):
 ])  # fmt: skip
 @pytest.mark.parametrize("ddof", [0, 1, 2])
 def test_odd_elements(op, elements, ddof, device):
-    """The same NaNs and infinities, and the same warnings, but for that of a division of 0 by 0."""
+    """The same NaNs and infinities, and the same warnings, except a division's of 0 by 0."""
     for dtype in ("float64", "float32"):
         with np.errstate(over="ignore"):
             array = np.array(elements, dtype)

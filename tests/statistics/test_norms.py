@@ -56,7 +56,7 @@ def test_a_euclidean_norm_is_near_the_exact_one(name, n, size, device):
 
 @pytest.mark.parametrize("exponent", [483, 484, 485, 486, -449, -450, -451, -452, -512, -540, -1074])
 def test_euclidean_norms_where_squares_begin_to_be_scaled(exponent, device):
-    """Large and small numbers beside medium ones of much the same size."""
+    """Large and small numbers next to medium ones of much the same size."""
     array = np.ldexp([0.5, 0.75, 1, 1.25, 1.5, 3], exponent)
     wanted = exact_root(sum(x * x for x in parts(array)))
     got = Fraction(float(gpureduce.norm(array, device=device)))
@@ -177,7 +177,7 @@ def test_what_norms_refuse(device):
     for order in ("fro", np.nan):
         with pytest.raises(ValueError, match="ord"):
             gpureduce.norm([1.0], order, device=device)
-    assert gpureduce.norm([3, 4], device=device) == 5  # integers of the host
+    assert gpureduce.norm([3, 4], device=device) == 5  # host integers
     with pytest.raises(TypeError, match="convert it before"):
         gpureduce.norm(gpureduce.to_device(np.array([3, 4]), device))
 

@@ -12,7 +12,7 @@ import numpy as np
 import gpureduce
 
 SIZES = (1, 2, 33, 257, 1000, 4097, 65537)
-# A small grid in which threads take many elements, and one with idle blocks, beside the default.
+# A small grid in which threads take many elements, and one with idle blocks, besides the default.
 GRIDS = (None, 5, 96)
 MANY_BLOCK_SIZES = (64, 96, 128, 256, 352, 512, 992, 1024)
 
@@ -210,7 +210,7 @@ def combinations():
 
 
 def operator_combinations():
-    """(variant, op, dtype) of the operators beside sum, likewise; they run with the default launch."""
+    """(variant, op, dtype) of the operators other than sum, likewise; they run with the default launch."""
     for variant in gpureduce.variants("reduction"):
         if "sim" not in variant.backends:
             continue

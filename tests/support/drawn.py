@@ -1,4 +1,4 @@
-"""What property tests draw: numbers of every dtype, shapes, layouts, axes and masks; and who draws them."""
+"""What property tests draw: numbers of every dtype, shapes, layouts, axes, masks; and how they are drawn."""
 
 from collections import Counter
 
@@ -223,7 +223,7 @@ def mask(draw, rng, shape):
 
 
 def judged(cases, judge, device, count, config):
-    """Draw so many cases, judge each, and count their classes; a wrong one is an AssertionError."""
+    """Draw a number of cases, judge each, and count their classes; a wrong one is an AssertionError."""
     seed = config.getoption("hypothesis_seed", None)
     classes = Counter()
 

@@ -98,7 +98,7 @@ def drop_interface_view():
 
 
 def drop_capsule(versioned):
-    """A capsule that we made and nobody consumes; and one of somebody else's, whose deleter runs."""
+    """A capsule that we made and no library consumes; and one of somebody else's, whose deleter runs."""
     on_device.__dlpack__(dl_device=(1, 0), max_version=(1, 0) if versioned else None)
     producer = Exporter(versioned=versioned).producer
     view = _core.dlpack_import(producer.capsule())
@@ -236,7 +236,7 @@ def options():
         "shards at once, in two ways": lambda: gpureduce.argmax(gpureduce.Sharded([on_device, on_device], 1)),
         "a state at once": lambda: gpureduce.partial(on_device, "var"),
         "shards by nothing": call(_core.sharded, (on_device, vector), None, ("max", "no"), False),
-        "shards of the host": call(_core.sharded, (on_device, vector), None, ("sum", "dot"), True),
+        "host shards": call(_core.sharded, (on_device, vector), None, ("sum", "dot"), True),
         "states that do not merge": lambda: gpureduce.partial(vector, "sum", **SIM) + STATE,
         "states merged": lambda: (STATE + STATE).result(),
         "a state of bytes": lambda: gpureduce.State.from_bytes(STATE.to_bytes()),
@@ -404,7 +404,7 @@ def exchange():
         "axis at once": lambda: SUM(on_device, axis=0),
         "mask at once": lambda: SUM(on_device, where=mask_on_device),
         "out at once": lambda: SUM(on_device, axis=0, out=row_on_device),
-        "out of the host at once": lambda: SUM(on_device, axis=0, out=row),
+        "host out at once": lambda: SUM(on_device, axis=0, out=row),
         "dlpack out of bounds": lambda: taken(Exporter()),
         "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
         "interface out of bounds": lambda: taken(Interface()),
@@ -582,7 +582,7 @@ REGISTRY = "the device registry is open already"
 
 
 def simulated_bytes_left():
-    """Bytes of simulated device memory that nobody has: the refusal to give all of them names them."""
+    """Bytes of simulated device memory that does not exist: the refusal to give all of them names them."""
     try:
         _core.device_alloc(_core.SIM, 0, 2**62)
     except MemoryError as error:

@@ -116,7 +116,7 @@ def mismatch_of_equal(got, wanted):
 
 
 def mismatch_of_near(got, wanted, ulps=4):
-    """None if two results are so many units in the last place of `got` apart, else what differs."""
+    """None if two results are at most that many units in the last place of `got` apart, else what differs."""
     if np.asarray(got).dtype.kind not in "fcV":
         return mismatch_of_equal(got, wanted)
     unit = ROUNDOFF[np.asarray(got).real.dtype.name] * 2 * ulps
@@ -163,7 +163,7 @@ def mismatch_of_rounded(op, got, elements, accumulator, axis, keepdims=False, in
             for part in ("real", "imag")
         ]
         if op == "mean":
-            # NumPy divides by a complex number, which makes a NaN of the part beside an infinity.
+            # NumPy divides by a complex number, which makes a NaN of the part next to an infinity.
             numpy_mean = attempt(np.mean, elements, **chosen)
             if not np.isfinite(numpy_mean).all():
                 return None if np.array_equal(np.isfinite(got), np.isfinite(numpy_mean)) else parts[0]
@@ -252,7 +252,7 @@ def _judge_complex_product(got, elements, chosen, initial):
         n, _ = _count(z, chosen)
         allowed = gamma(4 * (n + 1), ROUNDOFF[name]) * np.abs(product)
         reach = np.maximum(above / LARGEST[name], float(np.finfo(name).tiny) / below)
-        # A component may be as small as it likes beside the other.
+        # A component may be as small as it likes compared with the other.
         allowed = allowed + 4 * n * SMALLEST[name] * above
         apart = np.abs(got.astype(np.clongdouble) - product)
     settled = reach < 0.25

@@ -1,4 +1,4 @@
-"""Arrays for the operators beside sum, each with its exact result, on which a lost or doubled element shows.
+"""Arrays for the operators other than sum, each with its exact result, that show a lost or doubled element.
 
 * prod of integers: odd numbers but 1 and -1, modulo 2^64. Those are units there, so that leaving one out, or
   taking it twice, gives another product.

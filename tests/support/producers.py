@@ -74,7 +74,7 @@ ALONE = next(references(entry[1]) for entry in [(None, object())])
 
 
 def is_dropped(entry):
-    """Whether nobody else has the capsule, and nobody has consumed it."""
+    """Whether the capsule has no other owner and was not consumed."""
     used = entry[1] is None or (api.PyCapsule_GetName(entry[1]) or b"").startswith(b"used_")
     return not used and references(entry[1]) <= ALONE
 

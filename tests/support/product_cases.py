@@ -54,7 +54,7 @@ def gamma(count, dtype):
 
 
 def allowed(a, b, precision):
-    """The error that a product of floats may have, relative to that of the absolute values."""
+    """The error that a product of floats may have, relative to the product of the absolute values."""
     k, name = a.shape[-1], a.dtype.name
     if name in PARTS:
         return gamma(2 * k, PARTS[name])

@@ -156,7 +156,7 @@ def ceil_log2(value):
 
 
 def depth(variant, n, block, grid=None):
-    """The largest number of roundings that an element of `n` meets on its way into the result.
+    """The largest number of roundings that an element of `n` meets up to the result.
 
     A pass costs what a thread adds up by itself and the tree over the threads of its block; the partial
     sums of the blocks are then the elements of the next pass. Adding to a zero, or a zero, does not round.
@@ -192,7 +192,7 @@ PLAN_BLOCKS = 132 * 32  # and no more blocks
 
 
 def _library_depth(n):
-    """CUB: 256 threads per block, 16 elements a thread at a time, blocks to fill a GPU; then one block."""
+    """CUB: 256 threads per block, 16 elements per thread at a time, blocks to fill a GPU; then one block."""
     serial = ceil_div(n, PLAN_THREADS) + 16
     return (serial + 8) + (ceil_div(PLAN_BLOCKS, 256) + 16 + 8)
 

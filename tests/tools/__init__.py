@@ -1,1 +1,1 @@
-"""Scripts for those who work on the project, and the tests of these scripts."""
+"""Scripts for the project's developers, and the tests of these scripts."""

@@ -84,7 +84,7 @@ def look(browser: Browser, address: str, name: str, text: str, dark: bool) -> li
         wrong.append("no search box")
     red = int(browser.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]"))
     if (red < 128) != dark:
-        wrong.append("the background is not that of the theme")
+        wrong.append("the background is not the theme's")
     if name.startswith("notebooks/") and len(pictures(browser)) < 3:
         wrong.append(f"shows {len(pictures(browser))} pictures only")
     return wrong

@@ -58,7 +58,7 @@ PACKAGE = {
         "_course",
     ],
 }
-# Which of those that stand side by side may use the other.
+# Which folders of one row may use the other.
 BESIDE = {("conv", "matmul")}
 
 # The headers by which other rooms enter one; of a room that is not here, any.
@@ -307,9 +307,9 @@ def kernels(root: Path) -> Iterator[str]:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():
                 continue
-            beside = ladder != "include" and (path.parent / match[1]).is_file()
+            local = ladder != "include" and (path.parent / match[1]).is_file()
             shared = root.joinpath("csrc", match[1]).is_file() and SHARED.fullmatch(match[1])
-            if not beside and not shared:
+            if not local and not shared:
                 yield f"cuda_kernels/{name}:{number}: {match[1]} is not for kernels"
 
 

@@ -25,9 +25,9 @@ FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 SVG, PNG = "image/svg+xml", "image/png"
 BOTH = '["svg", "png"]'  # as the notebooks say it
 COLOURS = 64  # of a chart; a third of the bytes
-# Kept: what a viewer shows best, what the others can, and text for those who search.
+# Kept: what a viewer shows best, what the others can, and text for a search.
 KINDS = (SVG, PNG, "text/html", "text/markdown", "text/plain")
-# Of an SVG, what nobody sees: when it was made, third and later fonts, turns by nothing, digits of places.
+# Of an SVG, what is invisible: when it was made, third and later fonts, turns by nothing, digits of places.
 UNSEEN = re.compile(
     r"<metadata>.*?</metadata>|(?<='DejaVu Sans'), [^;\"]*(?=, sans-serif)| transform=\"rotate\(-0 [^\"]*\"",
     re.DOTALL,

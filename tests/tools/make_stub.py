@@ -59,7 +59,7 @@ class Reductions:
     def __rmatmul__(self, other: AnyArray) -> Any: ...
 '''
 AXES = "SupportsIndex | tuple[SupportsIndex, ...]"
-# Parameters as they are when a number of the host is returned, and an array on a device.
+# Parameters as they are when a host number is returned, and an array on a device.
 NUMBER = {
     "axis": "None = None", "dtype": "None = None", "out": "None = None", "keepdims": "Literal[False] = False",
     "as_device": "Literal[False] | None = None",

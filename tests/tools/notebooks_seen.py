@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the notebooks in JupyterLab, in a real browser, as nobody has trusted them: are all figures seen?
+"""Opens the notebooks in JupyterLab, in a real browser, untrusted: are all figures seen?
 
 tests/tools/notebooks_seen.py [--python PYTHON] [--pictures FOLDER] [NOTEBOOK ...]
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("full")
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(not ROOT.joinpath("csrc").is_dir(), reason="no sources beside the tests")
+pytestmark = pytest.mark.skipif(not ROOT.joinpath("csrc").is_dir(), reason="no sources next to the tests")
 
 
 @pytest.fixture
@@ -34,7 +34,10 @@ def tree(tmp_path):
             "csrc/base/status.h", '#include "device/device.h"', "base -> device in csrc, goes up", id="up"
         ),
         pytest.param(
-            "csrc/base/status.c", '#include "ptxsim/ptxsim.h"', "base -> ptxsim in csrc, goes up", id="beside"
+            "csrc/base/status.c",
+            '#include "ptxsim/ptxsim.h"',
+            "base -> ptxsim in csrc, goes up",
+            id="same row",
         ),
         pytest.param(
             "csrc/ptxsim/parser/cfg.c",
@@ -109,7 +112,7 @@ def tree(tmp_path):
             "cuda_kernels/include/scan/scan.cuh",
             '#include "exact/block.cuh"',
             "scan -> exact in cuda_kernels/include, goes up",
-            id="header beside",
+            id="header of the same row",
         ),
         pytest.param(
             "cuda_kernels/include/attic/a.cuh",

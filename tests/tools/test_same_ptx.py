@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "build_support").exists():
-    pytest.skip("no build scripts beside the tests", allow_module_level=True)
+    pytest.skip("no build scripts next to the tests", allow_module_level=True)
 from gpureduce._device.ptx import KERNEL_DIR  # noqa: E402
 from tests.tools import same_ptx  # noqa: E402
 

@@ -16,5 +16,5 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1) clean_cluster(const float *
     next[127 - t] = x;
     cluster.sync();
     out[i] = slots[t];
-    cluster.sync(); // nobody's shared memory ends while others use it
+    cluster.sync(); // no block's shared memory ends while others use it
 }

@@ -13,5 +13,5 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1)
     next[t] = i < n ? in[i] : 0.0f;
     __syncthreads();
     out[i] = slots[t];
-    cluster.sync(); // nobody's shared memory ends while others use it
+    cluster.sync(); // no block's shared memory ends while others use it
 }

@@ -15,5 +15,5 @@ extern "C" __global__ void __cluster_dims__(3, 1, 1)
     out[i] = next[t];
     __syncthreads();
     slots[t] = 0.0f;
-    cluster.sync(); // nobody's shared memory ends while others use it
+    cluster.sync(); // no block's shared memory ends while others use it
 }

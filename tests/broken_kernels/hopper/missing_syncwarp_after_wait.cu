@@ -1,5 +1,5 @@
 // expect: race
-// In each warp one lane waits for the copy, and tells nobody.
+// In each warp one lane waits for the copy, and tells no other lane.
 #include "copies.cuh"
 
 extern "C" __global__ void missing_syncwarp_after_wait(const float *in, float *out, unsigned n) {

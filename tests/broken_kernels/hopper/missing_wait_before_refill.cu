@@ -1,5 +1,5 @@
 // expect: race
-// All arrive when they have read, but nobody waits for that before the next copy.
+// All arrive when they have read, but no warp waits for that before the next copy.
 #include "copies.cuh"
 
 extern "C" __global__ void missing_wait_before_refill(const float *in, float *out, unsigned n) {
