@@ -24,7 +24,14 @@ from gpureduce import _methods  # noqa: F401
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.transfer import to_device
 from gpureduce._device import low_memory  # noqa: F401
-from gpureduce._device.devices import Device, SimulatorWarning, devices, free_memory
+from gpureduce._device.devices import (
+    Device,
+    SimulatorWarning,
+    device,
+    devices,
+    free_memory,
+    set_default_device,
+)
 from gpureduce._functions import (
     all,
     any,
@@ -87,6 +94,7 @@ if TYPE_CHECKING:
     from gpureduce import course, kernels, numpy_like, testing
     from gpureduce._bench.result import BenchResult
     from gpureduce._bench.runner import bench
+    from gpureduce._config import show_config
     from gpureduce._course.magic import load_ipython_extension  # noqa: F401
     from gpureduce._custom.kernel import ReductionKernel
     from gpureduce._custom.nvrtc import CompileError
@@ -120,6 +128,7 @@ _LAZY = {
     "numpy_like": "numpy_like",
     "partial": "_states.build",
     "profile": "_profiles.variant",
+    "show_config": "_config",
     "simulate": "_profiles.simulate",
     "source": "_device.variants",
     "testing": "testing",
@@ -159,6 +168,7 @@ __all__ = [
     "course",
     "cumulative_prod",
     "cumulative_sum",
+    "device",
     "devices",
     "dot",
     "fmax",
@@ -199,6 +209,8 @@ __all__ = [
     "reduce",
     "reduceat",
     "segment_reduce",
+    "set_default_device",
+    "show_config",
     "simulate",
     "softmax_denominator",
     "source",

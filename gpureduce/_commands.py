@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import platform
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,6 +16,7 @@ import numpy as np
 import gpureduce
 from gpureduce._bench import plotting
 from gpureduce._bench.files import SHIPPED, check_writable
+from gpureduce._config import config_lines, device_fields
 from gpureduce._device.devices import record as find_device
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
@@ -83,36 +82,17 @@ def _print_json(record: Any) -> None:
 
 
 def run_info(args: argparse.Namespace) -> int:
-    """Show versions and devices."""
-    found = [{"device": str(device), **asdict(device)} for device in gpureduce.devices()]
-    versions = {
-        "gpureduce": gpureduce.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
+    """Show versions, devices, libraries and paths."""
+    if args.csv:
+        _print_csv([device_fields(device) for device in gpureduce.devices()])
+        return 0
+    config = gpureduce.show_config("dicts")
     if args.json:
-        _print_json({**versions, "devices": found})
-    elif args.csv:
-        _print_csv(found)
+        _print_json(config)
     else:
-        print(
-            f"gpureduce {versions['gpureduce']}, Python {versions['python']}, NumPy {versions['numpy']}; "
-            f"{len(gpureduce.variants())} variants"
-        )
-        for device in gpureduce.devices():
-            _print(f"{device!s:<8} {device.name}{_details(device)}", 9)
+        for line in config_lines(config):
+            _print(line, 9)
     return 0
-
-
-def _details(device: gpureduce.Device) -> str:
-    memory = f"{device.multiprocessors} multiprocessors, {device.memory_bytes / 2**30:.1f} GiB"
-    if device.kind == "sim":
-        return f", launch plans as for {memory}"
-    major, minor = device.compute_capability
-    return (
-        f", compute capability {major}.{minor}, {memory} at {device.memory_bytes_per_second / 1e9:,.0f} GB/s,"
-        f" driver for CUDA {device.driver_version // 1000}.{device.driver_version % 1000 // 10}"
-    )
 
 
 def run_variants(args: argparse.Namespace) -> int:

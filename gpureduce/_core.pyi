@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from contextvars import Token
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -332,8 +333,15 @@ def fast_path(
     /,
 ) -> Callable[..., Any]: ...
 
-# Sets the device of calls on host arrays without `device=`.
-def default_device(device_kind: int, device_index: int, /) -> None: ...
+# The device of calls on host arrays without `device=`, kind and index: that of the context, else that of the
+# process; None if neither is set.
+def default_device() -> tuple[int, int] | None: ...
+
+# Sets the device of the process; None unsets it.
+def set_default_device(device: tuple[int, int] | None, /) -> None: ...
+
+# Sets the device of the context; `token.var.reset(token)` restores the one before.
+def push_device(device: tuple[int, int], /) -> Token[tuple[int, int]]: ...
 
 # The number of successful runs of the calling thread.
 def runs() -> int: ...

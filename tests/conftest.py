@@ -203,6 +203,14 @@ def device(pytestconfig):
     return pytestconfig.getoption("device")
 
 
+@pytest.fixture
+def default_device(device):
+    """The device that the tests run on, which calls without `device=` take."""
+    gpureduce.set_default_device(device)
+    yield device
+    gpureduce.set_default_device(None)
+
+
 @pytest.fixture(scope="session")
 def thin(pytestconfig):
     """Whether to leave out sizes and repetitions that take no way through the C code of their own."""

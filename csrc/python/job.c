@@ -63,11 +63,12 @@ int py_job_parse_device(py_job *self, PyObject *value) {
     if (source->on_device && (kind != source->kind || index != source->index))
         return 0;
     if (!source->on_device && py_is_none(value)) {
-        const int slot = atomic_load_explicit(&state->default_device, memory_order_relaxed);
-        if (slot < 0)
-            return 0;
-        kind = slot == 0 ? GR_DEVICE_SIM : GR_DEVICE_CUDA;
-        index = slot == 0 ? 0 : slot - 1;
+        int default_kind, default_index;
+        const int found = py_find_default_device(state, &default_kind, &default_index);
+        if (found <= 0)
+            return found;
+        kind = (gr_device_kind)default_kind;
+        index = default_index;
     }
     return py_open_device(state, kind, index, &self->device) < 0 ? -1 : 1;
 }

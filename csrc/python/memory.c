@@ -7,17 +7,6 @@
 #include "python/errors.h"
 #include "python/operands/operand.h"
 
-PyObject *py_default_device(PyObject *module, PyObject *args) {
-    py_state *state = PyModule_GetState(module);
-    int kind, index;
-    if (!PyArg_ParseTuple(args, "ii", &kind, &index))
-        return NULL;
-    if (index < 0 || index >= GR_MAX_CUDA_DEVICES)
-        return PyErr_Format(PyExc_ValueError, "device_index: expected 0 to %d", GR_MAX_CUDA_DEVICES - 1);
-    atomic_store(&state->default_device, kind == GR_DEVICE_CUDA ? 1 + index : 0);
-    Py_RETURN_NONE;
-}
-
 PyObject *py_device_alloc(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *kind, *index;

@@ -23,6 +23,12 @@ void py_append_exact(PyObject **list);
 /* Returns the kernels of a capsule that py_custom_load made. NULL with an exception set. */
 struct gr_custom *py_custom_from_capsule(PyObject *kernels);
 
+int py_default_device_init(py_state *state);
+
+/* Finds the device of calls on arrays of the host that name none: 1, or 0 if Python code has to look which
+   devices exist; -1 with an exception set. */
+int py_find_default_device(py_state *state, int *kind, int *index);
+
 /* Waits for the work behind all deferred releases of this process, and releases the objects. */
 void py_deferred_release_wait(py_state *state);
 

@@ -209,9 +209,8 @@ static int core_exec(PyObject *module) {
     if (check_main_interpreter() < 0 || py_numpy_import() < 0)
         return -1;
     py_state *state = state_of(module);
-    atomic_init(&state->default_device, -1);
     if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || intern_names(state) < 0 ||
-        py_array_init(module, state) < 0)
+        py_array_init(module, state) < 0 || py_default_device_init(state) < 0)
         return -1;
     return add_constants(module);
 }
@@ -224,6 +223,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->mark_written);
     Py_VISIT(state->array_type);
     Py_VISIT(state->array_class);
+    Py_VISIT(state->device_context);
     for (int i = 0; i < PY_KNOWN_TYPES; ++i)
         Py_VISIT(state->known[i].type);
     return 0;
@@ -237,6 +237,7 @@ static int core_clear(PyObject *module) {
     Py_CLEAR(state->mark_written);
     Py_CLEAR(state->array_type);
     Py_CLEAR(state->array_class);
+    Py_CLEAR(state->device_context);
     Py_CLEAR(state->no_value);
     for (int i = 0; i < PY_NAMES; ++i)
         Py_CLEAR(state->names[i]);

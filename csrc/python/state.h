@@ -115,7 +115,9 @@ typedef struct py_state {
     PyObject *names[PY_NAMES];
     gr_registry registry;
     _Atomic(gr_device *) opened[GR_DEVICES]; /* devices that calls have opened, by gr_device_slot */
-    atomic_int default_device;               /* slot of the default device; -1: not chosen yet */
+    atomic_int default_device;               /* of the process; default_device.c */
+    atomic_bool has_device_context;          /* whether `device_context` was ever set */
+    PyObject *device_context;                /* a ContextVar: a tuple (kind, index) */
     py_known_type known[PY_KNOWN_TYPES];     /* a cache with round-robin replacement */
     size_t known_next;                       /* the entry to be replaced next, modulo PY_KNOWN_TYPES */
     struct py_deferred_release

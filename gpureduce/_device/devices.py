@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import re
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from gpureduce import _core
 from gpureduce._device.ptx import KERNEL_DIR
@@ -131,29 +132,113 @@ def devices() -> tuple[Device, ...]:
     return tuple(Device(*row) for row in _core.devices())
 
 
-# Where calls without device= go, once that is known.
-default: tuple[int, int] | None = None
+# The environment variable with the device of calls that name none.
+VARIABLE = "GPUREDUCE_DEVICE"
 _not_warned = [True]  # popped by the thread that warns
 
 
+def set_default_device(device: str | Device | None) -> None:
+    """Set the device of calls that name none, for all threads of the process.
+
+    What comes first decides: ``device=`` of a call; the innermost ``with gpureduce.device(...)``; this
+    setting; the environment variable ``GPUREDUCE_DEVICE``; the first CUDA device; the simulator. Arrays on a
+    device are reduced there, whatever the default is.
+
+    Parameters
+    ----------
+    device : str, Device or None
+        ``"cuda"``, ``"cuda:<number>"`` or ``"sim"``; None removes the setting.
+
+    Raises
+    ------
+    DeviceError
+        When there is no such device.
+    TypeError, ValueError
+        For something that is no device, and an unknown name.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.set_default_device("sim")
+    >>> gpureduce.to_device([1, 2, 3]).device
+    'sim'
+    >>> gpureduce.set_default_device(None)
+    """
+    _core.set_default_device(None if device is None else _existing(device))
+
+
+@contextlib.contextmanager
+def device(device: str | Device) -> Iterator[Device]:
+    """Let calls in a ``with`` block that name no device go to this one.
+
+    It holds for the thread or the asyncio task that runs the block, and for tasks that are started there;
+    other threads keep their default. Blocks may be nested. `set_default_device` says what comes first.
+
+    Parameters
+    ----------
+    device : str or Device
+        ``"cuda"``, ``"cuda:<number>"`` or ``"sim"``.
+
+    Yields
+    ------
+    Device
+        What the name means.
+
+    Raises
+    ------
+    DeviceError
+        When there is no such device.
+    TypeError, ValueError
+        For something that is no device, and an unknown name.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> with gpureduce.device("sim") as chosen:
+    ...     chosen.kind, gpureduce.to_device([1, 2, 3]).device
+    ('sim', 'sim')
+    """
+    token = _core.push_device(_existing(device))
+    try:
+        yield record(device)
+    finally:
+        token.var.reset(token)
+
+
+def _existing(device: str | Device) -> tuple[int, int]:
+    """Return kind and index of a device that has to be there."""
+    if device is None:
+        raise TypeError("device: expected str or Device, got None")
+    record(device)
+    return resolve(device)
+
+
+def automatic_default() -> tuple[int, int]:
+    """Return the device that the environment names, else the first CUDA device, else the simulator."""
+    name = os.environ.get(VARIABLE)
+    if name:
+        try:
+            return _existing(name)
+        except (ValueError, _core.DeviceError) as error:
+            raise type(error)(f"{VARIABLE}: {str(error).removeprefix('device: ')}") from None
+    return (_core.SIM, 0) if _core.cuda_problem() is not None else (_core.CUDA, 0)
+
+
 def _find_default() -> tuple[int, int]:
-    global default
-    if default is not None:
-        return default
-    problem = _core.cuda_problem()
-    found = (_core.SIM, 0) if problem is not None else (_core.CUDA, 0)
-    if problem is not None and _pop(_not_warned):
+    """Return the default device and keep it; warn where no CUDA device is and none was asked for."""
+    found = automatic_default()
+    if found == (_core.SIM, 0) and not os.environ.get(VARIABLE) and _pop(_not_warned):
         try:
             warnings.warn(
-                f"no CUDA device ({problem}); kernels run on the simulator. Pass device='sim' to say so.",
+                f"no CUDA device ({_core.cuda_problem()}); kernels run on the simulator. Pass device='sim', "
+                f"or set {VARIABLE}=sim.",
                 SimulatorWarning,
                 stacklevel=caller_stacklevel(),
             )
         except BaseException:  # warnings are errors here, and the next call has to get it, too
             _not_warned.append(True)
             raise
-    _core.default_device(*found)
-    default = found
+    _core.set_default_device(found)
     return found
 
 
@@ -168,7 +253,7 @@ def _pop(values: list[bool]) -> bool:
 def resolve(device: str | Device | None) -> tuple[int, int]:
     """Return the kind and index, for the core, of what a user passed as ``device=``."""
     if device is None:
-        return default or _find_default()
+        return _core.default_device() or _find_default()
     if isinstance(device, Device):
         device = str(device)
     if not isinstance(device, str):
@@ -192,8 +277,12 @@ def record(device: str | Device | None) -> Device:
     """Return the device that ``device=`` means."""
     if isinstance(device, Device):
         return device
-    wanted = text(*resolve(device))
-    for found in devices():
-        if str(found) == wanted:
-            return found
-    raise _core.DeviceError(f"{wanted}: no such device; there are {', '.join(map(str, devices()))}")
+    kind, index = resolve(device)
+    name = text(kind, index)
+    every = devices()
+    if kind == _core.SIM:  # there are as many as are named
+        return replace(every[-1], index=index)
+    for each in every:
+        if str(each) == name:
+            return each
+    raise _core.DeviceError(f"{name}: no such device; there are {', '.join(map(str, every))}")

@@ -8,7 +8,6 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._device.devices import resolve
 from gpureduce._reduce import composed, norms
 from gpureduce._rules import dtypes
 
@@ -391,20 +390,6 @@ def test_functions_of_other_parameters(device):
         with pytest.raises(ValueError):
             _core.fast_path(*wrong)
     assert _core.fast_path("dot", ("a",), ())(array[0]) is NotImplemented
-
-
-def test_where_calls_without_a_device_go(device):
-    """Nowhere until the package has looked which device there is."""
-    assert gpureduce.sum([1.0], device=device) == 1
-    kind, index = resolve(None)
-    with pytest.raises(ValueError):
-        _core.default_device(_core.CUDA, 64)
-    with pytest.raises(ValueError):
-        _core.default_device(_core.CUDA, -1)
-    _core.default_device(kind, index)
-    core = _core.fast_path("sum", ("a",), ("as_device",))
-    there = core(np.ones(3), as_device=True)
-    assert (there.kind, there.index) == (kind, index)
 
 
 def test_results_that_are_not_finite_are_computed_once(device):

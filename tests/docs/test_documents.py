@@ -10,7 +10,6 @@ import gpureduce
 from benchmarks.harness.results import load
 from benchmarks.report import readme_charts as front
 from benchmarks.report import svg as chart
-from gpureduce._device import devices
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -64,8 +63,7 @@ def test_every_guide_is_found_from_the_readme():
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/use.md"])
-def test_the_first_example_runs(name, device, monkeypatch, capsys):
-    monkeypatch.setattr(devices, "default", devices.resolve(device))
+def test_the_first_example_runs(name, default_device, capsys):
     example = re.search(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)[1]
     names = {}
     exec(example, names)
@@ -97,7 +95,6 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
     text = page.read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
-    monkeypatch.setattr(devices, "default", devices.resolve("sim"))
     shared = "template <class T> __global__ void", "__global__ void"
     kernel = re.search(
         r"```cuda\n(.*?)```", (ROOT / "docs/write-your-own-rung.md").read_text("utf-8"), re.DOTALL
@@ -112,7 +109,8 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
         for long, short in SHORTER.items():
             code = code.replace(long, short)
         lines = "\n" * text.count("\n", 0, example.start(2))  # errors name the line of the page
-        exec(compile(lines + code, str(page), "exec"), names)
+        with gpureduce.device("sim"):
+            exec(compile(lines + code, str(page), "exec"), names)
 
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])

@@ -23,7 +23,7 @@ ARGUMENTS = (
     "a", "b", "axis", "dtype", "order", "out", "ddof", "keepdims", "initial", "where", "mean", "correction",
     "bias", "fisher", "nan_policy", *OPTIONS, "exact",
 )  # fmt: skip
-SECTIONS = ["Parameters", "Returns", "Raises", "Warns", "Notes", "Examples"]
+SECTIONS = ["Parameters", "Yields", "Returns", "Raises", "Warns", "Notes", "Examples"]
 PROJECT = jedi.Project(make_stub.PACKAGE.parent)
 FUNCTIONS = [
     name for name in gpureduce.__all__ if inspect.isfunction(getattr(gpureduce, name)) or name == "bench"
@@ -150,7 +150,7 @@ def test_docstrings_have_what_signatures_have(name):
     assert "{" not in text.get("Parameters", "") and re.fullmatch(r"[A-Z].*[.]", text[""].splitlines()[0])
     annotation = inspect.signature(function).return_annotation
     assert annotation is not inspect.Signature.empty
-    assert ("Returns" in text) == (annotation != "None")
+    assert ("Returns" in text or "Yields" in text) == (annotation != "None")
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -166,11 +166,8 @@ def test_what_is_refused(device):
         flox.groupby_reduce(a, labels, func="sum", engine="gpu")
 
 
-def test_groupby_of_xarray(device, monkeypatch):
+def test_groupby_of_xarray(default_device):
     xarray = pytest.importorskip("xarray")
-    from gpureduce._device import devices
-
-    monkeypatch.setattr(devices, "default", devices.resolve(device))
     guide = re.findall(r"<!-- flox -->\n```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     names = {}
     for example in guide:
@@ -183,7 +180,7 @@ def test_groupby_of_xarray(device, monkeypatch):
         xarray.testing.assert_allclose(names["spread"].astype("f8"), wide.std(), rtol=2e-6)
     with_holes = temperature.where(temperature > 10).groupby("time.month")
     for name in ("max", "count", "sum"):
-        got = getattr(with_holes, name)(engine=gf.Engine(device))
+        got = getattr(with_holes, name)(engine=gf.Engine(default_device))
         want = getattr(with_holes, name)(engine="numpy")
         xarray.testing.assert_allclose(got, want, rtol=3e-7)
-    assert months.sum(engine=gf.Engine(device)).shape == (12, 50)
+    assert months.sum(engine=gf.Engine(default_device)).shape == (12, 50)

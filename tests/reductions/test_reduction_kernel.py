@@ -21,7 +21,6 @@ import gpureduce
 from gpureduce import ReductionKernel, _core
 from gpureduce._custom import disk_cache, nvrtc
 from gpureduce._custom import kernel as custom
-from gpureduce._device import devices
 from tests.support import numpy_oracle as oracle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -1177,8 +1176,7 @@ def test_like_cupy(axis):
         assert np.array_equal(mine(*host, axis=axis, device="cuda"), wanted.get())
 
 
-def test_the_example_of_the_guide(device, monkeypatch):
-    monkeypatch.setattr(devices, "default", devices.resolve(device))
+def test_the_example_of_the_guide(default_device):
     guide = ROOT / "docs" / "reduction_kernel.md"
     if not guide.exists():
         pytest.skip("no docs next to the tests")

@@ -56,7 +56,7 @@ check(lambda: len(_core.read_image(gpureduce._device.ptx.KERNEL_DIR / "flat_sum.
       "cannot read the compiled kernels in", True)
 check(lambda: str(gpureduce.devices()[-1]), "cannot look for the CUDA driver", "sim")
 check(lambda: gpureduce.sum(numbers), "cannot look for the CUDA driver", 10)
-assert gpureduce._device.devices.default == (_core.SIM, 0)
+assert _core.default_device() == (_core.SIM, 0)
 print("done")
 """,
         GPUREDUCE_LIBCUDA="libcuda-that-is-not-there.so",
