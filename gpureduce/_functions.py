@@ -17,7 +17,7 @@ from gpureduce._reduce.nan import fmax, fmin, nanargmax, nanargmin, nanmax, nanm
 from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.predicates import all, any, count_nonzero
 from gpureduce._reduce.search import argmax, argmin
-from gpureduce._scans.running import cumulative_prod, cumulative_sum
+from gpureduce._scans.running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
 from gpureduce._segments.segments import group_reduce, reduceat, segment_reduce
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
+    "cumprod",
+    "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "dot",
@@ -49,6 +51,8 @@ __all__ = [
     "moments",
     "nanargmax",
     "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmedian",

@@ -1346,6 +1346,54 @@ def argmin(
 ) -> Any: ...
 
 @overload
+def cumprod(
+    a: NDArray[_InexactT], axis: SupportsIndex | None = None, dtype: None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def cumprod(
+    a: DeviceArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cumprod(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cumprod(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def cumsum(
+    a: NDArray[_InexactT], axis: SupportsIndex | None = None, dtype: None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def cumsum(
+    a: DeviceArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def cumsum(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def cumsum(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
 def cumulative_prod(
     a: NDArray[_InexactT], *, axis: SupportsIndex | None = None, dtype: None = None, out: None = None,
     include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
@@ -1399,6 +1447,54 @@ def cumulative_sum(
     a: AnyArray, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
     include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
     as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def nancumprod(
+    a: NDArray[_InexactT], axis: SupportsIndex | None = None, dtype: None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def nancumprod(
+    a: DeviceArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def nancumprod(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def nancumprod(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def nancumsum(
+    a: NDArray[_InexactT], axis: SupportsIndex | None = None, dtype: None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_InexactT]: ...
+
+@overload
+def nancumsum(
+    a: DeviceArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def nancumsum(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def nancumsum(
+    a: AnyArray, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload

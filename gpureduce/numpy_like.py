@@ -4,9 +4,9 @@ Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this p
 ``import gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, and take its keyword arguments
 as well; their signatures contain those of NumPy and of the standard.
 
-It has the statistical and the searching functions of the standard, products of vectors and matrices, and what
-gives host arrays and a `DeviceArray` another shape or dtype; ``__array_namespace_info__()`` says which
-devices and dtypes there are. The module itself can be pickled.
+It has the statistical and the searching functions of the standard, products of vectors and matrices, four
+functions of ``linalg``, and what gives host arrays and a `DeviceArray` another shape or dtype;
+``__array_namespace_info__()`` says which devices and dtypes there are. The module itself can be pickled.
 
 NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
 which the package's own kernels had no part in. These are the calls of `nonzero`, `searchsorted` and `where`:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
     from typing_extensions import Unpack
 
-    from gpureduce._reduce.types import AnyArray, CommonOptions, Out, Scalar, Stream
+    from gpureduce._reduce.types import AnyArray, CommonOptions, Devices, Out, Scalar, Stream
 
 __all__ = [
     "__array_namespace_info__",
@@ -78,12 +78,15 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "count_nonzero",
+    "cumprod",
+    "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "dot",
     "expand_dims",
     "fallbacks",
     "inner",
+    "linalg",
     "logical_and",
     "logical_or",
     "matmul",
@@ -97,6 +100,8 @@ __all__ = [
     "multiply",
     "nanargmax",
     "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmedian",
@@ -184,6 +189,10 @@ argmax = _counted(functions.argmax)
 count_nonzero = _counted(functions.count_nonzero)
 cumulative_sum = _counted(functions.cumulative_sum)
 cumulative_prod = _counted(functions.cumulative_prod)
+cumsum = _counted(functions.cumsum)
+cumprod = _counted(functions.cumprod)
+nancumsum = _counted(functions.nancumsum)
+nancumprod = _counted(functions.nancumprod)
 dot = _counted(functions.dot)
 matmul = _counted(functions.matmul)
 inner = _counted(functions.inner)
@@ -208,6 +217,15 @@ percentile = _counted(functions.percentile)
 nanmedian = _counted(functions.nanmedian)
 nanquantile = _counted(functions.nanquantile)
 nanpercentile = _counted(functions.nanpercentile)
+
+
+def _only(out: Any) -> Any:
+    """Return the array of an ``out=`` that is one, or a tuple of one."""
+    if not isinstance(out, tuple):
+        return out
+    if len(out) != 1:
+        raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
+    return out[0]
 
 
 class _Reducer:
@@ -283,10 +301,7 @@ class _Reducer:
         if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
         as_array = out is ...
-        if isinstance(out, tuple):
-            if len(out) != 1:
-                raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
-            out = out[0]
+        out = _only(out)
         chosen = Options(**options)
         result = reduction(
             self._op,
@@ -335,20 +350,56 @@ class _Reducer:
         -------
         numpy.ndarray or DeviceArray
         """
-        if isinstance(out, tuple):
-            if len(out) != 1:
-                raise ValueError(f"out: expected one array, got a tuple of {len(out)}")
-            out = out[0]
+        target: Any = _only(out)
         if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
             raise TypeError(f"dtype: {self.__name__} reduces in bool only, not in {dtype_of(dtype)}")
         options = {"device": device, "stream": stream, "as_device": as_device}
         return functions.reduceat(
-            array, indices, self._op, axis=axis, dtype=dtype, out=out, **cast(Any, options)
+            array, indices, self._op, axis=axis, dtype=dtype, out=target, **cast(Any, options)
         )
 
 
-add = _Reducer("add", "sum", "np.int64(11)")
-multiply = _Reducer("multiply", "prod", "np.int64(36)")
+class _Accumulator(_Reducer):
+    """A NumPy ufunc that accumulates as well."""
+
+    @_counted
+    def accumulate(
+        self,
+        array: AnyArray,
+        axis: SupportsIndex = 0,
+        dtype: DTypeLike | None = None,
+        out: Out | tuple[Out] | None = None,
+        *,
+        device: str | Device | None = None,
+        stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Return the running results along an axis, as `numpy.ufunc.accumulate` does.
+
+        Parameters
+        ----------
+        array : array_like or device array
+            The elements.
+        axis : int
+            The axis along which the results run.
+        dtype : dtype_like, optional
+            What elements are cast to and accumulated in.
+        out : numpy.ndarray or device array, or tuple of one, optional
+            Where the result goes.
+        device, stream, as_device
+            As `gpureduce.cumulative_sum` takes them.
+
+        Returns
+        -------
+        numpy.ndarray or DeviceArray
+        """
+        scan = functions.cumulative_sum if self._op == "sum" else functions.cumulative_prod
+        options = {"device": device, "stream": stream, "as_device": as_device}
+        return scan(array, axis=axis, dtype=dtype, out=_only(out), **cast(Any, options))
+
+
+add = _Accumulator("add", "sum", "np.int64(11)")
+multiply = _Accumulator("multiply", "prod", "np.int64(36)")
 minimum = _Reducer("minimum", "min", "np.int64(2)")
 maximum = _Reducer("maximum", "max", "np.int64(6)")
 logical_and = _Reducer("logical_and", "all", "np.True_")
@@ -356,6 +407,99 @@ logical_or = _Reducer("logical_or", "any", "np.True_")
 bitwise_and = _Reducer("bitwise_and", "bitwise_and", "np.int64(2)")
 bitwise_or = _Reducer("bitwise_or", "bitwise_or", "np.int64(7)")
 bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")
+
+
+class _Linalg:
+    """Functions of the standard's extension for linear algebra, with its parameters.
+
+    Examples
+    --------
+    >>> import gpureduce.numpy_like as xp
+    >>> xp.linalg.vector_norm([[3.0, 4.0], [6.0, 8.0]], axis=1, device="sim")
+    array([ 5., 10.])
+    """
+
+    matmul = staticmethod(matmul)
+    vecdot = staticmethod(vecdot)
+
+    def __reduce__(self) -> str:
+        return "linalg"
+
+    def __dir__(self) -> list[str]:
+        return ["matmul", "trace", "vecdot", "vector_norm"]
+
+    @staticmethod
+    @_counted
+    def vector_norm(
+        x: AnyArray,
+        /,
+        *,
+        axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
+        keepdims: bool = False,
+        ord: float = 2,
+        out: Out | None = None,
+        device: Devices = None,
+        stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Return a norm of vectors, as `numpy.linalg.vector_norm`: `gpureduce.norm` with its parameters.
+
+        Parameters
+        ----------
+        x : array_like or device array
+            The elements.
+        axis : int or tuple of int, optional
+            The axes that are one vector. None takes all elements.
+        keepdims : bool
+            Whether reduced axes stay, with length one.
+        ord : float
+            The order of the norm.
+        out, device, stream, as_device
+            As `gpureduce.norm` takes them.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or DeviceArray
+        """
+        return functions.norm(
+            x, ord, axis, keepdims, out=out, device=device, stream=stream, as_device=as_device
+        )
+
+    @staticmethod
+    @_counted
+    def trace(
+        x: AnyArray,
+        /,
+        *,
+        offset: int = 0,
+        dtype: DTypeLike | None = None,
+        out: Out | None = None,
+        device: Devices = None,
+        stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any:
+        """Return the sums along diagonals of the last two axes, as `numpy.linalg.trace`.
+
+        Parameters
+        ----------
+        x : array_like or device array
+            A matrix, or a stack of them.
+        offset : int
+            Which diagonal: positive above the main one, negative below it.
+        dtype : dtype_like, optional
+            What elements are cast to and added in.
+        out, device, stream, as_device
+            As `gpureduce.trace` takes them.
+
+        Returns
+        -------
+        numpy scalar, numpy.ndarray or DeviceArray
+        """
+        options = {"device": device, "stream": stream, "as_device": as_device}
+        return functions.trace(x, offset, -2, -1, dtype, out, **cast(Any, options))
+
+
+linalg = _Linalg()
 
 
 # What is left to NumPy, and refused on a device

@@ -1048,6 +1048,32 @@ class Reductions:
     ) -> Any: ...
 
     @overload
+    def cumprod(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumprod(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def cumsum(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def cumsum(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
     def cumulative_prod(
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None,
         include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
@@ -1073,6 +1099,32 @@ class Reductions:
         self, *, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None,
         include_initial: bool = False, device: str | Device | None = None, stream: Stream | None = None,
         as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def nancumprod(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nancumprod(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def nancumsum(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def nancumsum(
+        self, axis: SupportsIndex | None = None, dtype: DTypeLike | None = None, out: Out | None = None, *,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
     @overload

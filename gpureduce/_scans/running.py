@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import Device
-from gpureduce._reduce import floating
+from gpureduce._reduce import engine, floating
 from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
@@ -143,6 +145,208 @@ def cumulative_prod(
     return _running("prod", a, axis, dtype, out, include_initial, device, stream, as_device)
 
 
+def cumsum(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running sums along an axis or of all elements, as `numpy.cumsum`.
+
+    Parameters
+    ----------
+    a
+        As in `cumulative_sum`.
+    axis : int, optional
+        The axis along which sums run. None takes all elements, in C order.
+    dtype, out
+        As in `cumulative_sum`.
+    device, stream, as_device
+        As in `cumulative_sum`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`; without `axis`, of one dimension.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.cumsum([[1, 2], [3, 4]], device="sim")
+    array([ 1,  3,  6, 10])
+    """
+    if axis is not None or getattr(a, "ndim", None) == 1:
+        return cumulative_sum(
+            a, axis=axis, dtype=dtype, out=out, device=device, stream=stream, as_device=as_device
+        )
+    return _flat("sum", a, axis, dtype, out, device, stream, as_device)
+
+
+def cumprod(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running products along an axis or of all elements, as `numpy.cumprod`.
+
+    Parameters
+    ----------
+    a
+        As in `cumulative_sum`.
+    axis : int, optional
+        The axis along which products run. None takes all elements, in C order.
+    dtype, out
+        As in `cumulative_sum`.
+    device, stream, as_device
+        As in `cumulative_sum`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`; without `axis`, of one dimension.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.cumprod([[1, 2], [3, 4]], 1, device="sim")
+    array([[ 1,  2],
+           [ 3, 12]])
+    """
+    if axis is not None or getattr(a, "ndim", None) == 1:
+        return cumulative_prod(
+            a, axis=axis, dtype=dtype, out=out, device=device, stream=stream, as_device=as_device
+        )
+    return _flat("prod", a, axis, dtype, out, device, stream, as_device)
+
+
+def nancumsum(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running sums with NaN taken as 0, as `numpy.nancumsum`.
+
+    Parameters
+    ----------
+    a
+        As in `cumulative_sum`.
+    axis : int, optional
+        The axis along which sums run. None takes all elements, in C order.
+    dtype, out
+        As in `cumulative_sum`.
+    device, stream, as_device
+        As in `cumulative_sum`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`; without `axis`, of one dimension.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `cumulative_sum`.
+
+    Notes
+    -----
+    A complex number is NaN if one of its parts is. Elements on a device are copied there once, in the stream
+    of the call, which cannot be captured into a graph.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.nancumsum([1.0, float("nan"), 2.0], device="sim")
+    array([1., 1., 3.])
+    """
+    return _flat("sum", a, axis, dtype, out, device, stream, as_device, True)
+
+
+def nancumprod(
+    a: AnyArray,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Out | None = None,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Return the running products with NaN taken as 1, as `numpy.nancumprod`.
+
+    Parameters
+    ----------
+    a
+        As in `cumulative_sum`.
+    axis : int, optional
+        The axis along which products run. None takes all elements, in C order.
+    dtype, out
+        As in `cumulative_sum`.
+    device, stream, as_device
+        As in `cumulative_sum`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        In C order, of the shape of `a`; without `axis`, of one dimension.
+
+    Raises
+    ------
+    TypeError, ValueError, DeviceError
+        As `cumulative_sum`.
+
+    Notes
+    -----
+    A complex number is NaN if one of its parts is. Elements on a device are copied there once, in the stream
+    of the call, which cannot be captured into a graph.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.nancumprod([2.0, float("nan"), 3.0], device="sim")
+    array([2., 2., 6.])
+    """
+    return _flat("prod", a, axis, dtype, out, device, stream, as_device, True)
+
+
+def _flat(
+    op: str,
+    a: Any,
+    axis: Any,
+    dtype: DTypeLike | None,
+    out: Any,
+    device: Any,
+    stream: Any,
+    as_device: bool | None,
+    skip_nan: bool = False,
+) -> Any:
+    """Scan with NumPy's older signature: without `axis`, all elements in C order."""
+    return _running(op, a, axis, dtype, out, False, device, stream, as_device, axis is None, skip_nan)
+
+
 def _running(
     op: str,
     a: Any,
@@ -153,14 +357,20 @@ def _running(
     device: Any,
     stream: Any,
     as_device: bool | None,
+    flatten: bool = False,
+    skip_nan: bool = False,
 ) -> Any:
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = _with_axis(as_operand(a, device))
-    along = _axis(axis, len(operand.shape))
+    along = 0 if flatten else _axis(axis, len(operand.shape))
     initial = _flag(include_initial)
-    shape = list(operand.shape)
+    shape = [math.prod(operand.shape)] if flatten else list(operand.shape)
     shape[along] += initial
     output = OutputSpec(out, options, operand, along, tuple(shape), (), False)
+    if skip_nan and operand.dtype.kind not in "biu":
+        operand = _without_nan(op, operand, output)
+    if flatten:
+        operand = _flattened(operand, output)
     loop = output.loop_dtype(op, operand.rule_dtype, dtype)
     logical = loop == dtypes.BOOL
     if not (loop.kind in "iu" and operand.dtype.kind in "biu"):  # else modulo 2^64, then a smaller power
@@ -187,6 +397,37 @@ def _running(
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)
     return stored
+
+
+def _without_nan(op: str, operand: Operand, output: OutputSpec) -> Operand:
+    """Return the elements with 0, or 1 for products, in place of NaN.
+
+    On a device they are the sums, or products, along an axis of length one that leave out NaN.
+    """
+    if operand.view is None:
+        neutral = operand.dtype.type(_NOTHING[op])
+        return replace(operand, handle=np.where(np.isnan(operand.handle), neutral, operand.handle))
+    output.reject_capture(f"nancum{op} has a temporary array, which a graph would not keep")
+    output.wait_for_inputs()
+    made = output.allocate_output(operand.shape, operand.dtype)
+    shape, strides = operand.handle[1:3]
+    rows = operand.with_strides((*shape, 1), (*strides, operand.dtype.itemsize))
+    engine.run(f"nan{op}", rows, (len(shape),), out=made.view_tuple(), stream=output.stream)
+    return replace(operand, handle=made.view_tuple(), view=made)
+
+
+def _flattened(operand: Operand, output: OutputSpec) -> Operand:
+    """Return the elements in C order as a vector."""
+    if len(operand.shape) == 1:
+        return operand
+    if operand.view is None:
+        array = operand.handle.reshape(-1)
+        return replace(operand, handle=array, shape=array.shape)
+    size, itemsize = math.prod(operand.shape), operand.dtype.itemsize
+    if not rules.same_strides(operand.shape, operand.handle[2], rules.c_strides(operand.shape, itemsize)):
+        output.wait_for_inputs()
+        operand = output.in_c_order(operand)
+    return operand.with_strides((size,), (itemsize,))
 
 
 def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, output: OutputSpec) -> Any:

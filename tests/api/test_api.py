@@ -36,7 +36,7 @@ PUBLIC = {
     "nansum", "nanprod", "nanmean", "nanmin", "nanmax", "nanargmin", "nanargmax", "fmin", "fmax", "norm",
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
-    "cumulative_sum", "cumulative_prod",
+    "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod",
     "segment_reduce", "reduceat", "group_reduce",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip

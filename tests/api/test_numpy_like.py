@@ -201,6 +201,57 @@ def test_running_results(name, device):
         assert_same(getattr(xp, name)(array, axis=axis, device=device), wanted)
 
 
+OLDER = ("cumsum", "cumprod", "nancumsum", "nancumprod")  # names of running results before the array API's
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_running_results_under_numpys_older_names(name, device):
+    ours, theirs = getattr(xp, name), getattr(np, name)
+    for array in (NUMBERS, NUMBERS.astype(np.int8).T, NUMBERS[0] > 1, NUMBERS.astype(np.float32), NUMBERS[1]):
+        for axis in (None, 0, -1):
+            assert_same(ours(array, axis, device=device), theirs(array, axis))
+    assert_same(ours(NUMBERS, 1, np.float32, device=device), theirs(NUMBERS, 1, np.float32))
+    out = np.zeros(12, np.int64)
+    assert ours(NUMBERS, None, None, out, device=device) is out
+    assert_same(out, theirs(NUMBERS))
+    assert list(inspect.signature(ours).parameters)[:4] == list(inspect.signature(theirs).parameters)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply"])
+def test_accumulators(name, device):
+    ours, theirs = getattr(xp, name).accumulate, getattr(np, name).accumulate
+    for array, axis in ((NUMBERS, 0), (NUMBERS > 0, 1), (NUMBERS.astype(np.int8).T, -1), (NUMBERS / 2, 0)):
+        assert_same(ours(array, axis, device=device), theirs(array, axis))
+    assert_same(ours(NUMBERS, device=device), theirs(NUMBERS))
+    out = np.zeros((3, 4), np.float32)
+    assert ours(NUMBERS, 1, np.float32, (out,), device=device) is out
+    assert_same(out, theirs(NUMBERS, 1, np.float32))
+    there = gpureduce.to_device(NUMBERS, device)
+    assert_same(ours(there, 1).numpy(), theirs(NUMBERS, 1))
+    with pytest.raises(ValueError, match="out: expected one array, got a tuple of 2"):
+        ours(NUMBERS, out=(out, out), device=device)
+    assert not hasattr(xp.maximum, "accumulate")  # there is no kernel for its running results
+
+
+def test_functions_of_linalg(device):
+    stack = np.arange(48.0).reshape(3, 4, 4)
+    for axis in (None, 1, (0, 2)):
+        for order in (1, 2, np.inf):
+            got = xp.linalg.vector_norm(stack, axis=axis, ord=order, keepdims=True, device=device)
+            wanted = np.linalg.vector_norm(stack, axis=axis, ord=order, keepdims=True)
+            np.testing.assert_allclose(got, wanted, rtol=1e-15, strict=True)
+    assert_same(xp.linalg.trace(stack, offset=1, device=device), np.linalg.trace(stack, offset=1))
+    assert (xp.linalg.trace(stack, device=device) != xp.trace(stack, device=device)[:3]).any()
+    assert_same(xp.linalg.vecdot(stack, stack, axis=1, device=device), np.linalg.vecdot(stack, stack, axis=1))
+    assert_same(xp.linalg.matmul(stack, stack, device=device), np.linalg.matmul(stack, stack))
+    there = gpureduce.to_device(stack, device)
+    assert_same(xp.linalg.trace(there, dtype="float32").numpy(), np.linalg.trace(stack, dtype="float32"))
+    for name in ("vector_norm", "vecdot", "matmul", "trace"):
+        function = getattr(xp.linalg, name)
+        assert pickle.loads(pickle.dumps(function)) is function and name in dir(xp.linalg)
+    assert pickle.loads(pickle.dumps(xp.linalg)) is xp.linalg
+
+
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "count_nonzero"])
 def test_signatures_begin_like_numpys(name):
     ours = list(inspect.signature(getattr(xp, name)).parameters)
@@ -215,6 +266,8 @@ def test_everything_is_listed():
         *STANDARD,
         *NUMPYS,
         *QUANTILES,
+        *OLDER,
+        "linalg",
         "dot",
         "inner",
         "fallbacks",

@@ -19,7 +19,7 @@ REDUCED = [
 # By the rule "same_kind".
 CAST = ["std", "nanstd", "ptp", "argmin", "argmax", "quantile", "percentile"]
 LOGICAL = ["fmin", "fmax", "bitwise_and", "logical_xor"]  # reductions of ufuncs
-RUNNING = ["cumulative_sum", "cumulative_prod"]
+RUNNING = ["cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod"]
 OURS = ["norm", "logsumexp", "inner"]  # whose results NumPy has no function for that takes `out=`
 FUNCTIONS = [*REDUCED, *CAST, *LOGICAL, *RUNNING, "vecdot", *OURS]
 

@@ -116,6 +116,8 @@ def functions():
         for method in ("reduce", "accumulate", "reduceat"):
             if inspect.ismethod(getattr(each, method, None)):
                 found[f"numpy_like.{name}.{method}"] = getattr(each, method)
+    for name in ("vector_norm", "trace"):
+        found[f"numpy_like.linalg.{name}"] = getattr(numpy_like.linalg, name)
     found["ReductionKernel"], found["kernel.__call__"] = gpureduce.ReductionKernel, KERNEL.__call__
     for name in () if dask is None else gpureduce.dask.__all__:
         found[f"dask.{name}"] = getattr(gpureduce.dask, name)

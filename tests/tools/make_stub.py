@@ -107,7 +107,7 @@ def rules(name, parameters):
         pass
     elif name in ("segment_reduce", "reduceat", "group_reduce"):
         yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
-    elif name.startswith("cumulative"):
+    elif "cum" in name:
         kept = {"dtype": "None = None", "out": "None = None", "as_device": NUMBER["as_device"]}
         yield kept | {"a": "NDArray[_InexactT]"}, "NDArray[_InexactT]"
         yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
