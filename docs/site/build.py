@@ -59,7 +59,7 @@ SECTIONS = {
     "To learn": ["docs/own_kernels", "docs/exercises", "docs/write-your-own-rung", "docs/glossary"],
     "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
-    "Reference": [f"reference/{module}" for module in MODULES],
+    "Reference": ["docs/names", *(f"reference/{module}" for module in MODULES)],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
 }
 
