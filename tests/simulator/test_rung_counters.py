@@ -49,7 +49,7 @@ c8                96     768     768   350208    2372    2340      68     0
 c9               195    1920     798        0     319     319      16     0
 """
 ROWS = {name: tuple(map(int, row)) for name, *row in (line.split() for line in TABLE.split("\n") if line)}
-ASKED = {"reduction": 2**18, "exact": 2**14, "conv": ((1, 18, 18, 12), (24, 3, 3, 12))}
+ASKED = {"reduction": 2**18, "exact": 2**14, "conv": ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"})}
 VARIANTS = {
     variant.name: variant
     for ladder in ASKED
