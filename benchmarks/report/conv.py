@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 
+from benchmarks.conv_layers import PUBLISHED, VENDOR
 from benchmarks.report import svg as chart
-from benchmarks.suite.conv import PUBLISHED, VENDOR
 from gpureduce._bench.labels import conv_titles
 from gpureduce._conv.geometry import LAYOUTS
 from gpureduce._device.variants import AUTO, variants

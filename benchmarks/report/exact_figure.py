@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.suite.exact_sums import errors
-from benchmarks.suite.exact_times import DTYPES, KINDS
+from benchmarks.suite.exact_sums import DTYPES, KINDS, errors
 from gpureduce._bench.plotting import label_ends, style
 
 DRAWN = 1 << 12  # elements of the sums whose errors are drawn

@@ -1,126 +1,128 @@
-"""The results beside the peers as Markdown."""
+"""The comparison with other libraries as Markdown."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness import markdown
+from benchmarks.harness.markdown import power
 
 PEERS = ("cub", "torch", "cupy", "jax")
 
 
-def power(n: int) -> str:
-    """Return a power of two as 2^k."""
-    return f"2^{n.bit_length() - 1}"
-
-
-def best_bandwidth(record: dict) -> float:
+def best_bandwidth(record: dict[str, Any]) -> float:
     """Return the highest read bandwidth of the run, in GB/s: by reading alone, or by a reduction."""
-    return max(record["floors"]["read_gb_per_s"], *(row["gb_per_s"] for row in record["rows"]))
+    floors = [record["floors"]["read_gb_per_s"]] if "floors" in record else []
+    return max([*floors, *(row["gb_per_s"] for row in record["rows"])])
 
 
-def sizes_table(record: dict, op: str, dtype: str) -> list[str]:
+def compared(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the other libraries that have times in any row."""
+    names = dict.fromkeys(name for row in rows for name in row["us"])
+    return [peer for peer in PEERS if peer in names]
+
+
+def sizes_table(record: dict[str, Any], op: str, dtype: str) -> list[str]:
     """Return one operator and dtype, a line for each size."""
     best = best_bandwidth(record)
-    lines = [
-        f"### {op}, {dtype}",
-        "",
-        "| n | us | GB/s | of the best | " + " | ".join(f"over {peer}" for peer in PEERS) + " |",
-        "|---|--:|--:|--:|" + "--:|" * len(PEERS),
-    ]
-    for row in record["rows"]:
-        if (row["op"], row["dtype"], row["offset"]) == (op, dtype, 0):
-            ratios = " | ".join(f"{row['ratio'][peer]:.2f}" if peer in row["ratio"] else "" for peer in PEERS)
-            lines.append(
-                f"| {power(row['n'])} | {row['us']['gpureduce']['median']:.2f} | {row['gb_per_s']:,.0f}"
-                f" | {row['gb_per_s'] / best:.1%} | {ratios} |"
-            )
-    return lines
+    rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == (op, dtype, 0)]
+    peers = compared(rows)
+    cells = (
+        [
+            power(row["n"]),
+            markdown.median_us(row, "gpureduce", "{:.2f}"),
+            f"{row['gb_per_s']:,.0f}",
+            f"{row['gb_per_s'] / best:.1%}",
+            *(markdown.cell(row["ratio"].get(peer), "{:.2f}") for peer in peers),
+        ]
+        for row in rows
+    )
+    heads = ["n", "us", "GB/s", "of the best", *(f"over {peer}" for peer in peers)]
+    return [f"### {op}, {dtype}", "", *markdown.table(heads, "lr", cells)]
 
 
-def grid_table(record: dict, op: str) -> list[str]:
+def grid_table(record: dict[str, Any], op: str) -> list[str]:
     """Return the time over CUB's of an operator: a line for each dtype, a column for each size."""
-    rows = [row for row in record["rows"] if row["op"] == op and not row["offset"]]
+    rows = [row for row in record["rows"] if row["op"] == op and not row["offset"] and "cub" in row["ratio"]]
     sizes = sorted({row["n"] for row in rows if row["dtype"] != "float32" or op != "sum"})
     ratios = {(row["dtype"], row["n"]): row["ratio"]["cub"] for row in rows}
-    lines = [
-        f"### {op}: time over CUB's",
-        "",
-        "| dtype | " + " | ".join(map(power, sizes)) + " |",
-        "|---|" + "--:|" * len(sizes),
-    ]
-    for dtype in dict.fromkeys(row["dtype"] for row in rows):
-        cells = (f"{ratios[dtype, n]:.2f}" if (dtype, n) in ratios else "" for n in sizes)
-        lines.append(f"| {dtype} | " + " | ".join(cells) + " |")
-    return lines
+    cells = (
+        [dtype, *(markdown.cell(ratios.get((dtype, n)), "{:.2f}") for n in sizes)]
+        for dtype in dict.fromkeys(row["dtype"] for row in rows)
+    )
+    return [f"### {op}: time over CUB's", "", *markdown.table(["dtype", *map(power, sizes)], "lr", cells)]
 
 
-def misaligned_table(record: dict) -> list[str]:
+def misaligned_table(record: dict[str, Any]) -> list[str]:
     """Return the time one element off a boundary over the aligned one."""
     times = {
         (row["op"], row["dtype"], row["n"], row["offset"]): row["us"]["gpureduce"]["median"]
         for row in record["rows"]
     }
     sizes = sorted({n for *_, n, offset in times if offset})
-    lines = [
-        "### One element off a boundary: time over the aligned one",
-        "",
-        "| | " + " | ".join(map(power, sizes)) + " |",
-        "|---|" + "--:|" * len(sizes),
-    ]
+    rows = []
     for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _, offset in times if offset):
-        cells = (
-            f"{times[op, dtype, n, 1] / times[op, dtype, n, 0]:.2f}" if (op, dtype, n, 1) in times else ""
+        over = [
+            times[op, dtype, n, 1] / times[op, dtype, n, 0] if (op, dtype, n, 1) in times else None
             for n in sizes
+        ]
+        rows.append([f"{op} {dtype}", *(markdown.cell(ratio, "{:.2f}") for ratio in over)])
+    title = "### One element off a boundary: time over the aligned one"
+    return [title, "", *markdown.table(["", *map(power, sizes)], "lr", rows)]
+
+
+def tables(record: dict[str, Any]) -> str:
+    """Return everything: of float32 sums each size, of all operators the time over CUB's.
+
+    A record without misaligned rows is one of a few sizes, of which each operator and dtype has a table.
+    """
+    head = f"{markdown.source(record, *PEERS)}: {record['method']}."
+    if "floors" in record:
+        floors = record["floors"]
+        head += (
+            f" An empty kernel takes {floors['empty_us']:.2f} us; one that only reads reaches"
+            f" {floors['read_gb_per_s']:,.0f} GB/s."
         )
-        lines.append(f"| {op} {dtype} | " + " | ".join(cells) + " |")
-    return lines
+    pairs = dict.fromkeys((row["op"], row["dtype"]) for row in record["rows"])
+    if any(row["offset"] for row in record["rows"]):
+        parts = [
+            sizes_table(record, "sum", "float32"),
+            *(grid_table(record, op) for op in dict.fromkeys(op for op, _ in pairs)),
+            misaligned_table(record),
+        ]
+    else:
+        parts = [sizes_table(record, op, dtype) for op, dtype in pairs]
+    return "\n\n".join("\n".join(part) for part in [[head], *parts])
 
 
-def tables(record: dict) -> str:
-    """Return everything."""
-    floors = record["floors"]
-    versions = ", ".join(f"{name} {record[name]}" for name in PEERS if name in record)
-    parts = [
-        [
-            f"{record['device']}, CUDA {record['toolkit']}, driver for CUDA {record['driver_cuda']},"
-            f" {versions}, {record['date']}: {record['method']}. An empty kernel takes"
-            f" {floors['empty_us']:.2f} us; one that only reads reaches {floors['read_gb_per_s']:,.0f} GB/s."
-        ],
-        sizes_table(record, "sum", "float32"),
-        *(grid_table(record, op) for op in dict.fromkeys(row["op"] for row in record["rows"])),
-        misaligned_table(record),
-    ]
-    return "\n\n".join("\n".join(part) for part in parts)
-
-
-def lone_tables(record: dict) -> str:
+def interleaved_tables(record: dict[str, Any]) -> str:
     """Return what reductions take between two kernels of another library."""
-    peers = [peer for peer in PEERS if peer in record["rows"][0]["us"]]
-    versions = ", ".join(f"{name} {record[name]}" for name in peers if name in record)
-    head = (
-        f"{record['device']}, CUDA {record['toolkit']}, driver for CUDA {record['driver_cuda']}, {versions},"
-        f" {record['date']}: {record['method']}."
+    rows = record["rows"]
+    peers = [peer for peer in PEERS if peer in rows[0]["us"]]
+    head = f"{markdown.source(record, *peers)}: {record['method']}."
+    first = rows[0]["op"], rows[0]["dtype"]
+    cells = (
+        [
+            power(row["n"]),
+            markdown.median_us(row, "gpureduce", "{:.2f}"),
+            f"{row['gb_per_s']:,.0f}",
+            *(markdown.median_us(row, peer, "{:.2f}") for peer in peers),
+            *(markdown.cell(row["ratio"].get(peer), "{:.2f}") for peer in peers),
+        ]
+        for row in rows
+        if (row["op"], row["dtype"]) == first
     )
-    first = record["rows"][0]["op"], record["rows"][0]["dtype"]
-    columns = ["us", "GB/s", *(f"{peer}, us" for peer in peers), *(f"over {peer}" for peer in peers)]
-    lines = [
-        f"### {first[0]}, {first[1]}, alone",
-        "",
-        "| n | " + " | ".join(columns) + " |",
-        "|---|" + "--:|" * len(columns),
-    ]
-    for row in record["rows"]:
-        if (row["op"], row["dtype"]) == first:
-            cells = [f"{row['us']['gpureduce']['median']:.2f}", f"{row['gb_per_s']:,.0f}"]
-            cells += [f"{row['us'][peer]['median']:.2f}" for peer in peers]
-            cells += [f"{row['ratio'][peer]:.2f}" for peer in peers]
-            lines.append(f"| {power(row['n'])} | " + " | ".join(cells) + " |")
-    ratios = {(row["op"], row["dtype"], row["n"]): row["ratio"]["cub"] for row in record["rows"]}
+    heads = ["n", "us", "GB/s", *(f"{peer}, us" for peer in peers), *(f"over {peer}" for peer in peers)]
+    lines = [f"### {first[0]}, {first[1]}, interleaved", "", *markdown.table(heads, "lr", cells)]
+    ratios = {
+        (row["op"], row["dtype"], row["n"]): row["ratio"]["cub"] for row in rows if "cub" in row["ratio"]
+    }
+    if not ratios:
+        return "\n\n".join([head, "\n".join(lines)])
     sizes = sorted({n for *_, n in ratios})
-    grid = [
-        "### Alone: time over CUB's",
-        "",
-        "| | " + " | ".join(map(power, sizes)) + " |",
-        "|---|" + "--:|" * len(sizes),
-    ]
-    for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _ in ratios):
-        cells = [f"{ratios[op, dtype, n]:.2f}" if (op, dtype, n) in ratios else "" for n in sizes]
-        grid.append(f"| {op} {dtype} | " + " | ".join(cells) + " |")
+    cells = (
+        [f"{op} {dtype}", *(markdown.cell(ratios.get((op, dtype, n)), "{:.2f}") for n in sizes)]
+        for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _ in ratios)
+    )
+    grid = ["### Interleaved: time over CUB's", "", *markdown.table(["", *map(power, sizes)], "lr", cells)]
     return "\n\n".join([head, "\n".join(lines), "\n".join(grid)])

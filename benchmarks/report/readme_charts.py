@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
+from benchmarks.harness.libraries import LABELS
 from benchmarks.report.svg import rect, text
 from gpureduce._device.variants import find
 from gpureduce._profiles.palette import Palette
@@ -14,7 +15,7 @@ from gpureduce._profiles.variant import profile
 WIDTH = 880
 SHOWN = ("v0", "v1", "v2", "v7")
 THREADS = 64
-PEERS = {"cub": "CUB", "torch": "PyTorch", "cupy": "CuPy"}
+PEERS = ("cub", "torch", "cupy")
 
 
 def _svg(title: str, height: float, parts: list[str], palette: Palette) -> str:
@@ -68,21 +69,28 @@ def lanes(palette: Palette) -> str:
     return lanes_svg(seen, palette)
 
 
-def peers_svg(record: dict, palette: Palette) -> str:
-    """Return the times of float32 sums by others over ours, by the number of elements."""
+def peers_svg(record: dict, palette: Palette, peers: tuple[str, ...] = PEERS) -> str | None:
+    """Return the times of float32 sums by others over ours, by the number of elements.
+
+    None where none of the peers has such times.
+    """
     rows = [
         row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == ("sum", "float32", 0)
     ]
+    names = {peer: LABELS[peer] for peer in peers if any(peer in row["ratio"] for row in rows)}
+    if not names:
+        return None
     left, right, top, bottom = 52, 84, 66, 250
-    largest = max(math.log2(1 / row["ratio"][peer]) for row in rows for peer in PEERS if peer in row["ratio"])
-    last = max(row["n"] for row in rows).bit_length() - 1
-    across, up = (WIDTH - left - right) / last, (bottom - top) / math.ceil(largest)
+    largest = max(math.log2(1 / row["ratio"][peer]) for row in rows for peer in names if peer in row["ratio"])
+    largest = max(1, math.ceil(largest))
+    last = max(1, max(row["n"] for row in rows).bit_length() - 1)
+    across, up = (WIDTH - left - right) / last, (bottom - top) / largest
     title = f"Sum of n float32 on an {record['device']}: time of others over ours"
     shown = f"{record['date']}, CUDA {record['toolkit'].split()[0]}"
-    versions = ", ".join(f"{name} {record[key]}" for key, name in PEERS.items() if key in record)
+    versions = ", ".join(f"{name} {record[key]}" for key, name in names.items() if key in record)
     below = f"one reduction after another, on the device, in one run; {shown}, {versions}"
     parts = [text(0, 20, title, palette.text, size=16), text(0, 40, below, palette.faint, size=12)]
-    for tick in range(math.ceil(largest) + 1):
+    for tick in range(largest + 1):
         y = bottom - tick * up
         colour = palette.grid if tick else palette.text
         parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{WIDTH - right}" y2="{y:.1f}" stroke="{colour}"/>')
@@ -93,7 +101,7 @@ def peers_svg(record: dict, palette: Palette) -> str:
         )
     parts.append(text(0, bottom + 18, "n =", palette.faint, size=12))
     parts.append(text(WIDTH - right + 8, bottom + 4, "gpureduce", palette.text))
-    for (peer, name), colour in zip(PEERS.items(), palette.series, strict=False):
+    for (peer, name), colour in zip(names.items(), palette.series, strict=False):
         points = [
             (left + (row["n"].bit_length() - 1) * across, bottom + math.log2(row["ratio"][peer]) * up)
             for row in rows
@@ -102,6 +110,6 @@ def peers_svg(record: dict, palette: Palette) -> str:
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        at = 560 + 100 * list(PEERS).index(peer)
+        at = 560 + 100 * list(names).index(peer)
         parts += [rect(at, top + 20, 12, 12, colour), text(at + 18, top + 30, name, palette.text)]
     return _svg(title, bottom + 28, parts, palette)

@@ -1,28 +1,28 @@
-"""Times copies of arrays on a device, beside PyTorch and CuPy: ``python benchmarks/run.py arrays``.
+"""Times copies of arrays on a device, compared with PyTorch and CuPy.
 
 Contiguous arrays, crops, every second row or column and axes in another order are copied into C order, in
 their dtype and in others: `copy` and `astype` of a `DeviceArray`, ``out.copy_(view)`` of PyTorch and
-``cupy.copyto(out, view)``, all into memory that is there. A figure is the median over replays of a CUDA graph
-of all launches, in microseconds a copy; a graph goes round places in memory that are together larger than the
-L2 cache, and the contenders take turns. Every copy is compared with PyTorch's.
+``cupy.copyto(out, view)``, all into memory that is already allocated. A figure is the median over replays of
+a CUDA graph of all launches, in microseconds per copy; a graph rotates over inputs that are together larger
+than the L2 cache, and the contenders take turns. Every copy is compared with PyTorch's.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
 from gpureduce import _core
-from gpureduce._bench import environment, files, timing
+from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
 from gpureduce._device.devices import resolve
 
-PLACES_BYTES = 192 << 20  # of what is read and of what is written, each: three times the L2 of an H200
+INPUT_BYTES = 192 << 20  # of what is read and of what is written, each: three times the L2 of an H200
 LAUNCHES = 6  # of a graph at the least
-DEVICE = "cuda:0"
 SQUARE, BOX = (4096, 4096), (256, 512, 256)
 PLAIN = slice(None)
 
@@ -80,155 +80,144 @@ def view_of(tensor: Any) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
     return (tensor.data_ptr(), tuple(tensor.shape), strides, str(tensor.dtype).removeprefix("torch."))
 
 
-class Contest:
-    """One copy by all contenders, of tensors in several places."""
+class Copies:
+    """The inputs and outputs of one case, several of each."""
 
-    def __init__(self, torch: Any, cupy: Any, stream: Any, case: Case) -> None:
-        self.torch, self.cupy, self.stream = torch, cupy, stream
+    def __init__(self, torch: Any, cupy: Any, case: Case) -> None:
         source, to = getattr(torch, case.dtype), getattr(torch, case.to)
         size = math.prod(case.shape)
-        count = max(2, math.ceil(PLACES_BYTES / (size * source.itemsize)))
+        count = max(2, math.ceil(INPUT_BYTES / (size * source.itemsize)))
         drawn = torch.randint(-99, 100, (size,), device="cuda", dtype=torch.int8)
         whole = [drawn.roll(17 * i).to(source).reshape(case.shape) for i in range(count)]
         self.tensors = [each[case.part].permute(case.axes) for each in whole]
         self.outs = [torch.empty(self.tensors[0].shape, dtype=to, device="cuda") for _ in whole]
-        self.arrays = [cupy.asarray(each) for each in self.tensors]
-        self.rooms = [cupy.asarray(each) for each in self.outs]
-        self.to = case.to
+        if cupy is not None:
+            self.cupy_arrays = [cupy.asarray(each) for each in self.tensors]
+            self.cupy_outs = [cupy.asarray(each) for each in self.outs]
 
-    def ours(self, i: int) -> None:
-        """Copy by the kernels that `DeviceArray.copy` and `astype` launch."""
-        view, out = view_of(self.tensors[i]), view_of(self.outs[i])
-        stream = self.torch.cuda.current_stream().cuda_stream
-        _core.convert(view, self.to, (out, *resolve(DEVICE), stream))
-
-    def theirs(self, i: int) -> None:
-        """Copy by PyTorch."""
-        self.outs[i].copy_(self.tensors[i])
-
-    def cupys(self, i: int) -> None:
-        """Copy by CuPy."""
-        with self.cupy.cuda.Stream.from_external(self.torch.cuda.current_stream()):
-            self.cupy.copyto(self.rooms[i], self.arrays[i], casting="unsafe")
-
-    def right(self) -> bool:
-        """Whether our copies are PyTorch's."""
-        for i, tensor in enumerate(self.tensors):
-            self.outs[i].fill_(77)
-            self.ours(i)
-            if not self.torch.equal(self.outs[i], tensor.to(self.outs[i].dtype)):
-                return False
-        return True
-
-    def measure(self, repeats: int) -> dict[str, dict]:
-        """Return the microseconds of a copy by each contender."""
-        count = len(self.tensors)
-        launches = math.ceil(LAUNCHES / count) * count
-        calls = {"ours": self.ours, "torch": self.theirs, "cupy": self.cupys}
-        graphs = {name: self._captured(call, launches) for name, call in calls.items()}
-        times: dict[str, list[float]] = {name: [] for name in calls}
-        for turn in (2, repeats - 2):
-            for name, graph in graphs.items():
-                times[name] += timing.replay_times(self.torch, graph, launches, turn)
-        return {name: summarize_times(figures) for name, figures in times.items()}
-
-    def _captured(self, call: Any, launches: int) -> Any:
-        torch = self.torch
-        with torch.cuda.stream(self.stream):
-            call(0)
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            graph.capture_begin()
-            for launch in range(launches):
-                call(launch % len(self.tensors))
-            graph.capture_end()
-        return graph
+    def __len__(self) -> int:
+        return len(self.tensors)
 
 
-def rows(found: list[Case], repeats: int) -> Iterator[dict]:
-    """Yield a row for each case."""
-    import cupy
-    import torch
+class Arrays(Benchmark):
+    """Copies and conversions of arrays of 2^24 elements or so."""
 
-    stream = torch.cuda.Stream()
-    for case in found:
-        contest = Contest(torch, cupy, stream, case)
-        if not contest.right():
-            raise SystemExit(f"{case}: not PyTorch's copy")
-        us = contest.measure(repeats)
-        median = {name: figures["median"] for name, figures in us.items()}
-        out = contest.outs[0]
-        moved = out.numel() * (out.element_size() + contest.tensors[0].element_size())
-        yield {
-            "layout": case.layout,
-            "dtype": case.dtype,
-            "to": case.to,
-            "us": {key: round(value, 2) for key, value in us["ours"].items()},
-            "torch_us": round(median["torch"], 2),
-            "cupy_us": round(median["cupy"], 2),
-            "of_torch": round(median["ours"] / median["torch"], 3),
-            "gb_per_s": round(moved / median["ours"] / 1e3, 1),
+    summary = "copy() and astype() of arrays in all layouts, compared with PyTorch and CuPy"
+    method = "graph replays over rotated places; microseconds a copy of 2^24 elements or so"
+    required = ("torch",)
+    optional = ("cupy",)
+    repeats = 7
+    quick: ClassVar[Mapping[str, Any]] = {"repeats": 3, "layouts": ["contiguous", "cropped", "transposed"]}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--layouts", nargs="+", default=list(LAYOUTS), choices=LAYOUTS, metavar="NAME")
+
+    def cases(self) -> Iterable[Case]:
+        """Return the layouts and dtypes."""
+        self.stream = self.torch.cuda.Stream()
+        return [case for case in cases() if case.layout in self.options.layouts]
+
+    def inputs(self, case: Case) -> Copies:
+        """Return tensors and outputs."""
+        return Copies(self.torch, self.libraries.get("cupy"), case)
+
+    def contenders(self, case: Case, inputs: Copies) -> dict[str, Callable[[int], object]]:
+        """Return the copies: by the kernels that `DeviceArray.copy` and `astype` launch, PyTorch and CuPy."""
+        torch, cupy, place = self.torch, self.libraries.get("cupy"), resolve(str(self.where))
+
+        def ours(i: int) -> None:
+            view, out = view_of(inputs.tensors[i]), view_of(inputs.outs[i])
+            _core.convert(view, case.to, (out, *place, torch.cuda.current_stream().cuda_stream))
+
+        def by_cupy(i: int) -> None:
+            with cupy.cuda.Stream.from_external(torch.cuda.current_stream()):
+                cupy.copyto(inputs.cupy_outs[i], inputs.cupy_arrays[i], casting="unsafe")
+
+        found: dict[str, Callable[[int], object]] = {
+            "ours": ours,
+            "torch": lambda i: inputs.outs[i].copy_(inputs.tensors[i]),
         }
-        del contest, out
+        return found if cupy is None else {**found, "cupy": by_cupy}
+
+    def check(self, case: Case, inputs: Copies, contenders: Mapping[str, Callable[..., Any]]) -> None:
+        """Raise WrongResultError unless our copies are PyTorch's."""
+        for i, tensor in enumerate(inputs.tensors):
+            inputs.outs[i].fill_(77)
+            contenders["ours"](i)
+            if not self.torch.equal(inputs.outs[i], tensor.to(inputs.outs[i].dtype)):
+                raise WrongResultError(f"{case}: not PyTorch's copy")
+
+    def launches(self, case: Case, inputs: Copies) -> int:
+        """Return whole rotations."""
+        return math.ceil(LAUNCHES / len(inputs)) * len(inputs)
+
+    def turns(self) -> Sequence[int]:
+        """Return two turns."""
+        return [2, max(1, self.options.repeats - 2)]
+
+    def measure(self, case: Case, inputs: Copies, contenders: Mapping[str, Callable[..., Any]]) -> Times:
+        """Return microseconds per copy."""
+        launches = self.launches(case, inputs)
+        return timing.graph_times(
+            self.torch, contenders, len(inputs), launches, self.turns(), stream=self.stream
+        )
+
+    def rows(self, case: Case, inputs: Copies, times: Times) -> list[dict[str, Any]]:
+        """Return a row."""
+        us = {name: summarize_times(taken) for name, taken in times.items()}
+        median = {name: summary["median"] for name, summary in us.items()}
+        out = inputs.outs[0]
+        moved = out.numel() * (out.element_size() + inputs.tensors[0].element_size())
+        others = {f"{name}_us": round(value, 2) for name, value in median.items() if name != "ours"}
+        return [
+            {
+                "layout": case.layout,
+                "dtype": case.dtype,
+                "to": case.to,
+                "us": summarize_times(times["ours"], 2),
+                **others,
+                "of_torch": round(median["ours"] / median["torch"], 3),
+                "gb_per_s": round(moved / median["ours"] / 1e3, 1),
+            }
+        ]
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        cupy = f", CuPy {row['cupy_us']:.2f}" if "cupy_us" in row else ""
+        return (
+            f"{row['layout']}, {row['dtype']} to {row['to']}: {row['us']['median']:.2f} us, PyTorch"
+            f" {row['torch_us']:.2f}{cupy}, {row['of_torch']:.2f} of PyTorch, {row['gb_per_s']:.0f} GB/s"
+        )
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return a line per layout: the microseconds of all contenders over dtypes."""
+        layouts: dict[str, dict[tuple[str, str], dict]] = {}
+        for row in record["rows"]:
+            layouts.setdefault(row["layout"], {})[row["dtype"], row["to"]] = row
+        columns = list(dict.fromkeys((row["dtype"], row["to"]) for row in record["rows"]))
+        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."]
+        for title, copies in (("`copy()`", True), ("`astype`", False)):
+            pairs = [pair for pair in columns if (pair[0] == pair[1]) == copies]
+            names = [pair[0] if copies else f"{pair[0]} to {pair[1]}" for pair in pairs]
+            rows = (
+                [layout, *(_cell(of.get(pair)) for pair in pairs)]
+                for layout, of in layouts.items()
+                if any(pair in of for pair in pairs)
+            )
+            heads = [f"{title}, us: ours / PyTorch / CuPy", *names]
+            lines += ["", *markdown.table(heads, "lr", rows)]
+        return "\n".join(lines)
 
 
-def show(row: dict) -> str:
-    """Return a row as a line."""
-    return (
-        f"{row['layout']}, {row['dtype']} to {row['to']}: {row['us']['median']:.2f} us, PyTorch"
-        f" {row['torch_us']:.2f}, CuPy {row['cupy_us']:.2f}, {row['of_torch']:.2f} of PyTorch,"
-        f" {row['gb_per_s']:.0f} GB/s"
-    )
-
-
-def table(results: dict) -> str:
-    """Return a results file as Markdown: a line a layout, the microseconds of all contenders over dtypes."""
-    found: dict[str, dict[tuple[str, str], dict]] = {}
-    for row in results["rows"]:
-        found.setdefault(row["layout"], {})[row["dtype"], row["to"]] = row
-    columns = list(dict.fromkeys((row["dtype"], row["to"]) for row in results["rows"]))
-    lines = [
-        f"{results['device']}, CUDA {results['toolkit']}, driver for CUDA {results['driver_cuda']}, PyTorch"
-        f" {results['torch']}, CuPy {results['cupy']}, {results['date']}: {results['method']}.",
-    ]
-    for title, kind in (("`copy()`", True), ("`astype`", False)):
-        shown = [pair for pair in columns if (pair[0] == pair[1]) == kind]
-        names = [pair[0] if kind else f"{pair[0]} to {pair[1]}" for pair in shown]
-        lines += ["", f"| {title}, us: ours / PyTorch / CuPy | {' | '.join(names)} |"]
-        lines.append("|---|" + "--:|" * len(shown))
-        for layout, of in found.items():
-            if any(pair in of for pair in shown):
-                lines.append(f"| {layout} | {' | '.join(_cell(of.get(pair)) for pair in shown)} |")
-    return "\n".join(lines)
-
-
-def _cell(row: dict | None) -> str:
+def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return ""
-    return " / ".join(markdown.format_us(us) for us in (row["us"]["median"], row["torch_us"], row["cupy_us"]))
+    times = [row["us"]["median"], row["torch_us"], *([row["cupy_us"]] if "cupy_us" in row else [])]
+    return " / ".join(map(markdown.format_us, times))
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py arrays", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    import cupy
-    import torch
-
-    record = environment.header(environment.find_device(DEVICE))
-    record |= {"torch": torch.__version__, "cupy": cupy.__version__}
-    record["method"] = "graph replays over rotated places; microseconds a copy of 2^24 elements or so"
-    record["rows"] = []
-    for row in rows(cases(), options.repeats):
-        record["rows"].append(row)
-        print(show(row), flush=True)
-        files.write_result(options.out, record)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Arrays

@@ -1,8 +1,8 @@
-"""Times calls whose result stays on the device, from Python to enqueued: ``python benchmarks/run.py calls``.
+"""Times calls whose result stays on the device, from Python to enqueued.
 
-What a call costs the host, beside PyTorch's and CuPy's own calls for the same: each contender makes a few
-hundred calls, the device finishes them, and the next one has its turn; a figure is the median over many
-turns. Then, with a tenth of a second of work queued in the stream, how long a call keeps the host; and
+What a call costs the host, compared with PyTorch's and CuPy's own calls for the same: each contender makes a
+few hundred calls, the device finishes them, and the next one has its turn; a figure is the median over many
+turns. Then, with a tenth of a second of work queued in the stream, how long a call blocks the host; and
 whether it can be captured into a graph, and replayed with other contents.
 """
 
@@ -11,30 +11,32 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import json
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.wall_clock import batch_times
 from gpureduce._arrays.device_array import DeviceArray, to_device
-from gpureduce._bench import environment, files
+from gpureduce._bench import environment
 from gpureduce._bench.stats import summarize_times
 from gpureduce._reduce import functions
 
 MATRIX, FEW = (4096, 1024), (1 << 10,)
 BATCH, TURNS, WARM_UP, WAITS = 200, 40, 20, 5
 SLEEP = 200_000_000  # cycles of the device: 0.1 s of an H200
-TITLES = {
+LABELS = {
     "torch": "PyTorch",
     "cupy": "CuPy",
     "gpureduce_of_tensor": "gpureduce, of a tensor",
     "gpureduce_of_cupy": "of a CuPy array",
     "gpureduce_of_ours": "of a `DeviceArray`",
 }
-OURS = tuple(name for name in TITLES if name.startswith("gpureduce"))
-# By the text in the table: operator, shape, axis, and whether the result has a place already.
+OURS = tuple(name for name in LABELS if name.startswith("gpureduce"))
+# By the text in the table: operator, shape, axis, and whether an output is passed.
 CALLS = {
     "sum(X, axis=1)": ("sum", MATRIX, 1, False),
     "sum(X, axis=1, out=o)": ("sum", MATRIX, 1, True),
@@ -45,12 +47,12 @@ CALLS = {
 Call = Callable[[], object]
 
 
-class Stage:
+class CallContenders:
     """One reduction by all contenders, each with arrays of its own, in one stream of CuPy and PyTorch."""
 
     def __init__(self, torch, cupy, stream, text: str) -> None:
         self.torch, self.cupy, self.stream = torch, cupy, stream
-        self.op, self.shape, self.axis, self.placed = CALLS[text]
+        self.op, self.shape, self.axis, self.has_out = CALLS[text]
         zeros = np.zeros(self.shape, np.float32)
         self.tensor = torch.from_numpy(zeros).cuda()
         self.array = cupy.asarray(zeros)
@@ -82,17 +84,17 @@ class Stage:
         cupys = getattr(self.array, self.op)
         mine: dict = {"stream": self.stream} if self.stream.ptr else {}  # a DeviceArray is in the default one
         tensor, array, ours, axis = self.tensor, self.array, self.ours, self.axis
-        if self.placed:
+        if self.has_out:
             zeros = np.zeros(tuple(n for i, n in enumerate(self.shape) if i != axis and axis is not None))
             zeros = zeros.astype(np.float32)
-            place, room = self.torch.from_numpy(zeros).cuda(), self.cupy.asarray(zeros)
-            own = to_device(zeros, "cuda:0")
+            torch_out, cupy_out = self.torch.from_numpy(zeros).cuda(), self.cupy.asarray(zeros)
+            own_out = to_device(zeros, "cuda:0")
             return {
-                "torch": lambda: theirs(tensor, axis or 0, out=place),
-                "cupy": lambda: cupys(axis=axis, out=room),
-                "gpureduce_of_tensor": lambda: reduce(tensor, axis=axis, out=place),
-                "gpureduce_of_cupy": lambda: reduce(array, axis=axis, out=room),
-                "gpureduce_of_ours": lambda: reduce(ours, axis=axis, out=own, **mine),
+                "torch": lambda: theirs(tensor, axis or 0, out=torch_out),
+                "cupy": lambda: cupys(axis=axis, out=cupy_out),
+                "gpureduce_of_tensor": lambda: reduce(tensor, axis=axis, out=torch_out),
+                "gpureduce_of_cupy": lambda: reduce(array, axis=axis, out=cupy_out),
+                "gpureduce_of_ours": lambda: reduce(ours, axis=axis, out=own_out, **mine),
             }
         if axis is None:
             return {
@@ -126,36 +128,7 @@ def numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return values
 
 
-def check(stage: Stage) -> None:
-    """Raise unless every call gives NumPy's result."""
-    values = numbers(stage.shape, 1)
-    stage.write(values)
-    for name, call in stage.calls().items():
-        if not np.array_equal(stage.read(call()), stage.expected(values)):
-            raise SystemExit(f"{name} is wrong in {stage.op} over axis {stage.axis}")
-
-
-def times(
-    calls: dict[str, Call], finish: Call, batch: int = BATCH, turns: int = TURNS, warm_up: int = WARM_UP
-) -> dict[str, list[float]]:
-    """Return the microseconds of a call, a figure for each turn but the first."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(turns):
-        for name, call in calls.items():
-            for _ in range(warm_up):
-                call()
-            finish()
-            start = time.perf_counter_ns()
-            for _ in range(batch):
-                call()
-            stop = time.perf_counter_ns()
-            finish()
-            if turn > 0:
-                taken[name].append((stop - start) / 1000 / batch)
-    return taken
-
-
-def waits(stage: Stage, calls: dict[str, Call]) -> dict[str, list[float]]:
+def waits(stage: CallContenders, calls: dict[str, Call]) -> dict[str, list[float]]:
     """Return for how many milliseconds each call keeps the host while the stream is busy."""
     torch = stage.torch
     taken: dict[str, list[float]] = {name: [] for name in calls}
@@ -171,7 +144,7 @@ def waits(stage: Stage, calls: dict[str, Call]) -> dict[str, list[float]]:
     return taken
 
 
-def captured(stage: Stage, call: Call) -> bool:
+def captured(stage: CallContenders, call: Call) -> bool:
     """Whether a graph of the call, replayed with other contents, gives their result."""
     stage.write(numbers(stage.shape, 2))
     graph = None
@@ -191,90 +164,92 @@ def captured(stage: Stage, call: Call) -> bool:
     return np.array_equal(stage.read(result), stage.expected(values))
 
 
-def measure(torch, cupy, text: str) -> dict:
-    """Return the row of one call: microseconds, waits in milliseconds in two streams, captures."""
-    default, side = cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)
-    row: dict = {"call": text, "shape": list(CALLS[text][1]), "dtype": "float32", "us": {}, "wait_ms": {}}
-    for where, stream in (("default", default), ("another", side)):
-        stage = Stage(torch, cupy, stream, text)
-        with stage.inside():
-            check(stage)
-            calls = stage.calls()
-            if where == "default":
-                found = times(calls, torch.cuda.synchronize)
-                row["us"] = {name: rounded(values) for name, values in found.items()}
-            kept = waits(stage, calls)
-            row["wait_ms"][where] = {name: rounded(values) for name, values in kept.items()}
-            if where == "another":
-                row["captured"] = {name: captured(stage, call) for name, call in calls.items()}
-    theirs = row["us"]["torch"]["median"]
-    row["ratio"] = {name: round(row["us"][name]["median"] / theirs, 3) for name in OURS}
-    return row
+class Calls(Benchmark):
+    """Calls of reductions whose results stay on the device."""
 
-
-def rounded(values: list[float]) -> dict:
-    """Return median and range, in digits that mean something."""
-    return {key: round(value, 3) for key, value in summarize_times(values).items()}
-
-
-def table(record: dict) -> str:
-    """Return a results file as Markdown."""
-    head = " | ".join(TITLES.values())
-    lines = [
-        f"{record['device']}, {record['cpu']}, CUDA {record['toolkit']}, driver for CUDA"
-        f" {record['driver_cuda']}, PyTorch {record['torch']}, CuPy {record['cupy']}, {record['date']}:"
-        f" {record['method']}.",
-        "",
-        f"| a call, in us | {head} |",
-        "|---|" + "--:|" * len(TITLES),
-    ]
-    for row in record["rows"]:
-        cells = " | ".join(f"{row['us'][name]['median']:.2f}" for name in TITLES)
-        lines.append(f"| `{row['call']}` | {cells} |")
-    lines += ["", f"| how long the host waits, in ms | {head} |", "|---|" + "--:|" * len(TITLES)]
-    for row in record["rows"]:
-        worst = {name: max(where[name]["median"] for where in row["wait_ms"].values()) for name in TITLES}
-        lines.append(f"| `{row['call']}` | " + " | ".join(f"{worst[name]:.2f}" for name in TITLES) + " |")
-    lines += ["", f"| captured into a graph | {head} |", "|---|" + "--:|" * len(TITLES)]
-    for row in record["rows"]:
-        cells = " | ".join("yes" if row["captured"][name] else "no" for name in TITLES)
-        lines.append(f"| `{row['call']}` | {cells} |")
-    return "\n".join(lines)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py calls", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    parser.add_argument("--table", metavar="FILE", help="measure nothing; print a results file as Markdown")
-    options = parser.parse_args(argv)
-    if options.table:
-        print(table(json.loads(Path(options.table).read_text(encoding="utf-8"))))
-        return 0
-    import cupy
-    import torch
-
-    record = environment.header(environment.find_device("cuda:0"))
-    record |= {"cpu": environment.cpu_name(), "torch": torch.__version__, "cupy": cupy.__version__}
-    record["method"] = (
+    summary = "host time of calls whose result stays on the device, compared with PyTorch and CuPy"
+    method = (
         f"from the call to its return, medians of {TURNS - 1} turns of {BATCH} calls;"
         " X is 4096 x 1024 float32, x 2^10; waits with 0.1 s of work queued before the call,"
         " in the default stream or another, the longer one"
     )
-    record["rows"] = []
-    gc.collect()
-    gc.disable()
-    for text in CALLS:
-        record["rows"].append(measure(torch, cupy, text))
-        row = record["rows"][-1]
-        print(text, {name: us["median"] for name, us in row["us"].items()}, row["captured"], flush=True)
-    gc.enable()
-    files.write_result(options.out, record)
-    print(table(record))
-    return 0
+    required = ("torch", "cupy")
+    repeats = TURNS - 1
+    quick: ClassVar[Mapping[str, Any]] = {"repeats": 5, "calls": list(CALLS)[:2]}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=CALLS, metavar="TEXT")
+
+    def head(self) -> dict[str, Any]:
+        """Return the CPU."""
+        return {"cpu": environment.cpu_name()}
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Yield the row of each call, without garbage collection."""
+        gc.collect()
+        gc.disable()
+        try:
+            for text in self.options.calls:
+                yield self._row(text)
+        finally:
+            gc.enable()
+
+    def _row(self, text: str) -> dict[str, Any]:
+        torch, cupy = self.torch, self.libraries.get("cupy")
+        default, side = cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)
+        row: dict[str, Any] = {"call": text, "shape": list(CALLS[text][1]), "dtype": "float32", "us": {}}
+        row["wait_ms"] = {}
+        for where, stream in (("default", default), ("another", side)):
+            stage = CallContenders(torch, cupy, stream, text)
+            with stage.inside():
+                self._check(stage)
+                calls = stage.calls()
+                if where == "default":
+                    taken = batch_times(
+                        calls, torch.cuda.synchronize, BATCH, self.options.repeats + 1, WARM_UP
+                    )
+                    row["us"] = {name: summarize_times(values, 3) for name, values in taken.items()}
+                blocked = waits(stage, calls)
+                row["wait_ms"][where] = {name: summarize_times(values, 3) for name, values in blocked.items()}
+                if where == "another":
+                    row["captured"] = {name: captured(stage, call) for name, call in calls.items()}
+        torch_us = row["us"]["torch"]["median"]
+        row["ratio"] = {name: round(row["us"][name]["median"] / torch_us, 3) for name in OURS}
+        return row
+
+    def _check(self, stage: CallContenders) -> None:
+        values = numbers(stage.shape, 1)
+        stage.write(values)
+        for name, call in stage.calls().items():
+            if not np.array_equal(stage.read(call()), stage.expected(values)):
+                raise WrongResultError(f"{name} in {stage.op} over axis {stage.axis}")
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        us = {name: summary["median"] for name, summary in row["us"].items()}
+        return f"{row['call']} {us} {row['captured']}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return times, waits, and what was captured."""
+        rows, names = record["rows"], list(LABELS)
+
+        def worst(row: dict[str, Any], name: str) -> str:
+            return f"{max(where[name]['median'] for where in row['wait_ms'].values()):.2f}"
+
+        tables: dict[str, Callable[[dict[str, Any], str], str]] = {
+            "a call, in us": lambda row, name: markdown.median_us(row, name, "{:.2f}"),
+            "how long the host waits, in ms": worst,
+            "captured into a graph": lambda row, name: "yes" if row["captured"][name] else "no",
+        }
+        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."]
+        for title, cell in tables.items():
+            cells = ([f"`{row['call']}`", *(cell(row, name) for name in names)] for row in rows)
+            lines += ["", *markdown.table([title, *LABELS.values()], "lr", cells)]
+        return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Calls

@@ -1,9 +1,11 @@
-"""Checks exact sums and times them beside plain ones: ``python benchmarks/run.py exact_sums --out FILE``.
+"""Checks exact sums and times them, compared with plain ones and CUB.
 
 Sums, and as many means, are checked against sums of Python integers: random arrays of many kinds, in several
-orders, grids, and numbers of additions between folds; ``--jobs`` processes make the references. Timed by
-benchmarks.suite.exact_times; without a clock, on the simulator, the seconds of whole calls stand for that.
-With ``--errors`` it prints what the rungs get wrong of sums under cancellation, and does nothing else.
+orders, grids, and numbers of additions between folds; ``--jobs`` processes compute the references. On a GPU
+graphs of PyTorch rotate over inputs, exact sums and plain ones taking turns, and the figure is the median
+over the replays, in microseconds per sum; data are repeated every `PERIOD` elements, so that large arrays
+need no large copy. On the simulator the fastest of whole calls counts. With ``--errors`` it prints the errors
+of the rungs under cancellation, and does nothing else.
 """
 
 from __future__ import annotations
@@ -13,25 +15,29 @@ import contextlib
 import itertools
 import math
 import multiprocessing
-import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from benchmarks.suite import exact_times
+from benchmarks.baselines import runners
+from benchmarks.baselines.runners import ReductionCase
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
+from benchmarks.harness.inputs import ALIGNMENT, InputPool
+from benchmarks.suite.peers import launches_of
 from gpureduce import _core
-from gpureduce._bench import environment, files
 from gpureduce._bench.exact_sum import float_sum
+from gpureduce._bench.timing import ROTATION_BYTES
 from gpureduce._device.devices import resolve
 from gpureduce._device.variants import variants
 from gpureduce._reduce import arithmetic
 
 # Bits of a significand, and the exponent of the last bit of the smallest numbers.
 FORMATS = {"float32": (24, -149), "float64": (53, -1074), "float16": (11, -24)}
-KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "subnormal", "constant")
+CHECKED_KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "subnormal", "constant")
 BATCH = 1000  # sums that a process prepares at a time
 DEEPEST = 1127  # every float64 is whole in units of 2^-1127
 
@@ -64,25 +70,25 @@ def whole(array: np.ndarray) -> int:
     fractions, exponents = np.frexp(array.astype(np.float64))
     integers = (fractions * 2.0**53).astype(np.int64)
     low, high = integers & 0x3FFFFFF, integers >> 26
-    places, index = np.unique(exponents, return_inverse=True)
+    unique, index = np.unique(exponents, return_inverse=True)
     total = 0
     for parts, shift in ((low, 0), (high, 26)):
-        sums = np.zeros(len(places), np.int64)
+        sums = np.zeros(len(unique), np.int64)
         np.add.at(sums, index.ravel(), parts)
-        for place, partial in zip(places.tolist(), sums.tolist(), strict=True):
-            total += partial << (place - 53 + shift + DEEPEST)
+        for exponent, partial in zip(unique.tolist(), sums.tolist(), strict=True):
+            total += partial << (exponent - 53 + shift + DEEPEST)
     return total
 
 
 def rounded(total: int, dtype: np.dtype, divisor: int = 1) -> np.generic:
-    """Return such a sum, or the mean of so many, rounded once."""
+    """Return such a sum, or the mean of `divisor` numbers, rounded once."""
     if total == 0:
         return dtype.type(0)
-    precision, least = FORMATS[dtype.name]
+    precision, smallest = FORMATS[dtype.name]
     size = Fraction(abs(total), divisor << DEEPEST)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()  # of its first bit, or one more
     exponent -= size < Fraction(2) ** exponent
-    unit = max(exponent + 1 - precision, least)
+    unit = max(exponent + 1 - precision, smallest)
     steps = round(size / Fraction(2) ** unit)
     try:
         result = math.ldexp(steps, unit)
@@ -98,7 +104,7 @@ def cases(count: int, seed: int) -> list[tuple]:
     found: list[tuple] = []
     while len(found) < count:
         dtype = np.dtype(rng.choice(list(FORMATS)))
-        name = str(rng.choice(KINDS))
+        name = str(rng.choice(CHECKED_KINDS))
         n = int(2.0 ** rng.uniform(0, 12 if rng.random() < 0.95 else 18))
         array = data(name, n, dtype, rng)
         op = str(rng.choice(["sum", "mean"])) if len(array) else "sum"
@@ -115,7 +121,7 @@ def cases(count: int, seed: int) -> list[tuple]:
 
 
 def check(count: int, device: str, seed: int, jobs: int = 1) -> tuple[int, list[str]]:
-    """Compare so many random sums and means; return how many, and those that differ.
+    """Compare `count` random sums and means; return how many, and those that differ.
 
     `jobs` processes prepare them.
     """
@@ -136,18 +142,18 @@ def check(count: int, device: str, seed: int, jobs: int = 1) -> tuple[int, list[
 
 
 def _seeds(count: int, seed: int) -> Iterator[tuple[int, int]]:
-    """Yield how many sums a batch has, and its seed."""
+    """Yield the number of sums in a batch, and its seed."""
     for first in range(0, count, BATCH):
         yield min(BATCH, count - first), 10**6 * seed + first
 
 
-def _batch(asked: tuple[int, int]) -> list[tuple]:
+def _batch(job: tuple[int, int]) -> list[tuple]:
     with np.errstate(all="ignore"):
-        return cases(*asked)
+        return cases(*job)
 
 
 def cancelling(n: int, condition: float, rng: np.random.Generator) -> np.ndarray:
-    """Return float32 numbers whose magnitudes sum to so many times their sum."""
+    """Return float32 numbers whose magnitudes sum to `condition` times their sum."""
     half = rng.lognormal(0, 3, n // 2 - 1).astype(np.float32)
     rest = np.full(2, half.sum(dtype=np.float64) / condition, np.float32)
     numbers = np.concatenate([half, -half, rest])
@@ -175,74 +181,219 @@ def errors_table(n: int, device: str) -> str:
     """Return these errors as a Markdown table."""
     rows = list(errors(n, device))
     names = list(rows[0][1])
-    lines = ["| condition | " + " | ".join(f"`{name}`" for name in names) + " |"]
-    lines.append("|--:|" + "--:|" * len(names))
-    for condition, worst in rows:
-        cells = " | ".join(f"{worst[name]:.0e}" for name in names)
-        lines.append(f"| {condition:.0e} | {cells} |".replace("0e+00", "0"))
-    return "\n".join(lines)
-
-
-def seconds(array: np.ndarray, device: str, repeats: int) -> dict[str, float]:
-    """Return the fastest of whole calls of both, in microseconds, taking turns."""
-    best = {"plain": math.inf, "exact": math.inf}
-    for _ in range(repeats):
-        for name in best:
-            start = time.perf_counter()
-            arithmetic.sum(array, device=device, exact=name == "exact")
-            best[name] = min(best[name], time.perf_counter() - start)
-    return {name: 1e6 * value for name, value in best.items()}
-
-
-def measure(exponents: range, device: str, repeats: int) -> Iterator[dict[str, Any]]:
-    """Yield a row for each dtype, kind of data and size, where there is no clock."""
-    rng = np.random.default_rng(1)
-    for dtype in map(np.dtype, FORMATS):
-        for kind in ("normal", "any"):
-            for exponent in exponents:
-                array = np.resize(data(kind, 1 << min(exponent, 24), dtype, rng), 1 << exponent)
-                us = {name: round(value, 3) for name, value in seconds(array, device, repeats).items()}
-                ratio = round(us["exact"] / us["plain"], 3)
-                yield {"dtype": dtype.name, "data": kind, "n": 1 << exponent, "us": us, "ratio": ratio}
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py exact_sums", description=__doc__.split("\n")[0]
+    cells = (
+        [f"{condition:.0e}", *(f"{worst[name]:.0e}".replace("0e+00", "0") for name in names)]
+        for condition, worst in rows
     )
-    parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--check", type=int, default=100_000, help="sums to compare (default 100000)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that make references (default 1)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=28, help="exponent of two, for elements (default 28)")
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--nvcc", default=shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc")
-    parser.add_argument("--errors", action="store_true", help="print those of the rungs alone")
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    if options.errors:
-        print(errors_table(1 << 16, options.device))
-        return 0
-    record = environment.header(environment.find_device(options.device))
-    done, wrong = check(options.check, options.device, options.seed, options.jobs)
-    print(f"{done} sums compared, {len(wrong)} differ", *wrong[:20], sep="\n", flush=True)
-    record["compared"], record["different"] = done, len(wrong)
-    record["rows"] = []
-    if resolve(options.device)[0] == _core.CUDA:
-        record["method"] = (
-            "graph replays over rotated inputs; microseconds a reduction, exact and plain in turns"
+    return "\n".join(markdown.table(["condition", *(f"`{name}`" for name in names)], "r", cells))
+
+
+PERIOD = 1 << 22
+EXPONENTS = (0, 4, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+KINDS = ("normal", "lognormal", "any", "cancelling", "largest", "constant")
+KIND_EXPONENTS = (24, 28)  # of the kinds behind the first
+DOT_EXPONENTS = (10, 16, 20, 24, 26, 28)
+
+
+class Case(NamedTuple):
+    """An operator over 2^exponent numbers of a kind."""
+
+    op: str
+    dtype: str
+    kind: str
+    exponent: int
+
+
+def numbers_of(kind: str, dtype: str, seed: int) -> np.ndarray:
+    """Return a period of numbers; those of bfloat16 as 16-bit patterns."""
+    rng = np.random.default_rng(seed)
+    if dtype != "bfloat16":
+        return data(kind, PERIOD, np.dtype(dtype), rng)
+    bits = data(kind, PERIOD, np.dtype("float32"), rng).view("u4")
+    return (bits >> 16).astype("u2")
+
+
+def repeated(torch: Any, numbers: np.ndarray, dtype: str, nbytes: int) -> InputPool:
+    """Return device memory full of repeated numbers."""
+    length = max(2 * nbytes, ROTATION_BYTES) // numbers.itemsize + ALIGNMENT
+    base = torch.from_numpy(numbers.view(f"i{numbers.itemsize}")).cuda()
+    periods = torch.empty(-(-length // PERIOD), PERIOD, dtype=base.dtype, device="cuda")
+    memory = periods.copy_(base.expand_as(periods)).view(-1).view(getattr(torch, dtype))
+    return InputPool(torch, memory)
+
+
+class ExactSums(Benchmark):
+    """Exact sums and dot products, of many kinds of data."""
+
+    summary = "exact sums: random checks, and times compared with plain sums and CUB"
+    method = "graph replays over rotated inputs; microseconds a reduction, exact and plain in turns"
+    optional = ("torch", "cub")
+    repeats = 9
+    quick: ClassVar[Mapping[str, Any]] = {
+        "check": 2000,
+        "max_exponent": 20,
+        "dtypes": ["float32"],
+        "repeats": 3,
+    }
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--check", type=int, default=100_000, help="sums to compare (default 100000)")
+        parser.add_argument("--jobs", type=int, default=1, help="processes that make references (default 1)")
+        parser.add_argument("--seed", type=int, default=1)
+        parser.add_argument("--max-exponent", type=int, default=28, help="of two, for elements (default 28)")
+        parser.add_argument("--dtypes", nargs="+", default=list(DTYPES), choices=DTYPES)
+        parser.add_argument("--errors", action="store_true", help="print errors of the rungs alone")
+
+    def head(self) -> dict[str, Any]:
+        """Check random sums; return how many were compared, and how many differ."""
+        options = self.options
+        self.compared, self.different = check(options.check, str(self.where), options.seed, options.jobs)
+        print(f"{self.compared} sums compared, {len(self.different)} differ", *self.different[:20], sep="\n")
+        return {"compared": self.compared, "different": len(self.different)}
+
+    def instead(self) -> str | None:
+        """Return the errors of the rungs with ``--errors``."""
+        return errors_table(1 << 16, str(self.where)) if self.options.errors else None
+
+    def finish(self, record: dict[str, Any]) -> None:
+        """Raise WrongResultError if a sum that was checked differs."""
+        if self.different:
+            raise WrongResultError(f"{len(self.different)} of {self.compared} sums differ")
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows."""
+        if self.where.kind == "cuda" and self.torch is not None:
+            yield from super().run()
+        else:
+            yield from self._whole_calls()
+
+    def _whole_calls(self) -> Iterator[dict[str, Any]]:
+        """Yield the fastest of whole calls, exact and plain in turns, where there is no graph."""
+        rng = np.random.default_rng(1)
+        for dtype in (np.dtype(name) for name in self.options.dtypes if name != "bfloat16"):
+            for kind in ("normal", "any"):
+                for exponent in range(8, self.options.max_exponent + 1, 4):
+                    array = np.resize(data(kind, 1 << min(exponent, 24), dtype, rng), 1 << exponent)
+                    best = {"gpureduce": math.inf, "exact": math.inf}
+                    for _ in range(self.options.repeats):
+                        for name in best:
+                            start = time.perf_counter()
+                            arithmetic.sum(array, device=str(self.where), exact=name == "exact")
+                            best[name] = min(best[name], 1e6 * (time.perf_counter() - start))
+                    us = {name: round(value, 3) for name, value in best.items()}
+                    row = {"op": "sum", "dtype": dtype.name, "data": kind, "n": 1 << exponent, "us": us}
+                    yield {**row, "ratio": round(us["exact"] / us["gpureduce"], 3)}
+
+    def cases(self) -> Iterator[Case]:
+        """Yield sums and dot products, one dtype and kind of data after the other."""
+        nvcc = self.libraries.get("cub")
+        self.runners = [runners.GpureduceRunner(self.torch), runners.ExactRunner(self.torch)]
+        self.cub = None if nvcc is None else runners.CubRunner(nvcc)
+
+        def up_to_largest(exponents: tuple[int, ...]) -> list[int]:
+            return [exponent for exponent in exponents if exponent <= self.options.max_exponent]
+
+        for dtype, kind in itertools.product(self.options.dtypes, KINDS):
+            item = getattr(self.torch, dtype).itemsize
+            sums = up_to_largest(EXPONENTS if kind == KINDS[0] else KIND_EXPONENTS)
+            dots = up_to_largest(DOT_EXPONENTS) if kind == KINDS[0] and item >= 4 else []
+            self.pools = [
+                repeated(self.torch, numbers_of(kind, dtype, seed), dtype, item << max(exponents))
+                for seed, exponents in enumerate((sums, dots))
+                if exponents
+            ]
+            yield from (Case("sum", dtype, kind, exponent) for exponent in sums)
+            yield from (Case("dot", dtype, kind, exponent) for exponent in dots)
+            self.pools = []
+            self.torch.cuda.empty_cache()
+
+    def inputs(self, case: Case) -> ReductionCase:
+        """Return inputs and outputs."""
+        n = 1 << case.exponent
+        firsts = self.pools[0].inputs(n)
+        seconds = self.pools[1].inputs(n) if case.op == "dot" else []
+        if seconds:
+            count = min(len(firsts), len(seconds))
+            firsts, seconds = firsts[:count], seconds[:count]
+        launches = launches_of(firsts[0].element_size() << case.exponent)
+        return ReductionCase(case.op, case.dtype, firsts, seconds, launches)
+
+    def contenders(self, case: Case, inputs: ReductionCase) -> dict[str, Callable[[int], list[float]]]:
+        """Return what times a plain sum, an exact one, and of normal data CUB."""
+        with_cub = self.cub is not None and case.kind == KINDS[0] and case.op == "sum"
+
+        def timed(runner: Any) -> Callable[[int], list[float]]:
+            return lambda repeats: runner.time(inputs, repeats)
+
+        return {each.name: timed(each) for each in [*self.runners, *([self.cub] if with_cub else [])]}
+
+    def measure(
+        self, case: Case, inputs: ReductionCase, contenders: Mapping[str, Callable[..., Any]]
+    ) -> Times:
+        """Return microseconds per reduction, in three turns."""
+        times: Times = {name: [] for name in contenders}
+        for _ in range(3):
+            for name, call in contenders.items():
+                times[name] += call(-(-self.options.repeats // 3))
+        return times
+
+    def rows(self, case: Case, inputs: ReductionCase, times: Times) -> list[dict[str, Any]]:
+        """Return a row with medians."""
+        us = {name: round(float(np.median(taken)), 3) for name, taken in times.items()}
+        row = {"op": case.op, "dtype": case.dtype, "data": case.kind, "n": inputs.n, "us": us}
+        return [{**row, "ratio": round(us["exact"] / us["gpureduce"], 3)}]
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        head = f"{row['op']:3} {row['dtype']:8} {row['data']:10} n={row['n']:<10}"
+        return f"{head} {row['us']} {row['ratio']}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return times of plain and exact sums, of CUB's, and of dot products."""
+        head = (
+            f"{markdown.source(record)}: {record['method']}."
+            " Normal data: plain / exact, and in brackets CUB's."
         )
-        found = exact_times.rows(data, options.most, options.repeats, options.nvcc)
-    else:
-        found = measure(range(8, options.most + 1, 4), options.device, options.repeats)
-    for row in found:
-        record["rows"].append(row)
-        head = f"{row.get('op', 'sum'):3} {row['dtype']:8} {row['data']:10} n={row['n']:<10}"
-        print(head, row["us"], row["ratio"], flush=True)
-    files.write_result(options.out, record)
-    return 1 if wrong else 0
+        rows = {(row["op"], row["dtype"], row["data"], row["n"]): row for row in record["rows"]}
+        pairs = dict.fromkeys((op, dtype) for op, dtype, kind, _ in rows if kind == KINDS[0])
+        columns = sorted(pairs, key=lambda pair: (pair[0] != "sum", DTYPES.index(pair[1])))
+        exponents = sorted({n.bit_length() - 1 for _, _, kind, n in rows if kind == KINDS[0]})
+        cells = (
+            [f"2^{k}", *(_cell(rows.get((*column, KINDS[0], 1 << k))) for column in columns)]
+            for k in exponents
+        )
+        heads = ["elements", *(dtype if op == "sum" else f"dot {dtype}" for op, dtype in columns)]
+        lines = [head, "", *markdown.table(heads, "r", cells)]
+        n = 1 << KIND_EXPONENTS[-1]
+        sums = [dtype for op, dtype in columns if op == "sum" and ("sum", dtype, KINDS[-1], n) in rows]
+        if sums:
+            kinds = ", ".join(f"{dtype} {slowest_over_fastest(record, dtype, n):.2f}" for dtype in sums)
+            what = f"The slowest of six kinds of data over the fastest, of {markdown.power(n)} elements"
+            lines += ["", f"{what}: {kinds}."]
+        return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    us = row["us"]
+    cub = f" ({us['cub']:.4g})" if "cub" in us else ""
+    return f"{us['gpureduce']:.4g} / {us['exact']:.4g}{cub}"
+
+
+def slowest_over_fastest(record: dict[str, Any], dtype: str, n: int) -> float:
+    """Return how many times longer the slowest kind of data took than the fastest."""
+    times = [
+        row["us"]["exact"]
+        for row in record["rows"]
+        if (row["op"], row["dtype"], row["n"]) == ("sum", dtype, n) and row["data"] in KINDS
+    ]
+    return max(times) / min(times)
+
+
+BENCHMARK = ExactSums

@@ -1,7 +1,7 @@
-"""Times what calls cost the host, of all operators, beside PyTorch: ``python benchmarks/run.py host_calls``.
+"""Times what calls cost the host, of all operators, compared with PyTorch.
 
-The arrays are small, and their results stay on the device, so that what counts is the way from Python to the
-kernels' launches. Each contender makes some calls, the device finishes them, and the next one has its turn.
+The arrays are small, and their results stay on the device, so that the time is that from Python to the
+launches of kernels. Each contender makes some calls, the device finishes them, and the next one has its turn.
 """
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.suite.calls import times
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark
+from benchmarks.harness.wall_clock import batch_times
 from gpureduce import _functions
 from gpureduce._arrays.device_array import to_device
-from gpureduce._bench import environment, files
+from gpureduce._bench import environment
 from gpureduce._states.build import partial
 
 SHAPE = (64, 256)
-BATCH, TURNS, WARM_UP = 40, 9, 5
+BATCH, TURNS, WARM_UP = 40, 8, 5
 # A call, and what PyTorch has for it: of x and y, matrices of float32; v, a row of x; m, a mask; o, offsets
 # of three segments; g, eight labels; s, where slices begin, in host memory.
 CALLS = {
@@ -68,7 +70,7 @@ CALLS = {
     "x[1:, ::2]": "x[1:, ::2]",
     "x.reshape(-1)": "x.reshape(-1)",
 }
-TITLES = {"torch": "PyTorch", "tensor": "gpureduce, of a tensor", "ours": "of a `DeviceArray`"}
+LABELS = {"torch": "PyTorch", "tensor": "gpureduce, of a tensor", "ours": "of a `DeviceArray`"}
 
 
 def inputs() -> dict[str, np.ndarray]:
@@ -94,49 +96,60 @@ def of_text(text: str, given: dict[str, Any]) -> Callable[[], Any]:
     return eval(f"lambda: {text}", vars(_functions) | {"partial": partial} | given)
 
 
-def table(record: dict) -> str:
-    """Return a results file as Markdown."""
-    lines = [
-        f"{record['device']}, {record['cpu']}, CUDA {record['toolkit']}, driver for CUDA"
-        f" {record['driver_cuda']}, PyTorch {record['torch']}, {record['date']}: {record['method']}.",
-        "",
-        f"| a call, in us | {' | '.join(TITLES.values())} | PyTorch's |",
-        "|---|" + "--:|" * len(TITLES) + "---|",
-    ]
-    for row in record["rows"]:
-        cells = " | ".join(f"{row['us'][name]:.1f}" if name in row["us"] else "" for name in TITLES)
-        theirs = f"`{row['theirs']}`" if row["theirs"] else ""
-        lines.append(f"| `{row['call']}` | {cells} | {theirs} |")
-    return "\n".join(lines)
+class HostCalls(Benchmark):
+    """One call of each operator."""
 
-
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py host_calls", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    import torch
-
-    record = environment.header(environment.find_device("cuda:0"))
-    record |= {"cpu": environment.cpu_name(), "torch": torch.__version__}
-    record["method"] = (
-        f"from the call to its return, medians of {TURNS - 1} turns of {BATCH} calls; x is"
+    summary = "host time of one call of every operator, compared with PyTorch"
+    method = (
+        f"from the call to its return, medians of {TURNS} turns of {BATCH} calls; x is"
         f" {SHAPE[0]} x {SHAPE[1]} float32, results stay on the device"
     )
-    record["rows"], arrays = [], inputs()
-    gc.collect()
-    gc.disable()
-    for text, theirs in CALLS.items():
-        taken = times(calls(torch, text, arrays), torch.cuda.synchronize, BATCH, TURNS, WARM_UP)
-        us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
-        record["rows"].append({"call": text, "theirs": theirs, "us": us})
-        print(text, us, flush=True)
-    gc.enable()
-    files.write_result(options.out, record)
-    return 0
+    required = ("torch",)
+    repeats = TURNS
+    quick: ClassVar[Mapping[str, Any]] = {"repeats": 2}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=CALLS, metavar="TEXT")
+
+    def head(self) -> dict[str, Any]:
+        """Return the CPU."""
+        return {"cpu": environment.cpu_name()}
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Yield the row of each call, without garbage collection."""
+        arrays, repeats = inputs(), self.options.repeats
+        gc.collect()
+        gc.disable()
+        try:
+            for text in self.options.calls:
+                contenders = calls(self.torch, text, arrays)
+                taken = batch_times(contenders, self.torch.cuda.synchronize, BATCH, repeats + 1, WARM_UP)
+                us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
+                yield {"call": text, "theirs": CALLS[text], "us": us}
+        finally:
+            gc.enable()
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        return f"{row['call']} {row['us']}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return the time of each call, and what PyTorch has for it."""
+        rows = (
+            [
+                f"`{row['call']}`",
+                *(markdown.cell(row["us"].get(name), "{:.1f}") for name in LABELS),
+                f"`{row['theirs']}`" if row["theirs"] else "",
+            ]
+            for row in record["rows"]
+        )
+        heads = ["a call, in us", *LABELS.values(), "PyTorch's"]
+        head = f"{markdown.source(record, 'torch')}: {record['method']}."
+        return "\n".join([head, "", *markdown.table(heads, f"l{'r' * len(LABELS)}l", rows)])
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = HostCalls

@@ -1,13 +1,13 @@
-"""Times reductions of layouts that nobody tuned for, beside PyTorch: ``python benchmarks/run.py layouts``.
+"""Times reductions of layouts that nobody tuned for, compared with PyTorch.
 
 The layouts are drawn with a fixed seed: 1 to 5 dimensions of any sizes, crops, every second or third element,
-axes in any order, axes that repeat what is there (stride 0), 8 dtypes, 5 operators, from a few hundred bytes
-to 256 MiB; before them stand those for which a cliff was known. Both libraries reduce the same tensors. Each
-figure is the median over replays of a CUDA graph of all launches, in microseconds a reduction; the graphs of
-both take turns. A graph goes round places in memory that are together larger than the L2 cache, as far as 64
-places are: where they are not, both may find their elements in it. Results of both are compared. The bytes
-touched are those of all 32-byte sectors in which elements lie, each counted once, and of the results. Beside
-large layouts stands the time of the flat sum of float32 over as many bytes.
+axes in any order, broadcast axes (stride 0), 8 dtypes, 5 operators, from a few hundred bytes to 256 MiB;
+before them stand those for which a cliff was known. Both libraries reduce the same tensors. Each figure is
+the median over replays of a CUDA graph of all launches, in microseconds per reduction; the graphs of both
+take turns. A graph rotates over inputs that are together larger than the L2 cache, as far as 64 inputs are:
+where they are not, both may find their elements in it. Results of both are compared. The bytes touched are
+those of all 32-byte sectors with elements, each counted once, and of the results. Large layouts have the time
+of the flat sum of float32 over as many bytes, too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import argparse
 import math
 import random
 import statistics
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
-from benchmarks.report.layouts import is_large
+from benchmarks.harness.benchmark import Benchmark, Times, WrongResultError
+from benchmarks.report import layouts as report
 from gpureduce import _core
-from gpureduce._bench import environment, files, timing
+from gpureduce._bench import timing
 from gpureduce._bench.stats import summarize_times
 from gpureduce._device.devices import resolve
 from gpureduce._reduce import functions
@@ -30,12 +31,11 @@ from gpureduce._rules.dtypes import core_dtype, dtype_from_name
 
 SEED = 20261123
 DRAWN = 320
-ROOM_BYTES = 512 << 20  # in which the places lie
-OUT_BYTES = 1 << 30  # of the places of results
-MOST_PLACES = 64
+MEMORY_BYTES = 512 << 20  # in which the inputs are placed
+OUT_BYTES = 1 << 30  # of the outputs
+MAX_INPUTS = 64
 LAUNCHES = 16  # of a graph at the least
 SECTOR = 32  # bytes
-DEVICE = "cuda:0"
 ITEM = {
     "float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "int64": 8, "bool": 1,
 }  # fmt: skip
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
 
     @property
     def span(self) -> int:
-        """Elements from the room's beginning to behind the last one that is read."""
+        """Elements from the start of the memory to the last one that is read."""
         pairs = zip(self.shape, self.strides, strict=True)
         return self.offset + 1 + sum((n - 1) * stride for n, stride in pairs)
 
@@ -151,14 +151,14 @@ def layouts(count: int = DRAWN, seed: int = SEED) -> list[Layout]:
     draw, found = random.Random(seed), list(KNOWN)
     while len(found) < count + len(KNOWN):
         layout = draw_layout(draw)
-        if layout.span * ITEM[layout.dtype] <= ROOM_BYTES // 2 and math.prod(layout.shape) < 1 << 28:
+        if layout.span * ITEM[layout.dtype] <= MEMORY_BYTES // 2 and math.prod(layout.shape) < 1 << 28:
             found.append(layout)
     known, drawn = found[: len(KNOWN)], found[len(KNOWN) :]
     return known + sorted(drawn, key=lambda layout: list(ITEM).index(layout.dtype))
 
 
-class Room:
-    """Memory of the device: whole numbers of one dtype, in which layouts are placed, and room for results."""
+class Memory:
+    """Device memory: whole numbers of one dtype, in which layouts are placed, and memory for outputs."""
 
     def __init__(self, torch: Any) -> None:
         self.torch, self.dtype = torch, ""
@@ -174,42 +174,29 @@ class Room:
         generator = torch.Generator(device="cuda").manual_seed(SEED)
         low, high = (0, 2) if dtype == "bool" else (-100, 100)
         options = {"device": "cuda", "generator": generator, "dtype": torch.int8}
-        small = torch.randint(low, high, (ROOM_BYTES // ITEM[dtype],), **options)
+        small = torch.randint(low, high, (MEMORY_BYTES // ITEM[dtype],), **options)
         self.elements, self.dtype = small.to(getattr(torch, dtype)), dtype
 
-    def places(self, layout: Layout) -> list[Any]:
+    def inputs(self, layout: Layout) -> list[Any]:
         """Return tensors of that layout, apart from each other and of the same alignment."""
         item = ITEM[layout.dtype]
-        apart = math.ceil(layout.span * item / 256) * 256 // item
-        count = min(MOST_PLACES, max(1, self.elements.numel() // apart))
-        apart = self.elements.numel() // count * item // 256 * 256 // item
+        stride = math.ceil(layout.span * item / 256) * 256 // item
+        count = min(MAX_INPUTS, max(1, self.elements.numel() // stride))
+        stride = self.elements.numel() // count * item // 256 * 256 // item
         return [
-            self.torch.as_strided(self.elements, layout.shape, layout.strides, i * apart + layout.offset)
+            self.torch.as_strided(self.elements, layout.shape, layout.strides, i * stride + layout.offset)
             for i in range(count)
         ]
 
     def outs(self, shape: tuple[int, ...], dtype: Any, count: int) -> list[Any]:
-        """Return so many places for results; few large ones take turns."""
+        """Return `count` outputs; few large ones take turns."""
         size = math.prod(shape) * dtype.itemsize
-        apart = math.ceil(size / 256) * 256
-        many = max(1, min(count, OUT_BYTES // apart))
-        self.bytes[: many * apart] = 0x5A
-        pieces = [self.bytes[i * apart : i * apart + size] for i in range(many)]
+        stride = math.ceil(size / 256) * 256
+        many = max(1, min(count, OUT_BYTES // stride))
+        self.bytes[: many * stride] = 0x5A
+        pieces = [self.bytes[i * stride : i * stride + size] for i in range(many)]
         outs = [piece.view(dtype).reshape(shape) for piece in pieces]
         return [outs[i % many] for i in range(count)]
-
-    def capture(self, call: Callable[[int], object], inputs: int, launches: int) -> Any:
-        """Return a graph of PyTorch of so many calls; unlike its own context, this frees no kept memory."""
-        torch = self.torch
-        with torch.cuda.stream(self.stream):
-            call(0)
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            graph.capture_begin()
-            for launch in range(launches):
-                call(launch % inputs)
-            graph.capture_end()
-        return graph
 
 
 def axis_of(layout: Layout) -> Any:
@@ -219,93 +206,24 @@ def axis_of(layout: Layout) -> Any:
     return layout.axes
 
 
-class Contest:
-    """Both libraries over one layout."""
+def view_of(tensor: Any) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
+    """Return a tensor as the core takes it."""
+    strides = tuple(stride * tensor.element_size() for stride in tensor.stride())
+    return tensor.data_ptr(), tuple(tensor.shape), strides, str(tensor.dtype).removeprefix("torch.")
 
-    def __init__(self, room: Room, layout: Layout) -> None:
-        room.fill(layout.dtype)
-        self.room, self.layout, self.torch = room, layout, room.torch
-        self.tensors = room.places(layout)
+
+class Placed:
+    """The inputs and outputs of one layout."""
+
+    def __init__(self, memory: Memory, layout: Layout) -> None:
+        memory.fill(layout.dtype)
+        self.tensors = memory.inputs(layout)
         self.rounds = math.ceil(LAUNCHES / len(self.tensors))
-        dtype = getattr(self.torch, str(core_dtype(layout.op, dtype_from_name(layout.dtype))))
-        self.outs = room.outs(layout.kept, dtype, len(self.tensors))
+        dtype = getattr(memory.torch, str(core_dtype(layout.op, dtype_from_name(layout.dtype))))
+        self.outs = memory.outs(layout.kept, dtype, len(self.tensors))
 
-    def theirs(self, i: int) -> Any:
-        """Reduce one by PyTorch."""
-        name = "amax" if self.layout.op == "max" else self.layout.op
-        return getattr(self.torch, name)(self.tensors[i], axis_of(self.layout))
-
-    def differ(self) -> bool:
-        """Whether our result of the last place is not PyTorch's."""
-        layout, got, x = self.layout, self.outs[-1], self.tensors[-1]
-        axis = axis_of(layout)
-        getattr(functions, layout.op)(x, axis, out=got)
-        want = self.theirs(len(self.tensors) - 1)
-        if layout.op == "argmax":  # of equals PyTorch may take any
-            if axis is None:
-                x, got, want, axis = x.reshape(-1), got.reshape(()), want.reshape(()), 0
-            got, want = (self.torch.take_along_dim(x, at.unsqueeze(axis), axis) for at in (got, want))
-        near = TOLERANCE.get(layout.dtype, 1e-12)
-        return not self.torch.allclose(got.double(), want.double(), rtol=near, atol=near, equal_nan=True)
-
-    def views(self, tensors: list[Any]) -> tuple:
-        """Return tensors as the core takes them."""
-        return tuple(
-            (
-                tensor.data_ptr(),
-                tuple(tensor.shape),
-                tuple(stride * tensor.element_size() for stride in tensor.stride()),
-                str(tensor.dtype).removeprefix("torch."),
-            )
-            for tensor in tensors
-        )
-
-    def plan(self) -> str:
-        """Return the launches of ours, each with its blocks."""
-        view, layout = self.views(self.tensors[:1])[0], self.layout
-        plan = _core.plan_general(view, layout.op, layout.axes, None)
-        return (
-            " ".join(f"{kernel}{'-'.join(['', *way.split()])}[{x}x{y}]" for kernel, way, x, y in plan)
-            or "flat"
-        )
-
-    def flat_us(self, repeats: int) -> float:
-        """Return the time of the sum of as many bytes as are touched, read one after the other as float32."""
-        apart = math.ceil(self.layout.touched / 256) * 256
-        places = min(MOST_PLACES, ROOM_BYTES // apart)
-        start, shape = self.room.elements.data_ptr(), (self.layout.touched // 4,)
-        sources = tuple((start + i * apart, shape, (4,), "float32") for i in range(places))
-        outs = self.views(self.room.outs((), self.torch.float32, places))
-        rounds = math.ceil(LAUNCHES / places)
-        times = _core.time_general(sources, "sum", (0,), outs, *resolve(DEVICE), rounds, repeats)
-        return statistics.median(times)
-
-    def measure(self, repeats: int) -> dict:
-        """Return a row."""
-        layout, places = self.layout, len(self.tensors)
-        if self.differ():
-            raise SystemExit(f"{layout}: not PyTorch's result")
-        graph = self.room.capture(self.theirs, places, places * self.rounds)
-        sources, outs = self.views(self.tensors), self.views(self.outs)
-        times: dict[str, list[float]] = {"ours": [], "torch": []}
-        for turn in (2, repeats - 2):
-            times["ours"] += _core.time_general(
-                sources, layout.op, layout.axes, outs, *resolve(DEVICE), self.rounds, turn
-            )
-            times["torch"] += timing.replay_times(self.torch, graph, places * self.rounds, turn)
-        us = {name: summarize_times(figures) for name, figures in times.items()}
-        ours, touched = us["ours"]["median"], layout.touched
-        row = {
-            **layout._asdict(),
-            "known": layout in KNOWN,
-            "touched": touched,
-            "us": {key: round(value, 2) for key, value in us["ours"].items()},
-            "torch_us": {key: round(value, 2) for key, value in us["torch"].items()},
-            "of_torch": round(ours / us["torch"]["median"], 3),
-            "gb_per_s": round(touched / ours / 1e3, 1),
-            "kernels": self.plan(),
-        }
-        return row | ({"flat_us": round(self.flat_us(repeats), 2)} if is_large(row) else {})
+    def __len__(self) -> int:
+        return len(self.tensors)
 
 
 def read_bandwidth(torch: Any, repeats: int) -> float:
@@ -316,48 +234,128 @@ def read_bandwidth(torch: Any, repeats: int) -> float:
     return (1 << 30) / statistics.median(timing.replay_times(torch, graph, 4, repeats)) / 1e3
 
 
-def show(row: dict) -> str:
-    """Return a row as a line."""
-    shape, strides, axes = (",".join(map(str, row[key])) for key in ("shape", "strides", "axes"))
-    return (
-        f"{row['op']:6} {row['dtype']:8} {shape} by {strides} from {row['offset']} over {axes}:"
-        f" {row['us']['median']:.2f} us, {row['of_torch']:.2f} of PyTorch, {row['gb_per_s']:.0f} GB/s,"
-        f" {row['touched']} bytes, {row['kernels']}"
-    )
+class Layouts(Benchmark):
+    """Both libraries over every layout."""
+
+    summary = "reductions of 328 drawn layouts of any strides, compared with PyTorch"
+    method = "graph replays over rotated places; microseconds a reduction, all passes"
+    required = ("torch",)
+    repeats = 7
+    quick: ClassVar[Mapping[str, Any]] = {"count": 24, "repeats": 3}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--count", type=int, default=DRAWN, help="layouts to draw (default %(default)s)")
+        parser.add_argument("--seed", type=int, default=SEED)
+
+    def head(self) -> dict[str, Any]:
+        """Return the bandwidth of a large sum."""
+        return {"read_gb_per_s": round(read_bandwidth(self.torch, self.options.repeats), 1)}
+
+    def cases(self) -> Iterable[Layout]:
+        """Return the layouts."""
+        self.memory = Memory(self.torch)
+        return layouts(self.options.count, self.options.seed)
+
+    def inputs(self, case: Layout) -> Placed:
+        """Return tensors of the layout."""
+        return Placed(self.memory, case)
+
+    def contenders(self, case: Layout, inputs: Placed) -> dict[str, Callable[[int], list[float]]]:
+        """Return what times a number of replays: by the graphs of the core, and by one of PyTorch's."""
+        torch, place = self.torch, resolve(str(self.where))
+        sources, outs = (tuple(map(view_of, each)) for each in (inputs.tensors, inputs.outs))
+        launches = len(inputs) * inputs.rounds
+        graph = timing.capture(
+            torch,
+            lambda i: self._by_torch(case, inputs, i),
+            len(inputs),
+            launches,
+            stream=self.memory.stream,
+        )
+        return {
+            "ours": lambda replays: _core.time_general(
+                sources, case.op, case.axes, outs, *place, inputs.rounds, replays
+            ),
+            "torch": lambda replays: timing.replay_times(torch, graph, launches, replays),
+        }
+
+    def _by_torch(self, case: Layout, inputs: Placed, i: int) -> Any:
+        name = "amax" if case.op == "max" else case.op
+        return getattr(self.torch, name)(inputs.tensors[i], axis_of(case))
+
+    def check(self, case: Layout, inputs: Placed, contenders: Mapping[str, Callable[..., Any]]) -> None:
+        """Raise WrongResultError unless our result of the last input is PyTorch's."""
+        torch, got, x = self.torch, inputs.outs[-1], inputs.tensors[-1]
+        axis = axis_of(case)
+        getattr(functions, case.op)(x, axis, out=got)
+        want = self._by_torch(case, inputs, len(inputs) - 1)
+        if case.op == "argmax":  # of equals PyTorch may take any
+            if axis is None:
+                x, got, want, axis = x.reshape(-1), got.reshape(()), want.reshape(()), 0
+            got, want = (torch.take_along_dim(x, at.unsqueeze(axis), axis) for at in (got, want))
+        near = TOLERANCE.get(case.dtype, 1e-12)
+        if not torch.allclose(got.double(), want.double(), rtol=near, atol=near, equal_nan=True):
+            raise WrongResultError(f"{case}: not PyTorch's result")
+
+    def measure(self, case: Layout, inputs: Placed, contenders: Mapping[str, Callable[..., Any]]) -> Times:
+        """Return microseconds per reduction, in two turns."""
+        times: Times = {name: [] for name in contenders}
+        for replays in (2, max(1, self.options.repeats - 2)):
+            for name, call in contenders.items():
+                times[name] += call(replays)
+        return times
+
+    def rows(self, case: Layout, inputs: Placed, times: Times) -> list[dict[str, Any]]:
+        """Return a row."""
+        medians = {name: statistics.median(taken) for name, taken in times.items()}
+        touched = case.touched
+        row = {
+            **case._asdict(),
+            "known": case in KNOWN,
+            "touched": touched,
+            "us": summarize_times(times["ours"], 2),
+            "torch_us": summarize_times(times["torch"], 2),
+            "of_torch": round(medians["ours"] / medians["torch"], 3),
+            "gb_per_s": round(touched / medians["ours"] / 1e3, 1),
+            "kernels": self._plan(case, inputs),
+        }
+        return [row | ({"flat_us": round(self._flat_us(touched), 2)} if report.is_large(row) else {})]
+
+    def _plan(self, case: Layout, inputs: Placed) -> str:
+        """Return the launches of ours, each with its blocks."""
+        plan = _core.plan_general(view_of(inputs.tensors[0]), case.op, case.axes, None)
+        return (
+            " ".join(f"{kernel}{'-'.join(['', *path.split()])}[{x}x{y}]" for kernel, path, x, y in plan)
+            or "flat"
+        )
+
+    def _flat_us(self, touched: int) -> float:
+        """Return the time of the sum of as many bytes, read one after the other as float32."""
+        stride = math.ceil(touched / 256) * 256
+        count = min(MAX_INPUTS, MEMORY_BYTES // stride)
+        start, shape = self.memory.elements.data_ptr(), (touched // 4,)
+        sources = tuple((start + i * stride, shape, (4,), "float32") for i in range(count))
+        outs = tuple(map(view_of, self.memory.outs((), self.torch.float32, count)))
+        rounds, place = math.ceil(LAUNCHES / count), resolve(str(self.where))
+        times = _core.time_general(sources, "sum", (0,), outs, *place, rounds, self.options.repeats)
+        return statistics.median(times)
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        shape, strides, axes = (",".join(map(str, row[key])) for key in ("shape", "strides", "axes"))
+        return (
+            f"{row['op']:6} {row['dtype']:8} {shape} by {strides} from {row['offset']} over {axes}:"
+            f" {row['us']['median']:.2f} us, {row['of_torch']:.2f} of PyTorch, {row['gb_per_s']:.0f} GB/s,"
+            f" {row['touched']} bytes, {row['kernels']}"
+        )
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return a summary, the layouts with known cliffs, and all that miss a bound."""
+        return report.table(record)
 
 
-def rows(found: list[Layout], repeats: int) -> Iterator[dict]:
-    """Yield a row for each layout."""
-    import torch
-
-    room = Room(torch)
-    for layout in found:
-        yield Contest(room, layout).measure(repeats)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py layouts", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--count", type=int, default=DRAWN, help=f"layouts to draw (default {DRAWN})")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    import torch
-
-    record = environment.header(environment.find_device(DEVICE))
-    record["torch"] = torch.__version__
-    record["method"] = "graph replays over rotated places; microseconds a reduction, all passes"
-    record["read_gb_per_s"] = round(read_bandwidth(torch, options.repeats), 1)
-    record["rows"] = []
-    for row in rows(layouts(options.count, options.seed), options.repeats):
-        record["rows"].append(row)
-        print(show(row), flush=True)
-    files.write_result(options.out, record)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Layouts

@@ -1,11 +1,6 @@
-"""Times products of matrices on the device beside PyTorch's, which are cuBLAS's, all in one run.
+"""Times matrix multiplications on the device, compared with PyTorch's, which are cuBLAS's, all in one run.
 
-Each figure is the median over replays of a CUDA graph captured from calls of the public functions with
-``out=``, in microseconds a product; the graphs of all contenders take turns. A graph goes round sets of
-matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned with NaN
-first and compared with float64, or complex128: the error is that of the whole matrix, by its Frobenius norm.
-
-    python benchmarks/run.py matmul --out FILE
+How they are timed `gpureduce._bench.matmul_timing` says.
 """
 
 from __future__ import annotations
@@ -14,11 +9,12 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from gpureduce._bench import environment, files
+from benchmarks.harness.benchmark import Benchmark
+from benchmarks.report import matmul as report
 from gpureduce._bench.matmul_timing import METHOD, PUBLISHED, MatmulInputs, Shape, is_half, measure
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._matmul.product import PRECISIONS, matmul
@@ -29,27 +25,6 @@ SHAPES = (
     (4096, 4096, 64), (65536, 64, 64), (64, 64, 65536), (1, 8192, 8192), (8192, 1, 8192), (1000, 1001, 1002),
     (2047, 2049, 1023), (4095, 4095, 4095),
 )  # fmt: skip
-
-
-def rows(shapes: list[Shape], dtypes: list[str], precision: str, repeats: int) -> Iterator[dict]:
-    """Yield all rows: every rung of a precision at the published size, the default at all.
-
-    cuBLAS multiplies in TF32 beside the rungs that do, else in float32.
-    """
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    able = [record for record in variants("matmul") if record.role == "rung"]
-    for dtype in dtypes:
-        named = [v.name for v in able if dtype in v.dtypes and (v.precision == precision or is_half(dtype))]
-        for shape in shapes:
-            names = [*(named if shape == PUBLISHED else []), AUTO]
-            sets = MatmulInputs(torch, shape, dtype)
-            for row in measure(sets, names, precision, repeats):
-                print(show(row), flush=True)
-                yield row
-            del sets
-            torch.cuda.empty_cache()
 
 
 def call_times(torch: Any) -> dict[str, float]:
@@ -80,16 +55,6 @@ def roofs(path: str | None) -> dict[str, float]:
     return {key: told[key] for key in ("ffma_tflop_per_s", "l1_gb_per_s")}
 
 
-def show(row: dict) -> str:
-    """Return a row as a line."""
-    ratio = "" if row["of_cublas"] is None else f"{row['of_cublas']:.3f} of cuBLAS's time"
-    shape = f"{row['m']} x {row['n']} x {row['k']}"
-    return (
-        f"{row['variant']:7} {row['dtype']:8} {shape:20} {row['us']['median']:10.2f} us "
-        f"{row['tflop_per_s']:8.2f} TFLOP/s  error {row['error']:.1e}  {ratio}"
-    )
-
-
 def parse_shape(text: str) -> Shape:
     """Return the sizes in ``MxNxK``, or ``N`` for all three."""
     sizes = [int(part) for part in text.split("x")]
@@ -97,27 +62,77 @@ def parse_shape(text: str) -> Shape:
     return m, n, k
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py matmul", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--shapes", type=parse_shape, nargs="+", default=list(SHAPES), help="MxNxK")
-    parser.add_argument("--dtypes", nargs="+", default=["float32"])
-    parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
-    parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--roofs", help="JSON of what the device's units do at most, for the file's head")
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    head = environment.header(environment.find_device("cuda"))
-    found = list(rows(options.shapes, options.dtypes, options.precision, options.repeats))
-    import torch
+class Matmul(Benchmark):
+    """Every rung of a precision at the published size, the default at all."""
 
-    head |= {"method": METHOD, "call_us": call_times(torch), **roofs(options.roofs)}
-    print(head["call_us"])
-    files.write_result(options.out, {**head, "rows": found})
-    return 0
+    summary = "matrix multiplications, rung by rung and by default, compared with cuBLAS"
+    method = METHOD
+    required = ("torch",)
+    device = "cuda"
+    repeats = 15
+    quick: ClassVar[Mapping[str, Any]] = {
+        "shapes": [PUBLISHED, (512, 512, 512), (4096, 4096, 4096)],
+        "repeats": 3,
+    }
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--shapes", type=parse_shape, nargs="+", default=list(SHAPES), metavar="MxNxK")
+        parser.add_argument("--dtypes", nargs="+", default=["float32"])
+        parser.add_argument("--precision", default="ieee", choices=PRECISIONS)
+        parser.add_argument("--roofs", metavar="FILE", help="JSON that tests/gpu/roofs.cu prints")
+
+    def cases(self) -> Iterable[tuple[str, Shape]]:
+        """Return dtypes and sizes. cuBLAS multiplies in TF32 next to the rungs that do, else in float32."""
+        self.torch.backends.cuda.matmul.allow_tf32 = self.options.precision == "tf32"
+        return [(dtype, shape) for dtype in self.options.dtypes for shape in self.options.shapes]
+
+    def run_case(self, case: tuple[str, Shape]) -> list[dict[str, Any]]:
+        """Return a row for each contender, as `gpureduce.bench` measures it."""
+        dtype, shape = case
+        precision = self.options.precision
+        rungs = [
+            variant.name
+            for variant in variants("matmul")
+            if variant.role == "rung"
+            and dtype in variant.dtypes
+            and (variant.precision == precision or is_half(dtype))
+        ]
+        inputs = MatmulInputs(self.torch, shape, dtype)
+        names = [*(rungs if shape == PUBLISHED else []), AUTO]
+        rows = list(measure(inputs, names, precision, self.options.repeats))
+        del inputs
+        self.torch.cuda.empty_cache()
+        return rows
+
+    def finish(self, record: dict[str, Any]) -> None:
+        """Add what a small call costs, and the roofs."""
+        rows = record.pop("rows")
+        record |= {"call_us": call_times(self.torch), **self._roofs(), "rows": rows}
+        print(record["call_us"])
+
+    def _roofs(self) -> Mapping[str, float]:
+        """Return the rates of multiply-adds and of L1, from the file of --roofs."""
+        if self.options.roofs is None:
+            return {}
+        told = json.loads(Path(self.options.roofs).read_text(encoding="utf-8"))
+        return {key: told[key] for key in ("ffma_tflop_per_s", "l1_gb_per_s")}
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        ratio = "" if row["of_cublas"] is None else f"{row['of_cublas']:.3f} of cuBLAS's time"
+        shape = f"{row['m']} x {row['n']} x {row['k']}"
+        return (
+            f"{row['variant']:7} {row['dtype']:8} {shape:20} {row['us']['median']:10.2f} us "
+            f"{row['tflop_per_s']:8.2f} TFLOP/s  error {row['error']:.1e}  {ratio}"
+        )
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return the default at all sizes, compared with cuBLAS."""
+        return report.shapes(record)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Matmul

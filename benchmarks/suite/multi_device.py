@@ -1,31 +1,29 @@
-"""Times sums over several GPUs: ``python benchmarks/run.py multi_device --out FILE``.
+"""Times sums over several GPUs.
 
 Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as many as there are: of tensors that
-lie on them, each with as many elements, and of arrays of the host, pinned and pageable. Beside it what a user
-has without this package, and what nothing gets below: the slowest GPU alone, and copies over all links at
-once.
-All results are exact, so that the same elements on another number of devices have to give the same bits: else
-nothing is written. With ``--device=sim`` simulators take the place of GPUs, which tries all of it and
-measures nothing.
+are stored on them, each with the same number of elements, and of host arrays, pinned and pageable. They are
+compared with what a user has without this package, and with lower bounds: the slowest GPU alone, and copies
+over all links at once. All results are exact, so that the same elements on another number of devices have to
+give the same bits: else nothing is written. With ``--device sim`` four simulators stand for GPUs, which tries
+all of it and measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.report import svg as chart
-from benchmarks.suite.host import loops
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.wall_clock import loop_times
+from benchmarks.report import svg as drawing
 from gpureduce._arrays.device_array import to_device
-from gpureduce._bench import environment, files
 from gpureduce._bench.stats import summarize_times
 from gpureduce._device.devices import devices
-from gpureduce._profiles.palette import Palette
+from gpureduce._profiles.palette import DARK, LIGHT, Palette
 from gpureduce._reduce import functions
 from gpureduce._states.sharded import Sharded
 
@@ -33,7 +31,7 @@ COUNTS = (1, 2, 4, 8)
 SIZES = (10, 20, 28, 30)  # elements of a device, as powers of two
 HOST_SIZE = 29
 DRAWN = 1 << 24  # elements, that are repeated: to draw 2^29 takes longer than to measure
-TITLES = {
+LABELS = {
     "gpureduce": "`gpureduce.sum(Sharded(tensors))`",
     "max": "`gpureduce.max(Sharded(tensors))`",
     "slowest": "the slowest GPU alone, exact",
@@ -47,14 +45,6 @@ TITLES = {
     "torch_cpu": "PyTorch's threads, in place",
 }
 Call = Callable[[int], object]
-
-
-def module(name: str) -> Any:
-    """Return a library; None where it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
 
 
 def names_of(kind: str) -> list[str]:
@@ -71,30 +61,29 @@ def elements(n: int, seed: int = 0) -> np.ndarray:
     return np.resize(found, n)
 
 
-def check_bits(places: list[str], n: int = 1 << 12) -> None:
+def check_bits(names: list[str], n: int = 1 << 12) -> None:
     """Raise unless the same elements give the same bits on any number of devices."""
     array = elements(n)
     found = set()
-    for count in [count for count in COUNTS if count <= len(places)]:
+    for count in [count for count in COUNTS if count <= len(names)]:
         parts = np.array_split(array, count)
-        tensors = [to_device(part, place) for part, place in zip(parts, places, strict=False)]
-        found |= {float(functions.sum(Sharded(tensors))), float(functions.sum(array, device=places[:count]))}
+        tensors = [to_device(part, name) for part, name in zip(parts, names, strict=False)]
+        found |= {float(functions.sum(Sharded(tensors))), float(functions.sum(array, device=names[:count]))}
     if len(found) != 1:
-        raise SystemExit(f"the bits depend on the number of devices: {found}")
+        raise WrongResultError(f"the bits depend on the number of devices: {found}")
 
 
-def shards_of(n: int, places: list[str], torch: Any) -> list[Any]:
+def shards_of(n: int, names: list[str], torch: Any) -> list[Any]:
     """Return an array on each device: PyTorch's, where they are GPUs."""
-    if torch is None or places[0].startswith("sim"):
-        return [to_device(elements(n, seed), place) for seed, place in enumerate(places)]
-    return [torch.randn(n, device=place) for place in places]
+    if torch is None or names[0].startswith("sim"):
+        return [to_device(elements(n, seed), name) for seed, name in enumerate(names)]
+    return [torch.randn(n, device=name) for name in names]
 
 
-def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
-    """Return what others do with tensors of PyTorch's, those that are installed."""
-    torch, cupy = module("torch"), module("cupy")
+def of_others(tensors: list[Any], names: list[str], torch: Any, cupy: Any) -> dict[str, Call]:
+    """Return what other libraries do with tensors of PyTorch."""
     calls: dict[str, Call] = {"torch": lambda _: sum(part.item() for part in [t.sum() for t in tensors])}
-    if len(places) > 1:
+    if len(names) > 1:
 
         def reduced(_: int) -> float:
             parts = [tensor.sum() for tensor in tensors]
@@ -116,111 +105,155 @@ def of_others(tensors: list[Any], places: list[str]) -> dict[str, Call]:
     return calls
 
 
-def of_jax(n: int, places: list[str], jax: Any, torch: Any) -> dict:
-    """Time a jitted sum of an array of JAX's that lies on all devices."""
-    mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(places)]), ("parts",))
-    place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
+def of_jax(n: int, names: list[str], jax: Any, torch: Any) -> dict:
+    """Time a jitted sum of an array of JAX's stored on all devices."""
+    mesh = jax.sharding.Mesh(np.array(jax.devices("gpu")[: len(names)]), ("parts",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("parts"))
     parts = []
-    for tensor in shards_of(n, places, torch):
+    for tensor in shards_of(n, names, torch):
         with torch.cuda.device(tensor.device):  # or PyTorch refuses to hand it out
             parts.append(jax.dlpack.from_dlpack(tensor))
-    whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), place, parts)
+    whole = jax.make_array_from_single_device_arrays((len(parts) * len(parts[0]),), sharding, parts)
     total = jax.jit(jax.numpy.sum)
-    return summarize_times(loops({"jax": lambda _: float(total(whole))})["jax"])
+    return summarize_times(loop_times({"jax": lambda _: float(total(whole))})["jax"])
 
 
 def _sum_of(tensor: Any, exact: bool) -> Call:
     return lambda _: float(functions.sum(tensor, exact=exact))
 
 
-def measure_shards(n: int, places: list[str], torch: Any) -> dict:
-    """Time the sum of tensors that lie on devices, and each of them alone."""
-    tensors = shards_of(n, places, torch)
-    whole = Sharded(tensors)
-    calls: dict[str, Call] = {
-        "gpureduce": lambda _: float(functions.sum(whole)),
-        "max": lambda _: float(functions.max(whole)),
-    }
-    for name, exact in (("slowest", True), ("rounded", False)):
-        for i, tensor in enumerate(tensors):
-            calls[f"{name} {i}"] = _sum_of(tensor, exact)
-    if not places[0].startswith("sim") and torch is not None:
-        calls |= of_others(tensors, places)
-    spreads = {name: summarize_times(values) for name, values in loops(calls).items()}
-    for name in ("slowest", "rounded"):
-        alone = [spreads.pop(f"{name} {i}") for i in range(len(tensors))]
-        spreads[name] = max(alone, key=lambda spread: spread["median"])
-    return {"where": "device", "gpus": len(places), "n": n, "us": spreads}
+class MultiDevice(Benchmark):
+    """Sums of sharded tensors and of host arrays on 1, 2, 4 and 8 devices."""
 
+    summary = "sums over several GPUs, compared with PyTorch, NCCL, CuPy and JAX"
+    method = "us from the call to the float, medians"
+    optional = ("torch", "cupy", "jax")
+    quick: ClassVar[Mapping[str, Any]] = {"sizes": [10, 20], "host_size": 22}
 
-def measure_host(n: int, places: list[str], torch: Any, pinned: bool) -> dict:
-    """Time the sum of an array of the host, the copies that it needs, and the CPU."""
-    array = elements(n)
-    calls: dict[str, Call] = {}
-    if torch is not None:
-        tensor = torch.from_numpy(array).pin_memory() if pinned else torch.from_numpy(array)
-        array = tensor.numpy()
-        calls["torch_cpu"] = lambda _: tensor.sum().item()
-        if not places[0].startswith("sim"):
-            parts = tensor.chunk(len(places))
-            rooms = [torch.empty_like(part, device=place) for part, place in zip(parts, places, strict=True)]
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="powers of two, per device")
+        parser.add_argument("--host-size", type=int, default=HOST_SIZE, help="a power of two")
 
-            def copied(_: int) -> None:
-                for room, part in zip(rooms, parts, strict=True):
-                    room.copy_(part, non_blocking=True)
-                for place in places:
-                    torch.cuda.synchronize(place)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.names = names_of(self.where.kind)
 
-            calls["copies"] = copied
-    calls["gpureduce"] = lambda _: float(functions.sum(array, device=places))
-    calls["numpy"] = lambda _: float(array.sum())
-    spreads = {name: summarize_times(values) for name, values in loops(calls).items()}
-    where = "pinned" if pinned else "pageable"
-    return {"where": where, "gpus": len(places), "n": n, "us": spreads}
+    def head(self) -> dict[str, Any]:
+        """Check the bits; return whether the devices are simulated, and their number."""
+        check_bits(self.names)
+        return {"simulated": self.where.kind == "sim", "gpus": len(self.names)}
 
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Yield rows for each number of devices."""
+        for count in [count for count in COUNTS if count <= len(self.names)]:
+            names = self.names[:count]
+            for size in self.options.sizes:
+                yield self.sharded(1 << size, names)
+            for pinned in (True, False) if self.torch is not None else (False,):
+                yield self.host(1 << self.options.host_size, names, pinned)
 
-def add_jax(record: dict, places: list[str], torch: Any) -> None:
-    """Time JAX, which comes last, so that its threads are in nobody's way."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it leaves memory to the others
-    if places[0].startswith("sim") or torch is None or (jax := module("jax")) is None:
-        return
-    for row in record["rows"]:
-        if row["where"] == "device":
-            row["us"]["jax"] = of_jax(row["n"], places[: row["gpus"]], jax, torch)
+    def sharded(self, n: int, names: list[str]) -> dict[str, Any]:
+        """Return the row of the sum of tensors on devices, and of each of them alone."""
+        tensors = shards_of(n, names, self.torch)
+        whole = Sharded(tensors)
+        calls: dict[str, Call] = {
+            "gpureduce": lambda _: float(functions.sum(whole)),
+            "max": lambda _: float(functions.max(whole)),
+        }
+        for name, exact in (("slowest", True), ("rounded", False)):
+            for i, tensor in enumerate(tensors):
+                calls[f"{name} {i}"] = _sum_of(tensor, exact)
+        if not names[0].startswith("sim") and self.torch is not None:
+            calls |= of_others(tensors, names, self.torch, self.libraries.get("cupy"))
+        us = {name: summarize_times(taken) for name, taken in loop_times(calls).items()}
+        for name in ("slowest", "rounded"):
+            alone = [us.pop(f"{name} {i}") for i in range(len(tensors))]
+            us[name] = max(alone, key=lambda summary: summary["median"])
+        return {"where": "device", "gpus": len(names), "n": n, "us": us}
 
+    def host(self, n: int, names: list[str], pinned: bool) -> dict[str, Any]:
+        """Return the row of the sum of a host array, the copies that it needs, and the CPU."""
+        array, torch = elements(n), self.torch
+        calls: dict[str, Call] = {}
+        if torch is not None:
+            tensor = torch.from_numpy(array).pin_memory() if pinned else torch.from_numpy(array)
+            array = tensor.numpy()
+            calls["torch_cpu"] = lambda _: tensor.sum().item()
+            if not names[0].startswith("sim"):
+                parts = tensor.chunk(len(names))
+                targets = [
+                    torch.empty_like(part, device=name) for part, name in zip(parts, names, strict=True)
+                ]
 
-# What is made of it
+                def copied(_: int) -> None:
+                    for target, part in zip(targets, parts, strict=True):
+                        target.copy_(part, non_blocking=True)
+                    for name in names:
+                        torch.cuda.synchronize(name)
 
+                calls["copies"] = copied
+        calls["gpureduce"] = lambda _: float(functions.sum(array, device=names))
+        calls["numpy"] = lambda _: float(array.sum())
+        us = {name: summarize_times(taken) for name, taken in loop_times(calls).items()}
+        return {"where": "pinned" if pinned else "pageable", "gpus": len(names), "n": n, "us": us}
 
-def table(record: dict) -> str:
-    """Return the tables of a record, and the chart where it is of GPUs."""
-    head = f"{record['device']}, {record['gpus']} of them, CUDA {record['toolkit']}, {record['date']}"
-    lines = ["Simulated: no figures of a GPU." if record["simulated"] else head, ""]
-    lines[0] += ": us from the call to the float, medians." if not record["simulated"] else ""
-    for where, what in (("device", "float32 on each GPU"), ("pinned", "pinned"), ("pageable", "pageable")):
-        rows = [row for row in record["rows"] if row["where"] == where]
-        if not rows:
-            continue
-        columns = [f"{row['gpus']} x 2^{row['n'].bit_length() - 1}" for row in rows]
-        if where != "device":
-            columns = [f"2^{row['n'].bit_length() - 1} to {row['gpus']}" for row in rows]
-        lines += [f"| {what} | {' | '.join(columns)} |", "|---|" + "--:|" * len(rows)]
-        for name, title in TITLES.items():
-            figures = [row["us"][name]["median"] if name in row["us"] else None for row in rows]
-            if any(figures):
-                cells = ["-" if figure is None else f"{figure:.1f}" for figure in figures]
-                if name == "gpureduce" and where != "device":
-                    title = "`gpureduce.sum(array, device=[...])`"
-                lines.append(f"| {title} | {' | '.join(cells)} |")
-        lines.append("")
-    if not record["simulated"]:
-        lines += [
-            "<picture>",
-            '  <source media="(prefers-color-scheme: dark)" srcset="several-dark.svg">',
-            '  <img alt="Times of sums over the number of GPUs" src="several-light.svg">',
-            "</picture>",
-        ]
-    return "\n".join(lines).rstrip()
+    def finish(self, record: dict[str, Any]) -> None:
+        """Time JAX, which comes last, because its threads slow the others down."""
+        jax = self.libraries.get("jax")
+        if self.where.kind == "sim" or self.torch is None or jax is None:
+            return
+        for row in record["rows"]:
+            if row["where"] == "device":
+                row["us"]["jax"] = of_jax(row["n"], self.names[: row["gpus"]], jax, self.torch)
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        times = "  ".join(f"{name} {us['median']:.1f}" for name, us in row["us"].items())
+        return f"{row['where']:8} {row['gpus']} devices n={row['n']:<11} {times}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return the tables of a record, and the chart where it is of GPUs."""
+        lines = ["Simulated: no figures of a GPU.", ""]
+        if not record["simulated"]:
+            where = markdown.source(record, "torch", "cupy", "jax")
+            lines[0] = f"{record['gpus']} devices, {where}: {record.get('method', MultiDevice.method)}."
+        for where, what in (
+            ("device", "float32 on each GPU"),
+            ("pinned", "pinned"),
+            ("pageable", "pageable"),
+        ):
+            rows = [row for row in record["rows"] if row["where"] == where]
+            if not rows:
+                continue
+            columns = [f"{row['gpus']} x {markdown.power(row['n'])}" for row in rows]
+            if where != "device":
+                columns = [f"{markdown.power(row['n'])} to {row['gpus']}" for row in rows]
+            labels = dict(LABELS)
+            if where != "device":
+                labels["gpureduce"] = "`gpureduce.sum(array, device=[...])`"
+            cells = (
+                [label, *(markdown.median_us(row, name, "{:.1f}") or "-" for row in rows)]
+                for name, label in labels.items()
+                if any(name in row["us"] for row in rows)
+            )
+            lines += [*markdown.table([what, *columns], "lr", cells), ""]
+        if not record["simulated"]:
+            lines += [
+                "<picture>",
+                '  <source media="(prefers-color-scheme: dark)" srcset="several-dark.svg">',
+                '  <img alt="Times of sums over the number of GPUs" src="several-light.svg">',
+                "</picture>",
+            ]
+        return "\n".join(lines).rstrip()
+
+    @staticmethod
+    def chart(record: dict[str, Any], dark: bool = False) -> str | None:
+        """Return bars of time over GPUs."""
+        return svg(record, DARK if dark else LIGHT)
 
 
 BARS = ("gpureduce", "slowest", "torch", "nccl", "cupy", "jax")
@@ -233,21 +266,21 @@ def svg(record: dict, palette: Palette) -> str:
     first, *others = palette.series
     colours = dict(zip(BARS, (first, palette.faint, *others, palette.text), strict=True))
     title, y = "Sums over several GPUs, us from the call to the float", float(TOP)
-    parts = [chart.text(0, 20, title, palette.text, size=16)]
+    parts = [drawing.text(0, 20, title, palette.text, size=16)]
     for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
         found = [row for row in rows if row["n"] == n]
         longest = max(time for row in found for name in BARS if (time := _time(row, name)))
-        parts.append(chart.text(0, y - 8, f"2^{n.bit_length() - 1} float32 on each", palette.text))
+        parts.append(drawing.text(0, y - 8, f"2^{n.bit_length() - 1} float32 on each", palette.text))
         for row in found:
             count = f"{row['gpus']} GPUs" if row["gpus"] > 1 else "1 GPU"
-            parts.append(chart.text(0, y + BAR - 1, count, palette.faint, size=12))
+            parts.append(drawing.text(0, y + BAR - 1, count, palette.faint, size=12))
             for name in BARS:
                 if (time := _time(row, name)) is None:
                     continue
                 end = LEFT + (WIDTH - LEFT - RIGHT) * time / longest
-                words = f"{time:.1f}  {TITLES[name].replace('`', '')}"
-                parts.append(chart.rect(LEFT, y, end - LEFT, BAR, colours[name]))
-                parts.append(chart.text(end + 6, y + BAR - 2, words, palette.text, size=11))
+                words = f"{time:.1f}  {LABELS[name].replace('`', '')}"
+                parts.append(drawing.rect(LEFT, y, end - LEFT, BAR, colours[name]))
+                parts.append(drawing.text(end + 6, y + BAR - 2, words, palette.text, size=11))
                 y += STEP
             y += STEP / 2
         y += 2 * STEP
@@ -263,38 +296,4 @@ def _time(row: dict, name: str) -> float | None:
     return row["us"][name]["median"] if name in row["us"] else None
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py multi_device", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--device", choices=["cuda", "sim"], default="cuda")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="powers of two, on each device")
-    parser.add_argument("--host-size", type=int, default=HOST_SIZE, help="a power of two")
-    parser.add_argument("--out", required=True, type=files.writable_path)
-    options = parser.parse_args(argv)
-    places, torch = names_of(options.device), module("torch")
-    if not places:
-        raise SystemExit("there is no GPU; --device=sim tries it without")
-    check_bits(places)
-    head = environment.header(environment.find_device(places[0]))
-    record: dict[str, Any] = {**head, "simulated": options.device == "sim", "gpus": len(places), "rows": []}
-
-    def add(row: dict) -> None:
-        record["rows"].append(row)
-        files.write_result(options.out, record)
-
-    for count in [count for count in COUNTS if count <= len(places)]:
-        for size in options.sizes:
-            add(measure_shards(1 << size, places[:count], torch))
-        for pinned in (True, False) if torch is not None else (False,):
-            add(measure_host(1 << options.host_size, places[:count], torch, pinned))
-        print(f"{count} of {len(places)} devices measured", flush=True)
-    add_jax(record, places, torch)
-    files.write_result(options.out, record)
-    print(table(record))
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = MultiDevice

@@ -1,4 +1,4 @@
-"""Times PyTorch's operators of this package beside PyTorch's: ``python benchmarks/run.py operators``.
+"""Times PyTorch's operators of this package, compared with PyTorch's own.
 
 What a call costs the host, from Python to enqueued, as `benchmarks.suite.calls` measures it: eagerly,
 compiled by `torch.compile`, and compiled into a CUDA graph (``mode="reduce-overhead"``).
@@ -6,23 +6,26 @@ compiled by `torch.compile`, and compiled into a CUDA graph (``mode="reduce-over
 
 from __future__ import annotations
 
-import argparse
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.wall_clock import batch_times
 from benchmarks.suite import calls
-from gpureduce._bench import environment, files
+from gpureduce._bench import environment
+from gpureduce._bench.stats import summarize_times
 from gpureduce._reduce import functions
 
-TITLES = {
+LABELS = {
     "eager": "called",
     "compiled": "compiled",
     "graph": "compiled into a graph",
 }
 MODES = {"compiled": "default", "graph": "reduce-overhead"}
-KITS = ("torch", "gpureduce.torch")
+NAMESPACES = ("torch", "gpureduce.torch")
 
 
 class Case(NamedTuple):
@@ -32,45 +35,45 @@ class Case(NamedTuple):
     function: Callable[[Any, Any], Any]
 
 
-def _model(kit: Any, x: Any) -> Any:
-    return kit.mean((x - kit.max(x, 1)) * kit.sum(x, 1))
+def _model(ops: Any, x: Any) -> Any:
+    return ops.mean((x - ops.max(x, 1)) * ops.sum(x, 1))
 
 
 CASES = {
-    "sum(x)": Case(calls.FEW, lambda kit, x: kit.sum(x, None)),
-    "sum(X, axis=1)": Case(calls.MATRIX, lambda kit, x: kit.sum(x, 1)),
+    "sum(x)": Case(calls.FEW, lambda ops, x: ops.sum(x, None)),
+    "sum(X, axis=1)": Case(calls.MATRIX, lambda ops, x: ops.sum(x, 1)),
     "mean((X - max(X, axis=1)) * sum(X, axis=1))": Case(calls.MATRIX, _model),
 }
 
 
-def kits(torch: Any, ours: Any) -> dict[str, Any]:
+def namespaces(torch: Any, ours: Any) -> dict[str, Any]:
     """Return the operators of both, called alike: of a matrix reduced axes stay."""
 
-    class Theirs:
+    class OfTorch:
         sum = staticmethod(lambda x, axis: torch.sum(x) if axis is None else torch.sum(x, axis, keepdim=True))
         max = staticmethod(lambda x, axis: torch.amax(x, axis, keepdim=True))
         mean = staticmethod(torch.mean)
 
-    class Ours:
+    class OfGpureduce:
         sum = staticmethod(lambda x, axis: ours.sum(x, axis, keepdims=axis is not None))
         max = staticmethod(lambda x, axis: ours.max(x, axis, keepdims=True))
         mean = staticmethod(ours.mean)
 
-    return {"torch": Theirs, "gpureduce.torch": Ours}
+    return {"torch": OfTorch, "gpureduce.torch": OfGpureduce}
 
 
 def contenders(torch: Any, ours: Any, case: Case) -> dict[str, Callable[[], Any]]:
-    """Return what is to be timed, by its place in a row."""
+    """Return the calls by their names in a row."""
     x = torch.randn(case.shape, device="cuda")
     found: dict[str, Callable[[], Any]] = {}
-    for name, kit in kits(torch, ours).items():
+    for name, ops in namespaces(torch, ours).items():
 
-        def step(x: Any, kit: Any = kit) -> Any:
-            return case.function(kit, x)
+        def step(x: Any, ops: Any = ops) -> Any:
+            return case.function(ops, x)
 
-        for way in TITLES:
-            run = torch.compile(step, fullgraph=True, mode=MODES[way]) if way in MODES else step
-            found[f"{name} {way}"] = partial(run, x)
+        for mode in LABELS:
+            run = torch.compile(step, fullgraph=True, mode=MODES[mode]) if mode in MODES else step
+            found[f"{name} {mode}"] = partial(run, x)
     if case.function is CASES["sum(x)"].function:
         found["gpureduce eager"] = lambda: functions.sum(x, as_device=True)
     if case.function is CASES["sum(X, axis=1)"].function:
@@ -78,71 +81,74 @@ def contenders(torch: Any, ours: Any, case: Case) -> dict[str, Callable[[], Any]
     return found
 
 
-def check(torch: Any, found: dict[str, Callable[[], Any]], text: str) -> None:
-    """Raise unless all give the same."""
-    wanted = found["torch eager"]()
-    for name, call in found.items():
-        for _ in range(4):  # that a graph is there, too
-            got = call()
-        if name != "gpureduce eager":
-            torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-3, msg=f"{name} is wrong in {text}")
+class Operators(Benchmark):
+    """Operators called, compiled, and compiled into a graph."""
 
-
-def measure(torch: Any, ours: Any, text: str) -> dict:
-    """Return the row of one call, in microseconds."""
-    torch._dynamo.reset()
-    found = contenders(torch, ours, CASES[text])
-    check(torch, found, text)
-    us = calls.times(found, torch.cuda.synchronize)
-    return {"call": text, "us": {name: calls.rounded(values) for name, values in us.items()}}
-
-
-def table(record: dict) -> str:
-    """Return a results file as Markdown."""
-    heads = [f"{title}, {kit}" for title in TITLES.values() for kit in ("PyTorch", "`gpureduce.torch`")]
-    lines = [
-        f"{record['device']}, {record['cpu']}, CUDA {record['toolkit']}, driver for CUDA"
-        f" {record['driver_cuda']}, PyTorch {record['torch']}, {record['date']}: {record['method']}.",
-        "",
-        f"| a call, in us | {' | '.join(heads)} | `gpureduce`, called |",
-        "|---|" + "--:|" * (len(heads) + 1),
-    ]
-    for row in record["rows"]:
-        names = [f"{kit} {way}" for way in TITLES for kit in KITS] + ["gpureduce eager"]
-        cells = [f"{row['us'][name]['median']:.1f}" if name in row["us"] else "" for name in names]
-        lines.append(f"| `{row['call']}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py operators", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    import torch
-
-    import gpureduce.torch as ours
-
-    record = environment.header(environment.find_device("cuda:0"))
-    record |= {"cpu": environment.cpu_name(), "torch": torch.__version__}
-    record["method"] = (
+    summary = "host time of gpureduce.torch's operators, called and compiled, compared with PyTorch"
+    method = (
         f"from the call to its return, medians of {calls.TURNS - 1} turns of {calls.BATCH} calls;"
         " X is 4096 x 1024 float32, x 2^10"
     )
-    record["rows"] = []
-    for text in CASES:
-        gc.collect()
-        gc.disable()
-        record["rows"].append(measure(torch, ours, text))
-        gc.enable()
-        us = record["rows"][-1]["us"]
-        print(text, {name: spread["median"] for name, spread in us.items()}, flush=True)
-        files.write_result(options.out, record)
-    print(table(record))
-    return 0
+    required = ("torch",)
+    repeats = calls.TURNS - 1
+    quick: ClassVar[Mapping[str, Any]] = {"repeats": 5}
+
+    def head(self) -> dict[str, Any]:
+        """Return the CPU."""
+        return {"cpu": environment.cpu_name()}
+
+    def run(self) -> Iterator[dict[str, Any]]:
+        """Yield the row of each call, without garbage collection."""
+        for text in CASES:
+            gc.collect()
+            gc.disable()
+            try:
+                row = self._row(text)
+            finally:
+                gc.enable()
+            yield row
+
+    def _row(self, text: str) -> dict[str, Any]:
+        import gpureduce.torch as ours
+
+        torch = self.torch
+        torch._dynamo.reset()
+        found = contenders(torch, ours, CASES[text])
+        self._check(found, text)
+        taken = batch_times(
+            found, torch.cuda.synchronize, calls.BATCH, self.options.repeats + 1, calls.WARM_UP
+        )
+        return {"call": text, "us": {name: summarize_times(values, 3) for name, values in taken.items()}}
+
+    def _check(self, found: dict[str, Callable[[], Any]], text: str) -> None:
+        wanted = found["torch eager"]()
+        for name, call in found.items():
+            for _ in range(4):  # by when a graph has been captured
+                got = call()
+            if name == "gpureduce eager":
+                continue
+            try:
+                self.torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-3)
+            except AssertionError as error:
+                raise WrongResultError(f"{name} in {text}: {error}") from None
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        return f"{row['call']} { {name: us['median'] for name, us in row['us'].items()} }"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return the times of all modes."""
+        heads = [f"{label}, {name}" for label in LABELS.values() for name in ("PyTorch", "`gpureduce.torch`")]
+        names = [f"{name} {mode}" for mode in LABELS for name in NAMESPACES] + ["gpureduce eager"]
+        rows = (
+            [f"`{row['call']}`", *(markdown.median_us(row, name, "{:.1f}") for name in names)]
+            for row in record["rows"]
+        )
+        head = f"{markdown.source(record, 'torch')}: {record['method']}."
+        heads = ["a call, in us", *heads, "`gpureduce`, called"]
+        return "\n".join([head, "", *markdown.table(heads, "lr", rows)])
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Operators

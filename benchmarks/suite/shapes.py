@@ -1,28 +1,31 @@
-"""Times each way to launch a flat reduction: ``python benchmarks/run.py shapes --out FILE``.
+"""Times each way to launch a flat reduction.
 
 `variant="auto"` reduces contiguous elements to one result in a single launch, which it chooses by the bytes
 of the input from the rows of csrc/reduce/flat/shapes.def. Here every row is timed at every size, in a graph
-that goes round inputs which are together larger than the L2 cache, as far as 256 inputs are. The figure is
-the median over the replays, in microseconds a reduction.
+that rotates over inputs which are together larger than the L2 cache, as far as 256 inputs are. The figure is
+the median over the replays, in microseconds per reduction.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, Times
 from gpureduce import _core
-from gpureduce._arrays.device_array import DeviceArray, empty, to_device
-from gpureduce._bench import environment, files
+from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._bench.stats import summarize_times
 from gpureduce._bench.timing import ROTATION_BYTES
 from gpureduce._device.devices import resolve
 from gpureduce._rules.dtypes import core_dtype
 
-MOST_BUFFERS = 256
-APART = 256  # bytes
+MAX_BUFFERS = 256
+ALIGNMENT = 256  # bytes
 CASES = (
     ("sum", "float32"),
     ("sum", "float64"),
@@ -42,24 +45,24 @@ def label(row: tuple) -> str:
 
 
 def chosen(nbytes: int) -> int:
-    """Return the row that is taken for so many bytes."""
+    """Return the row that is taken for an input of `nbytes` bytes."""
     return next(i for i, row in enumerate(_core.flat_shapes()) if nbytes <= row[0])
 
 
 class Pool:
     """Memory of a device, cut into inputs of any dtype and size."""
 
-    def __init__(self, most_bytes: int, device: str) -> None:
+    def __init__(self, max_bytes: int, device: str) -> None:
         self.kind, self.index = resolve(device)
         piece = np.random.default_rng(20261121).integers(0, 100, 1 << 24, np.int8)  # no NaN in any dtype
-        self.bytes = max(ROTATION_BYTES, 2 * most_bytes)
+        self.bytes = max(ROTATION_BYTES, 2 * max_bytes)
         self.memory = to_device(np.resize(piece, self.bytes), device)
-        self.outs: DeviceArray = empty((MOST_BUFFERS,), np.dtype(np.int64), self.kind, self.index)
+        self.outs = empty((MAX_BUFFERS,), np.dtype(np.int64), self.kind, self.index)
 
     def time(self, op: str, dtype: np.dtype, nbytes: int, shape: int, repeats: int) -> list[float]:
-        """Return the microseconds of a reduction launched in that way, a figure a repeat."""
-        stride = max(-(-nbytes // APART) * APART, ROTATION_BYTES // MOST_BUFFERS)
-        count = min(MOST_BUFFERS, self.bytes // stride)
+        """Return the microseconds of a reduction launched by row `shape` of the table, one per repeat."""
+        stride = max(-(-nbytes // ALIGNMENT) * ALIGNMENT, ROTATION_BYTES // MAX_BUFFERS)
+        count = min(MAX_BUFFERS, self.bytes // stride)
         rounds = max(1, min(256, (1 << 30) // nbytes) // count)
         form = ((nbytes // dtype.itemsize,), (dtype.itemsize,), dtype.name)
         out = core_dtype(op, dtype).name
@@ -70,52 +73,74 @@ class Pool:
         )
 
 
-def measure(pool: Pool, op: str, dtype: str, exponents: range, repeats: int) -> Iterator[dict]:
-    """Yield a row for each size: the time of every shape, and which one is chosen."""
-    table = _core.flat_shapes()
-    ways = {label(row): i for i, row in enumerate(table)}  # some rows launch alike
-    for exponent in exponents:
-        nbytes = 1 << exponent
-        times = {
-            name: round(summarize_times(pool.time(op, np.dtype(dtype), nbytes, i, repeats))["median"], 3)
-            for name, i in ways.items()
-        }
-        yield {
-            "op": op,
-            "dtype": dtype,
-            "bytes": nbytes,
-            "us": times,
-            "chosen": label(table[chosen(nbytes)]),
-            "over_best": round(times[label(table[chosen(nbytes)])] / min(times.values()), 3),
-        }
+class Shapes(Benchmark):
+    """Every row of shapes.def at every size."""
+
+    summary = "each way to launch a flat reduction, at every size"
+    method = "graph replays over rotated inputs; microseconds a reduction, each way of launching it"
+    repeats = 9
+    quick: ClassVar[Mapping[str, Any]] = {"max_exponent": 24, "step": 4, "repeats": 3}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--max-exponent", type=int, default=32, help="of two, for bytes (default 32)")
+        parser.add_argument("--step", type=int, default=1, help="between exponents (default 1)")
+
+    def cases(self) -> Iterable[tuple[str, str, int]]:
+        """Return operator, dtype and bytes."""
+        self.pool = Pool(1 << self.options.max_exponent, str(self.where))
+        exponents = range(10, self.options.max_exponent + 1, self.options.step)
+        return [(*pair, 1 << exponent) for pair, exponent in itertools.product(CASES, exponents)]
+
+    def inputs(self, case: tuple[str, str, int]) -> Pool:
+        """Return the memory that all cases share."""
+        return self.pool
+
+    def contenders(self, case: tuple[str, str, int], inputs: Pool) -> dict[str, Callable[[int], Any]]:
+        """Return the rows of the table by their text; some launch alike."""
+        op, dtype, nbytes = case
+
+        def way(shape: int) -> Callable[[int], Any]:
+            return lambda repeats: inputs.time(op, np.dtype(dtype), nbytes, shape, repeats)
+
+        return {label(row): way(i) for i, row in enumerate(_core.flat_shapes())}
+
+    def measure(self, case: Any, inputs: Pool, contenders: Mapping[str, Callable[..., Any]]) -> Times:
+        """Return microseconds by the graphs of the core."""
+        return {name: call(self.options.repeats) for name, call in contenders.items()}
+
+    def rows(self, case: tuple[str, str, int], inputs: Pool, times: Times) -> list[dict[str, Any]]:
+        """Return a row: the median of every row of the table, and which one is chosen."""
+        op, dtype, nbytes = case
+        us = {name: summarize_times(taken, 3)["median"] for name, taken in times.items()}
+        taken = label(_core.flat_shapes()[chosen(nbytes)])
+        over_best = round(us[taken] / min(us.values()), 3)
+        row = {"op": op, "dtype": dtype, "bytes": nbytes, "us": us, "chosen": taken}
+        return [{**row, "over_best": over_best}]
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        exponent = row["bytes"].bit_length() - 1
+        return f"{row['op']:6} {row['dtype']:8} 2^{exponent:<3} {row['us']} {row['over_best']}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return what is chosen, and its time over the best."""
+        rows = (
+            [
+                f"{row['op']} {row['dtype']}",
+                markdown.power(row["bytes"]),
+                row["chosen"],
+                f"{row['us'][row['chosen']]:.2f}",
+                f"{row['over_best']:.3f}",
+            ]
+            for row in record["rows"]
+        )
+        heads = ["of", "bytes", "chosen", "us", "over the best"]
+        head = f"{markdown.source(record)}: {record['method']}."
+        return "\n".join([head, "", *markdown.table(heads, "lrlrr", rows)])
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python benchmarks/run.py shapes", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--most", type=int, default=32, help="exponent of two, for bytes (default 32)")
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--out", type=files.writable_path, help="results file to write")
-    options = parser.parse_args(argv)
-    record = environment.header(environment.find_device(options.device))
-    record["method"] = "graph replays over rotated inputs; microseconds a reduction, each way of launching it"
-    record["rows"] = []
-    pool = Pool(1 << options.most, options.device)
-    for op, dtype in CASES:
-        for row in measure(pool, op, dtype, range(10, options.most + 1), options.repeats):
-            record["rows"].append(row)
-            print(
-                f"{op:6} {dtype:8} 2^{row['bytes'].bit_length() - 1:<3}",
-                row["us"],
-                row["over_best"],
-                flush=True,
-            )
-    files.write_result(options.out, record)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+BENCHMARK = Shapes

@@ -86,11 +86,7 @@ def measure(sets: MatmulInputs, names: list[str], precision: str, repeats: int) 
     slow = m * n * k > 1 << 36
     launches = sets.count if slow else max(sets.count, 8)
     few = {name: 2 if name == "m0" else launches for name in field}
-    graphs = {name: timing.capture(torch, call, sets.count, few[name]) for name, call in field.items()}
-    times: dict[str, list[float]] = {name: [] for name in field}
-    for _ in range(repeats):
-        for name, graph in graphs.items():
-            times[name] += timing.replay_times(torch, graph, few[name], 1)
+    times = timing.graph_times(torch, field, sets.count, few, [1] * repeats)
     vendor = statistics.median(times[VENDOR]) if VENDOR in times else None
     flop = (8 if sets.dtype.is_complex else 2) * m * n * k
     for name, figures in times.items():

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 ROTATION_BYTES = 512 << 20  # of the inputs that a graph rotates over: 8 times the 60 MB L2 cache of an H200
 
 
-def capture(torch: Any, call: Callable[[int], object], inputs: int, launches: int) -> Any:
+def capture(torch: Any, call: Callable[[int], object], inputs: int, launches: int, stream: Any = None) -> Any:
     """Return a CUDA graph, captured by PyTorch, of `launches` calls that rotate over `inputs` inputs.
 
     `call` takes the index of an input. The first call, outside the graph, loads kernels and allocates memory;
-    it is issued to the stream of the capture, because CuPy caches memory per stream.
+    it is issued to the stream of the capture, because CuPy caches memory per stream. With `stream` PyTorch
+    does not collect garbage and keeps the memory that it has cached.
     """
+    if stream is not None:
+        with torch.cuda.stream(stream):
+            call(0)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            graph.capture_begin()
+            for launch in range(launches):
+                call(launch % inputs)
+            graph.capture_end()
+        return graph
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         call(0)
@@ -36,4 +47,38 @@ def replay_times(torch: Any, graph: Any, launches: int, repeats: int) -> list[fl
         stop.record()
         stop.synchronize()
         times.append(start.elapsed_time(stop) * 1e3 / launches)
+    return times
+
+
+def graph_times(
+    torch: Any,
+    calls: Mapping[str, Callable[[int], object]],
+    inputs: int,
+    launches: int | Mapping[str, int],
+    turns: Sequence[int],
+    stream: Any = None,
+) -> dict[str, list[float]]:
+    """Return microseconds per call of contenders that take turns.
+
+    Parameters
+    ----------
+    torch : module
+        PyTorch, which captures the graphs.
+    calls : mapping
+        What enqueues one call, given the index of an input, by contender.
+    inputs : int
+        How many inputs the calls rotate over.
+    launches : int or mapping
+        How many calls a graph holds, or how many that of each contender.
+    turns : sequence of int
+        The number of replays in each turn.
+    stream : torch.cuda.Stream, optional
+        As `capture` has it.
+    """
+    each = dict.fromkeys(calls, launches) if isinstance(launches, int) else dict(launches)
+    graphs = {name: capture(torch, call, inputs, each[name], stream) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for replays in turns:
+        for name, graph in graphs.items():
+            times[name] += replay_times(torch, graph, each[name], replays)
     return times
