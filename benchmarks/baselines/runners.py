@@ -41,6 +41,7 @@ class ReductionCase:
         self.rounds = max(1, launches // len(firsts))
         self.launches = self.rounds * len(firsts)
         size = OUT_BYTES * len(firsts) // self.itemsize
+        self.outs: Any
         if isinstance(firsts[0], DeviceArray):
             self.outs = empty((size,), firsts[0].dtype, *resolve(str(firsts[0].device)))
         else:

@@ -105,6 +105,8 @@ def run(name: str, argv: list[str]) -> int:
         return 1
     print(f"\n{benchmark.table(record)}")
     drawn = benchmark.chart(record)
+    if drawn is None and options.chart:
+        print(f"\nno chart: {name} has nothing to draw of this result")
     if drawn is not None and (options.chart or options.quick):
         path = Path(options.chart or f"{name}.svg")
         path.write_text(drawn, encoding="utf-8")

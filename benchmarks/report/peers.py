@@ -16,17 +16,13 @@ def best_bandwidth(record: dict[str, Any]) -> float:
     return max([*floors, *(row["gb_per_s"] for row in record["rows"])])
 
 
-def compared(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the other libraries that have times in any row."""
-    names = dict.fromkeys(name for row in rows for name in row["us"])
-    return [peer for peer in PEERS if peer in names]
-
-
-def sizes_table(record: dict[str, Any], op: str, dtype: str) -> list[str]:
-    """Return one operator and dtype, a line for each size."""
+def sizes_table(
+    record: dict[str, Any], op: str, dtype: str, candidates: tuple[str, ...] = PEERS
+) -> list[str]:
+    """Return one operator and dtype, a line for each size, and a column for each library that has times."""
     best = best_bandwidth(record)
     rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == (op, dtype, 0)]
-    peers = compared(rows)
+    peers = [peer for peer in candidates if any(peer in row["us"] for row in rows)]
     cells = (
         [
             power(row["n"]),
@@ -91,7 +87,7 @@ def tables(record: dict[str, Any]) -> str:
             misaligned_table(record),
         ]
     else:
-        parts = [sizes_table(record, op, dtype) for op, dtype in pairs]
+        parts = [sizes_table(record, op, dtype, (*PEERS, "numpy")) for op, dtype in pairs]
     return "\n\n".join("\n".join(part) for part in [[head], *parts])
 
 

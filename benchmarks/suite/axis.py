@@ -128,7 +128,8 @@ class Axis(Benchmark):
         ]
         if options.large != options.exponent:
             sweeps.append(("float32", options.large, list(powers(options.large, coarse))))
-        self.random, self.buffers = np.random.default_rng(20261121), {}
+        self.random = np.random.default_rng(20261121)
+        self.buffers: dict[tuple[str, int], Buffers] = {}
         return [Case(dtype, exponent, *layout) for dtype, exponent, layouts in sweeps for layout in layouts]
 
     def inputs(self, case: Case) -> Buffers:

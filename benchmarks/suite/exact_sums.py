@@ -328,7 +328,8 @@ class ExactSums(Benchmark):
         def timed(runner: Any) -> Callable[[int], list[float]]:
             return lambda repeats: runner.time(inputs, repeats)
 
-        return {each.name: timed(each) for each in [*self.runners, *([self.cub] if with_cub else [])]}
+        taking_part: list[Any] = [*self.runners, *([self.cub] if with_cub else [])]
+        return {runner.name: timed(runner) for runner in taking_part}
 
     def measure(
         self, case: Case, inputs: ReductionCase, contenders: Mapping[str, Callable[..., Any]]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import gpureduce
+from benchmarks.harness import command
 from benchmarks.harness.results import RESULTS
 from benchmarks.suite import calls, host_calls, operators
 
@@ -18,10 +19,10 @@ def spread(median):
 
 
 def a_row(text):
-    us = {name: spread(5.0 + i) for i, name in enumerate(calls.TITLES)}
-    waits = {"default": dict.fromkeys(calls.TITLES, spread(0.01)), "another": {}}
-    waits["another"] = {name: spread(0.02 + i) for i, name in enumerate(calls.TITLES)}
-    captured = {name: name != "cupy" for name in calls.TITLES}
+    us = {name: spread(5.0 + i) for i, name in enumerate(calls.LABELS)}
+    waits = {"default": dict.fromkeys(calls.LABELS, spread(0.01)), "another": {}}
+    waits["another"] = {name: spread(0.02 + i) for i, name in enumerate(calls.LABELS)}
+    captured = {name: name != "cupy" for name in calls.LABELS}
     return {"call": text, "us": us, "wait_ms": waits, "captured": captured}
 
 
@@ -40,8 +41,8 @@ RECORD = {
 
 def test_the_page(tmp_path, capsys):
     path = tmp_path / "calls.json"
-    path.write_text(json.dumps(RECORD))
-    assert calls.main(["--table", str(path)]) == 0
+    path.write_text(json.dumps({"schema": 1, **RECORD}))
+    assert command.run("calls", ["--table", str(path)]) == 0
     page = capsys.readouterr().out
     assert "| `sum(X, axis=1, out=o)` | 5.00 | 6.00 | 7.00 | 8.00 | 9.00 |" in page
     assert "| `sum(x, out=o)` | 0.02 | 1.02 | 2.02 | 3.02 | 4.02 |" in page
@@ -50,7 +51,7 @@ def test_the_page(tmp_path, capsys):
 
 def test_every_call_is_measured():
     assert [row["call"] for row in COMMITTED["rows"]] == list(calls.CALLS)
-    assert all(set(row["us"]) == set(row["captured"]) == set(calls.TITLES) for row in COMMITTED["rows"])
+    assert all(set(row["us"]) == set(row["captured"]) == set(calls.LABELS) for row in COMMITTED["rows"])
 
 
 @pytest.mark.parametrize("name", calls.OURS)
@@ -69,20 +70,20 @@ def test_calls_wait_for_nothing_and_are_captured(text):
 
 
 def test_the_page_of_operators():
-    names = [f"{kit} {way}" for kit in operators.KITS for way in operators.TITLES]
+    names = [f"{namespace} {mode}" for namespace in operators.NAMESPACES for mode in operators.LABELS]
     rows = [
         {"call": text, "us": {name: spread(5.0 + i) for i, name in enumerate(names)}}
         for text in operators.CASES
     ]
     rows[0]["us"]["gpureduce eager"] = spread(2.0)
-    page = operators.table({**RECORD, "rows": rows})
+    page = operators.Operators.table({**RECORD, "rows": rows})
     assert "| `sum(x)` | 5.0 | 8.0 | 6.0 | 9.0 | 7.0 | 10.0 | 2.0 |" in page
     assert "* sum(X, axis=1))` | 5.0 | 8.0 | 6.0 | 9.0 | 7.0 | 10.0 |  |" in page
 
 
 def test_every_operator_is_measured():
     assert [row["call"] for row in OPERATORS["rows"]] == list(operators.CASES)
-    names = {f"{kit} {way}" for kit in operators.KITS for way in operators.TITLES}
+    names = {f"{namespace} {mode}" for namespace in operators.NAMESPACES for mode in operators.LABELS}
     assert all(names <= set(row["us"]) for row in OPERATORS["rows"])
 
 

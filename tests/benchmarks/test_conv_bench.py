@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.harness import command
 from benchmarks.harness.results import load
 from benchmarks.report import conv as conv_table
-from benchmarks.report import documents as tables
+from benchmarks.report import documents
 from benchmarks.report import svg as chart
 from benchmarks.suite import conv
 from gpureduce._bench import halo
@@ -28,11 +29,11 @@ def test_layers():
 def test_rows_are_told():
     row = {"variant": "auto", "dtype": "float32", "layout": "NHWC", **conv.PUBLISHED._asdict()}
     row |= {"us": {"median": 27.1}, "tflop_per_s": 25.0, "error": 2e-7, "of_cudnn": 0.5}
-    assert "2x130x514x12x24x3x3" in conv.show(row) and "0.500 of cuDNN's time" in conv.show(row)
+    assert "2x130x514x12x24x3x3" in conv.Conv.line(row) and "0.500 of cuDNN's time" in conv.Conv.line(row)
     other = {**row, "of_cudnn": 2.0}
     assert conv.geometric_mean([row, other, {**row, "variant": "c0", "of_cudnn": 9.0}]) == pytest.approx(1)
     with pytest.raises(SystemExit):
-        conv.main(["--layers", "none"])
+        command.parse("conv", ["--layers", "none"])
 
 
 @pytest.mark.usefixtures("full")
@@ -89,8 +90,10 @@ def test_tables():
 
 def test_means_in_the_table():
     """Of the committed results, which the table is made from."""
-    last = conv_table.layers([load(name) for name in tables.LAYERS]).split("\n")[-1]
+    last = conv_table.layers([load(name) for name in documents.CONV_LAYERS]).split("\n")[-1]
     means = [float(cell) for cell in last.strip("| ").split("|")[2:]]
-    for mean, (name, layout) in zip(means, itertools.product(tables.LAYERS, ("NHWC", "NCHW")), strict=True):
+    for mean, (name, layout) in zip(
+        means, itertools.product(documents.CONV_LAYERS, ("NHWC", "NCHW")), strict=True
+    ):
         rows = [row for row in load(name)["rows"] if row["layout"] == layout]
         assert mean == pytest.approx(conv.geometric_mean(rows), abs=0.006)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import gpureduce
+from benchmarks.harness import command
 from benchmarks.harness.results import load
 from benchmarks.report import coverage, documents
 from benchmarks.report import peers as table
-from benchmarks.suite import accuracy, arrays, exact_times
+from benchmarks.suite import accuracy, arrays, exact_sums
 from benchmarks.suite import interleaved as lone
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +39,7 @@ def test_no_rung_is_slower_than_its_published_form():
 
 def floats_ratios():
     """Of each row its bytes, whether it is flat, and ours relative to the others, by name."""
-    for row in load(documents.FLOATS)["rows"]:
+    for row in load("floats_h100.json")["rows"]:
         count = int(np.prod(row["shape"]))
         for name, others in row["ratio"].items():
             for other, ratio in others.items():
@@ -70,7 +71,7 @@ def test_every_variant_was_measured(dtype):
 
 def test_variances_take_as_long_as_sums():
     """Those of all elements from 2^26 on; and nowhere longer than PyTorch's or CuPy's."""
-    rows = load(documents.MOMENTS)["rows"]
+    rows = load("moments_h100.json")["rows"]
     large = [row for row in rows if len(row["shape"]) == 1 and row["shape"][0] >= 1 << 26]
     assert {row["dtype"] for row in large} >= {"float32", "float64"}
     for row in large:
@@ -268,7 +269,9 @@ def test_default_float32_sums_are_as_exact_as_numpys():
 @pytest.mark.usefixtures("full")
 def test_accuracy_is_the_same_on_this_device(device):
     """A small run of the same measurement holds the same claim, with the bits of the device at hand."""
-    for row in accuracy.measure(100_003, 2, ["auto"], device):
+    options = ["--device", device, "--n", "100003", "--draws", "2", "--variants", "auto"]
+    benchmark = command.prepare("accuracy", command.parse("accuracy", options))
+    for row in benchmark.run():
         assert row["relative_error"]["auto"] <= max(row["relative_error"]["numpy"], 2.0**-24), row["case"]
 
 
@@ -291,8 +294,8 @@ def test_exact_sums_cost_what_the_page_says():
     small = {row["n"]: row["us"] for row in rows if row["op"] == "sum" and row["dtype"] == "float32"}
     assert all(us["exact"] <= us["gpureduce"] + 0.7 for n, us in small.items() if n <= 1 << 10)
     assert all(us["exact"] <= 2.05 * us["gpureduce"] for n, us in small.items() if 1 << 10 < n < 1 << 24)
-    assert exact_times.spread_of_kinds(found, "float32", 1 << 28) <= 1.05
-    assert exact_times.spread_of_kinds(found, "float64", 1 << 28) <= 1.17
+    assert exact_sums.slowest_over_fastest(found, "float32", 1 << 28) <= 1.05
+    assert exact_sums.slowest_over_fastest(found, "float64", 1 << 28) <= 1.17
     relative = {
         row["n"]: row["us"]["exact"] / row["us"]["cub"]
         for row in rows
@@ -304,7 +307,7 @@ def test_exact_sums_cost_what_the_page_says():
 
 def test_segments_have_no_cliffs():
     """Of the same elements in one segment or in ten million, and compared with CUB."""
-    rows = [row for row in load(documents.SCANS)["rows"] if row["what"] == "segments"]
+    rows = [row for row in load("scans_h100.json")["rows"] if row["what"] == "segments"]
     us = {
         (row["shape"], row["segments"]): {name: t["median"] for name, t in row["us"].items()} for row in rows
     }
@@ -340,7 +343,7 @@ def test_order_statistics_take_half_of_others_time():
 
 
 def test_scans_keep_what_they_reach():
-    rows = [row for row in load(documents.SCANS)["rows"] if row["what"] == "scan"]
+    rows = [row for row in load("scans_h100.json")["rows"] if row["what"] == "scan"]
     times = {(row["dtype"], row["n"]): {name: t["median"] for name, t in row["us"].items()} for row in rows}
     assert len(times) == 24 and all(found["gpureduce"] <= 0.75 * found["cupy"] for found in times.values())
     of_copy = {key: found["gpureduce"] / found["copy"] for key, found in times.items() if key[1] >= 1 << 26}
@@ -356,7 +359,7 @@ def test_several_gpus_take_the_time_of_one():
     """What docs/several_gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
     rows = {
         (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
-        for row in load(documents.SEVERAL)["rows"]
+        for row in load("multi_device_h100.json")["rows"]
     }
     assert rows["device", 2, 1 << 10]["gpureduce"] <= 18 and rows["device", 2, 1 << 10]["max"] <= 21
     for exponent in (28, 30):
@@ -374,7 +377,7 @@ def test_several_gpus_take_the_time_of_one():
 
 def test_copies_take_less_time_than_pytorchs():
     """Except the cases that docs/arrays.md names."""
-    rows = load(documents.ARRAYS)["rows"]
+    rows = load("arrays_h100.json")["rows"]
     over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
     assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
     rest = {("transposed, 3 rows", "float16"), ("transposed, 3 rows", "int8"), ("cropped", "float32")}

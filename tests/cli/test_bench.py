@@ -10,18 +10,15 @@ import math
 import re
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpureduce
 from benchmarks.harness.results import RESULTS, load, path_of
-from benchmarks.report import documents as tables
-from benchmarks.report import figures
+from benchmarks.report import figures, ladder
 from benchmarks.report import matmul as matmul_table
 from benchmarks.report import svg as chart
-from benchmarks.suite import accuracy, host
 from gpureduce._bench import groups, matmul_timing, plotting, products, roofline, runner, tiles
 from gpureduce._bench import matmul_plotting as matmul_pictures
 from tests.support.selection import runs_on
@@ -398,7 +395,7 @@ def test_bars_are_as_long_as_the_speed_ups():
 
 @needs_matplotlib
 def test_lines_are_few_and_named_at_their_ends():
-    found = tables.result("sizes_h200.json")
+    found = ladder.result("sizes_h200.json")
     names = ["v0", "v1", "v3", "v6", "v12", "auto"]  # the first, the largest steps, the last, the default
     ax = found.plot("bandwidth")
     drawn = [line for line in ax.lines if not line.get_label().startswith("_")]
@@ -455,12 +452,12 @@ def test_the_default_stands_below_the_variants():
     }  # fmt: skip
     rows = (timed("auto", 5.0, block_size=None), *(timed(*row, block_size=256) for row in TIMES_OF_THREE))
     found = gpureduce.BenchResult(HEAD, rows)
-    lines = tables.ladder_table(found, published).splitlines()
+    lines = ladder.ladder_table(found, published).splitlines()
     assert [line.split("`")[1] for line in lines[4:]] == ["v0", "v3", "atomic", "auto"]
     assert "| 5.0 | 839 | 41.9 | 8.00x |  |" in lines[-1]
-    by_technique = tables.technique_table(found).splitlines()
+    by_technique = ladder.technique_table(found).splitlines()
     assert [line.split("`")[1] for line in by_technique[4:]] == ["v0", "v3", "atomic", "auto"]
-    drawn = tables.ladder_chart(found, published, chart.LIGHT)
+    drawn = ladder.ladder_chart(found, published, chart.LIGHT)
     assert "8.00x" in drawn and drawn.index(">v3<") < drawn.index(">auto<")
 
 
@@ -686,43 +683,3 @@ def test_committed_results_say_where_they_are_from(name):
     errors = {row["variant"]: row["relative_error"] for row in found.rows}
     assert all(error < (1e-5 if name in adding_up else 1e-6) for name, error in errors.items())
     assert json.loads(found.to_json()) == json.loads((path_of(name)).read_text())
-
-
-def test_pinned_arrays_are_timed(device, monkeypatch):
-    array = np.ones(1000, np.float32)
-    monkeypatch.setattr(host, "pinned_array", lambda *_: array)
-    monkeypatch.setattr(host, "_place", lambda _: gpureduce._device.devices.resolve(device))
-    monkeypatch.setattr(host, "SECONDS", 0.0)
-    rows = host.measure_pinned(None, None, device)
-    assert [(row["where"], row["n"], *row["us"]) for row in rows] == [
-        ("pinned copy", 1000, "copy"),
-        ("pinned", 1000, "gpureduce"),
-    ]
-    assert all(row["gb_per_s"] > 0 for row in rows)
-
-
-def test_accuracy_is_that_of_the_rungs_of_reductions(monkeypatch, tmp_path):
-    monkeypatch.setattr(accuracy, "CASES", ("uniform",))
-    out = tmp_path / "accuracy.json"
-    assert accuracy.main(["--device", "sim", "--n", "1000", "--draws", "1", "--out", str(out)]) == 0
-    (row,) = json.loads(out.read_text())["rows"]
-    assert {"numpy", "auto", "v0", "v12"} <= set(row["relative_error"])
-    assert all(error < 1e-5 for error in row["relative_error"].values())
-
-
-WRITERS = [
-    path.stem
-    for path in sorted(Path(accuracy.__file__).parent.glob("*.py"))
-    if "results file to write" in path.read_text("utf-8")
-]
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_places_for_results_are_looked_at_before_anything_is_measured(name, capsys, tmp_path):
-    module = importlib.import_module(f"benchmarks.suite.{name}")
-    for place in (tmp_path / "absent" / "results.json", tmp_path):
-        with pytest.raises(SystemExit) as stop:
-            module.main(["--out", str(place)])  # or --output, shortened
-        assert stop.value.code == 2
-        assert re.search(f"argument --out(put)?: {place}: ", capsys.readouterr().err)
-    assert len(WRITERS) >= 12 and not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gpureduce
+from benchmarks.harness.libraries import LABELS
 from benchmarks.harness.results import load
 from benchmarks.report import readme_charts as front
 from benchmarks.report import svg as chart
@@ -117,7 +118,8 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
 def test_the_chart_has_every_figure(palette):
     record = load("peers_h200.json")
     drawn = front.peers_svg(record, palette)
-    for (peer, name), colour in zip(front.PEERS.items(), palette.series, strict=False):
+    for peer, colour in zip(front.PEERS, palette.series, strict=False):
+        name = LABELS[peer]
         rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == SUMS]
         times = [
             row["us"][peer]["median"] / row["us"]["gpureduce"]["median"] for row in rows if peer in row["us"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gpureduce
+from benchmarks.harness import command
 from benchmarks.suite import exact_sums
 from gpureduce import _core
 from gpureduce._device.ptx import ptx_text
@@ -502,9 +503,9 @@ def test_the_benchmark(tmp_path, on_gpu):
     if on_gpu:
         pytest.skip("for devices without a clock; others are timed by it")
     out = tmp_path / "exact.json"
-    arguments = ["--device", "sim", "--check", "60", "--most", "8", "--repeats", "1", "--out", str(out)]
+    options = ["--device", "sim", "--check", "60", "--max-exponent", "8", "--repeats", "1"]
     with np.errstate(all="ignore"):
-        assert exact_sums.main(arguments) == 0
+        assert command.run("exact_sums", [*options, "--out", str(out)]) == 0
     record = json.loads(out.read_text())
     assert record["compared"] == 60 and record["different"] == 0
     assert {row["dtype"] for row in record["rows"]} == {"float16", "float32", "float64"}

@@ -61,7 +61,7 @@ def by_pyright():
 def package_by_mypy():
     """Return the exit status and the output of mypy for the package, as pyproject.toml has it."""
     options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / "build/mypy")]
-    return run("mypy", *options, str(ROOT / "gpureduce"))
+    return run("mypy", *options, str(ROOT / "gpureduce"), str(ROOT / "benchmarks"))
 
 
 def compare(checker, found):
