@@ -77,6 +77,27 @@ bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out) {
     return true;
 }
 
+static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
+    size_t index;
+    if (!py_parse_axis(axis, ndim, &index) || reduced[index])
+        return false;
+    reduced[index] = true;
+    return true;
+}
+
+bool py_parse_axes_argument(PyObject *axis, size_t ndim, bool *reduced) {
+    if (axis == NULL || axis == Py_None) {
+        memset(reduced, true, ndim);
+        return true;
+    }
+    if (!PyTuple_CheckExact(axis))
+        return mark_axis(axis, ndim, reduced);
+    bool good = true;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(axis); ++i)
+        good = mark_axis(PyTuple_GET_ITEM(axis, i), ndim, reduced);
+    return good;
+}
+
 static int copy_integer_array(PyArrayObject *array, PyObject **out) {
     if (PyArray_NDIM(array) != 1 || !PyTypeNum_ISINTEGER(PyArray_TYPE(array)) ||
         (PyTypeNum_ISUNSIGNED(PyArray_TYPE(array)) && PyArray_ITEMSIZE(array) == sizeof(int64_t)))

@@ -35,6 +35,10 @@ const char *py_text_of(PyObject *value);
    back to Python. */
 bool py_parse_axis(PyObject *axis, size_t ndim, size_t *out);
 
+/* Marks the axes of `axis=` of a reduction, which are all (None), an int or a tuple of ints, on the fast
+   path. False if they are none of these, out of range or named twice: fall back to Python. */
+bool py_parse_axes_argument(PyObject *axis, size_t ndim, bool *reduced);
+
 /* Copies integers of the host along one axis, a NumPy array or a list or tuple of ints, to a new contiguous
    array of int64. 1: copied; 0: no such integers: fall back to Python; -1 with an exception set. */
 int py_host_integers(PyObject *object, PyObject **out);

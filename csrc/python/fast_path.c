@@ -26,28 +26,9 @@ static bool has_default_options(const py_signature *self, const py_arguments arg
             (PyUnicode_CheckExact(variant) && PyUnicode_CompareWithASCIIString(variant, "auto") == 0));
 }
 
-/* Marks an axis given as an int. False if it is not an int, out of range or marked already. */
-static bool mark_axis(PyObject *axis, size_t ndim, bool *reduced) {
-    size_t index;
-    if (!py_parse_axis(axis, ndim, &index) || reduced[index])
-        return false;
-    reduced[index] = true;
-    return true;
-}
-
 static bool parse_axes(PyObject *axis, py_call *call) {
-    const size_t ndim = call->job.inputs[PY_SOURCE].ndim;
-    bool *reduced = call->reduction.layout.reduced;
-    if (py_is_none(axis)) {
-        memset(reduced, true, ndim);
-        return true;
-    }
-    if (!PyTuple_CheckExact(axis))
-        return mark_axis(axis, ndim, reduced);
-    bool good = !gr_op_is_positional(call->reduction.op);
-    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(axis); ++i)
-        good = mark_axis(PyTuple_GET_ITEM(axis, i), ndim, reduced);
-    return good;
+    return !(gr_op_is_positional(call->reduction.op) && axis != NULL && PyTuple_CheckExact(axis)) &&
+           py_parse_axes_argument(axis, call->job.inputs[PY_SOURCE].ndim, call->reduction.layout.reduced);
 }
 
 /* Elements per result. */
@@ -211,6 +192,9 @@ static const struct {
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
     {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
+    {"median", py_fast_quantiles, PY_MEDIAN},
+    {"quantile", py_fast_quantiles, PY_QUANTILE},
+    {"percentile", py_fast_quantiles, PY_PERCENTILE},
     {"segment_reduce", py_fast_segments, PY_BY_OFFSETS},
     {"reduceat", py_fast_segments, PY_BY_INDICES},
     {"group_reduce", py_fast_segments, PY_BY_LABELS},

@@ -11,8 +11,8 @@ typedef PyObject *py_arguments[PY_ARGUMENTS]; /* by name, borrowed; NULL: not pa
 
 typedef struct py_signature {
     py_state *state;
-    /* Returns the result; NotImplemented, before anything was launched, to fall back to Python; or NULL with
-       an exception set. */
+    /* Returns the result; NotImplemented to fall back to Python, while no array of the caller is written; or
+       NULL with an exception set. */
     PyObject *(*implementation)(const struct py_signature *self, const py_arguments arguments);
     gr_op op;                         /* of a reduction; GR_OP_COUNT for other functions */
     uint64_t parameter;               /* of a reduction: see gr_op_has_parameter; else which of the functions
@@ -27,6 +27,9 @@ typedef struct py_signature {
 PyObject *py_fast_reduction(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_matmul(const py_signature *self, const py_arguments arguments);
 PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments);
+/* The parameter of py_fast_quantiles. */
+typedef enum py_quantiles { PY_MEDIAN, PY_QUANTILE, PY_PERCENTILE } py_quantiles;
+PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
 PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);

@@ -78,6 +78,7 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(num_groups)                                                                                          \
     ROW(q)                                                                                                   \
     ROW(method)                                                                                              \
+    ROW(overwrite_input)                                                                                     \
     ROW(weights)                                                                                             \
     ROW(k)                                                                                                   \
     ROW(largest)                                                                                             \

@@ -14,6 +14,7 @@ from gpureduce._order.methods import POSITIONS, Interpolation, between, known_pl
 from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, RowView
 from gpureduce._order.weighted import METHOD, at_weights, take_weights
 from gpureduce._reduce import floating
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
 
+@fast_path_named(floating.nothing)
 def median(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -130,6 +132,7 @@ def nanmedian(
     return _median(a, axis, out, keepdims, Options(device=device, stream=stream, as_device=as_device), True)
 
 
+@fast_path_named(floating.nothing)
 def quantile(
     a: AnyArray,
     q: AnyArray,
@@ -240,6 +243,7 @@ def nanquantile(
     return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, True)
 
 
+@fast_path_named(floating.nothing)
 def percentile(
     a: AnyArray,
     q: AnyArray,

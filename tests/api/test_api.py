@@ -1,6 +1,7 @@
 """The public names: records, texts, devices, errors; and calls next to other threads and signals."""
 
 import ast
+import functools
 import gzip
 import inspect
 import itertools
@@ -360,6 +361,16 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
     there = gpureduce.to_device(array, device)
     numbers = gpureduce.to_device(array.astype(np.int32), device)
     rows, rows_mask = (gpureduce.to_device(each.reshape(10, 100), device) for each in (array, array < 3))
+    short = [
+        lambda a: gpureduce.cumulative_sum(a, axis=0, device=device),
+        lambda _: gpureduce.cumulative_prod(numbers, include_initial=True),
+        lambda a: gpureduce.segment_reduce(a, [0, 9, 1000], "max", device=device),
+        lambda a: gpureduce.reduceat(a, np.array([0, 9]), device=device),
+        lambda a: gpureduce.group_reduce(a, np.arange(1000) % 7, device=device),
+        lambda a: gpureduce.median(a, 0, device=device),
+        lambda a: gpureduce.quantile(a, [0.25, 0.75], axis=0, device=device),
+        lambda a: gpureduce.percentile(a, 25.0, device=device),
+    ]
     flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array < 3))
     for most, call in (
         (24 + numbered, lambda: gpureduce.sum(array, variant="v7", device=device)),
@@ -379,6 +390,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.mean(there, exact=True, as_device=True)),
         (1, lambda: gpureduce.dot(there, there, exact=True)),
         (1, lambda: gpureduce.fsum(there)),
+        *((1, functools.partial(call, each)) for each in (there, array) for call in short),
     ):
         names = python_calls(call)
         assert 0 < len(names) <= most, names

@@ -321,6 +321,41 @@ def test_groups(device):
     check_function("group_reduce", device, more, 120, 1500)
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("name", ["median", "quantile", "percentile"])
+def test_quantiles(name, device):
+    whole = 100.0 if name == "percentile" else 1.0
+
+    def more(draw, array, a):
+        found = {"keepdims": draw.choice((True, False, 1))} if draw.random() < 0.4 else {}
+        if draw.random() < 0.2:
+            found["overwrite_input"] = draw.choice((True, "x"))
+        if name == "median":
+            return found
+        q = [
+            draw.choice((0.0, 1.0, 0.5, 1 / 3, 0.1, draw.random())) * whole
+            for _ in range(draw.randrange(1, 5))
+        ]
+        forms = [
+            q[0],
+            q[0],
+            q[0],
+            q,
+            tuple(q),
+            np.array(q),
+            np.array(q[0]),
+            np.repeat(q, 2)[::2],
+            np.float64(q[0]),
+        ]
+        forms += [1, [0, 1], [], [q], 1.5 * whole, -0.1, float("nan"), "x", 3 * q, np.array(q, np.float32)]
+        found["q"] = draw.choice(forms)
+        if draw.random() < 0.2:
+            found["method"] = draw.choice(("linear", "lower", "midpoint", "x", 3))
+        return found
+
+    check_function(name, device, more, 120, 1500)
+
+
 @pytest.mark.parametrize("dtype", [*DTYPES, "int64", "uint8", "complex128", "bfloat16"])
 def test_empty_segments_of_every_operator(dtype, device):
     """As NumPy's identities, of the dtype of the result."""

@@ -510,6 +510,13 @@ def scans():
         "group_reduce of a label that is no group": functools.partial(
             gpureduce.group_reduce, vector, np.arange(300), "max", 9, **SIM
         ),
+        "median of columns": functools.partial(gpureduce.median, matrix, axis=0, keepdims=True, **SIM),
+        "median of infinities": functools.partial(gpureduce.median, np.full(4, np.inf), **SIM),
+        "median of NaNs": functools.partial(gpureduce.median, np.full((2, 3), np.nan), axis=1, **SIM),
+        "quantile of a list": functools.partial(gpureduce.quantile, on_device, [0.1, 0.5, 1.0], axis=1),
+        "quantile of an array": functools.partial(gpureduce.quantile, vector, np.array([0.1, 0.9]), **SIM),
+        "quantile that is none": functools.partial(gpureduce.quantile, vector, [0.1, 1.5], **SIM),
+        "percentile out": functools.partial(gpureduce.percentile, matrix, 30.0, out=np.zeros(()), **SIM),
         "reduceat of indices that ascend": functools.partial(gpureduce.reduceat, matrix, [0, 2], **SIM),
         "segment_reduce that overflows": quiet(gpureduce.segment_reduce, huge, [0, 2, 4], **SIM),
         "cumulative_sum that overflows": quiet(gpureduce.cumulative_sum, huge, **SIM),

@@ -1,0 +1,288 @@
+/* The fast path of median, quantile and percentile: selects the elements of the ranks and interpolates
+   between them on the device, as NumPy does on the host. Other methods than "linear", weights, and results
+   that are not finite fall back to gpureduce/_order. */
+#include <math.h>
+#include <string.h>
+
+#include "order/order.h"
+#include "python/args.h"
+#include "python/job.h"
+#include "python/signature.h"
+
+typedef struct quantiles_call {
+    py_job job;
+    gr_order_request order;
+    gr_order_quantiles quantiles;
+    int64_t ranks[GR_ORDER_MAX_RANKS];
+    double q[GR_ORDER_MAX_QUANTILES]; /* from 0 to 1 */
+    size_t count, q_ndim;             /* of q; an axis of the result precedes the others if q_ndim is 1 */
+    bool weak; /* q is one float of Python, which does not decide the dtype of the result */
+} quantiles_call;
+
+static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
+                      gr_error *error) {
+    return gr_order_run(device, &((const quantiles_call *)arg)->order, binding, interrupt, error);
+}
+
+/* ---- arguments ---- */
+
+/* Appends a quantile, a float, out of `whole`. False: fall back to Python. */
+static bool append_q(quantiles_call *self, double q, double whole) {
+    q /= whole;
+    if (!(q >= 0 && q <= 1) || self->count == GR_ORDER_MAX_QUANTILES)
+        return false;
+    self->q[self->count++] = q;
+    return true;
+}
+
+static bool parse_q_array(quantiles_call *self, PyArrayObject *array, double whole) {
+    if (PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISNOTSWAPPED(array) || !PyArray_ISALIGNED(array) ||
+        PyArray_NDIM(array) > 1)
+        return false;
+    const npy_intp count = PyArray_SIZE(array),
+                   stride = PyArray_NDIM(array) > 0 ? PyArray_STRIDE(array, 0) : 0;
+    self->q_ndim = (size_t)PyArray_NDIM(array);
+    bool good = count > 0;
+    for (npy_intp i = 0; good && i < count; ++i) {
+        double q;
+        memcpy(&q, PyArray_BYTES(array) + i * stride, sizeof q);
+        good = append_q(self, q, whole);
+    }
+    return good;
+}
+
+/* Parses `q=`: a float, a few of them in a list or tuple, or an array of float64. False: fall back to
+   Python. */
+static bool parse_q(quantiles_call *self, PyObject *value, double whole) {
+    self->count = self->q_ndim = 0;
+    self->weak = value != NULL && PyFloat_CheckExact(value);
+    if (self->weak)
+        return append_q(self, PyFloat_AS_DOUBLE(value), whole);
+    if (value != NULL && PyArray_CheckExact(value))
+        return parse_q_array(self, (PyArrayObject *)value, whole);
+    if (value == NULL || !(PyList_CheckExact(value) || PyTuple_CheckExact(value)))
+        return false;
+    PyObject *items = PySequence_Tuple(value);
+    bool good = items != NULL && PyTuple_GET_SIZE(items) > 0;
+    for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(items); ++i) {
+        PyObject *const item = PyTuple_GET_ITEM(items, i);
+        good = PyFloat_CheckExact(item) && append_q(self, PyFloat_AS_DOUBLE(item), whole);
+    }
+    self->q_ndim = 1;
+    Py_XDECREF(items);
+    PyErr_Clear();
+    return good;
+}
+
+/* Whether all options that only Python handles have their defaults. */
+static bool has_default_options(const py_arguments arguments) {
+    PyObject *const method = arguments[PY_NAME_method];
+    return py_is_none(arguments[PY_NAME_weights]) &&
+           (method == NULL ||
+            (PyUnicode_CheckExact(method) && PyUnicode_CompareWithASCIIString(method, "linear") == 0));
+}
+
+/* Makes the elements contiguous lines along the reduced axes. 1: made; 0: fall back to Python, which copies
+   elements on the device; -1 with an exception set. */
+static int make_lines(quantiles_call *self, bool *reduced) {
+    py_operand *source = &self->job.inputs[0];
+    bool last = true, any = false;
+    for (size_t d = 0; d < source->ndim; ++d) {
+        last = last && (source->extent[d] == 1 || reduced[d] || !any);
+        any = any || (reduced[d] && source->extent[d] != 1);
+    }
+    if (last && py_operand_is_contiguous(source, true))
+        return 1;
+    return source->owner == NULL ? 0 : py_operands_make_contiguous(&source, 1, NULL, reduced) < 0 ? -1 : 1;
+}
+
+/* Infers the shape of the result, and splits the elements into lines. As make_lines. */
+static int parse_lines(quantiles_call *self, PyObject *axis, bool keepdims) {
+    py_job *job = &self->job;
+    const py_operand *source = &job->inputs[0];
+    bool reduced[GR_MAX_NDIM] = {false};
+    if (source->ndim == 0 || source->ndim + self->q_ndim > GR_MAX_NDIM || !gr_order_takes(source->dtype) ||
+        !py_parse_axes_argument(axis, source->ndim, reduced) || py_operand_count(source, NULL) == 0)
+        return 0;
+    self->order.dtype = source->dtype;
+    self->order.lines = py_operand_count(source, reduced);
+    self->order.length = py_operand_count(source, NULL) / self->order.lines;
+    job->ndim = 0;
+    if (self->q_ndim > 0)
+        job->extent[job->ndim++] = self->count;
+    for (size_t d = 0; d < source->ndim; ++d)
+        if (!reduced[d] || keepdims)
+            job->extent[job->ndim++] = reduced[d] ? 1 : source->extent[d];
+    return make_lines(self, reduced);
+}
+
+/* ---- ranks and weights ---- */
+
+/* The index of a rank among the ranks that are selected, which it joins if it is new. Ranks are appended in
+   any order. */
+static uint8_t index_of(quantiles_call *self, uint64_t rank) {
+    uint64_t i = 0;
+    while (i < self->order.ranks && self->ranks[i] != (int64_t)rank)
+        ++i;
+    if (i == self->order.ranks)
+        self->ranks[self->order.ranks++] = (int64_t)rank;
+    return (uint8_t)i;
+}
+
+/* Sorts the ranks, and renames the indices of the results. */
+static void sort_ranks(quantiles_call *self) {
+    gr_order_quantiles *quantiles = &self->quantiles;
+    int64_t sorted[GR_ORDER_MAX_RANKS];
+    uint8_t place[GR_ORDER_MAX_RANKS];
+    for (uint64_t i = 0; i < self->order.ranks; ++i) {
+        place[i] = 0;
+        for (uint64_t k = 0; k < self->order.ranks; ++k)
+            place[i] = (uint8_t)(place[i] + (self->ranks[k] < self->ranks[i]));
+        sorted[place[i]] = self->ranks[i];
+    }
+    memcpy(self->ranks, sorted, self->order.ranks * sizeof sorted[0]);
+    for (uint64_t i = 0; i < quantiles->results; ++i) {
+        quantiles->lower[i] = place[quantiles->lower[i]];
+        quantiles->upper[i] = place[quantiles->upper[i]];
+    }
+}
+
+static void select_middle(quantiles_call *self) {
+    const uint64_t length = self->order.length;
+    self->quantiles.results = 1;
+    self->quantiles.mean = GR_ORDER_MIDPOINT;
+    self->quantiles.to = (uint32_t)gr_dtypes[self->order.dtype].mean;
+    self->quantiles.lower[0] = index_of(self, (length - 1) / 2);
+    self->quantiles.upper[0] = index_of(self, length / 2);
+}
+
+/* Places the quantiles by the method "linear", as NumPy computes it. False: fall back to Python. */
+static bool select_linear(quantiles_call *self) {
+    gr_order_quantiles *quantiles = &self->quantiles;
+    const gr_dtype from = self->order.dtype;
+    const uint64_t last = self->order.length - 1;
+    if (from == GR_DTYPE_b8 || from == GR_DTYPE_bf16 || from == GR_DTYPE_f16)
+        return false;
+    quantiles->results = self->count;
+    quantiles->mean = GR_ORDER_LINEAR;
+    quantiles->to = (uint32_t)(self->weak && from == GR_DTYPE_f32 ? GR_DTYPE_f32 : GR_DTYPE_f64);
+    for (size_t i = 0; i < self->count; ++i) {
+        const double position = (double)last * self->q[i], lower = floor(position);
+        const bool above = position >= (double)last;
+        /* NumPy counts the last element as the one before the first, which its weight then follows. */
+        double weight = position - (above ? -1.0 : lower), rest = 1.0 - weight;
+        quantiles->lower[i] = index_of(self, above ? last : (uint64_t)lower);
+        quantiles->upper[i] = index_of(self, above ? last : (uint64_t)lower + 1);
+        if (quantiles->to == GR_DTYPE_f32) {
+            if (((double)(float)weight >= 0.5) != (weight >= 0.5))
+                return false; /* NumPy chooses the nearer element before it rounds the weight */
+            weight = (double)(float)weight, rest = (double)(float)rest;
+        }
+        quantiles->weight[i] = weight, quantiles->rest[i] = rest;
+    }
+    return true;
+}
+
+/* ---- results that are not finite ---- */
+
+/* Whether one of the elements is NaN. */
+#define HAS_NAN(name, Word)                                                                                  \
+    static bool name(const unsigned char *bytes, uint64_t count, Word infinity) {                            \
+        const Word magnitude = (Word)((Word)-1 >> 1);                                                        \
+        Word bits;                                                                                           \
+        bool found = false;                                                                                  \
+        for (uint64_t i = 0; i < count; ++i) {                                                               \
+            memcpy(&bits, bytes + i * sizeof bits, sizeof bits);                                             \
+            found = found || (Word)(bits & magnitude) > infinity;                                            \
+        }                                                                                                    \
+        return found;                                                                                        \
+    }
+HAS_NAN(halves_have_nan, uint16_t)
+HAS_NAN(floats_have_nan, uint32_t)
+HAS_NAN(doubles_have_nan, uint64_t)
+#undef HAS_NAN
+
+static bool has_nan(gr_dtype dtype, const unsigned char *elements, uint64_t count) {
+    switch ((int)dtype) {
+    case GR_DTYPE_f16:
+        return halves_have_nan(elements, count, 0x7c00);
+    case GR_DTYPE_bf16:
+        return halves_have_nan(elements, count, 0x7f80);
+    case GR_DTYPE_f32:
+        return floats_have_nan(elements, count, UINT32_C(0x7f800000));
+    case GR_DTYPE_f64:
+        return doubles_have_nan(elements, count, UINT64_C(0x7ff0000000000000));
+    default:
+        return false;
+    }
+}
+
+/* Whether all elements are in host memory and each line has a NaN, so that NumPy does not warn of NaNs in the
+   results; else the result may have overflowed, and Python has to tell. */
+static bool lines_have_nans(const quantiles_call *self) {
+    const py_operand *source = &self->job.inputs[0];
+    const unsigned char *elements = source->source.host;
+    const uint64_t length = self->order.length;
+    bool all = elements != NULL;
+    for (uint64_t i = 0; all && i < self->order.lines; ++i)
+        all = has_nan(self->order.dtype, elements + i * length * gr_dtypes[self->order.dtype].item_bytes,
+                      length);
+    return all;
+}
+
+/* ---- the call ---- */
+
+/* 1: parsed; 0: fall back to Python; -1 with an exception set. */
+static int parse_arguments(quantiles_call *self, const py_arguments arguments, py_quantiles which) {
+    py_job *job = &self->job;
+    const py_operand *source = &job->inputs[0];
+    PyObject *const axis = arguments[PY_NAME_axis];
+    bool keepdims;
+    self->count = 1;
+    self->q_ndim = 0;
+    if (!has_default_options(arguments) || !py_parse_bool(arguments[PY_NAME_keepdims], false, &keepdims) ||
+        (which != PY_MEDIAN && !parse_q(self, arguments[PY_NAME_q], which == PY_QUANTILE ? 1.0 : 100.0)))
+        return 0;
+    int parsed = py_operand_from_object(job->state, arguments[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
+                                        &job->inputs[0]);
+    if (parsed > 0 && py_operand_ensure_element_strides(&job->inputs[0]) < 0)
+        return -1;
+    if (parsed > 0)
+        parsed = parse_lines(self, axis, keepdims);
+    if (parsed <= 0)
+        return parsed;
+    if (which == PY_MEDIAN)
+        select_middle(self);
+    else if (!select_linear(self))
+        return 0;
+    sort_ranks(self);
+    self->quantiles.ranks = self->order.ranks;
+    self->order.inline_ranks = self->ranks;
+    self->order.nans = gr_dtypes[source->dtype].kind == GR_KIND_REAL;
+    self->order.quantiles = &self->quantiles;
+    job->dtype = (gr_dtype)self->quantiles.to;
+    if (!py_job_set_c_strides(job))
+        return 0;
+    parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
+    if (parsed > 0)
+        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device],
+                                  source->on_device && !py_is_none(axis));
+    if (parsed > 0)
+        parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+    job->check_nonfinite = self->order.nans;
+    return parsed > 0 &&
+                   (py_job_out_overlaps(job) || (self->order.nans && job->out != NULL && !job->on_device))
+               ? 0
+               : parsed;
+}
+
+PyObject *py_fast_quantiles(const py_signature *signature, const py_arguments arguments) {
+    quantiles_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
+    py_job_init(&self.job, signature->state);
+    const int parsed = parse_arguments(&self, arguments, (py_quantiles)signature->parameter);
+    PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
+    if (result != NULL && parsed > 0 && self.job.has_nonfinite && !lines_have_nans(&self))
+        Py_SETREF(result, Py_NewRef(Py_NotImplemented));
+    py_job_release(&self.job);
+    return result;
+}
