@@ -132,8 +132,8 @@ static uint8_t index_of(quantiles_call *self, uint64_t rank) {
 /* Sorts the ranks, and renames the indices of the results. */
 static void sort_ranks(quantiles_call *self) {
     gr_order_quantiles *quantiles = &self->quantiles;
-    int64_t sorted[GR_ORDER_MAX_RANKS];
-    uint8_t place[GR_ORDER_MAX_RANKS];
+    int64_t sorted[GR_ORDER_MAX_RANKS] = {0};
+    uint8_t place[GR_ORDER_MAX_RANKS] = {0};
     for (uint64_t i = 0; i < self->order.ranks; ++i) {
         place[i] = 0;
         for (uint64_t k = 0; k < self->order.ranks; ++k)

@@ -353,7 +353,7 @@ def test_quantiles(name, device):
             found["method"] = draw.choice(("linear", "lower", "midpoint", "x", 3))
         return found
 
-    check_function(name, device, more, 120, 1500)
+    check_function(name, device, more, 90, 1500)
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "int64", "uint8", "complex128", "bfloat16"])
