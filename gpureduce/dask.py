@@ -65,17 +65,18 @@ def sum(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     dtype : dtype_like, optional
-        What elements are cast to before.
+        Dtype to which elements are cast before they are reduced.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -108,17 +109,18 @@ def mean(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     dtype : dtype_like, optional
-        What elements are cast to before.
+        Dtype to which elements are cast before they are reduced.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -148,19 +150,20 @@ def var(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     dtype : dtype_like, optional
-        What elements are cast to before.
+        Dtype to which elements are cast before they are reduced.
     ddof : int
-        What is taken off the number of elements before it divides.
+        Delta degrees of freedom: variances of N elements divide by ``N - ddof``.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -194,19 +197,20 @@ def std(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     dtype : dtype_like, optional
-        What elements are cast to before.
+        Dtype to which elements are cast before they are reduced.
     ddof : int
-        What is taken off the number of elements before it divides.
+        Delta degrees of freedom: variances of N elements divide by ``N - ddof``.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -239,17 +243,18 @@ def prod(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     dtype : dtype_like, optional
-        What elements are cast to before.
+        Dtype to which elements are cast before they are reduced.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -281,15 +286,16 @@ def min(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -317,15 +323,16 @@ def max(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -353,15 +360,16 @@ def argmin(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int, optional
-        The axis to search; None searches all elements.
+        Axis to search. None searches all elements.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -393,15 +401,16 @@ def argmax(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int, optional
-        The axis to search; None searches all elements.
+        Axis to search. None searches all elements.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -433,15 +442,16 @@ def any(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -469,15 +479,16 @@ def all(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -505,15 +516,16 @@ def count_nonzero(
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------
@@ -534,13 +546,14 @@ def dot(a: Any, b: Any, *, split_every: Split = None, device: str | Device | Non
     Parameters
     ----------
     a : dask.array.Array
-        Of any chunks.
+        Elements, of any shape and chunks.
     b : dask.array.Array
         As long as `a`, whose chunks it gets where it has others.
     split_every : int or dict, optional
-        How many states are merged at a time, or how many along each axis; None takes Dask's.
+        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
+        setting.
     device : str or Device, optional
-        Where the workers reduce their chunks, as `gpureduce.sum` takes it.
+        Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
     Returns
     -------

@@ -45,18 +45,24 @@ def median(
     a : array_like or device array
         Elements, of any real dtype that `sum` takes, and of any strides.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+        Array of the shape of the result, which receives it and is returned. An array on a device must have
+        the result's dtype and C order.
     overwrite_input : bool
         Whether `a` may be changed; it never is.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
-        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
+        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+        one, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
-        The CUDA stream to work in, as for `sum`.
+        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
+        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+        host memory. See docs/streams.md.
     as_device : bool, optional
         Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` is there and
         `axis` is given.
@@ -163,7 +169,7 @@ def quantile(
         ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``,
         ``"median_unbiased"`` and ``"normal_unbiased"``.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
     weights : array_like or device array, optional
         Weights of the elements, of the shape of `a` or of its axes that are reduced, in the order of `axis`,
         none of them negative; with method ``"inverted_cdf"`` alone.

@@ -96,7 +96,7 @@ def reduce(
         ``"nanmax"``, ``"nanargmin"``, ``"nanargmax"``, ``"fmin"``, ``"fmax"``, ``"ptp"``, ``"logical_xor"``
         or ``"logsumexp"``.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     **arguments
         Those of the function of that name.
 

@@ -36,40 +36,44 @@ def any(
     Parameters
     ----------
     a : array_like or device array
-        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
-        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
-        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
-        refused.
+        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
+        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
+        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
+        read as plain arrays; masked arrays are refused.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
-        must have the result's dtype and C order.
+        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
+        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Which elements take part; broadcast to the shape of `a`.
+        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
+        on a device, on that device.
     variant : str
-        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
+        dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
-        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
+        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
+        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
+        over several devices: see docs/states.md.
     block_size, grid_size : int, optional
-        Threads a block, and blocks of the first pass; with a named variant only.
+        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
-        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
-        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
+        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+        host memory. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
-        and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
+        it there if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
-        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
-        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
-        variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
+        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
+        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
+        named variant refuses it.
 
     Returns
     -------
@@ -108,40 +112,44 @@ def all(
     Parameters
     ----------
     a : array_like or device array
-        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
-        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
-        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
-        refused.
+        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
+        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
+        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
+        read as plain arrays; masked arrays are refused.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. A host array is cast to, as NumPy does; one on a device
-        must have the result's dtype and C order.
+        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
+        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Which elements take part; broadcast to the shape of `a`.
+        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
+        on a device, on that device.
     variant : str
-        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
+        dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
-        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
+        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
+        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
+        over several devices: see docs/states.md.
     block_size, grid_size : int, optional
-        Threads a block, and blocks of the first pass; with a named variant only.
+        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
-        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
-        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
+        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+        host memory. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
-        and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
+        it there if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
-        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
-        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
-        variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
+        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
+        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
+        named variant refuses it.
 
     Returns
     -------
@@ -178,35 +186,38 @@ def count_nonzero(
     Parameters
     ----------
     a : array_like or device array
-        A NumPy array of any shape, strides, byte order and alignment, whatever `numpy.asarray` takes, or an
-        array on a device: a `DeviceArray`, or one that speaks DLPack or ``__cuda_array_interface__``, which
-        is read where it lies. Subclasses such as ``numpy.matrix`` are read as plain arrays; masked arrays are
-        refused.
+        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
+        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
+        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
+        read as plain arrays; masked arrays are refused.
     axis : int or tuple of int, optional
-        The axes to reduce; None reduces all.
+        Axes to reduce. None reduces all.
     keepdims : bool
-        Whether reduced axes stay, with length one.
+        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
     variant : str
-        The kernel: ``"auto"``, or one of `variants` where its record covers the operator, for a whole array.
+        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
+        dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
-        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`. A list, or
-        ``"cuda:all"``, spreads a host array over several: see docs/states.md.
+        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
+        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
+        over several devices: see docs/states.md.
     block_size, grid_size : int, optional
-        Threads a block, and blocks of the first pass; with a named variant only.
+        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
-        The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the library of
-        the first array on a device, or the stream of a `DeviceArray`. The call comes after what is in it and
-        in the streams of the arrays; the host waits only for results that it gets. See docs/streams.md.
+        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
+        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+        host memory. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there
-        and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
+        it there if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, every 50 ms or so while a long host array is copied to
-        the device, and at its end; an exception that it raises stops the call. True shows a bar, tqdm's where
-        that is installed. Only whole contiguous arrays go in steps: other calls do not report, and a named
-        variant, which takes the array in one piece, refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
+        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
+        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
+        named variant refuses it.
 
     Returns
     -------

@@ -60,16 +60,23 @@ def cumulative_sum(
         The dtype of the sums. None is that of `sum`: integers below 64 bits grow to 64. Elements are
         cast to it first.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. One on a device must have the result's dtype and C order.
+        Array of the shape of the result, which receives it and is returned. An array on a device must have
+        the result's dtype and C order.
     include_initial : bool
         Whether the result begins with the sum of no elements, and is one longer than `a` along `axis`.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which `a` lies; for a host array the
-        first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
+        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+        one, the simulator, with one `SimulatorWarning`.
     stream : int or object, optional
-        The CUDA stream to work in, as for `sum`.
+        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
+        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+        host memory. See docs/streams.md.
     as_device : bool, optional
-        Whether the result stays on the device, as a `DeviceArray`. None leaves it there when `a` is there.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
+        it there if `a` is on a device.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import pytest
 import gpureduce
 from gpureduce._rules.dtypes import COVERAGE
 from tests.support import numpy_oracle as oracle
-from tests.tools import make_stub
+from tests.tools import make_docstrings, make_stub
 
 OPTIONS = {
     "variant": "auto", "device": None, "block_size": None, "grid_size": None, "stream": None,
@@ -205,6 +205,36 @@ def test_the_stub_is_made_of_the_source():
     """To renew it: python tests/tools/make_stub.py."""
     assert make_stub.stub() == make_stub.STUB.read_text()
     assert make_stub.methods() == make_stub.METHODS.read_text()
+
+
+def test_shared_parameters_are_described_by_the_tables():
+    """To renew the docstrings: python -m tests.tools.make_docstrings."""
+    assert make_docstrings.stale() == []
+
+
+def test_each_shared_text_stands_in_several_docstrings():
+    sources = {path: path.read_text() for path, _ in make_docstrings.modules()}
+    for table, names in (
+        (
+            make_docstrings.ANY | make_docstrings.OPERATORS,
+            [name for name in sources if name.parent.name != "gpureduce"],
+        ),
+        (make_docstrings.TENSORS, [make_stub.PACKAGE / "torch.py"]),
+        (make_docstrings.CHUNKED, [make_stub.PACKAGE / "dask.py"]),
+    ):
+        text = "".join(sources[name] for name in names)
+        for entry in table:
+            assert text.count(f"    {entry}\n") >= 2, entry
+
+
+def test_a_description_that_was_edited_is_written_again():
+    path = next(path for path, _ in make_docstrings.modules() if path.name == "arithmetic.py")
+    source = path.read_text()
+    edited = source.replace("with length one, so that", "of length one,\n        so that", 1)
+    shared = make_docstrings.texts("sum", {"sum"})
+    assert edited != source
+    assert make_docstrings.written(edited, lambda name: name == "sum" and shared) == source
+    assert make_docstrings.written(edited, lambda name: None) == edited
 
 
 # What the stub says of results is so

@@ -150,14 +150,23 @@ def definition(name, parameters, result, width=106):
     return f"def {name}(\n{textwrap.indent(body, '    ')}\n) -> {result}: ...\n"
 
 
+def functions_by_module():
+    """Return the names of the public functions by the path of their module."""
+    return {
+        PACKAGE.parent.joinpath(*imported.module.split(".")).with_suffix(".py"): [
+            alias.name for alias in imported.names
+        ]
+        for imported in ast.parse(FUNCTIONS.read_text()).body
+        if isinstance(imported, ast.ImportFrom)
+    }
+
+
 def functions():
     """Yield the public functions, by name, as they are in the source."""
-    for imported in ast.parse(FUNCTIONS.read_text()).body:
-        if not isinstance(imported, ast.ImportFrom):
-            continue
-        source = PACKAGE.parent.joinpath(*imported.module.split(".")).with_suffix(".py").read_text()
-        there = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
-        for name in (alias.name for alias in imported.names):
+    for path, names in functions_by_module().items():
+        nodes = ast.parse(path.read_text()).body
+        there = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+        for name in names:
             yield name, there[name]
 
 

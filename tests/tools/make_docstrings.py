@@ -1,0 +1,186 @@
+"""Writes the descriptions of shared parameters into the docstrings of public functions.
+
+Run ``python -m tests.tools.make_docstrings`` in the folder of the repository.
+
+Many functions have the same parameters. The text of each is written once, in the tables below; this program
+puts it into every docstring whose section "Parameters" has an entry with the same first line. Other entries
+are the function's own. A test holds that the committed docstrings are those that this program writes.
+"""
+
+import ast
+import re
+import sys
+import textwrap
+
+from tests.tools import make_stub
+
+PACKAGE = make_stub.PACKAGE
+WIDTH = 110
+PLACE = (
+    "True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves"
+)
+DEVICE = """\
+Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of {first}; for
+a host array the default device, which `set_default_device` sets, else the first CUDA device or, without
+one, the simulator, with one `SimulatorWarning`."""
+
+# By the first line of an entry: the text, for functions of arrays that have such an entry.
+ANY = {
+    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
+    "keepdims : bool": "True keeps reduced axes, with length one, so that the result broadcasts against `a`.",
+    "initial : scalar, optional": "Value with which every result begins, as if it were one more element.",
+    "where : array_like of bool": """\
+Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array on
+a device, on that device.""",
+    "ddof : float": """\
+Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for a
+sample.""",
+    "mean : array_like, optional": """\
+Values from which deviations are taken, instead of the means: of the shape that the result has with
+``keepdims=True``, or one that broadcasts to it.""",
+    "correction : float, optional": "The array API's name of `ddof`.",
+    "block_size, grid_size : int, optional": """\
+Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.""",
+    "device : str, Device or list of them, optional": f"""\
+{DEVICE} A list, or ``"cuda:all"``, distributes a host array over several devices: see docs/states.md.""",
+    "device : str or Device, optional": DEVICE,
+    "stream : int or object, optional": """\
+CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
+``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on a
+device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
+earlier work in that stream and in the streams of the other arrays. The host waits only for results in
+host memory. See docs/streams.md.""",
+    "progress : callable or bool, optional": """\
+Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
+the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
+is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a named
+variant refuses it.""",
+    "exact : bool": """\
+True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order of
+the elements nor on the device. See docs/exact.md.""",
+    "as_device : bool, optional": f"{PLACE} it there if {{first}} is on a device.",
+    "out : numpy.ndarray or device array, optional": """\
+Array of the shape of the result, which receives it and is returned. An array on a device must have the
+result's dtype and C order.""",
+}
+# Of the operators, which `reduce` calls by name, and `dot`.
+OPERATORS = {
+    "a : array_like or device array": """\
+Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
+takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
+library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
+read as plain arrays; masked arrays are refused.""",
+    "dtype : dtype_like, optional": """\
+Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's
+choice. The cast of an array on a device makes a temporary copy there.""",
+    "out : numpy.ndarray or device array, optional": """\
+Array of the shape of the result, which receives it and is returned. The result is cast to the dtype of
+a host array, as NumPy does; an array on a device must have the result's dtype and C order.""",
+    "variant : str": """\
+Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and dtypes
+in its ``coverage``.""",
+    "as_device : bool, optional": f"{PLACE} it there if `a` is on a device and `axis` is given.",
+}
+# Of functions with a text of their own for an entry of such a first line.
+OWN = {
+    "matmul": ("out : numpy.ndarray or device array, optional",),
+    "conv2d": ("out : numpy.ndarray or device array, optional",),
+    "median": ("as_device : bool, optional",),
+    "topk": (
+        "as_device : bool, optional",
+        "device : str or Device, optional",
+        "stream : int or object, optional",
+    ),
+    "segment_reduce": ("ddof : float",),
+}
+FIRST = {"conv2d": "`x`"}  # where `a` is called otherwise
+TENSORS = {
+    "a : torch.Tensor": "Elements, of any shape and strides, on a GPU or the CPU.",
+    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
+    "axis : int, optional": "Axis to search. None searches the tensor in C order.",
+    "dtype : torch.dtype or dtype_like, optional": """\
+Dtype of the result, to which elements are cast before they are reduced.""",
+    "keepdims : bool": "True keeps reduced axes, with length one.",
+}
+CHUNKED = {
+    "a : dask.array.Array": "Elements, of any shape and chunks.",
+    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
+    "axis : int, optional": "Axis to search. None searches all elements.",
+    "dtype : dtype_like, optional": "Dtype to which elements are cast before they are reduced.",
+    "keepdims : bool": "True keeps reduced axes, with length one.",
+    "ddof : int": "Delta degrees of freedom: variances of N elements divide by ``N - ddof``.",
+    "split_every : int or dict, optional": """\
+Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's setting.""",
+    "device : str or Device, optional": """\
+Device on which the workers reduce their chunks, as for `gpureduce.sum`.""",
+}
+
+
+def texts(name, operators):
+    """Return the shared texts of a function of arrays."""
+    shared = ANY | (OPERATORS if name in operators else {})
+    first = FIRST.get(name, "`a`")
+    own = OWN.get(name, ())
+    return {entry: text.replace("{first}", first) for entry, text in shared.items() if entry not in own}
+
+
+def written(source, chosen):
+    """Return a module's source with the descriptions that `chosen` has for each function, by name."""
+    lines = source.split("\n")
+    for node in reversed(ast.parse(source).body):
+        shared = chosen(node.name) if isinstance(node, ast.FunctionDef) else None
+        if not shared or ast.get_docstring(node) is None:
+            continue
+        begin, end = node.body[0].lineno - 1, node.body[0].end_lineno
+        lines[begin:end] = _described(lines[begin:end], shared)
+    return "\n".join(lines)
+
+
+def _described(lines, shared):
+    """Return the lines of a docstring with the shared descriptions in its section "Parameters"."""
+    found, inside, skipping = [], False, False
+    for i, line in enumerate(lines):
+        if re.fullmatch(r"    -{4,}", line):
+            inside = lines[i - 1].strip() == "Parameters"
+        starts = re.match(r"    \S", line) or not line.strip()
+        skipping = skipping and not starts
+        if not skipping:
+            found.append(line)
+        if inside and line.strip() in shared and starts:
+            text = " ".join(shared[line.strip()].split())
+            found += textwrap.wrap(text, WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 8)
+            skipping = True
+    return found
+
+
+def modules():
+    """Yield the modules that have shared parameters, and their source as it is to be."""
+    public = make_stub.functions_by_module()
+    operators = {"dot", *_operators()}
+    for path, names in public.items():
+        yield (
+            path,
+            written(path.read_text(), lambda name, names=names: name in names and texts(name, operators)),
+        )
+    for name, shared in (("torch.py", TENSORS), ("dask.py", CHUNKED)):
+        path = PACKAGE / name
+        yield path, written(path.read_text(), lambda name, shared=shared: not name.startswith("_") and shared)
+
+
+def _operators():
+    """Return the functions whose parameters are those of `sum`: they have `block_size`."""
+    return {
+        name for name, function in make_stub.functions() if "block_size" in make_stub.parameters_of(function)
+    }
+
+
+def stale():
+    """Return the modules whose docstrings are not those that the tables give."""
+    return [path for path, text in modules() if text != path.read_text()]
+
+
+if __name__ == "__main__":
+    for path, text in list(modules()):
+        if text != path.read_text():
+            path.write_text(text)
+            print(path, file=sys.stderr)
