@@ -147,17 +147,17 @@ def _add_profile(add: Callable) -> None:
     parser.add_argument("--dtype", default="float32", help="(default float32)")
     parser.add_argument("--block-size", type=int, metavar="THREADS")
     parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
+    views = parser.add_mutually_exclusive_group()
+    views.add_argument(
         "--source", action="store_true", help="its CUDA source, the counters in the margin (wide: | less -S)"
     )
-    shown.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
+    views.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
     parser.add_argument(
         "--predicated",
         action="store_true",
         help="with --source or --ptx one more column: instructions where short branches become predicates",
     )
-    shown.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
+    views.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
     parser.add_argument(
         "--compare", metavar="OTHER", help="another variant next to it; with --source their sources, aligned"
     )

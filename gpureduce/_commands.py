@@ -258,36 +258,36 @@ def run_profile(args: argparse.Namespace) -> int:
             dtype=None if is_source(variant) and args.dtype == "float32" else args.dtype,
         )
 
-    found = profile(args.variant)
+    profiled = profile(args.variant)
     if args.out:
-        plotting.save(plotting.plot_timeline(found.timeline(), dark=args.dark), args.out)
+        plotting.save(plotting.plot_timeline(profiled.timeline(), dark=args.dark), args.out)
     if args.player:
-        found.player().save(args.player)
+        profiled.player().save(args.player)
     if args.json or args.csv:
         names = [args.variant, *([args.compare] if args.compare else [])]
-        profiles = [found, *([profile(args.compare)] if args.compare else [])]
+        profiles = [profiled, *([profile(args.compare)] if args.compare else [])]
         records = [_profile_record(name, each) for name, each in zip(names, profiles, strict=True)]
         if args.json:
             _print_json(records if args.compare else records[0])
         else:
             _print_csv(records)
     elif args.compare:
-        compared = found.compare(profile(args.compare))
+        compared = profiled.compare(profile(args.compare))
         _print(compared.sources().text(_columns()) if args.source else compared)
     elif args.timeline:
         columns = _columns()
         wide = 96 if columns is None else min(96, columns - 13)
-        _print(found.timeline().text(wide))
+        _print(profiled.timeline().text(wide))
     elif args.source or args.ptx:
-        _print(found.annotate(ptx=args.ptx, predicated=args.predicated, width=_columns()))
+        _print(profiled.annotate(ptx=args.ptx, predicated=args.predicated, width=_columns()))
     else:
-        _print(found)
+        _print(profiled)
     return 0
 
 
-def _profile_record(variant: str, found: gpureduce.Profile) -> dict[str, Any]:
-    figures = dict(metrics(found))
-    return {"variant": variant, "n": found.n, **figures, "hazards": len(found.findings)}
+def _profile_record(variant: str, profile: gpureduce.Profile) -> dict[str, Any]:
+    figures = dict(metrics(profile))
+    return {"variant": variant, "n": profile.n, **figures, "hazards": len(profile.findings)}
 
 
 def run_ladder(args: argparse.Namespace) -> int:

@@ -161,10 +161,10 @@ def reshape(
     array = _array("reshape", x)
     if isinstance(array, DeviceArray):
         return array.reshape(shape, copy=copy)
-    found = (array.copy() if copy else array).reshape(shape)
-    if copy is False and not np.may_share_memory(found, array):
+    reshaped = (array.copy() if copy else array).reshape(shape)
+    if copy is False and not np.may_share_memory(reshaped, array):
         raise ValueError("copy: no view has this shape; elements would have to be copied")
-    return found
+    return reshaped
 
 
 def squeeze(x: AnyArray, /, axis: SupportsIndex | tuple[SupportsIndex, ...]) -> Any:

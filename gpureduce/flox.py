@@ -96,27 +96,27 @@ def _nans(array: np.ndarray) -> np.ndarray | None:
     """Return where elements are NaN, None where none is."""
     if array.dtype.kind not in "fcV":
         return None
-    found = array != array
-    return found if found.any() else None
+    is_nan = array != array
+    return is_nan if is_nan.any() else None
 
 
 def _in_wider(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Return elements in the dtype of the result, where that is a wider one of their kind."""
     if dtype is None or array.dtype.kind in "biu":
         return array
-    wanted = dtype_of(dtype)
-    return array.astype(np.result_type(array, wanted), copy=False) if wanted.kind in "fc" else array
+    requested = dtype_of(dtype)
+    return array.astype(np.result_type(array, requested), copy=False) if requested.kind in "fc" else array
 
 
 def _growing(op: str, instead: int | None = None) -> _Way:
     """Return how sums or products are made; `instead` takes the place of NaN."""
 
-    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+    def reduction(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
         nans = None if instead is None else _nans(array)
-        given = array if nans is None else np.where(nans, array.dtype.type(instead), array)
-        return call.reduce(_in_wider(given, dtype), op)
+        values = array if nans is None else np.where(nans, array.dtype.type(instead), array)
+        return call.reduce(_in_wider(values, dtype), op)
 
-    return way
+    return reduction
 
 
 def _plain(op: str) -> _Way:
@@ -126,7 +126,7 @@ def _plain(op: str) -> _Way:
 def _extreme(op: str) -> _Way:
     """Return how the least or largest element is found that is not NaN; of NaN alone it is NaN."""
 
-    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+    def reduction(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
         nans = _nans(array)
         if nans is None:
             return call.reduce(array, op)
@@ -135,17 +135,17 @@ def _extreme(op: str) -> _Way:
         none = (call.reduce(~nans, "any") == 0) & (call.members > 0)
         return np.where(none, np.array(np.nan).astype(array.dtype), result)
 
-    return way
+    return reduction
 
 
 def _length(skips: bool) -> _Way:
-    def way(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
+    def reduction(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
         nans = _nans(array) if skips else None
         if nans is None:
             return np.broadcast_to(call.members, (*array.shape[:-1], call.size)).copy()
         return call.reduce(~nans, "sum")
 
-    return way
+    return reduction
 
 
 def _mean_of_some(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
@@ -205,13 +205,13 @@ def _aggregated(
     **options: Any,
 ) -> Any:
     """Reduce groups, as flox's function of the arguments; what is not for us is for flox's own engine."""
-    way = _WAYS.get(func)
+    reduction = _WAYS.get(func)
     known = isinstance(array, np.ndarray) and is_supported(array.dtype) and axis in (-1, array.ndim - 1)
-    if way is None or options or not known:
+    if reduction is None or options or not known:
         passed = {"axis": axis, "size": size, "fill_value": fill_value, "dtype": dtype, **options}
         return theirs(group_idx, array, engine=_FALLBACK, func=func, **passed)
     call = _Call(group_idx, size, _device_of(engine))
-    result = way(call, array, dtype)
+    result = reduction(call, array, dtype)
     if dtype is not None:
         result = result.astype(dtype, copy=False)
     empty = result == 0 if "len" in func else call.members == 0

@@ -294,8 +294,8 @@ class _Reducer:
         -------
         numpy scalar, numpy.ndarray or DeviceArray
         """
-        given = (array, axis, dtype, out, keepdims, initial, where)
-        done = self._core(**dict(zip(_ARGUMENTS, given, strict=True)), **options)
+        arguments = (array, axis, dtype, out, keepdims, initial, where)
+        done = self._core(**dict(zip(_ARGUMENTS, arguments, strict=True)), **options)
         if done is not NotImplemented:
             return done
         if self._op in ("any", "all") and dtype is not None and dtype_of(dtype) != np.dtype(bool):
@@ -566,8 +566,8 @@ def searchsorted(
     array([1, 2])
     """
     _reject_devices("searchsorted", x1, x2, sorter)
-    found: Any = np.searchsorted(cast(Any, x1), cast(Any, x2), cast(Any, side), cast(Any, sorter))
-    return found
+    positions: Any = np.searchsorted(cast(Any, x1), cast(Any, x2), cast(Any, side), cast(Any, sorter))
+    return positions
 
 
 @_counted

@@ -122,10 +122,12 @@ def exact_sum(
         result.real, result.imag = real, imag
         return result[()]
     reduced = reduced_axes(axis, array.ndim)
-    kept = [each for each in range(array.ndim) if each not in reduced]
-    rows = array.transpose([*kept, *reduced]).reshape(math.prod(array.shape[each] for each in kept), -1)
+    kept_axes = [each for each in range(array.ndim) if each not in reduced]
+    rows = array.transpose([*kept_axes, *reduced]).reshape(
+        math.prod(array.shape[each] for each in kept_axes), -1
+    )
     sums = np.array([_sum_of_row(row) for row in rows], array.dtype)
-    return sums.reshape([array.shape[each] for each in kept])[()]
+    return sums.reshape([array.shape[each] for each in kept_axes])[()]
 
 
 def _on_host(a: Any, name: str) -> np.ndarray[Any, Any]:

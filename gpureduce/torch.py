@@ -85,12 +85,12 @@ def _check_text(value: Any, name: str, optional: bool = False) -> None:
 
 def _as_dtype(dtype: Any) -> torch.dtype:
     """Return a dtype of PyTorch, which may be given by its name or as NumPy's."""
-    found = dtype
+    torch_dtype = dtype
     if not isinstance(dtype, torch.dtype):
-        found = BY_NAME.get(dtypes.dtype_name(dtypes.dtype_of(dtype)))
-    if found not in NAMES:
+        torch_dtype = BY_NAME.get(dtypes.dtype_name(dtypes.dtype_of(dtype)))
+    if torch_dtype not in NAMES:
         raise TypeError(f"dtype: expected one of {', '.join(map(str, NAMES))}, got {dtype!r}")
-    return found
+    return torch_dtype
 
 
 def _in_dtype(

@@ -37,8 +37,8 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
         return to_host(gathered(array))
     memory = np.empty(high - low, np.uint8)
     _core.device_read(array.kind, array.index, array.pointer + low, memory, array.stream)
-    there: np.ndarray[Any, Any] = np.ndarray(shape, dtype, memory, -low, strides)
-    return there if low == 0 and high == size else there.copy()
+    host: np.ndarray[Any, Any] = np.ndarray(shape, dtype, memory, -low, strides)
+    return host if low == 0 and high == size else host.copy()
 
 
 def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> Any:
@@ -47,12 +47,12 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     A `passing` one is for work that follows in that stream at once, in whose order its memory then goes.
     """
     shape = array.shape if shape is None else shape
-    made = _core.array_empty(shape, dtype_name(array.dtype), array.kind, array.index, array.stream)
+    copy = _core.array_empty(shape, dtype_name(array.dtype), array.kind, array.index, array.stream)
     if array.size:
-        _gather(array, array.pointer, made.pointer, merged(array.shape, array.strides))
+        _gather(array, array.pointer, copy.pointer, merged(array.shape, array.strides))
     if not passing:
-        made._settle()
-    return made
+        copy._settle()
+    return copy
 
 
 def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
@@ -63,12 +63,12 @@ def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
     if len(merged(array.shape, array.strides)) > _MOST_AXES:
         array = gathered(array, passing=passing)
     name, kind, index, stream = dtype_name(dtype), array.kind, array.index, array.stream
-    made = _core.array_empty(array.shape, name, kind, index, stream)
+    copy = _core.array_empty(array.shape, name, kind, index, stream)
     view = array.pointer, array.shape, array.strides, dtype_name(array.dtype)
-    _core.convert(view, name, (made.view_tuple(), kind, index, stream))
+    _core.convert(view, name, (copy.view_tuple(), kind, index, stream))
     if not passing:
-        made._settle()
-    return made
+        copy._settle()
+    return copy
 
 
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:

@@ -64,29 +64,29 @@ def _part(part: Any) -> Any:
     )
 
 
-def shape_of(given: tuple[Any, ...], size: int) -> Axes:
+def shape_of(lengths: tuple[Any, ...], size: int) -> Axes:
     """Return the shape that the arguments of ``reshape`` name; -1 stands for what is left."""
-    if len(given) == 1 and isinstance(given[0], Iterable) and not hasattr(given[0], "__index__"):
-        given = tuple(given[0])
-    wanted = tuple([integer(length, "shape") for length in given])
-    known = math.prod(length for length in wanted if length != -1)
-    if wanted.count(-1) > 1:
+    if len(lengths) == 1 and isinstance(lengths[0], Iterable) and not hasattr(lengths[0], "__index__"):
+        lengths = tuple(lengths[0])
+    shape = tuple([integer(length, "shape") for length in lengths])
+    known = math.prod(length for length in shape if length != -1)
+    if shape.count(-1) > 1:
         raise ValueError("can only specify one unknown dimension")
-    if min(wanted, default=0) < -1:
-        raise ValueError(f"negative dimensions are not allowed: shape {wanted}")
-    if -1 in wanted:
+    if min(shape, default=0) < -1:
+        raise ValueError(f"negative dimensions are not allowed: shape {shape}")
+    if -1 in shape:
         if known == 0 or size % known:
-            raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
-        return tuple([size // known if length == -1 else length for length in wanted])
+            raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+        return tuple([size // known if length == -1 else length for length in shape])
     if known != size:
-        raise ValueError(f"cannot reshape array of size {size} into shape {wanted}")
-    return wanted
+        raise ValueError(f"cannot reshape array of size {size} into shape {shape}")
+    return shape
 
 
-def reshaped(shape: Axes, strides: Axes, wanted: Axes, item: int) -> Axes | None:
+def reshaped(shape: Axes, strides: Axes, new_shape: Axes, item: int) -> Axes | None:
     """Return the strides of a view in the shape `wanted`, of as many elements; None: there is none."""
-    if 0 in wanted:
-        return c_strides(wanted, item)
+    if 0 in new_shape:
+        return c_strides(new_shape, item)
     # Neighbours with one stride, as one axis each: the stride and how many elements, the last axis first.
     merged: list[list[int]] = []
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
@@ -97,7 +97,7 @@ def reshaped(shape: Axes, strides: Axes, wanted: Axes, item: int) -> Axes | None
     result = []
     stride, left = item, 1
     runs = iter(merged)
-    for length in reversed(wanted):
+    for length in reversed(new_shape):
         if left == 1 and length != 1:
             stride, left = next(runs)
         if left % length:
@@ -134,8 +134,8 @@ def squeezed(shape: Axes, axis: Any) -> Axes:
         return tuple([d for d, length in enumerate(shape) if length != 1])
     if not shape and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()  # as NumPy
-    given = axis if isinstance(axis, tuple) else (axis,)
-    gone = [normal_axis(each, len(shape)) for each in given]
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    gone = [normal_axis(each, len(shape)) for each in axes]
     if len(set(gone)) != len(gone):
         raise ValueError("repeated axis")
     if any(shape[d] != 1 for d in gone):

@@ -100,9 +100,9 @@ class Numbers(Elements):
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return self.item()
 
-    def _only(self, wanted: str) -> Any:
+    def _only(self, what: str) -> Any:
         if self.size != 1:
-            raise TypeError(f"only an array of one element becomes {wanted}, not one of shape {self.shape}")
+            raise TypeError(f"only an array of one element becomes {what}, not one of shape {self.shape}")
         return self.item()
 
     def __format__(self, spec: str) -> str:

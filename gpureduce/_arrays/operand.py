@@ -26,7 +26,8 @@ from gpureduce._rules.dtypes import BOOL, require_supported
 class Operand:
     """What the core takes, and what it is; `view` is of an array on a device, and keeps it alive.
 
-    `given` is the dtype as NumPy's rules see it, where that is another name for the same numbers: `longlong`.
+    `numpy_dtype` is the dtype as NumPy's rules see it, if it has another name for the same numbers:
+    `longlong`.
     """
 
     handle: Any  # a NumPy array; of one on a device (pointer, shape, strides, dtype)
@@ -35,12 +36,12 @@ class Operand:
     kind: int
     index: int
     view: DeviceArray | DeviceView | None = None
-    given: np.dtype | None = None
+    numpy_dtype: np.dtype | None = None
 
     @property
     def rule_dtype(self) -> np.dtype:
         """The dtype from which the result's dtype follows."""
-        return self.dtype if self.given is None else self.given
+        return self.dtype if self.numpy_dtype is None else self.numpy_dtype
 
     def cast(self, dtype: np.dtype) -> Operand:
         """Return the operand in another dtype."""
@@ -52,7 +53,7 @@ class Operand:
                 "convert it before"
             )
         with np.errstate(over="ignore"):  # the result tells of it
-            return replace(self, handle=self.handle.astype(dtype), dtype=dtype, given=None)
+            return replace(self, handle=self.handle.astype(dtype), dtype=dtype, numpy_dtype=None)
 
     def with_strides(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
         """Return the same memory read another way; for operands on a device."""
@@ -84,11 +85,11 @@ def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
         view = device_view(a, device, name)
     if view is not None:
         return _of_view(view, name)
-    given = as_array(a, name)
-    array = host_array(given, name)
+    source = as_array(a, name)
+    array = host_array(source, name)
     operand = Operand(array, array.shape, array.dtype, *resolve(device))
-    if given.dtype.char in "qQ":
-        operand.given = np.dtype(given.dtype.char)
+    if source.dtype.char in "qQ":
+        operand.numpy_dtype = np.dtype(source.dtype.char)
     return operand
 
 
@@ -108,8 +109,8 @@ def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
     """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
-    place = text(operand.kind, operand.index)
-    view = device_view(where, place, "where")
+    device = text(operand.kind, operand.index)
+    view = device_view(where, device, "where")
     if view is None:
         mask = host_mask(where)
         if operand.view is None:
@@ -117,7 +118,7 @@ def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | No
             return Operand(mask, mask.shape, mask.dtype, operand.kind, operand.index)
         if before_copy is not None:
             before_copy()
-        view = to_device(mask, place)
+        view = to_device(mask, device)
     elif operand.view is None:
         raise TypeError("where: is on a device, but the array is not")
     if view.dtype != BOOL:

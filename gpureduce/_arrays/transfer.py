@@ -63,11 +63,11 @@ def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
 
 def _copied(view: DeviceView) -> DeviceArray:
     """Return a copy on the device of another library's array, made in that library's stream."""
-    made: DeviceArray = gathered(view)
+    copy: DeviceArray = gathered(view)
     following = view.next_stream()
     if following is None:  # the library may change or free the elements next
-        _core.hold_until_done(view.kind, view.index, made.stream, view)
+        _core.hold_until_done(view.kind, view.index, copy.stream, view)
         following = LEGACY_STREAM
-    if following != made.stream:
-        _core.stream_order(view.kind, view.index, made.stream, following)
-    return made
+    if following != copy.stream:
+        _core.stream_order(view.kind, view.index, copy.stream, following)
+    return copy

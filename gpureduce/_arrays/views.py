@@ -74,10 +74,10 @@ class Views(Elements):
         >>> gpureduce.to_device(np.ones((2, 3, 4)), device="sim").transpose(1, 2, 0).shape
         (3, 4, 2)
         """
-        given: Any = axes
+        order: Any = axes
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            given = axes[0]
-        return self._permuted(layout.permutation(given if axes else None, len(self.shape)))
+            order = axes[0]
+        return self._permuted(layout.permutation(order if axes else None, len(self.shape)))
 
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Self:
         """Return a view with two axes exchanged.
@@ -148,16 +148,16 @@ class Views(Elements):
         if not isinstance(order, str) or order not in ("C", "F"):
             raise ValueError(f"order: expected 'C' or 'F', got {order!r}")
         copy = None if copy is None else flag(copy, "copy")
-        wanted = layout.shape_of(shape, self.size)
+        new_shape = layout.shape_of(shape, self.size)
         if order == "F":
-            return self.T.reshape(wanted[::-1], copy=copy).T
+            return self.T.reshape(new_shape[::-1], copy=copy).T
         item = self.dtype.itemsize
-        strides = None if copy else layout.reshaped(self.shape, self.strides, wanted, item)
+        strides = None if copy else layout.reshaped(self.shape, self.strides, new_shape, item)
         if strides is not None:
-            return _core.array_view(self, wanted, strides, 0)
+            return _core.array_view(self, new_shape, strides, 0)
         if copy is False:
             raise ValueError("copy: no view has this shape; elements would have to be copied")
-        return gathered(self, wanted)
+        return gathered(self, new_shape)
 
     def ravel(self, order: str = "C") -> Self:
         """Return the elements in one dimension, side by side: a view where they lie so, else a copy.
@@ -219,12 +219,12 @@ class Views(Elements):
         if not isinstance(casting, str) or casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
             raise ValueError(f"casting: expected a rule of numpy.can_cast, got {casting!r}")
         copy = flag(copy, "copy")
-        wanted = native(dtype_of(dtype), "dtype")
+        target = native(dtype_of(dtype), "dtype")
         rule: Any = casting
-        if not np.can_cast(self.dtype, wanted, rule):
+        if not np.can_cast(self.dtype, target, rule):
             raise TypeError(
-                f"cannot cast array data from {self.dtype!r} to {wanted!r} by the rule {casting!r}"
+                f"cannot cast array data from {self.dtype!r} to {target!r} by the rule {casting!r}"
             )
-        if wanted == self.dtype:
+        if target == self.dtype:
             return gathered(self) if copy else self
-        return converted(self, wanted)
+        return converted(self, target)

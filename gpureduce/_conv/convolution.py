@@ -158,7 +158,7 @@ def conv2d(
         if not np.can_cast(added.dtype, own, "same_kind"):
             raise TypeError(f"bias: cannot cast from {added.dtype} to {own} by the rule 'same_kind'")
         added = added.cast(own)
-    place = output.core_out(own)
+    core_out = output.core_out(own)
     output.wait_for_inputs()
     if name == "cudnn":
         libraries.load(name)
@@ -168,10 +168,10 @@ def conv2d(
         **asked.arguments,
         variant=name,
         precision=precision,
-        destination=(place, left.kind, left.index, output.stream),
+        destination=(core_out, left.kind, left.index, output.stream),
         bias=None if added is None else added.handle,
     )
-    return output.store(None if place is not None else result)
+    return output.store(None if core_out is not None else result)
 
 
 def _bias(bias: Any, x: Operand, filters: int) -> Operand:
@@ -198,14 +198,16 @@ def _check_precision(precision: Any, options: Options) -> None:
 
 def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
     """Return the dtype to work in: the one asked for, or that which holds both."""
-    found = np.promote_types(x.dtype, w.dtype)
+    promoted = np.promote_types(x.dtype, w.dtype)
     if dtype is not None:
-        found = dtypes.dtype_of(dtype)
-        dtypes.require_supported(found, "dtype")
+        promoted = dtypes.dtype_of(dtype)
+        dtypes.require_supported(promoted, "dtype")
     name = "x, w" if dtype is None else "dtype"
-    if dtypes.dtype_name(found) not in DTYPES:
-        raise TypeError(f"{name}: conv2d takes {', '.join(DTYPES)}, not {found}")
+    if dtypes.dtype_name(promoted) not in DTYPES:
+        raise TypeError(f"{name}: conv2d takes {', '.join(DTYPES)}, not {promoted}")
     for operand, which in ((x, "x"), (w, "w")):
-        if not np.can_cast(operand.dtype, found, "same_kind"):
-            raise TypeError(f"{which}: cannot cast from {operand.dtype} to {found} by the rule 'same_kind'")
-    return dtypes.canonical_dtype(found, "dtype")
+        if not np.can_cast(operand.dtype, promoted, "same_kind"):
+            raise TypeError(
+                f"{which}: cannot cast from {operand.dtype} to {promoted} by the rule 'same_kind'"
+            )
+    return dtypes.canonical_dtype(promoted, "dtype")

@@ -49,27 +49,27 @@ def _integer(value: Any, name: str, least: int) -> int:
     return number
 
 
-def _pair(given: Any, name: str, least: int) -> tuple[int, int]:
-    if not isinstance(given, tuple | list):
-        return (_integer(given, name, least),) * 2
-    if len(given) == 1:
-        return (_integer(given[0], name, least),) * 2
-    if len(given) != 2:
-        raise ValueError(f"{name}: expected an int or a pair of them, got {len(given)} numbers")
-    return _integer(given[0], name, least), _integer(given[1], name, least)
+def _pair(value: Any, name: str, least: int) -> tuple[int, int]:
+    if not isinstance(value, tuple | list):
+        return (_integer(value, name, least),) * 2
+    if len(value) == 1:
+        return (_integer(value[0], name, least),) * 2
+    if len(value) != 2:
+        raise ValueError(f"{name}: expected an int or a pair of them, got {len(value)} numbers")
+    return _integer(value[0], name, least), _integer(value[1], name, least)
 
 
 def _padding(
-    given: Any, stride: tuple[int, int], dilation: tuple[int, int], kernel: tuple[int, int]
+    padding: Any, stride: tuple[int, int], dilation: tuple[int, int], kernel: tuple[int, int]
 ) -> tuple[int, int, int, int]:
     """Return the rows above and below, and the columns before and after."""
-    if not isinstance(given, str):
-        down, along = _pair(given, "padding", 0)
+    if not isinstance(padding, str):
+        down, along = _pair(padding, "padding", 0)
         return down, down, along, along
-    if given == "valid":
+    if padding == "valid":
         return 0, 0, 0, 0
-    if given != "same":
-        raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {given!r}")
+    if padding != "same":
+        raise ValueError(f"padding: expected 'same', 'valid' or numbers, got {padding!r}")
     if stride != (1, 1):
         raise ValueError(f"padding: 'same' is for stride 1, not for {stride}")
     total = [step * (taps - 1) for step, taps in zip(dilation, kernel, strict=True)]

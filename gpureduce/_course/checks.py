@@ -93,8 +93,8 @@ class Finding:
         elements = "1 element" if self.n == 1 else f"{self.n:,} elements"
         text = f"{self.kind}: {elements}, {self.block_size} threads per block: {self.message}"
         if self.others:
-            shown = ", ".join(f"{n:,}" for n in self.others[:6])
-            text += f"\n  so it is at {shown}{' and more' if len(self.others) > 6 else ''} elements"
+            lengths = ", ".join(f"{n:,}" for n in self.others[:6])
+            text += f"\n  so it is at {lengths}{' and more' if len(self.others) > 6 else ''} elements"
         return text
 
 
@@ -170,8 +170,8 @@ class Report:
             where += f"; it {self.note}"
         if self.passed:
             return f"{self.name}: right, and without races, at {where}"
-        found = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
-        return "\n".join([f"{self.name}: {found} at {where}", *map(str, self.findings)])
+        count = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
+        return "\n".join([f"{self.name}: {count} at {where}", *map(str, self.findings)])
 
 
 def hostile_sizes(block_size: int, elements: int) -> list[int]:
@@ -199,29 +199,29 @@ def draw(n: int, dtype: np.dtype) -> np.ndarray:
 
 def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
     """Return what is wrong with a rung."""
-    found: dict[tuple, Finding] = {}
+    diagnostics: dict[tuple, Finding] = {}
     tried: set[int] = set()
     for block_size in rung.block_sizes:
         tries = _tries(rung, block_size) if sizes is None else sizes
         tries = [n for n in tries if rung.fits(n, block_size)]
         tried.update(tries)
         for n in sorted(tries, key=lambda n: n == 0):  # a failure of some elements tells more
-            for key, finding in _at(rung, n, block_size, found):
-                first = found.setdefault(key, finding)
+            for key, finding in _at(rung, n, block_size, diagnostics):
+                first = diagnostics.setdefault(key, finding)
                 if first is not finding and n not in (first.n, *first.others):
-                    found[key] = Finding(**{**vars(first), "others": (*first.others, n)})
-        if lost := _of_nan(rung, block_size, tries, found):
-            found.setdefault(("nan",), lost)
+                    diagnostics[key] = Finding(**{**vars(first), "others": (*first.others, n)})
+        if lost := _of_nan(rung, block_size, tries, diagnostics):
+            diagnostics.setdefault(("nan",), lost)
     if sizes and not tried:
         raise ValueError(f"sizes: the kernel {WHOLE_BLOCKS}, and none of these is; got {list(sizes)}")
     note = "" if rung.takes_n else WHOLE_BLOCKS
-    return Report(rung.name, tuple(sorted(tried)), rung.block_sizes, tuple(found.values()), note)
+    return Report(rung.name, tuple(sorted(tried)), rung.block_sizes, tuple(diagnostics.values()), note)
 
 
-def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], found: dict) -> Finding | None:
+def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], diagnostics: dict) -> Finding | None:
     """Return what is wrong with a sum of elements of which the last is NaN; nothing is said twice."""
     n = max((n for n in tried if n <= _RACES_UP_TO), default=0)
-    if found or rung.dtype.kind != "f" or n == 0:
+    if diagnostics or rung.dtype.kind != "f" or n == 0:
         return None
     data = draw(n, rung.dtype)
     data[-1] = np.nan

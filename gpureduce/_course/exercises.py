@@ -267,9 +267,9 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield "without races" if finding.kind == "race" else "right", str(finding).partition(": ")[2]
         cases: Callable[[], Iterable[Case]] = rules["cases"]
         for case in cases():
-            found = list(_wrong_in(source, kernel, case))
-            yield from found
-            if any(name == "right" for name, _ in found):
+            failures = list(_wrong_in(source, kernel, case))
+            yield from failures
+            if any(name == "right" for name, _ in failures):
                 return  # others would say the same, perhaps after as many steps
     except CompileError:
         raise
@@ -283,7 +283,7 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]:
     try:
-        found = simulated(
+        profile = simulated(
             source, kernel, case.grid, case.block, case.args, case.shared_bytes, max_steps=_MOST_STEPS
         )
     except _core.SimulationError as error:
@@ -292,29 +292,29 @@ def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]
         if seen is not None:
             yield from _races(case, seen)
         return
-    yield from _races(case, found)
-    for place, wanted in case.expect.items():
-        yield from _difference(case, place, wanted)
+    yield from _races(case, profile)
+    for index, expected in case.expect.items():
+        yield from _difference(case, index, expected)
     for name, most in case.at_most.items():
-        had = getattr(found.totals, name)
+        had = getattr(profile.totals, name)
         if had > most:
             yield "counters", f"{case.name}: {had:,} {_CALLED.get(name, name)}; {most:,.0f} are enough"
 
 
-def _races(case: Case, found: Profile) -> Iterator[tuple[str, str]]:
-    for finding in found.findings:
+def _races(case: Case, profile: Profile) -> Iterator[tuple[str, str]]:
+    for finding in profile.findings:
         yield "without races", f"{case.name}: {finding}"
 
 
-def _difference(case: Case, place: int, wanted: np.ndarray) -> Iterator[tuple[str, str]]:
-    got = case.args[place]
-    same = (got == wanted) | ((got != got) & (wanted != wanted))
+def _difference(case: Case, index: int, expected: np.ndarray) -> Iterator[tuple[str, str]]:
+    got = case.args[index]
+    same = (got == expected) | ((got != got) & (expected != expected))
     if not same.all():
         at = tuple(map(int, np.argwhere(~same)[0]))
         where = ", ".join(map(str, at))
         yield (
             "right",
-            f"{case.name}: element {where} of the result is {got[at]:g}, and should be {wanted[at]:g}",
+            f"{case.name}: element {where} of the result is {got[at]:g}, and should be {expected[at]:g}",
         )
 
 
@@ -366,8 +366,8 @@ def exercises(folder: str | os.PathLike[str] | None = None) -> tuple[Exercise, .
     Sum a warp
     """
     root = FOLDER if folder is None else Path(folder)
-    found = sorted(path.parent for path in root.iterdir() for path in path.glob("check.py"))
-    return tuple(Exercise(path.name, path) for path in found)
+    folders = sorted(path.parent for path in root.iterdir() for path in path.glob("check.py"))
+    return tuple(Exercise(path.name, path) for path in folders)
 
 
 def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> Exercise:

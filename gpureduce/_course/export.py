@@ -45,18 +45,18 @@ def _own_lines(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not left_out.match(line)).strip()
 
 
-def _headers(text: str, found: dict[str, str]) -> dict[str, str]:
+def _headers(text: str, headers: dict[str, str]) -> dict[str, str]:
     """Return the headers of ours that a source includes, and before each those that it includes itself."""
     for name in _INCLUDE.findall(text):
-        if name in found or name == "reduce/ladder/instantiate.cuh":
+        if name in headers or name == "reduce/ladder/instantiate.cuh":
             continue
         header = (KERNEL_DIR / "src" / "include" / name).read_text("utf-8")
         if name.endswith(".h"):  # shared with C, of which kernels need the numbers
-            found[name] = "\n".join(re.findall(r"^enum \{.*?^\};", header, re.MULTILINE | re.DOTALL))
+            headers[name] = "\n".join(re.findall(r"^enum \{.*?^\};", header, re.MULTILINE | re.DOTALL))
         else:
-            _headers(header, found)
-            found[name] = _own_lines(header)
-    return found
+            _headers(header, headers)
+            headers[name] = _own_lines(header)
+    return headers
 
 
 def _kernel(record: Variant, launch: Launch, type_: str, entry: str) -> str:

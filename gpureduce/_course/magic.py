@@ -68,15 +68,15 @@ def _parser() -> _Parser:
     return parser
 
 
-def _checked(given: argparse.Namespace, cell: str) -> tuple[Any, Any]:
+def _checked(args: argparse.Namespace, cell: str) -> tuple[Any, Any]:
     """Return the rung that a cell holds, and its output."""
     rung = ladder(
         cell,
-        given.kernel,
-        block_size=given.block[0],
-        elements=given.elements,
-        grid=None if given.grid == (1,) else given.grid[0],
-        shared_bytes=given.shared_bytes or None,
+        args.kernel,
+        block_size=args.block[0],
+        elements=args.elements,
+        grid=None if args.grid == (1,) else args.grid[0],
+        shared_bytes=args.shared_bytes or None,
     )
     return rung, rung.check()
 
@@ -89,22 +89,22 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
     shown: Any
     cell = f"// %%cuda {line.strip().rstrip(chr(92))}\n{cell}"  # lines are numbered as in the notebook
     try:
-        given = _parser().parse_args(_words(line))
-        if given.help:
+        cell_args = _parser().parse_args(_words(line))
+        if cell_args.help:
             print(_parser().format_help())
             return None
-        if given.exercise:
-            shown = result = exercise(given.exercise).check(cell)
-        elif given.ladder:
-            result, shown = _checked(given, cell)
+        if cell_args.exercise:
+            shown = result = exercise(cell_args.exercise).check(cell)
+        elif cell_args.ladder:
+            result, shown = _checked(cell_args, cell)
         else:
-            names = [given.kernel] if given.kernel else list(kernel_names(cell))
+            names = [cell_args.kernel] if cell_args.kernel else list(kernel_names(cell))
             if len(names) != 1:
                 raise ValueError(f"-k: say which kernel; there are {', '.join(names) or 'none'}")
-            args = [shell.ev(expression) for expression in given.args]
+            args = [shell.ev(expression) for expression in cell_args.args]
             result = shown = simulate(
-                cell, names[0], given.grid, given.block, args, given.shared_bytes,
-                cluster=given.cluster, races=not given.no_races,
+                cell, names[0], cell_args.grid, cell_args.block, args, cell_args.shared_bytes,
+                cluster=cell_args.cluster, races=not cell_args.no_races,
             )  # fmt: skip
     except _ERRORS as error:
         seen = getattr(error, "profile", None)
@@ -113,8 +113,8 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
 
             display(seen)
         raise UsageError(f"%%cuda: {error}") from None
-    if given.out:
-        shell.user_ns[given.out] = result
+    if cell_args.out:
+        shell.user_ns[cell_args.out] = result
     return shown
 
 

@@ -75,14 +75,14 @@ class OwnRung(UserKernel):
 
     def _launches(self, n: int, block_size: int) -> tuple[tuple[int, int], ...]:
         """Return elements and blocks of each pass."""
-        found = [(n, self.blocks(n, block_size))]
-        while found[-1][1] > 1:
-            n, last = found[-1][1], found[-1][0]
-            if last <= n and len(found) > 1:
+        launches = [(n, self.blocks(n, block_size))]
+        while launches[-1][1] > 1:
+            n, last = launches[-1][1], launches[-1][0]
+            if last <= n and len(launches) > 1:
                 raise ValueError(f"grid: {n} blocks for {last:,} elements; that never ends")
             n = self.padded(n, block_size)
-            found.append((n, self.blocks(n, block_size, first=False)))
-        return tuple(found)
+            launches.append((n, self.blocks(n, block_size, first=False)))
+        return tuple(launches)
 
     def _call(self, data: np.ndarray, block_size: int, device: Device) -> dict[str, Any]:
         """Return what the core takes to run the kernel on a device."""

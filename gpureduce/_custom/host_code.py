@@ -133,11 +133,11 @@ class _Declarations:
             close = _closing(head, begin, "<>") if begin >= 0 else -1
             head = head[close:] if close > 0 else head
         paren = head.find("(")
-        found = _FUNCTION.search(head[: paren + 1]) if paren >= 0 else None
-        if found is None or "=" in head[:paren]:
+        declarator = _FUNCTION.search(head[: paren + 1]) if paren >= 0 else None
+        if declarator is None or "=" in head[:paren]:
             return ""
-        before = head[: found.start()].strip()
-        return found[1] if before and not before.endswith(("return", ".", ",")) else ""
+        before = head[: declarator.start()].strip()
+        return declarator[1] if before and not before.endswith(("return", ".", ",")) else ""
 
     def _blank(self, begin: int, end: int, name: str) -> None:
         self.ranges.append((begin, end))
@@ -162,15 +162,15 @@ def blanked(text: str) -> Blanked:
     ['__global__ void k() {}', '            ', '                  ', ' ', 'int x;']
     """
     plain = _plain(text)
-    found = _Declarations(plain)
-    found.walk(0, len(plain))
-    found.classes_of_the_host()
+    declarations = _Declarations(plain)
+    declarations.walk(0, len(plain))
+    declarations.classes_of_the_host()
     parts, at = [], 0
-    for begin, end in sorted(found.ranges):
+    for begin, end in sorted(declarations.ranges):
         lead = len(plain[begin:end]) - len(plain[begin:end].lstrip())  # comments before it, and directives
         parts += [text[at : begin + lead], _without_directives(text[begin + lead : end])]
         at = end
-    return Blanked("".join([*parts, text[at:]]), tuple(found.names))
+    return Blanked("".join([*parts, text[at:]]), tuple(declarations.names))
 
 
 def _without_directives(text: str) -> str:

@@ -29,10 +29,10 @@ _UNKNOWN = (
 
 def _values(options: Iterable[str], names: tuple[str, ...]) -> list[str]:
     """Return the values of options, which may follow as in ``-Ia``, ``-I=a``, ``-I a``, and ``-I``, ``a``."""
-    found, pending = [], False
+    values, pending = [], False
     for option in options:
         if pending:
-            found.append(option)
+            values.append(option)
             pending = False
             continue
         name = next((name for name in sorted(names, key=len, reverse=True) if option.startswith(name)), None)
@@ -42,8 +42,8 @@ def _values(options: Iterable[str], names: tuple[str, ...]) -> list[str]:
         if not rest.strip():
             pending = True
         elif name == "-I" or rest[0] in "= ":
-            found += [part for part in rest.lstrip("= ").split(",") if part]
-    return found
+            values += [part for part in rest.lstrip("= ").split(",") if part]
+    return values
 
 
 @dataclass
@@ -81,8 +81,8 @@ class _Scan:
     def name(self, name: str, folder: str) -> None:
         """Take all files of a name, in whichever folder that is searched."""
         known = False
-        for place in dict.fromkeys((folder, self.folder, *self.folders)):
-            path = os.path.normpath(os.path.join(place, name))
+        for directory in dict.fromkeys((folder, self.folder, *self.folders)):
+            path = os.path.normpath(os.path.join(directory, name))
             if path in self.found.texts:
                 known = True
             elif not _within(path, self.foreign) and os.path.isfile(path):
@@ -105,13 +105,13 @@ def _within(path: str, folders: tuple[str, ...]) -> bool:
 
 def without_folders(options: Iterable[str]) -> tuple[str, ...]:
     """Return options without those that name folders of headers."""
-    kept, pending = [], False
+    others, pending = [], False
     for option in options:
         if pending or option.startswith(_FOLDERS):
             pending = not pending and option.strip() in _FOLDERS
         else:
-            kept.append(option)
-    return tuple(kept)
+            others.append(option)
+    return tuple(others)
 
 
 def included(text: bytes, folder: str, options: Iterable[str], foreign: Iterable[str] = ()) -> Included:

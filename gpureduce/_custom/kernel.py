@@ -317,7 +317,7 @@ class ReductionKernel:
             places.append(target.core_out(dtype) if target.on_device else results[-1])
         kind, index = arrays[0].kind, arrays[0].index
         kernels = self._ready.setdefault((types, kind, index), {})
-        found = "memory"
+        source = "memory"
         while missing := _core.custom_run(
             kernels,
             handles,
@@ -329,29 +329,29 @@ class ReductionKernel:
             tuple(places),
             targets[0].stream,
         ):
-            loaded, found = self._load(types, missing, kind, index)
+            loaded, source = self._load(types, missing, kind, index)
             kernels |= dict.fromkeys(missing, loaded)
         with _counting:
-            self._counts[found] += 1
+            self._counts[source] += 1
         stored = tuple(target.store(result) for target, result in zip(targets, results, strict=True))
         return stored if len(stored) > 1 else stored[0]
 
     def _split(self, args: tuple, out: Any) -> tuple[tuple, tuple]:
         """Return the inputs and the outputs, None where there is none."""
-        wanted, several = len(self._inputs), len(self._outs)
-        if len(args) == wanted:
-            if several == 1 or out is None:
-                return args, (out,) * several
-            if not isinstance(out, tuple) or len(out) != several:
+        input_count, output_count = len(self._inputs), len(self._outs)
+        if len(args) == input_count:
+            if output_count == 1 or out is None:
+                return args, (out,) * output_count
+            if not isinstance(out, tuple) or len(out) != output_count:
                 got = f"{len(out)} in a tuple" if isinstance(out, tuple) else type(out).__name__
-                raise TypeError(f"out: expected a tuple of {several} arrays, got {got}")
+                raise TypeError(f"out: expected a tuple of {output_count} arrays, got {got}")
             return args, out
-        if len(args) != wanted + several:
+        if len(args) != input_count + output_count:
             names = ", ".join(parameter.name for parameter in self._inputs)
-            raise TypeError(f"{self.name}: expected {wanted} arguments ({names}), got {len(args)}")
+            raise TypeError(f"{self.name}: expected {input_count} arguments ({names}), got {len(args)}")
         if out is not None:
             raise ValueError("out: the output is among the arguments already")
-        return args[:wanted], args[wanted:]
+        return args[:input_count], args[input_count:]
 
     def _resolve(
         self, inputs: list[Any], out_dtypes: list[np.dtype | None]
@@ -366,9 +366,9 @@ class ReductionKernel:
         ]
         for p, dtype in known:
             if p.is_letter:
-                wanted = letters.setdefault(p.type, dtype)
-                if dtype != wanted:
-                    raise TypeError(f"{self.name}: {p.name} has dtype {dtype}, but {p.type} is {wanted}")
+                expected = letters.setdefault(p.type, dtype)
+                if dtype != expected:
+                    raise TypeError(f"{self.name}: {p.name} has dtype {dtype}, but {p.type} is {expected}")
             elif dtype.name != p.type:
                 raise TypeError(f"{self.name}: {p.name} has dtype {dtype}; expected {p.type}")
         for p, value in zip(self._inputs, inputs, strict=True):
@@ -447,15 +447,15 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
     if all(map(_is_scalar, args)):
         args = (np.asarray(args[0]), *args[1:])
     inputs: list[Any] = []
-    place, device = None, options.device
+    common, device = None, options.device
     for parameter, value in zip(declared, args, strict=True):
         if not _is_scalar(value):
             value = as_operand(value, device, parameter.name)
             here = (value.view is None, value.kind, value.index)
-            if place is None:
-                place = here
+            if common is None:
+                common = here
                 device = devices.text(value.kind, value.index)
-            elif here != place:
+            elif here != common:
                 raise TypeError(f"{parameter.name}: must be in the same memory as the other arrays")
         inputs.append(value)
     return inputs

@@ -52,8 +52,8 @@ def version(nvcc: str) -> str:
     except (Refused, OSError) as error:
         reject_exhausted(error)
         return ""
-    found = re.search(r"\bV(\d+(?:\.\d+)+)", said)
-    return found[1] if found else ""
+    match = re.search(r"\bV(\d+(?:\.\d+)+)", said)
+    return match[1] if match else ""
 
 
 def _run(command: list[str]) -> str:
@@ -87,19 +87,19 @@ def compile(nvcc: str, file: str, source: bytes, kernel: str, options: tuple[str
     text = f'#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source
     if "<" in kernel:  # of a template only what is used is compiled
         text += f'\n#line 1 "kernel"\nstatic const auto gr_kernel_of_the_user = {kernel};\n'.encode()
-    given = [
+    flags = [
         re.sub(r"^-I[= ]\s*", "-I", re.sub(r"^--?pre-include(?==)", "-include", option))
         for option in options
         if option not in _NVRTC_ONLY
     ]
     with tempfile.TemporaryDirectory(prefix="gpureduce-") as folder:
-        path, made = os.path.join(folder, "source.cu"), os.path.join(folder, "made.ptx")
+        path, ptx_path = os.path.join(folder, "source.cu"), os.path.join(folder, "made.ptx")
         with open(path, "wb") as out:
             out.write(text)
-        command = [nvcc, "-ptx", *given, f"-I{os.path.dirname(file)}", path, "-o", made]
+        command = [nvcc, "-ptx", *flags, f"-I{os.path.dirname(file)}", path, "-o", ptx_path]
         try:
             _run([*command, "-Wno-deprecated-gpu-targets"])
         except Refused as error:
             raise Refused(str(error).replace(path, name)) from None
-        with open(made, encoding="utf-8", errors="replace") as result:
+        with open(ptx_path, encoding="utf-8", errors="replace") as result:
             return result.read()

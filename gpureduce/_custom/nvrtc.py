@@ -107,7 +107,7 @@ class Nvrtc:
         options: tuple[str, ...],
         headers: dict[str, str],
         kernel: str = "",
-        shown: str = "",
+        shown_name: str = "",
     ) -> tuple[str, str]:
         data = source if isinstance(source, bytes) else source.encode()
         request = {
@@ -120,16 +120,16 @@ class Nvrtc:
             "kernel": kernel.encode(),
         }
         text = data.decode(errors="replace")
-        done, result, entry = self._answer(request, shown or name, text)
+        done, result, entry = self._answer(request, shown_name or name, text)
         if done:
             return result, entry
         log = result.strip()
-        if shown:
+        if shown_name:
             log = re.sub(
-                rf"^{re.escape(os.path.basename(name))}(?=\()", lambda _: shown, log, flags=re.MULTILINE
+                rf"^{re.escape(os.path.basename(name))}(?=\()", lambda _: shown_name, log, flags=re.MULTILINE
             )
-            log = log.replace(f'"{name}"', f'"{shown}"')
-        raise CompileError(f"{shown or name}: NVRTC refuses the kernel:\n{log}", log, text)
+            log = log.replace(f'"{name}"', f'"{shown_name}"')
+        raise CompileError(f"{shown_name or name}: NVRTC refuses the kernel:\n{log}", log, text)
 
     def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
         """Return the PTX of a program; `name` stands for it in messages."""
@@ -142,13 +142,13 @@ class Nvrtc:
         kernel: str,
         options: tuple[str, ...],
         headers: dict[str, str],
-        shown: str = "",
+        shown_name: str = "",
     ) -> tuple[str, str]:
         """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``.
 
         `name` is the name of the file, next to which headers are found; messages have `shown`.
         """
-        return self._compile(name, source, options, headers, kernel, shown)
+        return self._compile(name, source, options, headers, kernel, shown_name)
 
 
 def working_folder() -> str:
@@ -179,8 +179,8 @@ def library() -> Nvrtc:
 def headers() -> dict[str, str]:
     """Return the texts of the kernels' headers, and of the standard ones that they need, by name."""
     folder = KERNEL_DIR / "src" / "include"
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in found}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
     return texts | {"cstdint": _INTEGERS, "stdint.h": _INTEGERS}
 
 
@@ -216,11 +216,11 @@ class _Uses:
         self, nvrtc: Nvrtc, source: bytes, folder: str, options: tuple[str, ...], headers: dict[str, str]
     ) -> None:
         toolkit = header_folders(nvrtc.path, nvrtc.version)
-        found = included(source, folder, options, toolkit)
-        self.files = found
-        self.headers = {key: text for key, text in headers.items() if key not in found.names}
+        inclusions = included(source, folder, options, toolkit)
+        self.files = inclusions
+        self.headers = {key: text for key, text in headers.items() if key not in inclusions.names}
         self.options = (*options, *(f"-I{folder}" for folder in toolkit))
-        self._toolkit = headers_version(toolkit) if found.system - set(headers) else ""
+        self._toolkit = headers_version(toolkit) if inclusions.system - set(headers) else ""
         self._version = nvrtc.version
 
     def key(self, *also: object) -> str | None:

@@ -151,12 +151,12 @@ def ask(request: dict[str, Any]) -> Any:
     message, until = marshal.dumps(request), time.monotonic() + _MOST_SECONDS
     while True:
         worker = _take()
-        kept = worker.used
+        was_used = worker.used
         try:
             answer = worker.ask(message, until)
         except Ended:
             _end(worker)
-            if not kept:
+            if not was_used:
                 raise
             continue  # one that was kept may have ended before; another one tells whether it was that
         except BaseException:

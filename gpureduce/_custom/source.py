@@ -54,25 +54,25 @@ def _parameter(words: list[str], which: str) -> Parameter:
 
 def parameters(declared: Any, which: str, most: int) -> tuple[Parameter, ...]:
     """Read a list such as ``"T x, float32 w"``."""
-    found = tuple(_parameter(part.split(), which) for part in text(declared, which).split(","))
-    if len(found) > most:
-        raise ValueError(f"{which}: {len(found)} parameters; at most {most} are supported")
-    return found
+    parsed = tuple(_parameter(part.split(), which) for part in text(declared, which).split(","))
+    if len(parsed) > most:
+        raise ValueError(f"{which}: {len(parsed)} parameters; at most {most} are supported")
+    return parsed
 
 
-def accumulator(given: Any) -> str | list[tuple] | None:
+def accumulator(declaration: Any) -> str | list[tuple] | None:
     """Read a reduce_type: text as it is, and a dtype with fields as a list of them, which repr shows."""
-    if given is None:
+    if declaration is None:
         return None
-    if isinstance(given, str):
-        if not given.strip():
+    if isinstance(declaration, str):
+        if not declaration.strip():
             raise ValueError("reduce_type: expected a type, got nothing")
-        return given
+        return declaration
     try:
-        dtype = np.dtype(given)
+        dtype = np.dtype(declaration)
     except TypeError:
         raise TypeError(
-            f"reduce_type: expected str or a dtype with fields, got {type(given).__name__}"
+            f"reduce_type: expected str or a dtype with fields, got {type(declaration).__name__}"
         ) from None
     if dtype.names is None:
         return dtype.name
@@ -114,8 +114,8 @@ class Expressions:
         if isinstance(kind, list):
             fields = [_declared(*field) for field in kind]
             return _OWN_STRUCT, f"struct {_OWN_STRUCT} {{ {' '.join(fields)} }};"
-        found = _STRUCT.match(kind)
-        return (found[1], f"{kind};") if found else (letters.get(kind, kind), "")
+        match = _STRUCT.match(kind)
+        return (match[1], f"{kind};") if match else (letters.get(kind, kind), "")
 
 
 def _declared(name: str, dtype: str, shape: tuple[int, ...] = ()) -> str:

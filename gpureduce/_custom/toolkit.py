@@ -70,5 +70,5 @@ def _libcuxx(folder: str) -> tuple[str, ...]:
 @functools.cache
 def headers_version(folders: tuple[str, ...]) -> str:
     """Return the versions of the headers in these folders."""
-    found = [_found(os.path.join(folder, name), text) for folder in folders for name, text in _VERSIONS]
-    return b" ".join(found).decode()
+    versions = [_found(os.path.join(folder, name), text) for folder in folders for name, text in _VERSIONS]
+    return b" ".join(versions).decode()

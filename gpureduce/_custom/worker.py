@@ -71,15 +71,15 @@ class Library:
             kernel = request["kernel"]
             if kernel:
                 self._check(self._library.nvrtcAddNameExpression(program, kernel), "naming the kernel")
-            given = (ctypes.c_char_p * len(options))(*options)
-            result = self._library.nvrtcCompileProgram(program, len(options), given)
+            option_array = (ctypes.c_char_p * len(options))(*options)
+            result = self._library.nvrtcCompileProgram(program, len(options), option_array)
             if result in (COMPILATION, INVALID_OPTION, NAME_EXPRESSION):
                 return False, self._text(program, "ProgramLog"), b""
             self._check(result, "compiling")
             entry = ctypes.c_char_p()
             if kernel:
-                found = self._library.nvrtcGetLoweredName(program, kernel, ctypes.byref(entry))
-                self._check(found, "finding the kernel")
+                status = self._library.nvrtcGetLoweredName(program, kernel, ctypes.byref(entry))
+                self._check(status, "finding the kernel")
             return True, self._text(program, "PTX"), entry.value or b""
         finally:
             self._library.nvrtcDestroyProgram(ctypes.byref(program))
@@ -138,18 +138,18 @@ def _serve(requests: int, results: int) -> None:
     import _thread
 
     waiting: list[bytes] = []
-    there = _thread.allocate_lock()
-    there.acquire()
+    ready = _thread.allocate_lock()
+    ready.acquire()
 
     def listen() -> None:
         while (message := _message(requests)) is not None:
             waiting.append(message)
-            there.release()
+            ready.release()
         os._exit(0)
 
     _thread.start_new_thread(listen, ())
     libraries: dict[str, Library] = {}
-    while there.acquire(True, _IDLE_SECONDS):
+    while ready.acquire(True, _IDLE_SECONDS):
         answer = marshal.dumps(_answer(libraries, marshal.loads(waiting.pop())))
         rest = memoryview(len(answer).to_bytes(8, "little") + answer)
         while rest:

@@ -40,10 +40,10 @@ def kernel_names(text: str) -> tuple[str, ...]:
 def extract_kernels(text: str, selected: Callable[[str], bool]) -> str:
     """Return a module with the kernels whose names are selected, and with the declarations that these use."""
     entries = list(_ENTRY.finditer(text))
-    kept = "".join(match[0] for match in entries if selected(match[1]))
-    words = set(re.findall(r"[\w$]+", kept))
-    files = set(re.findall(r"(?:\.loc\t|inlined_at )(\d+)", kept))
+    selected_text = "".join(match[0] for match in entries if selected(match[1]))
+    words = set(re.findall(r"[\w$]+", selected_text))
+    files = set(re.findall(r"(?:\.loc\t|inlined_at )(\d+)", selected_text))
     head, tail = text[: entries[0].start()], text[entries[-1].end() :]
     head = _DECLARED.sub(lambda match: match[0] if match[1] in words else "", _ANNOUNCED.sub("", head))
     tail = _FILE.sub(lambda match: match[0] if match[1] in files else "", tail)
-    return head + kept + _NAMED.sub(lambda match: match[0] if match[1] in words else "", tail)
+    return head + selected_text + _NAMED.sub(lambda match: match[0] if match[1] in words else "", tail)

@@ -244,11 +244,11 @@ def find(variant: str, *also: str, ladder: str | None = None) -> Variant:
     """
     if not isinstance(variant, str):
         raise TypeError(f"variant: expected str, got {type(variant).__name__}")
-    found = _BY_NAME.get(variant)
-    if found is not None and ladder in (None, found.ladder):
-        return found
+    row = _BY_NAME.get(variant)
+    if row is not None and ladder in (None, row.ladder):
+        return row
     names = ", ".join([*also, *(record.name for record in variants(ladder))])
-    what = f"unknown variant {variant!r}" if found is None else f"{variant} is of the ladder {found.ladder!r}"
+    what = f"unknown variant {variant!r}" if row is None else f"{variant} is of the ladder {row.ladder!r}"
     raise ValueError(f"variant: {what}; expected one of {names}")
 
 

@@ -32,8 +32,8 @@ def check_fp_status(result: np.ndarray, a: Operand, b: Operand) -> None:
 
 def report_fp_status(result: Any, a: Any, b: Any, kind: int, index: int) -> None:
     """Do the same for a call that the core has done by itself."""
-    place = text(kind, index)
-    check_fp_status(np.asarray(result), as_operand(a, place), as_operand(b, place, "b"))
+    device = text(kind, index)
+    check_fp_status(np.asarray(result), as_operand(a, device), as_operand(b, device, "b"))
 
 
 def _blame(operand: Operand, axis: int) -> tuple[np.ndarray, np.ndarray]:

@@ -127,7 +127,7 @@ def matmul(
     own = _dtype(left, right, dtype, output.host_out)
     output.set_dtype(own if output.host_out is None else output.host_out.dtype)
     left, right = (_spread(operand.cast(own), stack) for operand in (left, right))
-    place = output.core_out(own)
+    core_out = output.core_out(own)
     output.wait_for_inputs()
     name = None if options.record is None else options.record.name
     if options.record is not None and ("matmul", dtypes.dtype_name(own)) not in options.record.coverage:
@@ -139,9 +139,9 @@ def matmul(
     if precision not in (None, "ieee") and dtypes.dtype_name(own) != "float32":
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     result = _core.matmul(
-        left.handle, right.handle, name, precision, (place, left.kind, left.index, output.stream)
+        left.handle, right.handle, name, precision, (core_out, left.kind, left.index, output.stream)
     )
-    if place is not None:
+    if core_out is not None:
         return output.store(None)
     if not (output.on_device or _core.all_finite(result)):
         floating.check_fp_status(result, left, right)
@@ -171,9 +171,9 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
         raise ValueError(f"b: expected {columns} rows, as many as a has columns, got {rows}")
     core = a[-2:-1] + (b[-1:] if len(b) > 1 else ())
     stacks = [a[:-2], b[:-2]]
-    wanted = getattr(out, "shape", None)
-    if isinstance(wanted, tuple) and len(wanted) > len(core):
-        stacks.append(wanted[: len(wanted) - len(core)])
+    out_shape = getattr(out, "shape", None)
+    if isinstance(out_shape, tuple) and len(out_shape) > len(core):
+        stacks.append(out_shape[: len(out_shape) - len(core)])
     try:
         return np.broadcast_shapes(*stacks), core
     except ValueError:
@@ -182,32 +182,32 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
 
 def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtype:
     """Return the dtype that `numpy.matmul` would work in; TypeError where it would raise."""
-    given = [a.rule_dtype, b.rule_dtype]
-    wanted = None
+    operand_dtypes = [a.rule_dtype, b.rule_dtype]
+    requested = None
     if dtype is not None:
-        wanted = dtypes.dtype_of(dtype)
-        dtypes.require_supported(wanted, "dtype")
-    if "bfloat16" in [each.name for each in [*given, wanted] if each is not None]:
-        found = wanted if wanted is not None else np.promote_types(*given)
-        for each in given:
-            if not np.can_cast(each, found, "same_kind"):
-                raise TypeError(f"dtype: cannot cast from {each} to {found} by the rule 'same_kind'")
+        requested = dtypes.dtype_of(dtype)
+        dtypes.require_supported(requested, "dtype")
+    if "bfloat16" in [each.name for each in [*operand_dtypes, requested] if each is not None]:
+        result_dtype = requested if requested is not None else np.promote_types(*operand_dtypes)
+        for each in operand_dtypes:
+            if not np.can_cast(each, result_dtype, "same_kind"):
+                raise TypeError(f"dtype: cannot cast from {each} to {result_dtype} by the rule 'same_kind'")
     else:
-        signature = None if wanted is None else (wanted,) * 3
+        signature = None if requested is None else (requested,) * 3
         into = None if out is None else out.dtype
         resolve = np.matmul.resolve_dtypes
-        asked = (*given, into)
+        asked = (*operand_dtypes, into)
         try:
-            found = (
+            result_dtype = (
                 resolve(asked, casting="same_kind")
                 if signature is None
                 else resolve(asked, signature=signature, casting="same_kind")
             )[0]
         except TypeError:
-            both = " and ".join(map(str, given))
-            name, into = ("out", into) if wanted is None else ("dtype", wanted)
+            both = " and ".join(map(str, operand_dtypes))
+            name, into = ("out", into) if requested is None else ("dtype", requested)
             raise TypeError(f"{name}: cannot cast {both} to {into} by the rule 'same_kind'") from None
-    return dtypes.canonical_dtype(found, "dtype")
+    return dtypes.canonical_dtype(result_dtype, "dtype")
 
 
 def _spread(operand: Operand, stack: tuple[int, ...]) -> Operand:

@@ -104,11 +104,11 @@ def known_place(method: str, n: int, q: np.ndarray) -> Interpolation:
 
 @functools.lru_cache(maxsize=_PLACES)
 def _kept_place(method: str, n: int, dtype: np.dtype, q: bytes) -> Interpolation:
-    found = place(method, n, np.frombuffer(q, dtype))
-    for each in found:
+    position = place(method, n, np.frombuffer(q, dtype))
+    for each in position:
         if each is not None:
             each.flags.writeable = False
-    return found
+    return position
 
 
 def between(lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, weak: bool) -> np.ndarray:

@@ -344,14 +344,14 @@ def take(a: Any, device: Any) -> Operand:
     return operand
 
 
-def _quantiles(given: Any, whole: int) -> np.ndarray:
-    if type(given) is float and 0 <= given <= whole:
-        return np.asarray(given / whole)
-    q = given if isinstance(given, np.ndarray) else rules.as_array(given, "q")
+def _quantiles(values: Any, whole: int) -> np.ndarray:
+    if type(values) is float and 0 <= values <= whole:
+        return np.asarray(values / whole)
+    q = values if isinstance(values, np.ndarray) else rules.as_array(values, "q")
     if q.dtype.kind not in "biuf":
-        raise TypeError(f"q: expected real numbers, got {type(given).__name__} of dtype {q.dtype}")
+        raise TypeError(f"q: expected real numbers, got {type(values).__name__} of dtype {q.dtype}")
     if whole != 1:
-        q = np.asanyarray(np.true_divide(given, whole))
+        q = np.asanyarray(np.true_divide(values, whole))
     if q.ndim > 2:
         raise ValueError("q: expected a number, or an array of one axis or two")
     if not ((q >= 0) & (q <= 1)).all():
@@ -418,7 +418,7 @@ def _of_none(output: OutputSpec, divides: bool = False) -> Any:
 def _quantile(
     a: Any,
     q: np.ndarray,
-    given: type,
+    q_type: type,
     axis: Any,
     out: Any,
     method: str,
@@ -436,9 +436,9 @@ def _quantile(
     operand = take(a, options.device)
     axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
-    kept = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
-    output = OutputSpec(out, options, operand, axis, q.shape + kept, (), False)
-    weak, flat = given in (int, float), q.reshape(-1)
+    result_shape = rules.kept_shape(operand.shape, axes, rules.keeps_dims(keepdims))
+    output = OutputSpec(out, options, operand, axis, q.shape + result_shape, (), False)
+    weak, flat = q_type in (int, float), q.reshape(-1)
     count = rules.reduced_count(operand.shape, axes)
     all_alike = known_place(method, max(count, 1), flat)
     weight = all_alike.weight
@@ -454,10 +454,10 @@ def _quantile(
     if weights is not None:
         output.reject_capture("weights are added up on the host")
         own = take_weights(weights, operand, axis, axes)
-        found, empty = at_weights(lines, operand, axes, own, flat, leave_out)
+        quantiles, empty = at_weights(lines, operand, axes, own, flat, leave_out)
         if empty:
             _warn_of_nans()
-        return output.store(found)
+        return output.store(quantiles)
     if leave_out and lines.has_nans:
         at = place(method, _counts(lines), flat[:, None])
         return output.store(np.ascontiguousarray(_at(lines, at, weak, False)))
@@ -482,7 +482,7 @@ def _at(lines: RowView, at: Interpolation, weak: bool, nans: bool) -> np.ndarray
     """Return what is at places: a row for each quantile, a column for each line."""
     if at.weight is None:
         return lines.elements(at.lower, nans)
-    found = lines.elements(np.concatenate([at.lower, at.upper]), nans)
-    lower, upper = found[: len(at.lower)], found[len(at.lower) :]
+    neighbours = lines.elements(np.concatenate([at.lower, at.upper]), nans)
+    lower, upper = neighbours[: len(at.lower)], neighbours[len(at.lower) :]
     weight = at.weight.reshape(len(at.lower), -1)
     return between(lower, upper, weight, weak)

@@ -26,13 +26,19 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")  # which may be NaN
 
 
 def copied(
-    pointer: int, shape: Axes, strides: Axes, wanted: Axes, dtype: np.dtype, output: OutputSpec, passing: bool
+    pointer: int,
+    shape: Axes,
+    strides: Axes,
+    new_shape: Axes,
+    dtype: np.dtype,
+    output: OutputSpec,
+    passing: bool,
 ) -> Any:
     """Return a copy of elements, in C order, made in the stream of the output, which may be captured.
 
     No view of an array is asked for, as that takes the array out of its stream.
     """
-    there = SimpleNamespace(
+    source = SimpleNamespace(
         pointer=pointer,
         shape=shape,
         strides=strides,
@@ -42,7 +48,7 @@ def copied(
         index=output.index,
         stream=output.stream,
     )
-    return gathered(there, wanted, passing)
+    return gathered(source, new_shape, passing)
 
 
 @functools.lru_cache(maxsize=256)
@@ -57,9 +63,11 @@ def _ends(
     if weak:
         weight, rest = weight.astype(to), rest.astype(to)
     first, second = numbers.reshape(2, -1).astype(np.uint8)
-    given = (each.tobytes() for each in (first, second, weight.astype(np.float64), rest.astype(np.float64)))
+    array_bytes = (
+        each.tobytes() for each in (first, second, weight.astype(np.float64), rest.astype(np.float64))
+    )
     ranks.flags.writeable = False
-    arrays = dict(zip(("lower", "upper", "weight", "rest"), given, strict=True))
+    arrays = dict(zip(("lower", "upper", "weight", "rest"), array_bytes, strict=True))
     return ranks, {"mean": mean, "dtype": dtype_name(to), **arrays}
 
 
@@ -76,21 +84,21 @@ class RowView:
         self.has_nans = dtype_name(operand.dtype) in FLOATS
         self._place = (None, output.kind, output.index, output.stream)
         self._keeps: Any = None  # the memory
-        wanted = (self.count, self.length)
+        rows_shape = (self.count, self.length)
         if operand.view is None:
-            lines = np.ascontiguousarray(operand.handle.transpose(order).reshape(wanted))
+            lines = np.ascontiguousarray(operand.handle.transpose(order).reshape(rows_shape))
             self.handle: Any = lines
             return
         strides = tuple([operand.handle[2][axis] for axis in order])
         item = operand.dtype.itemsize
-        found = reshaped(tuple(shape), strides, wanted, item)
-        if found is None or not same_strides(wanted, found, c_strides(wanted, item)):
+        new_strides = reshaped(tuple(shape), strides, rows_shape, item)
+        if new_strides is None or not same_strides(rows_shape, new_strides, c_strides(rows_shape, item)):
             self._keeps = copied(
-                operand.handle[0], tuple(shape), strides, wanted, operand.dtype, output, True
+                operand.handle[0], tuple(shape), strides, rows_shape, operand.dtype, output, True
             )
             self.handle = self._keeps.view_tuple()
         else:
-            self.handle = (operand.handle[0], wanted, c_strides(wanted, item), operand.handle[3])
+            self.handle = (operand.handle[0], rows_shape, c_strides(rows_shape, item), operand.handle[3])
 
     def elements(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
         """Return the elements of ranks: a column for each line, of ranks of its own if there are columns.
@@ -98,22 +106,22 @@ class RowView:
         Ranks may be in any order. With `nans`, the elements of a line that has a NaN are NaN.
         """
         if ranks.ndim == 1:
-            wanted, inverse = np.unique(ranks, return_inverse=True)
-            return self._select(wanted, nans).T[inverse.reshape(-1)]
+            distinct, inverse = np.unique(ranks, return_inverse=True)
+            return self._select(distinct, nans).T[inverse.reshape(-1)]
         order = np.argsort(ranks, axis=0, kind="stable")
-        found = self._select(np.take_along_axis(ranks, order, axis=0).T, nans).T
-        result = np.empty_like(found)
-        np.put_along_axis(result, order, found, axis=0)
+        selected = self._select(np.take_along_axis(ranks, order, axis=0).T, nans).T
+        result = np.empty_like(selected)
+        np.put_along_axis(result, order, selected, axis=0)
         return result
 
     def _select(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
         ranks = np.asarray(ranks, np.int64)
         pieces = [ranks[..., i : i + MOST_RANKS] for i in range(0, ranks.shape[-1], MOST_RANKS)]
-        found = [
+        batches = [
             _core.order_select(self.handle, np.ascontiguousarray(piece), nans, None, self._place)
             for piece in pieces
         ]
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=1)
+        return batches[0] if len(batches) == 1 else np.concatenate(batches, axis=1)
 
     def results(self, at: Interpolation, mean: int, weak: bool, nans: bool, output: OutputSpec) -> Any:
         """Write the results into the output on the device, and return its array.
@@ -128,22 +136,24 @@ class RowView:
         weight = None if at.weight is None else at.weight.tobytes()
         kind = None if at.weight is None else at.weight.dtype
         ranks, ends = _ends(mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind)
-        wanted = (count, self.count)
-        out = (output.view.pointer, wanted, c_strides(wanted, to.itemsize), dtype_name(to))
+        out_shape = (count, self.count)
+        out = (output.view.pointer, out_shape, c_strides(out_shape, to.itemsize), dtype_name(to))
         _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))
         return output.store(None)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the elements of each line in their order, and where in the line they stand."""
-        wanted = (self.count, self.length)
+        rows_shape = (self.count, self.length)
         _, kind, index, stream = self._place
-        found = [empty(wanted, dtype, kind, index, stream) for dtype in (self.dtype, np.dtype(np.int64))]
+        outputs = [
+            empty(rows_shape, dtype, kind, index, stream) for dtype in (self.dtype, np.dtype(np.int64))
+        ]
         out, places = (
-            (each.pointer, wanted, c_strides(wanted, each.dtype.itemsize), dtype_name(each.dtype))
-            for each in found
+            (each.pointer, rows_shape, c_strides(rows_shape, each.dtype.itemsize), dtype_name(each.dtype))
+            for each in outputs
         )
         _core.order_topk(self.handle, self.length, False, True, places, (out, kind, index, stream))
-        return found[0].numpy(), found[1].numpy()
+        return outputs[0].numpy(), outputs[1].numpy()
 
     def valid(self) -> np.ndarray:
         """Return how many elements of each line are no NaN."""

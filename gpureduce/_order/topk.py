@@ -109,8 +109,8 @@ def topk(
     operand = take(a, device)
     stays = operand.view is not None if as_device is None else rules.flag(as_device, "as_device")
     if operand.view is None:
-        there = to_device(operand.handle, text(operand.kind, operand.index))
-        operand = take(there, None)
+        copy = to_device(operand.handle, text(operand.kind, operand.index))
+        operand = take(copy, None)
     options = Options(stream=stream, as_device=True)
     axes = rules.reduced_axes(axis, len(operand.shape))
     if len(axes) > 1 or axis is None:
@@ -122,22 +122,22 @@ def topk(
         raise ValueError(f"k: expected 1, since a has no axis, got {count}")
     if not 0 <= count <= length:
         raise ValueError(f"k: expected 0 to {length}, the length of the axis, got {count}")
-    kept = rules.kept_shape(operand.shape, axes)
-    shape = (*kept, count) if axes else ()
+    result_shape = rules.kept_shape(operand.shape, axes)
+    shape = (*result_shape, count) if axes else ()
     values, indices = (OutputSpec(None, options, operand, axes, shape, (), False) for _ in range(2))
     for output, dtype in ((values, operand.dtype), (indices, _INT64)):
         output.set_dtype(dtype)
         output.wait_for_inputs()
     if 0 not in (*operand.shape, count):
         lines = RowView(operand, axes, values)
-        wanted = (lines.count, count)
+        out_shape = (lines.count, count)
         ends = [
-            (output.view.pointer, wanted, c_strides(wanted, dtype.itemsize), dtype_name(dtype))
+            (output.view.pointer, out_shape, c_strides(out_shape, dtype.itemsize), dtype_name(dtype))
             for output, dtype in ((values, operand.dtype), (indices, _INT64))
         ]
-        place = (ends[0], values.kind, values.index, values.stream)
-        _core.order_topk(lines.handle, count, largest, sorted, ends[1], place)
-    return TopK(*(_result(output, axes, len(kept), stays) for output in (values, indices)))
+        destination = (ends[0], values.kind, values.index, values.stream)
+        _core.order_topk(lines.handle, count, largest, sorted, ends[1], destination)
+    return TopK(*(_result(output, axes, len(result_shape), stays) for output in (values, indices)))
 
 
 def _result(output: OutputSpec, axes: tuple[int, ...], last: int, stays: bool) -> Any:

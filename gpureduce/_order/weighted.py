@@ -21,9 +21,9 @@ from gpureduce._rules import arguments as rules
 METHOD = "inverted_cdf"
 
 
-def take_weights(given: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
+def take_weights(source: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
     """Return the weights of an operand's elements: of its shape, or of one that fits it."""
-    own = as_operand(given, text(operand.kind, operand.index), "weights")
+    own = as_operand(source, text(operand.kind, operand.index), "weights")
     weights = np.asarray(own.handle) if own.view is None else _brought(own)
     shape = operand.shape
     if weights.shape != shape:
@@ -43,7 +43,7 @@ def take_weights(given: Any, operand: Operand, axis: Any, axes: tuple[int, ...])
 
 def _brought(own: Operand) -> np.ndarray:
     """Return the elements of an operand of a device."""
-    there = SimpleNamespace(
+    source = SimpleNamespace(
         shape=own.shape,
         strides=own.handle[2],
         dtype=own.dtype,
@@ -53,7 +53,7 @@ def _brought(own: Operand) -> np.ndarray:
         index=own.index,
         stream=getattr(own.view, "stream", None) or LEGACY_STREAM,
     )
-    return gathered(there, own.shape).numpy()
+    return gathered(source, own.shape).numpy()
 
 
 def at_weights(
@@ -69,21 +69,21 @@ def at_weights(
     Those of a line that has a NaN are NaN, unless NaNs are to be left out.
     """
     order = [*(i for i in range(len(operand.shape)) if i not in axes), *axes]
-    wanted = (lines.count, lines.length)
-    of_lines = np.broadcast_to(weights, operand.shape).transpose(order).reshape(wanted)
+    rows_shape = (lines.count, lines.length)
+    of_lines = np.broadcast_to(weights, operand.shape).transpose(order).reshape(rows_shape)
     elements, places = lines.sorted()
-    found = np.empty((q.size, lines.count), elements.dtype)
+    quantiles = np.empty((q.size, lines.count), elements.dtype)
     numbers = np.full(lines.count, lines.length)
     if lines.has_nans:
         numbers = (elements == elements).sum(axis=1)
     for i, (line, own, at, count) in enumerate(zip(elements, of_lines, places, numbers, strict=True)):
         if leave_out and count == 0:
-            found[:, i] = np.nan
+            quantiles[:, i] = np.nan
             continue
         line = line[:count] if leave_out else line
         ranks = _ranks(own[at[: len(line)]], q)
-        found[:, i] = np.nan if count < len(line) else line[ranks]
-    return found, leave_out and not numbers.all()
+        quantiles[:, i] = np.nan if count < len(line) else line[ranks]
+    return quantiles, leave_out and not numbers.all()
 
 
 def _ranks(weights: np.ndarray, q: np.ndarray) -> np.ndarray:

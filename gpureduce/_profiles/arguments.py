@@ -42,25 +42,25 @@ def elements_of(a: Any, dtype: Any) -> np.ndarray:
     return host_array(a, "a")
 
 
-def _text(wanted: CType | None, kind: str, size: int) -> str:
-    return f"a .{kind}{8 * size} parameter" if wanted is None else f"'{wanted.text}'"
+def _text(ctype: CType | None, kind: str, size: int) -> str:
+    return f"a .{kind}{8 * size} parameter" if ctype is None else f"'{ctype.text}'"
 
 
-def _limits(wanted: CType | None, kind: str, size: int) -> tuple[int, int]:
+def _limits(ctype: CType | None, kind: str, size: int) -> tuple[int, int]:
     """Return the least and the largest integer of a parameter; where PTX alone tells of it, by its width."""
-    if wanted is not None and wanted.limits is not None:
-        return wanted.limits
-    if wanted is not None and wanted.pointer:
+    if ctype is not None and ctype.limits is not None:
+        return ctype.limits
+    if ctype is not None and ctype.pointer:
         return 0, 2 ** (8 * size) - 1
     least = 0 if size > 8 else -(2 ** (8 * size - 1))
     return least, 2 ** (8 * size) - 1
 
 
-def _integer_bytes(value: int, wanted: CType | None, kind: str, size: int, name: str) -> bytes:
-    least, most = _limits(wanted, kind, size)
+def _integer_bytes(value: int, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
+    least, most = _limits(ctype, kind, size)
     if not least <= value <= most:
         raise ValueError(
-            f"{name}: {value} does not fit {_text(wanted, kind, size)}, which holds {least} to {most}"
+            f"{name}: {value} does not fit {_text(ctype, kind, size)}, which holds {least} to {most}"
         )
     return value.to_bytes(size, "little", signed=value < 0)
 
@@ -77,13 +77,13 @@ def _half_bytes(value: float, dtype: str) -> bytes:
     return struct.pack("<H", rounded >> 16)
 
 
-def _float_bytes(value: float, wanted: CType | None, kind: str, size: int, name: str) -> bytes:
+def _float_bytes(value: float, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
     try:
-        if wanted is not None and wanted.dtype in _HALVES:
-            return _half_bytes(value, wanted.dtype)
+        if ctype is not None and ctype.dtype in _HALVES:
+            return _half_bytes(value, ctype.dtype)
         return struct.pack(_FLOATS[size], value)
     except OverflowError:
-        raise ValueError(f"{name}: {value} does not fit {_text(wanted, kind, size)}") from None
+        raise ValueError(f"{name}: {value} does not fit {_text(ctype, kind, size)}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -97,27 +97,27 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _scalar_bytes(value: Any, wanted: CType | None, kind: str, size: int, name: str) -> bytes:
+def _scalar_bytes(value: Any, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
     """Return a number as a parameter of one word, or of 128 bits, holds it."""
-    if wanted is None and kind == "b" and isinstance(value, np.generic) and value.dtype.itemsize == size:
+    if ctype is None and kind == "b" and isinstance(value, np.generic) and value.dtype.itemsize == size:
         return value.tobytes()  # PTX does not tell integers from floats here
     number = _plain(value)
-    dtype = "" if wanted is None else wanted.dtype
+    dtype = "" if ctype is None else ctype.dtype
     floating = dtype.startswith(("float", "bfloat")) or (not dtype and kind == "f")
     if isinstance(number, int) and not floating and kind in "bus":
-        return _integer_bytes(number, wanted, kind, size, name)
-    bits = wanted is None and kind == "b"
+        return _integer_bytes(number, ctype, kind, size, name)
+    bits = ctype is None and kind == "b"
     if isinstance(number, (int, float)) and (floating or bits) and size in _FLOATS:
-        return _float_bytes(number, wanted, kind, size, name)
-    text = _text(wanted, kind, size)
+        return _float_bytes(number, ctype, kind, size, name)
+    text = _text(ctype, kind, size)
     raise TypeError(f"{name}: expected a value for {text}, got {type(value).__name__}")
 
 
-def _structure_bytes(value: Any, wanted: CType | None, length: int, name: str) -> bytes:
+def _structure_bytes(value: Any, ctype: CType | None, length: int, name: str) -> bytes:
     """Return a value for a parameter that is a structure."""
     if isinstance(value, (np.generic, np.ndarray)) and not value.dtype.hasobject and not value.shape:
         return value.tobytes()
-    text = "the parameter" if wanted is None else f"'{wanted.text}'"
+    text = "the parameter" if ctype is None else f"'{ctype.text}'"
     raise TypeError(
         f"{name}: {text} has {length} bytes; pass them as bytes, or as a NumPy scalar of a structured dtype "
         f"of that size, got {type(value).__name__}"
@@ -133,34 +133,34 @@ def is_array(value: Any, param: tuple[str, int, int]) -> bool:
     return value.ndim > 0 or value.dtype.names is None or not structure
 
 
-def check_type(value: Any, wanted: CType, param: tuple[str, int, int], name: str) -> None:
+def check_type(value: Any, ctype: CType, param: tuple[str, int, int], name: str) -> None:
     """Refuse an array of another dtype than the kernel takes, or none where it takes one."""
     if is_array(value, param):
         have = f"an array of {value.dtype}"
-        fits = wanted.pointer and wanted.elements in ("", value.dtype.name)
+        fits = ctype.pointer and ctype.elements in ("", value.dtype.name)
     else:
         have = f"{value!r} ({type(value).__name__})"
         null = isinstance(value, (int, np.integer)) and value == 0
-        fits = not wanted.pointer or isinstance(value, (bytes, bytearray)) or null
+        fits = not ctype.pointer or isinstance(value, (bytes, bytearray)) or null
     if not fits:
-        raise TypeError(f"{name}: the kernel takes '{wanted.text}' here, got {have}")
+        raise TypeError(f"{name}: the kernel takes '{ctype.text}' here, got {have}")
 
 
-def value_bytes(value: Any, wanted: CType | None, param: tuple[str, int, int], name: str) -> bytes:
+def value_bytes(value: Any, ctype: CType | None, param: tuple[str, int, int], name: str) -> bytes:
     """Return what a parameter holds that is passed a value.
 
     `param` is what the PTX tells of it: its type, its offset and how many bytes it has.
     """
     type_name, _, length = param
     kind, element = type_name[0], int(type_name[1:]) // 8
-    number = wanted is not None and bool(wanted.dtype) and not wanted.pointer
+    number = ctype is not None and bool(ctype.dtype) and not ctype.pointer
     if isinstance(value, (bytes, bytearray)):
         packed = bytes(value)
     elif length == element or number:
-        packed = _scalar_bytes(value, wanted, kind, length, name)
+        packed = _scalar_bytes(value, ctype, kind, length, name)
     else:
-        packed = _structure_bytes(value, wanted, length, name)
+        packed = _structure_bytes(value, ctype, length, name)
     if len(packed) != length:
-        text = "the parameter" if wanted is None else f"'{wanted.text}'"
+        text = "the parameter" if ctype is None else f"'{ctype.text}'"
         raise ValueError(f"{name}: {text} has {length} bytes, got {len(packed)}")
     return packed

@@ -113,12 +113,12 @@ class _Job:
 
     def _entry(self, ptx: str) -> str:
         """Return the name that the kernel has in PTX of all kernels of the source."""
-        found, names = find_entries(ptx, self.kernel)
-        if len(found) != 1:
-            there = ", ".join(names.values()) or "none"
-            log = f"kernel: there is no kernel {self.kernel!r} in the source; it has {there}"
+        entries, names = find_entries(ptx, self.kernel)
+        if len(entries) != 1:
+            kernel_names = ", ".join(names.values()) or "none"
+            log = f"kernel: there is no kernel {self.kernel!r} in the source; it has {kernel_names}"
             raise nvrtc.CompileError(f"{self.shown}: {log}", log)
-        return found[0]
+        return entries[0]
 
     def _text(self, compiler: str, entry: str, ptx: str) -> str:
         return f"{compiler}\n{entry}\n{_numbered(ptx, self.name, list(self.includes.texts))}"

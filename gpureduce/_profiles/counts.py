@@ -158,16 +158,16 @@ def total(counts: list[Counts]) -> Counts:
 
 def _multiply_adds(text: str) -> int:
     """Return how many fused multiply-adds of floats a lane does in an instruction."""
-    found = _MULTIPLY_ADD.search(text)
-    return 0 if found is None else 2 if found[1] else 1
+    match = _MULTIPLY_ADD.search(text)
+    return 0 if match is None else 2 if match[1] else 1
 
 
 def _tensor_multiply_adds(text: str) -> int:
     """Return how many products a warp has its tensor core add up in an instruction."""
-    found = _PRODUCT.search(text)
-    if found is None:
+    match = _PRODUCT.search(text)
+    if match is None:
         return 0
-    return min(int(found[1]), _ROWS_OF_A_WARP) * int(found[2]) * int(found[3])
+    return min(int(match[1]), _ROWS_OF_A_WARP) * int(match[2]) * int(match[3])
 
 
 def from_row(

@@ -40,10 +40,10 @@ def _split(text: str) -> list[str]:
 
 def _list_of(plain: str, kernel: str) -> str | None:
     """Return what stands between the parentheses of the only kernel of a name."""
-    found = list(re.finditer(rf"\b__global__\b[^;{{}}]*?\b{re.escape(kernel)}\s*\(", plain))
-    if not found:
+    matches = list(re.finditer(rf"\b__global__\b[^;{{}}]*?\b{re.escape(kernel)}\s*\(", plain))
+    if not matches:
         return None
-    depth, begin = 1, found[-1].end()
+    depth, begin = 1, matches[-1].end()
     for i in range(begin, len(plain)):
         depth += (plain[i] == "(") - (plain[i] == ")")
         if depth == 0:
@@ -72,18 +72,18 @@ def _type_of(text: str, plain: Iterable[str], deep: int = 0) -> CType | None:
         name = _fundamental(words)
         if name not in BUILTIN:
             return None
-        found = CType(name, BUILTIN[name])
+        ctype = CType(name, BUILTIN[name])
     else:
         known = _named(words[-1].replace(" ", ""), plain, deep)
         if known is None:
             return None
-        found = known
+        ctype = known
     if stars and re.search(r"\bconst\b", base):
-        found = CType(f"const {found.text}", found.dtype, found.pointer, found.constant)
+        ctype = CType(f"const {ctype.text}", ctype.dtype, ctype.pointer, ctype.constant)
     for star in stars:
         if star == "*":
-            found = pointer_to(found)
-    return found
+            ctype = pointer_to(ctype)
+    return ctype
 
 
 def _named(name: str, plain: Iterable[str], deep: int) -> CType | None:
@@ -103,9 +103,9 @@ def enumeration(name: str, plain: Iterable[str]) -> CType | None:
     """Return an enumeration whose source says what type it has; None of another name."""
     last = name.split("::")[-1]
     for text in plain:
-        if found := re.search(_ENUM.format(name=re.escape(last)), text):
+        if match := re.search(_ENUM.format(name=re.escape(last)), text):
             scoped = re.search(rf"\benum\s+(?:class|struct)\s+{re.escape(last)}\b", text)
-            below = found[1] or ("int" if scoped else "")
+            below = match[1] or ("int" if scoped else "")
             of = _type_of(below, plain, 1) if below else None
             return CType(name, of.dtype if of else "")
     return None
@@ -131,8 +131,8 @@ def declared(kernel: str, plain: Iterable[str]) -> tuple[CType | None, ...] | No
         bare = bare[: array.start()] if array else bare
         named = re.sub(r"(?<!::)\b[A-Za-z_]\w*\s*$", "", bare)
         words = [word for word in _WORD.findall(named) if word not in _IGNORED]
-        found = _type_of(named if words else bare, plain)  # a parameter may have no name
+        ctype = _type_of(named if words else bare, plain)  # a parameter may have no name
         if named and bare[len(named) :].strip() in _SCALAR_WORDS:
-            found = _type_of(bare, plain)
-        types.append(pointer_to(found) if array and found else found)
+            ctype = _type_of(bare, plain)
+        types.append(pointer_to(ctype) if array and ctype else ctype)
     return tuple(types)

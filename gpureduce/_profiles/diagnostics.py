@@ -74,26 +74,28 @@ def _between_lines(races: list[Race]) -> list[list[Race]]:
         if not groups or placed[id(race)][0] >= groups[-1][0]:
             groups.append((placed[id(race)][1], []))
         groups[-1][1].append(race)
-    found = [group for _, group in groups]
+    by_barrier = [group for _, group in groups]
     for race in (race for race in races if placed[id(race)][0] == placed[id(race)][1]):
         line = placed[id(race)][0]
-        touching = (group for group in reversed(found) if any(line in placed[id(each)] for each in group))
+        touching = (
+            group for group in reversed(by_barrier) if any(line in placed[id(each)] for each in group)
+        )
         group = next(touching, None)
         if group is None:
-            found.append(group := [])
+            by_barrier.append(group := [])
             group.append(race)
         else:
             group.append(race)
-    return found
+    return by_barrier
 
 
-def _take_early_reads(found: list[list[Race]], races: list[Race]) -> list[Race]:
+def _take_early_reads(groups_of_races: list[list[Race]], races: list[Race]) -> list[Race]:
     """Add reads of words not written yet to the missing barriers of their lines; return the others."""
     left: list[Race] = []
     for race in races:
         line = race.second and (race.second.line or race.second.ptx_line)
         early = race.kind == "uninitialised"
-        groups = (group for group in found if any(line in (_lines(each) or ()) for each in group))
+        groups = (group for group in groups_of_races if any(line in (_lines(each) or ()) for each in group))
         group = next(groups, None) if early else None
         (left if group is None else group).append(race)
     return left
@@ -110,7 +112,7 @@ def _place(side: Access | None) -> tuple[str, int]:
 
 def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
     """Return the races, those of one cause together."""
-    found = []
+    results = []
     by_kernel: dict[str, list[Race]] = {}
     for race in races:
         by_kernel.setdefault(race.kernel, []).append(race)
@@ -124,7 +126,7 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
         left = _take_early_reads(groups, [race for race in members if race not in ordered])
         for group in groups:
             missing = max((race.missing for race in group if race.missing in _BARRIERS), key=_BARRIERS.index)
-            found.append(Finding(missing, tuple(_example(group, missing))))
+            results.append(Finding(missing, tuple(_example(group, missing))))
         others: dict[tuple, list[Race]] = {}
         for race in left:
             # A read of a word that no thread wrote, by the reader; a copy, by who did not wait; a store that
@@ -132,8 +134,8 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             stored = bool(race.remedy) and race.kind != "write-read"
             side = race.second if race.first is None or stored else race.first
             others.setdefault((race.missing, *_place(side)), []).append(race)
-        found += [Finding(group[0].missing, _write_first(group)) for group in others.values()]
-    return tuple(found)
+        results += [Finding(group[0].missing, _write_first(group)) for group in others.values()]
+    return tuple(results)
 
 
 def _reads_before(race: Race, store: Access) -> bool:

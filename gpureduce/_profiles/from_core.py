@@ -84,7 +84,7 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
         )
         for i, (line, text, effect, frames, branch) in enumerate(static)
     )
-    found = with_remedies(
+    race_records = with_remedies(
         tuple(_race(race, name, instructions, file) for race in races or ()),
         [race[-1] for race in races or ()],
     )
@@ -102,7 +102,7 @@ def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
     steps = None if trace is None else Trace.of_bytes(*trace)
     printed = text.decode(errors="replace")
     return KernelProfile(
-        name, grid, shape, shared, instructions, stretches, found, timeline, seen, steps, printed
+        name, grid, shape, shared, instructions, stretches, race_records, timeline, seen, steps, printed
     )
 
 

@@ -78,14 +78,14 @@ def profile_html(profile: ProfileView) -> str:
             f'<tr>{cells}<td>{mark}</td><td style="{_CELL};color:#6b7280">{row.number}</td>'
             f'<td style="{_CODE}{_shade(heat)}">{escape(row.text)}</td></tr>'
         )
-    found = "".join(f"<li>{escape(str(finding))}</li>" for finding in profile.findings)
+    items = "".join(f"<li>{escape(str(finding))}</li>" for finding in profile.findings)
     return (
         f"<div><b>{escape(profile.title)}</b>"
         f'<table style="border-collapse:collapse;font-size:85%"><thead><tr>{head}<th></th><th></th>'
         f'<th style="text-align:left">{escape(file or "PTX")}</th></tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table>"
         f'<p style="font-size:80%;color:#6b7280">{escape(legend(columns))}; {_SHADES}</p>'
-        + (f"<ul>{found}</ul>" if found else "")
+        + (f"<ul>{items}</ul>" if items else "")
         + "</div>"
     )
 
@@ -109,17 +109,19 @@ def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[i
     )
 
 
-def beside_html(shown: SideBySide) -> str:
+def beside_html(pair_view: SideBySide) -> str:
     """Return two sources side by side as a table; figures are shaded by the most of both."""
-    columns = shown.columns
-    tops = most(columns, [row for pair in shown.pairs for row in pair])
+    columns = pair_view.columns
+    tops = most(columns, [row for pair in pair_view.pairs for row in pair])
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)
-    heads = "".join(f'{head}<th></th><th style="text-align:left">{escape(name)}</th>' for name in shown.names)
+    heads = "".join(
+        f'{head}<th></th><th style="text-align:left">{escape(name)}</th>' for name in pair_view.names
+    )
     body = "".join(
         f"<tr>{''.join(_side_html(pair, side, columns, tops) for side in (0, 1))}</tr>"
-        for pair in shown.pairs
+        for pair in pair_view.pairs
     )
-    titles = "<br>".join(f"<b>{escape(side.title)}</b>" for side in shown.sides)
+    titles = "<br>".join(f"<b>{escape(side.title)}</b>" for side in pair_view.sides)
     return (
         f'<div style="overflow-x:auto">{titles}'
         f'<table style="border-collapse:collapse;font-size:80%"><thead><tr>{heads}</tr></thead>'

@@ -78,12 +78,14 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.seen: list[CType] = []  # what S_, S0_ and so on stand for
-        self.given: list[CType | None] = []  # arguments of the kernel's template; None for values
+        self.template_arguments: list[
+            CType | None
+        ] = []  # arguments of the kernel's template; None for values
 
     def take(self, what: str) -> bool:
-        found = self.text.startswith(what, self.at)
-        self.at += len(what) if found else 0
-        return found
+        is_next = self.text.startswith(what, self.at)
+        self.at += len(what) if is_next else 0
+        return is_next
 
     def next(self) -> str:
         return self.text[self.at : self.at + 1]
@@ -120,23 +122,23 @@ class _Reader:
 
     def nested(self) -> tuple[CType, list[CType | None] | None]:
         """Read a name in namespaces or classes, as far as its E, and the arguments at its end."""
-        found, arguments = CType(""), None
+        name, arguments = CType(""), None
         while self.next() in _QUALIFIERS:  # of a member function
             self.at += 1
         while not self.take("E"):
             if self.take("I"):
                 text, arguments = self.arguments()
-                found = CType(found.text + text)
+                name = CType(name.text + text)
             elif self.take("S"):
-                found, arguments = self.substitution(), None
+                name, arguments = self.substitution(), None
                 if self.text[self.at - 1] == "_":
                     continue  # it is in the list already
             else:
-                found = CType(f"{found.text}::{self.scope_name()}".removeprefix("::"))
+                name = CType(f"{name.text}::{self.scope_name()}".removeprefix("::"))
                 arguments = None
-            self.seen.append(found)
+            self.seen.append(name)
         del self.seen[-1:]  # the whole is in the list as a type, and not as the name of a function
-        return found, arguments
+        return name, arguments
 
     def scope_name(self) -> str:
         """Read a name. The compiler mangles a namespace without a name as ``_GLOBAL__N_`` and more."""
@@ -146,8 +148,8 @@ class _Reader:
     def function(self) -> tuple[str, list[CType | None] | None]:
         """Read the name of a function or variable, and the arguments of a template; None of no template."""
         if self.take("N"):
-            found, arguments = self.nested()
-            return found.text, arguments
+            qualified, arguments = self.nested()
+            return qualified.text, arguments
         if self.take("Z"):
             return self.local(), None
         self.take("L")  # static
@@ -161,19 +163,19 @@ class _Reader:
     def parameters(self, arguments: list[CType | None] | None) -> list[CType]:
         """Read the types of a function's parameters, as far as an E or the end."""
         if arguments is not None:
-            self.given = arguments
+            self.template_arguments = arguments
             self.type()  # of the result
-        found = []
+        types = []
         while self.next() not in ("", "E"):
-            found.append(self.type())
-        return [] if [each.text for each in found] == ["void"] else found
+            types.append(self.type())
+        return [] if [each.text for each in types] == ["void"] else types
 
     def local(self) -> str:
         """Read what is declared inside a function: a variable, a class, or the class of a lambda."""
-        given = self.given
+        given = self.template_arguments
         function, arguments = self.function()
         scope = f"{function}({', '.join(each.text for each in self.parameters(arguments))})"
-        self.given = given
+        self.template_arguments = given
         if not self.take("E"):
             raise _NotRead
         if not self.take("Ul"):
@@ -189,16 +191,16 @@ class _Reader:
     def class_type(self) -> CType:
         """Read the name of a class or an enumeration."""
         if self.take("N"):
-            found, _ = self.nested()
+            ctype, _ = self.nested()
         elif self.take("Z"):
-            found = CType(self.local())
+            ctype = CType(self.local())
         else:
             name = self.name()
-            found = CType(name, _CLASSES.get(name, ""))
+            ctype = CType(name, _CLASSES.get(name, ""))
             if self.take("I"):
-                self.seen.append(found)
-                found = CType(name + self.arguments()[0])
-        return found
+                self.seen.append(ctype)
+                ctype = CType(name + self.arguments()[0])
+        return ctype
 
     def type(self) -> CType:
         """Read a type; those that are not numbers can be meant again by S_ and its like."""
@@ -208,40 +210,40 @@ class _Reader:
                 return CType(*_NUMBERS[code])
         if self.text.startswith(("St", "Sa", "Ss", "Sb", "Si", "So", "Sd"), self.at):
             self.at += 1
-            found = self.substitution()
+            ctype = self.substitution()
             if self.take("I"):
-                self.seen.append(found)
-                found = CType(found.text + self.arguments()[0])
+                self.seen.append(ctype)
+                ctype = CType(ctype.text + self.arguments()[0])
         elif self.take("S"):
-            found = self.substitution()
+            ctype = self.substitution()
             if not self.take("I"):
-                return found
-            found = CType(found.text + self.arguments()[0])
+                return ctype
+            ctype = CType(ctype.text + self.arguments()[0])
         elif self.take("P"):
-            found = pointer_to(self.type())
+            ctype = pointer_to(self.type())
         elif self.next() in _QUALIFIERS:
             codes = []
             while self.next() in _QUALIFIERS:
                 codes.append(self.next())
                 self.at += 1
-            found = self.type()
+            ctype = self.type()
             for code in reversed(codes):
-                found = _qualified(found, _QUALIFIERS[code])
+                ctype = _qualified(ctype, _QUALIFIERS[code])
         elif self.take("A"):
             extent = self.number_until("_")
             of = self.type()
-            found = CType(f"{of.text}[{extent}]", of.dtype)
+            ctype = CType(f"{of.text}[{extent}]", of.dtype)
         elif self.take("F"):
             parts = []
             while not self.take("E"):
                 parts.append(self.type())
-            found = CType(f"{parts[0].text}({', '.join(each.text for each in parts[1:])})")
+            ctype = CType(f"{parts[0].text}({', '.join(each.text for each in parts[1:])})")
         elif self.take("T"):
-            found = self.of(self.given, self.number() + 1)
+            ctype = self.of(self.template_arguments, self.number() + 1)
         else:
-            found = self.class_type()
-        self.seen.append(found)
-        return found
+            ctype = self.class_type()
+        self.seen.append(ctype)
+        return ctype
 
     def number_until(self, end: str) -> str:
         stop = self.text.index(end, self.at)
@@ -251,7 +253,7 @@ class _Reader:
     def arguments(self) -> tuple[str, list[CType | None]]:
         """Read the arguments of a template as far as their E: as one writes them, and the types."""
         texts: list[str] = []
-        found: list[CType | None] = []
+        types: list[CType | None] = []
         while not self.take("E"):
             if self.take("XadL_Z"):  # an address
                 function, of_template = self.function()
@@ -259,21 +261,21 @@ class _Reader:
                 if not self.take("EE"):
                     raise _NotRead
                 texts.append(f"&{function}")
-                found.append(None)
+                types.append(None)
             elif self.take("L"):
                 of = self.type()
                 value = self.number_until("E").replace("n", "-")
                 texts.append({"0": "false", "1": "true"}[value] if of.dtype == "bool" else value)
-                found.append(None)
+                types.append(None)
             elif self.take("J"):
                 text, _ = self.arguments()
                 texts += [text[1:-1]] if text != "<>" else []
-                found.append(None)  # of a pack nothing is read by T_
+                types.append(None)  # of a pack nothing is read by T_
             else:
                 one = self.type()
-                found.append(one)
+                types.append(one)
                 texts.append(one.text)
-        return f"<{', '.join(texts)}>", found
+        return f"<{', '.join(texts)}>", types
 
 
 def kernel_name(entry: str) -> str:
@@ -305,8 +307,8 @@ def parameters(entry: str) -> tuple[CType, ...] | None:
     try:
         if not reader.take("_Z"):
             return None
-        found = reader.parameters(reader.function()[1])
-        return tuple(found) if reader.at == len(entry) else None
+        types = reader.parameters(reader.function()[1])
+        return tuple(types) if reader.at == len(entry) else None
     except (_NotRead, ValueError, IndexError, KeyError, RecursionError):
         return None
 
@@ -333,7 +335,7 @@ def demangled(text: str) -> str:
     """
     mangled = re.compile(r"\b_Z\w+?(?=_param_\d+\b|\b)")
     names = demangled_names(set(mangled.findall(text)))
-    return mangled.sub(lambda found: names[found[0]], text)
+    return mangled.sub(lambda match: names[match[0]], text)
 
 
 def spelled(kernel: str) -> str:
@@ -364,7 +366,7 @@ def find_entries(ptx: str, kernel: str) -> tuple[list[str], dict[str, str]]:
     expected = spelled(kernel)
     for form in (kernel_name, _signature):
         for shortened in (str, _without_namespace):
-            found = [entry for entry in names if shortened(spelled(form(entry))) == expected]
-            if found:
-                return found, names
+            entries = [entry for entry in names if shortened(spelled(form(entry))) == expected]
+            if entries:
+                return entries, names
     return [], names

@@ -88,11 +88,11 @@ def _instructions(
     """
     files: dict[str, int] = {file: 0} if file else {}
     lines_of = cache(profile.source_lines)
-    shown = []
+    instructions = []
     for pc, instruction in enumerate(launch.instructions):
         frames = [[files.setdefault(name, len(files)), line] for name, line in instruction.frames]
         places = [(name != file, i) for i, (name, _) in enumerate(instruction.frames) if lines_of(name)]
-        shown.append(
+        instructions.append(
             {
                 "line": instruction.ptx_line,
                 "text": trace.statements[pc],
@@ -102,7 +102,7 @@ def _instructions(
                 "registers": trace.registers(pc),
             }
         )
-    return [{"name": name, "lines": lines_of(name)} for name in files], shown
+    return [{"name": name, "lines": lines_of(name)} for name in files], instructions
 
 
 def player(profile: ProfileView, file: str, launch: KernelProfile, block: int) -> Player:

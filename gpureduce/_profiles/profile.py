@@ -105,13 +105,13 @@ class Profile(WithArrays):
     @property
     def races(self) -> tuple[Race, ...]:
         """The hazards of all launches; one that several launches of a kernel have is there once."""
-        found: dict[tuple, Race] = {}
+        by_key: dict[tuple, Race] = {}
         for race in (race for kernel in self.kernels for race in kernel.races):
             sides = [side and side.ptx_line for side in (race.first, race.second)]
             key = (race.kernel, race.kind, race.same_warp, *sides)
-            count = found[key].count if key in found else 0
-            found[key] = replace(found.get(key, race), count=count + race.count)
-        return tuple(found.values())
+            count = by_key[key].count if key in by_key else 0
+            by_key[key] = replace(by_key.get(key, race), count=count + race.count)
+        return tuple(by_key.values())
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -248,13 +248,15 @@ class Profile(WithArrays):
         ValueError
             For a block or launch that there is not.
         """
-        found = self._launch(block, kernel).timeline
-        if found is None or found.block != block:
+        recorded = self._launch(block, kernel).timeline
+        if recorded is None or recorded.block != block:
             if self._rerun is None:
-                raise ValueError(f"block: only the timeline of block {found.block if found else 0} was kept")
-            found = self._rerun(block, 0).kernels[kernel].timeline
-            assert found is not None
-        return found
+                raise ValueError(
+                    f"block: only the timeline of block {recorded.block if recorded else 0} was kept"
+                )
+            recorded = self._rerun(block, 0).kernels[kernel].timeline
+            assert recorded is not None
+        return recorded
 
     def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray[Any, Any]:
         """Return which thread of one block accessed which bytes of global memory, lane by lane.
@@ -286,9 +288,9 @@ class Profile(WithArrays):
         self._launch(block, kernel)
         if self._rerun is None:
             raise ValueError("accesses: only those of variants are kept")
-        found = self._rerun(block, VISITS).kernels[kernel].accesses
-        assert found is not None
-        return found
+        recorded = self._rerun(block, VISITS).kernels[kernel].accesses
+        assert recorded is not None
+        return recorded
 
     def player(self, block: int = 0, kernel: int = 0) -> Player:
         """Return a page of HTML in which one block is stepped through, forward and back.

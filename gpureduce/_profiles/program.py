@@ -66,8 +66,8 @@ class Program:
         """Return file and line in the sources that a line of the PTX is made of, if they are known."""
         files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', self.ptx, re.MULTILINE))
         for line in reversed(self.ptx.split("\n")[:number]):
-            if (found := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)) and files.get(found[1]) in self.sources:
-                return files[found[1]], int(found[2])
+            if (match := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)) and files.get(match[1]) in self.sources:
+                return files[match[1]], int(match[2])
             if ".entry" in line:
                 break
         return None
@@ -150,17 +150,17 @@ def read(source: object) -> Source:
         raise ValueError("source: a text has no surrogates") from None
 
 
-def _options(given: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
+def _options(options: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(options, str):
         raise TypeError("options: expected a tuple of str, got str")
-    if not isinstance(given, Iterable) or getattr(given, "shape", None) == ():
-        raise TypeError(f"options: expected a tuple of str, got {type(given).__name__}")
-    given = tuple(given)
-    if not all(isinstance(option, str) for option in given):
+    if not isinstance(options, Iterable) or getattr(options, "shape", None) == ():
+        raise TypeError(f"options: expected a tuple of str, got {type(options).__name__}")
+    options = tuple(options)
+    if not all(isinstance(option, str) for option in options):
         raise TypeError("options: expected a tuple of str")
-    names = {option.partition("=")[0] for option in given}
+    names = {option.partition("=")[0] for option in options}
     names = {_SPELLED.get(name, name) for name in names}
-    return ("-lineinfo", *(flag for name, flag in _DEFAULTS.items() if name not in names), *given)
+    return ("-lineinfo", *(flag for name, flag in _DEFAULTS.items() if name not in names), *options)
 
 
 def with_sync(old: str) -> str:
@@ -188,24 +188,24 @@ def _hint(text: str, kernel: str, log: str) -> str:
 def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | None, ...] | None:
     """Return the types of a kernel's parameters: from its name in the PTX, else from the sources."""
     plain = [_plain(text) for text in sources.values()]
-    found = parameters(entry)
-    if found is None:
+    types = parameters(entry)
+    if types is None:
         return None if "<" in kernel else declared(kernel.rpartition("::")[2].strip(), plain)
     return tuple(
-        each if each.dtype or each.pointer else enumeration(each.text, plain) or each for each in found
+        each if each.dtype or each.pointer else enumeration(each.text, plain) or each for each in types
     )
 
 
 def _of_ptx(ptx: str, kernel: str | None) -> Program:
     """Return a kernel of PTX, by its mangled name or the demangled one."""
-    found, names = find_entries(_COMMENT.sub("", ptx), kernel or "")
+    entries, names = find_entries(_COMMENT.sub("", ptx), kernel or "")
     if kernel is None:
         if len(names) != 1:
-            there = f"there are {', '.join(names.values())}" if names else "there is no .entry"
-            raise ValueError(f"kernel: say which; in the PTX {there}")
-        found = list(names)
-    if len(found) == 1:
-        return Program(ptx, found[0], names[found[0]])
+            choices = f"there are {', '.join(names.values())}" if names else "there is no .entry"
+            raise ValueError(f"kernel: say which; in the PTX {choices}")
+        entries = list(names)
+    if len(entries) == 1:
+        return Program(ptx, entries[0], names[entries[0]])
     try:
         _core.kernel_params(_parsed(ptx), kernel or "")  # PTX that does not parse is told first
     except ValueError as error:
@@ -215,12 +215,12 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
     return Program(ptx, kernel or "", kernel or "")
 
 
-def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
+def program(source_or_path: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
     """Return a kernel of CUDA C++ or PTX as PTX.
 
     `kernel` None takes the only one in the source.
     """
-    source = read(given)
+    source = read(source_or_path)
     text = source.text
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
@@ -234,24 +234,24 @@ def program(given: object, kernel: str | None, options: Iterable[str] = ()) -> P
     if kernel is None:
         names = kernel_names(text)
         if len(names) != 1:
-            there = f"there are {', '.join(names)}" if names else "there is no __global__ function"
-            raise ValueError(f"kernel: say which; in the source {there}")
+            choices = f"there are {', '.join(names)}" if names else "there is no __global__ function"
+            raise ValueError(f"kernel: say which; in the source {choices}")
         (kernel,) = names
     file = os.path.abspath(source.path or os.path.join(nvrtc.working_folder(), UNNAMED))
     try:
-        made = compiled(file, source.data, kernel, options, source.name)
+        built = compiled(file, source.data, kernel, options, source.name)
     except nvrtc.CompileError as error:
         raise nvrtc.CompileError(f"{error}{_hint(text, kernel, error.log)}", error.log, text) from None
     folder = os.path.join(os.path.dirname(file), "")
     called = {"0": source.name}
     sources = {source.name: text}
-    for number, (path, data) in enumerate(made.files.items(), 1):
+    for number, (path, data) in enumerate(built.files.items(), 1):
         called[str(number)] = name = path.removeprefix(folder)
         sources[name] = _decoded(data)
     ptx = re.sub(
         r'^(\s*\.file\s+\d+\s+")(\d+)(?=")',
         lambda line: line[1] + called[line[2]],
-        made.ptx,
+        built.ptx,
         flags=re.MULTILINE,
     )
-    return Program(ptx, made.entry, kernel, sources, _types(made.entry, kernel, sources), made.compiler)
+    return Program(ptx, built.entry, kernel, sources, _types(built.entry, kernel, sources), built.compiler)

@@ -35,11 +35,11 @@ _Placed = tuple[tuple[np.ndarray, int], ...]  # arrays, and the offsets of their
 
 def _extent(value: Any, name: str) -> Extent:
     """Return a grid or block as three numbers."""
-    given = (value,) if isinstance(value, (int, np.integer)) else value
-    if isinstance(value, bool) or not isinstance(given, Sequence) or not 1 <= len(given) <= 3:
+    extents = (value,) if isinstance(value, (int, np.integer)) else value
+    if isinstance(value, bool) or not isinstance(extents, Sequence) or not 1 <= len(extents) <= 3:
         raise TypeError(f"{name}: expected an int or up to three of them, got {value!r}")
     try:
-        numbers = [operator.index(each) for each in given]
+        numbers = [operator.index(each) for each in extents]
     except TypeError:
         raise TypeError(f"{name}: expected an int or up to three of them, got {value!r}") from None
     if any(not 1 <= number <= _LARGEST for number in numbers):
@@ -108,21 +108,21 @@ def _pack(
     if types is None or len(types) != len(params):
         types = [None] * len(params)
     buffer, arrays = bytearray(size), _Arrays()
-    for i, (value, wanted, param) in enumerate(zip(args, types, params, strict=True)):
+    for i, (value, ctype, param) in enumerate(zip(args, types, params, strict=True)):
         name, (type_name, offset, length) = f"args[{i}]", param
         if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack__"):
             kind = type(value).__name__
             raise TypeError(
                 f"{name}: expected a NumPy array or a number, got {kind}; numpy.asarray copies one"
             )
-        if wanted is not None:
-            check_type(value, wanted, param, name)
+        if ctype is not None:
+            check_type(value, ctype, param, name)
         if is_array(value, param):
             if type_name not in ("u64", "b64", "s64") or length != 8:
                 raise TypeError(f"{name}: the kernel takes a .{type_name} here, not the address of an array")
             arrays.add(value, offset, name)
         else:
-            buffer[offset : offset + length] = value_bytes(value, wanted, param, name)
+            buffer[offset : offset + length] = value_bytes(value, ctype, param, name)
     return bytes(buffer), arrays
 
 
@@ -147,15 +147,15 @@ def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str
     A kernel that took too many steps was at no line: most of them show where it loops.
     """
     problem = _demangled(problem, of)
-    found = re.search(r"\bline (\d+)\b", problem)
-    number = int(found[1]) if found else 0
-    if profile is not None and profile.kernels and not found:
+    match = re.search(r"\bline (\d+)\b", problem)
+    number = int(match[1]) if match else 0
+    if profile is not None and profile.kernels and not match:
         instructions = profile.kernels[0].instructions
         number = max(instructions, key=lambda each: each.counts.warp_instructions).ptx_line
-    place = of.place(number)
-    if place is None:
+    location = of.place(number)
+    if location is None:
         return problem
-    file, line = place
+    file, line = location
     text = of.line(file, line).strip()
     return f"{problem}\n{file}:{line}: {text}{_old_vote(problem, text)}"
 
@@ -272,20 +272,20 @@ def simulate(
     array([1., 2., 4., 6.], dtype=float32)
     """
     try:
-        found = simulated(
+        profile = simulated(
             source, kernel, grid, block, args, shared_bytes,
             cluster=cluster, races=races, options=options, max_steps=max_steps,
         )  # fmt: skip
     except _core.SimulationError as error:
         _print(getattr(error, "profile", None))
         raise
-    _print(found)
-    return found
+    _print(profile)
+    return profile
 
 
-def _print(found: Profile | None) -> None:
-    if found is not None and found.printed:
-        print(found.printed, end="")
+def _print(profile: Profile | None) -> None:
+    if profile is not None and profile.printed:
+        print(profile.printed, end="")
 
 
 def simulated(

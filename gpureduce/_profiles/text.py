@@ -153,8 +153,8 @@ def margin_rows(
     """
     rows = _ptx_rows(profile) if file is None else _cuda_rows(profile, file)
     whole = profile.totals
-    shown = [column for column in COLUMNS if predicated or column.name != "predicated"]
-    return [column for column in shown if column.shown(whole)], rows
+    visible = [column for column in COLUMNS if predicated or column.name != "predicated"]
+    return [column for column in visible if column.shown(whole)], rows
 
 
 def file_of(profile: ProfileView) -> str | None:
@@ -265,11 +265,11 @@ def _extent(extent: tuple[int, int, int]) -> str:
 
 
 def _finding_lines(profile: ProfileView) -> list[str]:
-    found = profile.findings
-    if not found:
+    diagnostics = profile.findings
+    if not diagnostics:
         return []
-    what = "1 hazard" if len(found) == 1 else f"{len(found)} hazards"
-    return [f"! {what}:", *(f"  {finding}" for finding in found)]
+    what = "1 hazard" if len(diagnostics) == 1 else f"{len(diagnostics)} hazards"
+    return [f"! {what}:", *(f"  {finding}" for finding in diagnostics)]
 
 
 def summary(profile: ProfileView) -> str:
@@ -288,8 +288,8 @@ def summary(profile: ProfileView) -> str:
             for each in kernel.rounds
         ]
         lines += ["", f"between the barriers of {kernel.name}:", *_table(rounds)]
-    found = _finding_lines(profile) or ["no hazards"]
-    return "\n".join([*lines, "", *found])
+    hazards = _finding_lines(profile) or ["no hazards"]
+    return "\n".join([*lines, "", *hazards])
 
 
 def metrics(profile: ProfileView) -> list[tuple[str, float]]:

@@ -138,15 +138,15 @@ class Timeline(WithArrays):
         ax.set_xlabel(f"thread of block {self.block} (ticks at each warp)")
         ax.set_ylabel("round between\nbarriers")
         handles = [Patch(color=palette.lanes[kind], label=name) for kind, name in self._legend()]
-        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": min(4, len(handles))}
-        ax.legend(handles=handles, fontsize="small", **place)
+        legend_box = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": min(4, len(handles))}
+        ax.legend(handles=handles, fontsize="small", **legend_box)
         ax.set_title(self.kernel, fontsize="medium", loc="left")
         return ax
 
     def _legend(self) -> list[tuple[int, str]]:
         """Return the kinds that a legend names: idle, at work, and the conflicts that there are."""
-        there = {0, 1, *np.unique(self.kinds).tolist()}
-        return [(kind, name) for kind, name in enumerate(KINDS) if kind in there]
+        present = {0, 1, *np.unique(self.kinds).tolist()}
+        return [(kind, name) for kind, name in enumerate(KINDS) if kind in present]
 
     def __str__(self) -> str:
         return self.text()

@@ -98,19 +98,19 @@ class UserKernel:
                 raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; nothing would run")
             if not first and blocks >= len(source):
                 raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; that never ends")
-            given = (
+            source_array = (
                 source.copy()
                 if source.size
                 else np.full(1, _NEVER_SET, np.uint8).repeat(self.dtype.itemsize).view(self.dtype)
             )  # something that has an address, and is no element
             left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
-            before = given.tobytes()
+            before = source_array.tobytes()
             extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))
             shared = self._shared_bytes(block_size)
             steps = max(_STEPS, _STEPS_OF_ONE * len(source))
-            args = [given, left, len(source)] if self.takes_n else [given, left]
+            args = [source_array, left, len(source)] if self.takes_n else [source_array, left]
             seen = run(self._program, extents, args, shared, races, steps)
-            yield Pass(source, left, seen, given.tobytes() != before)
+            yield Pass(source, left, seen, source_array.tobytes() != before)
             if blocks == 1:
                 return
             source, first = np.zeros(self.padded(blocks, block_size), self.dtype), False
@@ -224,28 +224,28 @@ def user_kernel(
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     if name in NAMES or not name.isidentifier():
         raise ValueError(f"name: {name!r} is no identifier, or the name of a variant")
-    given = block_size if isinstance(block_size, Sequence) else (block_size,)
-    if not given:
+    block_sizes = block_size if isinstance(block_size, Sequence) else (block_size,)
+    if not block_sizes:
         raise ValueError("block_size: expected one or more")
-    sizes, elements = tuple(_block(each) for each in given), _positive(elements, "elements")
+    sizes, elements = tuple(_block(each) for each in block_sizes), _positive(elements, "elements")
     if grid is not None and not callable(grid):
         grid = _positive(grid, "grid")
     if shared_bytes is not None and not (isinstance(shared_bytes, int) and shared_bytes == 0):
         shared_bytes = _positive(shared_bytes, "shared_bytes")
-    found = program(source, kernel, options)
-    element, takes_n = _parameters(found, dtype)
+    parsed = program(source, kernel, options)
+    element, takes_n = _parameters(parsed, dtype)
     if grid is not None and not takes_n:
         raise ValueError(
-            f"grid: {found.kernel} takes no n, so that each block takes block_size * elements elements"
+            f"grid: {parsed.kernel} takes no n, so that each block takes block_size * elements elements"
         )
     return UserKernel(
         name,
-        found.kernel,
+        parsed.kernel,
         element,
         sizes,
         elements,
         takes_n,
-        found,
+        parsed,
         grid,
         shared_bytes,
     )

@@ -19,18 +19,18 @@ from gpureduce._profiles.program import SUFFIXES
 from gpureduce._profiles.user_kernel import UserKernel, user_kernel
 
 
-def _matrices(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+def _matrices(arr_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the matrices to multiply; n, or (m, n, k), stands for random ones of these sizes."""
-    sizes = given if isinstance(given, tuple) and len(given) == 3 else (given,) * 3
+    sizes = arr_or_n if isinstance(arr_or_n, tuple) and len(arr_or_n) == 3 else (arr_or_n,) * 3
     if all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in sizes):
         m, n, k = map(int, sizes)
         return elements_of(m * k, dtype).reshape(m, k), elements_of(k * n, dtype).reshape(k, n)
-    if not isinstance(given, tuple) or len(given) != 2:
+    if not isinstance(arr_or_n, tuple) or len(arr_or_n) != 2:
         raise TypeError(
             "a: a product takes two arrays (a, b), the sizes (m, n, k), or one for all three, got "
-            f"{type(given).__name__}"
+            f"{type(arr_or_n).__name__}"
         )
-    a, b = (elements_of(each, dtype) for each in given)
+    a, b = (elements_of(each, dtype) for each in arr_or_n)
     if a.dtype != b.dtype:
         raise TypeError(f"a: expected two arrays of one dtype, got {a.dtype} and {b.dtype}")
     return a, b
@@ -55,18 +55,18 @@ def _run_product(
     return profile
 
 
-def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]:
+def _pictures(arguments_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]:
     """Return x, w and what they are to be: (x, w), or (x, w, arguments).
 
     For either, its shape stands for random elements.
     """
     arguments: dict[str, Any] = {}
-    if isinstance(given, tuple) and len(given) == 3 and isinstance(given[2], dict):
-        *given, arguments = given
-    if not isinstance(given, tuple | list) or len(given) != 2:
+    if isinstance(arguments_or_n, tuple) and len(arguments_or_n) == 3 and isinstance(arguments_or_n[2], dict):
+        *arguments_or_n, arguments = arguments_or_n
+    if not isinstance(arguments_or_n, tuple | list) or len(arguments_or_n) != 2:
         raise TypeError(
             "a: a convolution takes two arrays or shapes, (x, w) or (x, w, arguments), got "
-            f"{type(given).__name__}"
+            f"{type(arguments_or_n).__name__}"
         )
 
     def array(each: Any) -> np.ndarray:
@@ -75,7 +75,7 @@ def _pictures(given: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]
             elements_of(each, dtype) if shape is None else elements_of(math.prod(shape), dtype).reshape(shape)
         )
 
-    x, w = map(array, given)
+    x, w = map(array, arguments_or_n)
     if x.dtype != w.dtype:
         raise TypeError(f"a: expected two arrays of one dtype, got {x.dtype} and {w.dtype}")
     return x, w, geometry(x.shape, w.shape, **arguments)

@@ -104,8 +104,8 @@ def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     both = empty((2, results), dtype, output.kind, output.index, output.stream_owner)
     for row, op in enumerate(("max", "min")):
         at = (both.pointer + row * results * dtype.itemsize, output.kept, dtypes.dtype_name(dtype))
-        place = (at[0], at[1], rules.c_strides(output.kept, dtype.itemsize), at[2])
-        run(op, call.operand, call.axes, None, None, place, None, output.stream)
+        out = (at[0], at[1], rules.c_strides(output.kept, dtype.itemsize), at[2])
+        run(op, call.operand, call.axes, None, None, out, None, output.stream)
     count = results * (dtype.itemsize // part.itemsize)
     name, packed = dtypes.dtype_name(part), rules.c_strides((2, count), part.itemsize)
     signs = to_device(np.array([1, -1]).astype(part), text(output.kind, output.index))
@@ -114,8 +114,8 @@ def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     )
     second = replace(first, handle=(signs.pointer, (2, count), (part.itemsize, 0), name), view=signs)
     output.reads.append(second)  # its memory goes back after the work
-    place = (output.view.pointer, (count,), (part.itemsize,), name)
-    run("dot", first, (0,), second, None, place, None, output.stream)
+    out = (output.view.pointer, (count,), (part.itemsize,), name)
+    run("dot", first, (0,), second, None, out, None, output.stream)
 
 
 def logical_xor(
@@ -236,14 +236,14 @@ def average(
     if weights is None:
         average = _mean(a, options, axis, None, None, keepdims, True)
         return average, _counts(average, operand, axis)
-    other = _beside(operand, weights, "weights")
+    other = _in_memory_of(operand, weights, "weights")
     if axis is None and operand.shape != other.shape:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     call = ReductionCall(operand, options, axis, keepdims=keepdims)
     other = _weights_along(other, operand.shape, axis, call.axes)
     whole = operand.dtype.kind in "biu"
-    given = (operand.rule_dtype, other.rule_dtype)
-    dtype = dtypes.canonical_dtype(np.result_type(*given, *(["f8"] if whole else [])), "a")
+    operand_dtypes = (operand.rule_dtype, other.rule_dtype)
+    dtype = dtypes.canonical_dtype(np.result_type(*operand_dtypes, *(["f8"] if whole else [])), "a")
     call.operand, call.mask = operand.cast(dtype), other.cast(dtype)
     call.output.reads.append(call.mask)
     if dtype.kind in "biu":
@@ -284,11 +284,11 @@ def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tu
     return restrided(weights, shape, tuple(along.get(one, 0) for one in range(len(shape))))
 
 
-def _beside(first: Operand, other: Any, name: str) -> Operand:
+def _in_memory_of(first: Operand, other: Any, name: str) -> Operand:
     """Take an array in the memory of the first one."""
     second = as_operand_like(other, first, name)
-    there = (first.view is None, first.kind, first.index)
-    if (second.view is None, second.kind, second.index) != there:
+    location = (first.view is None, first.kind, first.index)
+    if (second.view is None, second.kind, second.index) != location:
         raise TypeError(f"{name}: must be in the same memory as a")
     return second
 
@@ -344,13 +344,13 @@ def vecdot(
     >>> gpureduce.vecdot([1j], [1j], device="sim")
     np.complex128(1+0j)
     """
-    given = {"axis": axis, "device": device, "stream": stream, "as_device": as_device}
-    result = _DOTS(x1, x2, out, **given)
+    core_options = {"axis": axis, "device": device, "stream": stream, "as_device": as_device}
+    result = _DOTS(x1, x2, out, **core_options)
     if result is not NotImplemented:
         return result
     options = Options(device=device, stream=stream, as_device=as_device)
     first = as_operand(x1, options.device, "x1")
-    second = _beside(first, x2, "x2")
+    second = _in_memory_of(first, x2, "x2")
     operands = [_axis_last(each, axis) for each in (first, second)]
     if operands[0].shape[-1] != operands[1].shape[-1]:
         raise ValueError(f"x2: vectors of {operands[1].shape[-1]} elements, not of {operands[0].shape[-1]}")
@@ -409,7 +409,7 @@ def inner(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     first = as_operand(a, options.device)
-    second = _beside(first, b, "b")
+    second = _in_memory_of(first, b, "b")
     if not first.shape or not second.shape:  # products with a number: of vectors of one element
         first, second = (
             restrided(each, (*each.shape, 1), (*strides_of(each), 0)) for each in (first, second)
@@ -478,18 +478,18 @@ def trace(
     offset = min(max(offset, -most), most)  # there are no elements beyond
     axis = None if len(operand.shape) == 2 else -1
     if operand.view is None:
-        given = operand.handle if operand.given is None else operand.handle.view(operand.given)
-        return reduction("sum", np.diagonal(given, offset, first, second), options, axis, dtype, out)
+        elements = operand.handle if operand.numpy_dtype is None else operand.handle.view(operand.numpy_dtype)
+        return reduction("sum", np.diagonal(elements, offset, first, second), options, axis, dtype, out)
     strides = operand.handle[2]
-    kept = [one for one in range(len(operand.shape)) if one not in (first, second)]
+    kept_axes = [one for one in range(len(operand.shape)) if one not in (first, second)]
     down, right = max(-offset, 0), max(offset, 0)
     length = max(min(operand.shape[first] - down, operand.shape[second] - right), 0)
     pointer = operand.handle[0] + (down * strides[first] + right * strides[second] if length else 0)
     view = view_of(
         operand.view,
         pointer,
-        (*(operand.shape[one] for one in kept), length),
-        (*(strides[one] for one in kept), strides[first] + strides[second]),
+        (*(operand.shape[one] for one in kept_axes), length),
+        (*(strides[one] for one in kept_axes), strides[first] + strides[second]),
         operand.dtype,
     )
     return reduction("sum", view, options, axis, dtype, out)

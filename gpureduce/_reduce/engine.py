@@ -75,8 +75,8 @@ def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic
     result: Any = _core.reduce(
         operand.handle, op, name, options.block_size, options.grid_size, operand.kind, operand.index
     )
-    if operand.given is not None and op in dtypes.UFUNCS:
-        named = dtypes.loop_dtype(op, operand.given, None, None)
+    if operand.numpy_dtype is not None and op in dtypes.UFUNCS:
+        named = dtypes.loop_dtype(op, operand.numpy_dtype, None, None)
         result = np.asarray(result).view(named)[()]
     return result
 
@@ -126,18 +126,18 @@ def reduction(
 
     source = operand
     kernel, operand = _kernel_for(op, operand, loop, output)
-    given = dtypes.core_dtype(kernel, operand.dtype)
+    core_dtype = dtypes.core_dtype(kernel, operand.dtype)
     output.set_dtype(loop, "unsafe")
-    start = None if start is None else start.astype(given)
-    place = output.core_out(given) if output.on_device else None
+    start = None if start is None else start.astype(core_dtype)
+    core_out = output.core_out(core_dtype) if output.on_device else None
     output.wait_for_inputs()
     try:
-        result = run(kernel, operand, axes, mask, start, place, options.progress, output.stream)
+        result = run(kernel, operand, axes, mask, start, core_out, options.progress, output.stream)
     except ValueError:
         if not is_place or operand.view is None:
             raise
         operand = output.in_c_order(operand)  # elements are numbered there
-        result = run(kernel, operand, axes, mask, start, place, options.progress, output.stream)
+        result = run(kernel, operand, axes, mask, start, core_out, options.progress, output.stream)
     return _stored(output, kernel, result, source, axes, mask, start)
 
 
@@ -204,8 +204,8 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     source = operand
     if dtypes.core_dtype("mean", operand.dtype) != output.dtype:
         operand = output.cast(operand, loop)
-    place = output.core_out(output.dtype)
-    result = run("mean", operand, axes, mask, None, place, options.progress, output.stream)
+    core_out = output.core_out(output.dtype)
+    result = run("mean", operand, axes, mask, None, core_out, options.progress, output.stream)
     stored = output.store(result)
     if result is not None and not (output.on_device or _core.all_finite(result)):
         _tell_of_mean(result, source, axes, mask)
@@ -257,9 +257,9 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     if options.record is not None:
         raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
     left, right, output = vectors(a, b, out, options)
-    place = output.core_out(output.dtype)
+    core_out = output.core_out(output.dtype)
     output.wait_for_inputs()
-    result = run("dot", left, (0,), right, None, place, options.progress, output.stream)
+    result = run("dot", left, (0,), right, None, core_out, options.progress, output.stream)
     return _stored(output, "dot", result, left, (0,), right)
 
 
@@ -267,8 +267,8 @@ def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operan
     """Take what a dot product is of, in its dtype, and where it goes."""
     left = as_operand(a, options.device)
     right = as_operand_like(b, left, "b")
-    there = (left.view is None, left.kind, left.index)
-    if (right.view is None, right.kind, right.index) != there:
+    location = (left.view is None, left.kind, left.index)
+    if (right.view is None, right.kind, right.index) != location:
         raise TypeError("b: must be in the same memory as a")
     if left.shape != right.shape or len(left.shape) > 1:
         raise ValueError(

@@ -36,9 +36,9 @@ def run(
 
     `fold` and `blocks` change how it is done, and nothing of the result: see csrc/exact/exact.h.
     """
-    place = output.core_out(output.dtype)
+    core_out = output.core_out(output.dtype)
     output.wait_for_inputs()
-    if place is None and not fold and not blocks and _takes_chunks(op, operand, axes, second):
+    if core_out is None and not fold and not blocks and _takes_chunks(op, operand, axes, second):
         return _by_chunks(op, operand, second, initial, output)
     other = None if second is None else second.handle
     result = _core.exact(
@@ -47,14 +47,14 @@ def run(
         axes,
         other,
         initial,
-        place,
+        core_out,
         operand.kind,
         operand.index,
         output.stream,
         fold,
         blocks,
     )
-    return result if place is None else None
+    return result if core_out is None else None
 
 
 def sum(
@@ -73,8 +73,8 @@ def sum(
         rules.require_elements("sum", rules.reduced_count(operand.shape, axes), operand.shape)
         if mask is not None:
             raise ValueError("sum: the reduction has no identity, so where= needs initial=")
-    given = initial is not None and initial is not rules.NO_VALUE
-    start = rules.initial_value(initial, loop) if given else None
+    has_initial = initial is not None and initial is not rules.NO_VALUE
+    start = rules.initial_value(initial, loop) if has_initial else None
     source = operand
     output.set_dtype(loop, "unsafe")
     if loop.kind in "iu" and operand.dtype.kind in "biu":
@@ -169,9 +169,9 @@ def _by_rung(operand: Operand, whole: bool, output: OutputSpec, options: Options
     """Have the core sum a whole array with one named kernel."""
     assert options.record is not None
     name = options.record.name
-    for given, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
+    for option, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
         if size is not None:
-            raise ValueError(f"{given}: {name} chooses its own; leave it None")
+            raise ValueError(f"{option}: {name} chooses its own; leave it None")
     if not whole:
         raise ValueError(
             f"variant: {name} sums whole arrays, without axis=, where=, initial= or dtype=; 'auto' takes them"
@@ -210,7 +210,7 @@ def split_int64(operand: Operand) -> list[Operand]:
         view = operand.handle.view(pair)
         handles = [view["low"], view["high"]]
     return [
-        replace(operand, handle=handle, dtype=np.dtype(name), given=None)
+        replace(operand, handle=handle, dtype=np.dtype(name), numpy_dtype=None)
         for handle, name in zip(handles, names, strict=True)
     ]
 

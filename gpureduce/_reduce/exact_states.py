@@ -66,20 +66,20 @@ def merge(mine: np.ndarray, theirs: np.ndarray) -> None:
     Raises OverflowError, and does nothing, where no state holds the sum: what no number of elements makes.
     """
     words = mine.shape[-1]
-    there = mine if mine.flags.c_contiguous else mine.copy()
-    _core.exact_merge(there.reshape(-1, words), np.ascontiguousarray(theirs).reshape(-1, words))
-    if there is not mine:
-        mine[...] = there
+    contiguous = mine if mine.flags.c_contiguous else mine.copy()
+    _core.exact_merge(contiguous.reshape(-1, words), np.ascontiguousarray(theirs).reshape(-1, words))
+    if contiguous is not mine:
+        mine[...] = contiguous
 
 
 def of_integers(values: np.ndarray, digit: int = 0) -> np.ndarray:
     """Return states of integers of 64 bits that count from one of the digits on."""
     words = np.zeros((*values.shape, 1, WHOLE.words), np.int64)
     sign = (values < 0).astype(np.int64)
-    for place in range(digit, WHOLE.digits):
-        shift = 32 * (place - digit)
+    for position in range(digit, WHOLE.digits):
+        shift = 32 * (position - digit)
         piece = (values >> np.asarray(shift, values.dtype)).astype(np.int64) if shift < 64 else -sign
-        words[..., 0, place] = piece & _DIGIT
+        words[..., 0, position] = piece & _DIGIT
     words[..., 0, WHOLE.digits - 1] = -sign
     return words
 
@@ -160,11 +160,11 @@ def _nearest(bits: int, exponent: int, rest: bool, dtype: np.dtype) -> float:
     least = 3 - (1 << (exponent_bits - 1)) - precision
     unit = max(exponent + bits.bit_length() - precision, least)
     cut = unit - exponent
-    kept, below = bits >> cut, bits & ((1 << cut) - 1)
+    significand, below = bits >> cut, bits & ((1 << cut) - 1)
     half = 1 << (cut - 1)
-    if below > half or (below == half and (rest or kept & 1)):
-        kept += 1
+    if below > half or (below == half and (rest or significand & 1)):
+        significand += 1
     try:
-        return math.ldexp(kept, unit)
+        return math.ldexp(significand, unit)
     except OverflowError:
         return math.inf

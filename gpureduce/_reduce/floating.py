@@ -103,10 +103,10 @@ def reduced(
     op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int, _ddof: float
 ) -> Reduced:
     """Convert what the core gives to a function that tells of a result that is not finite."""
-    place = text(kind, index)
-    operand, other = as_operand(a, place), None
+    device = text(kind, index)
+    operand, other = as_operand(a, device), None
     if second is not None:
-        other = as_operand(second, place) if op in PAIRS else take_mask(second, operand)
+        other = as_operand(second, device) if op in PAIRS else take_mask(second, operand)
     axes = rules.reduced_axes(axis, len(operand.shape))
     return Reduced(np.asarray(result).reshape(rules.kept_shape(operand.shape, axes)), operand, axes, other)
 
@@ -162,9 +162,9 @@ def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None, ski
     if operand.dtype.kind in "biu":
         return np.zeros(()), np.zeros(())
     second = None if mask is None else mask.handle
-    place = (operand.kind, operand.index)
+    device = (operand.kind, operand.index)
     high, low = (
-        _core.general(operand.handle, op, axes, second, None, None, *place, None)
+        _core.general(operand.handle, op, axes, second, None, None, *device, None)
         for op in (("nanmax", "nanmin") if skip_nan else ("max", "min"))
     )
     assert high is not None and low is not None

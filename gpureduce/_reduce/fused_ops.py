@@ -55,10 +55,10 @@ class ReductionCall:
     ) -> np.ndarray | None:
         """Return the result as the core gives it, in `dtype`; None where it is on the device already."""
         self.output.set_dtype(dtype, casting)
-        place = self.output.core_out(dtype)
+        core_out = self.output.core_out(dtype)
         self.output.wait_for_inputs()
         stream = self.output.stream
-        return run(op, self.operand, self.axes, self.mask, start, place, self.progress, stream, parameter)
+        return run(op, self.operand, self.axes, self.mask, start, core_out, self.progress, stream, parameter)
 
     def finished(self, op: str, result: np.ndarray | None, where: str | None = None) -> Any:
         """Store a result; NumPy's floating-point state learns of one on the host that is not finite."""

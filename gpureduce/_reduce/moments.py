@@ -16,7 +16,7 @@ from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.variance import reject_named, spread, tell_at, warn_of_few
+from gpureduce._reduce.variance import reject_named, tell_at, variance_reduction, warn_of_few
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
@@ -152,7 +152,7 @@ def var(
     array([1., 4.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @partial(fast_path, report=partial(tell_at, "std"))
@@ -245,7 +245,7 @@ def std(
     array([1., 2.])
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @fast_path_op("nanvar", report=partial(tell_at, "nanvar"))
@@ -339,7 +339,7 @@ def nanvar(
     np.float64(1.0)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @fast_path_op("nanstd", report=partial(tell_at, "nanstd"))
@@ -432,7 +432,7 @@ def nanstd(
     np.float64(2.0)
     """
     options = Options(variant, device, block_size, grid_size, stream, as_device, progress)
-    return spread("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance_reduction("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def moments(
@@ -552,10 +552,10 @@ def moments(
         sums[..., 0] = np.abs(sums[..., 0])
     dtype = dtypes.core_dtype("var", operand.dtype)
     with np.errstate(all="ignore"):
-        found = [np.abs(sums[..., 0]).astype(np.int64)]
-        found += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
-    if not output.on_device and (ddof >= found[0]).any() and order > 1:
+        parts = [np.abs(sums[..., 0]).astype(np.int64)]
+        parts += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
+    if not output.on_device and (ddof >= parts[0]).any() and order > 1:
         warn_of_few()
-    place = text(output.kind, output.index)
-    shaped = [part.reshape(output.shape) for part in found]
-    return Moments(*[to_device(part, place) if output.on_device else part[()] for part in shaped])
+    device_name = text(output.kind, output.index)
+    shaped = [part.reshape(output.shape) for part in parts]
+    return Moments(*[to_device(part, device_name) if output.on_device else part[()] for part in shaped])

@@ -46,8 +46,8 @@ def _find_handler(args: tuple[Any, ...], options: dict[str, Any]) -> MultiDevice
         device = options.get("device")
         array = args[0] if args else options.get("a")
         package = type(array).__module__.partition(".")[0]
-        several = isinstance(device, (list, tuple)) or (isinstance(device, str) and device == "cuda:all")
-        if not several and package in _SINGLE:
+        is_list = isinstance(device, (list, tuple)) or (isinstance(device, str) and device == "cuda:all")
+        if not is_list and package in _SINGLE:
             return None
         importlib.import_module(_handler_module)
     return _handler if _handler is not None and _handler.accepts(args, options) else None

@@ -111,8 +111,14 @@ def norm(
     """
     known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
     if known is not None:
-        given = {"out": out, "device": device, "stream": stream, "as_device": as_device, "progress": progress}
-        result = known(a, axis, keepdims, **given)
+        core_options = {
+            "out": out,
+            "device": device,
+            "stream": stream,
+            "as_device": as_device,
+            "progress": progress,
+        }
+        result = known(a, axis, keepdims, **core_options)
         if result is not NotImplemented:
             return result
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
@@ -238,8 +244,8 @@ def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tup
     """Return both results as views of one array."""
     output = call.output
     both = output.allocate_output((*output.shape, 2), dtype)
-    place = (both.pointer, output.kept, rules.c_strides(output.kept, pair.itemsize), dtype_name(pair))
+    core_out = (both.pointer, output.kept, rules.c_strides(output.kept, pair.itemsize), dtype_name(pair))
     output.wait_for_inputs()
-    run("softmax", call.operand, call.axes, None, None, place, None, output.stream)
+    run("softmax", call.operand, call.axes, None, None, core_out, None, output.stream)
     both = output.give(both)
     return both[..., 0], both[..., 1]

@@ -57,9 +57,9 @@ class OutputSpec:
             self._take_out(out, options.as_device)
         first = self.view if operand.view is None else operand.view
         own = None if first is None else first.stream
-        self.given = options.handle
-        self.stream = self.given or own or LEGACY_STREAM
-        self.stream_owner = options.stream if self.given else self.stream
+        self.caller_stream = options.handle
+        self.stream = self.caller_stream or own or LEGACY_STREAM
+        self.stream_owner = options.stream if self.caller_stream else self.stream
 
     def _take_out(self, out: Any, as_device: bool | None) -> None:
         if tensors.is_tensor(out):
@@ -128,7 +128,7 @@ class OutputSpec:
 
     def reject_capture(self, why: str) -> None:
         """Raise ValueError where the call is to be captured into a graph."""
-        for stream in {view.stream for view in self._views()} | {self.stream, self.given}:
+        for stream in {view.stream for view in self._views()} | {self.stream, self.caller_stream}:
             if stream is not None and _core.stream_captured(self.kind, self.index, stream):
                 raise ValueError(f"stream: {why}")
 
@@ -140,7 +140,7 @@ class OutputSpec:
 
     def work_in_default_stream(self) -> None:
         """Let the work of a named variant be done there, after others'."""
-        if self.kind == _core.SIM or not (self.given or self._views()):
+        if self.kind == _core.SIM or not (self.caller_stream or self._views()):
             return  # there are no streams, or no other than that
         self.reject_capture("a named variant cannot be captured into a graph; 'auto' can")
         self.stream = self.stream_owner = LEGACY_STREAM
@@ -150,7 +150,7 @@ class OutputSpec:
         """Let work in our stream come after what others do with the arrays; the host does not wait."""
         for view in self._views():
             self._order(view.stream, self.stream)
-        self._order(self.given, self.stream)
+        self._order(self.caller_stream, self.stream)
 
     def _signal_consumers(self) -> None:
         """Let what others do next with the memory come after our work.
@@ -168,7 +168,7 @@ class OutputSpec:
             else:
                 self._order(self.stream, LEGACY_STREAM)
                 _core.hold_until_done(self.kind, self.index, self.stream, view)
-        self._order(self.stream, self.given)
+        self._order(self.stream, self.caller_stream)
 
     def _order(self, before: int | None, after: int | None) -> None:
         if before is not None and after is not None and before != after:
@@ -185,8 +185,8 @@ class OutputSpec:
     def in_c_order(self, operand: Operand) -> Operand:
         """Return a copy of elements on a device in C order, made in the stream of the call."""
         view = self._in_stream(operand)
-        made = gathered(view, view.shape, True)
-        return replace(operand, handle=made.view_tuple(), view=made)
+        copy = gathered(view, view.shape, True)
+        return replace(operand, handle=copy.view_tuple(), view=copy)
 
     def cast(self, operand: Operand, dtype: np.dtype) -> Operand:
         """Return the operand in the dtype that the caller asked for.
@@ -202,7 +202,7 @@ class OutputSpec:
         )
         self.wait_for_inputs()
         made = converted(self._in_stream(operand), native(dtype, "dtype"), True)
-        return replace(operand, handle=made.view_tuple(), dtype=made.dtype, view=made, given=None)
+        return replace(operand, handle=made.view_tuple(), dtype=made.dtype, view=made, numpy_dtype=None)
 
     def _in_stream(self, operand: Operand) -> Any:
         """Return elements on a device as an array that belongs to the stream of the call."""
@@ -211,9 +211,9 @@ class OutputSpec:
         view.size, view.kind, view.index, view.stream = math.prod(shape), self.kind, self.index, self.stream
         return view
 
-    def give(self, made: DeviceArray) -> DeviceArray:
+    def give(self, array: DeviceArray) -> DeviceArray:
         """Return an array that was made and written in the stream of the call, instead of a result."""
-        self.out = self.view = self.made = made
+        self.out = self.view = self.made = array
         return self._finished()
 
     def _finished(self) -> Any:

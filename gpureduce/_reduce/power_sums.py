@@ -49,8 +49,8 @@ def sums_of(
     whole = operand.handle
     long = operand.view is None and mask is None and whole.nbytes > PIECE_BYTES
     if not (long and len(axes) == whole.ndim and whole.flags.c_contiguous):
-        found: Any = run("moments", operand, axes, mask, stream=stream)
-        return found
+        sums: Any = run("moments", operand, axes, mask, stream=stream)
+        return sums
     step = PIECE_BYTES // whole.itemsize
     flat, total = whole.reshape(-1), np.zeros(6)
     for start in range(0, flat.size, step):

@@ -22,7 +22,7 @@ from gpureduce._rules.arguments import NO_VALUE, caller_stacklevel, require_inex
 _NAN_FORMS = {"nanvar": "var", "nanstd": "std"}
 
 
-def spread(
+def variance_reduction(
     op: str,
     a: Any,
     options: Options,
@@ -64,10 +64,10 @@ def spread(
             raise TypeError(f"mean: expected numbers, got dtype {mean.dtype}")
         result: Any = _about(mean, operand, axes, mask, ddof, skip, root, output)
         return output.store(result)
-    place = output.core_out(dtypes.core_dtype(op, operand.dtype))
+    core_out = output.core_out(dtypes.core_dtype(op, operand.dtype))
     (bits,) = struct.unpack("Q", struct.pack("d", ddof))
     kernel = op if skip else _NAN_FORMS.get(op, op)
-    result = run(kernel, operand, axes, mask, None, place, options.progress, output.stream, bits)
+    result = run(kernel, operand, axes, mask, None, core_out, options.progress, output.stream, bits)
     if result is not None and not output.on_device:
         _tell(result, source, axes, mask, ddof, skip)
     return output.store(result)
@@ -85,12 +85,12 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Oper
     if dtype is None:
         output.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
         return operand
-    wanted = dtypes.dtype_of(dtype)
-    dtypes.require_supported(wanted, "dtype")
-    if wanted.kind in "biu" or not wanted.isnative:
-        raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {wanted}")
-    output.set_dtype(wanted, casting)
-    return operand if dtypes.core_dtype(op, operand.dtype) == wanted else output.cast(operand, wanted)
+    requested = dtypes.dtype_of(dtype)
+    dtypes.require_supported(requested, "dtype")
+    if requested.kind in "biu" or not requested.isnative:
+        raise TypeError(f"dtype: expected floating or complex numbers in native byte order, got {requested}")
+    output.set_dtype(requested, casting)
+    return operand if dtypes.core_dtype(op, operand.dtype) == requested else output.cast(operand, requested)
 
 
 def _tell(

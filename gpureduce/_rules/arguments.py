@@ -64,14 +64,14 @@ def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
 # Numbers and flags
 
 
-def integer(value: Any, name: str, wanted: str = "an integer") -> int:
+def integer(value: Any, name: str, expected: str = "an integer") -> int:
     """Return an argument as an int; TypeError that names it for what is none."""
     if not hasattr(value, "__index__") or isinstance(value, type):
-        raise TypeError(f"{name}: expected {wanted}, got {type(value).__name__}")
+        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
     try:
         return operator.index(value)
     except TypeError as error:  # as for an array of several integers
-        raise TypeError(f"{name}: expected {wanted}: {error}") from None
+        raise TypeError(f"{name}: expected {expected}: {error}") from None
 
 
 def reject_beyond_memory(size: int, name: str) -> None:
@@ -83,8 +83,8 @@ def reject_beyond_memory(size: int, name: str) -> None:
         return
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 0 < most < size:
-        have, wanted = (f"{number / 2**30:,.1f} GiB" for number in (most, size))
-        raise MemoryError(f"{name}: {wanted} of elements; the machine has {have} of memory")
+        have, needed = (f"{number / 2**30:,.1f} GiB" for number in (most, size))
+        raise MemoryError(f"{name}: {needed} of elements; the machine has {have} of memory")
 
 
 def flag(value: Any, name: str) -> bool:
@@ -192,11 +192,11 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def same_strides(shape: tuple[int, ...], have: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+def same_strides(shape: tuple[int, ...], have: tuple[int, ...], expected: tuple[int, ...]) -> bool:
     """Return whether elements lie at the same places, where there is more than one along an axis."""
-    if have == wanted:
+    if have == expected:
         return True
-    axes = zip(shape, have, wanted, strict=True)
+    axes = zip(shape, have, expected, strict=True)
     return 0 in shape or all(length <= 1 or one == other for length, one, other in axes)
 
 
@@ -232,13 +232,13 @@ def host_mask(where: Any) -> np.ndarray:
 
 
 def broadcast_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]
+    shape: tuple[int, ...], strides: tuple[int, ...], new_shape: tuple[int, ...]
 ) -> tuple[int, ...]:
     """Return the strides that repeat an array of `shape` over the shape `wanted`, else raise ValueError."""
-    added = len(wanted) - len(shape)
-    fits = added >= 0 and all(have in (1, want) for have, want in zip(shape, wanted[added:], strict=False))
+    added = len(new_shape) - len(shape)
+    fits = added >= 0 and all(have in (1, want) for have, want in zip(shape, new_shape[added:], strict=False))
     if not fits:
-        raise ValueError(f"where: shape {shape} does not broadcast to {wanted}")
+        raise ValueError(f"where: shape {shape} does not broadcast to {new_shape}")
     repeated = (0 if have == 1 else stride for have, stride in zip(shape, strides, strict=True))
     return (0,) * added + tuple(repeated)
 
@@ -281,9 +281,9 @@ def require_index_out(out: np.dtype) -> None:
 
 def require_inexact(dtype: Any, out: np.dtype | None) -> None:
     """Raise TypeError for integers in which NumPy's nanmean, nanvar and nanstd of floats give no result."""
-    for name, given in (("dtype", None if dtype is None else dtype_of(dtype)), ("out", out)):
-        if given is not None and given.kind in "biu":
-            raise TypeError(f"{name}: must be inexact, as the elements are; got {given}")
+    for name, checked in (("dtype", None if dtype is None else dtype_of(dtype)), ("out", out)):
+        if checked is not None and checked.kind in "biu":
+            raise TypeError(f"{name}: must be inexact, as the elements are; got {checked}")
 
 
 def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:

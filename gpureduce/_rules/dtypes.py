@@ -27,10 +27,10 @@ def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
         kind = getattr(sys.modules.get("torch"), "dtype", None)
         if kind is None or not isinstance(dtype, kind):
             raise TypeError(f"{name}: {error}") from None
-    found = str(dtype).removeprefix("torch.")
-    if found not in SUPPORTED:
+    dtype_text = str(dtype).removeprefix("torch.")
+    if dtype_text not in SUPPORTED:
         raise TypeError(f"{name}: dtype {dtype} is not supported; supported are {', '.join(SUPPORTED)}")
-    return dtype_from_name(found)
+    return dtype_from_name(dtype_text)
 
 
 class Row(NamedTuple):
@@ -115,9 +115,9 @@ def require_supported(dtype: np.dtype, name: str) -> None:
 
 def native(dtype: np.dtype, name: str) -> np.dtype:
     """Return the dtype in native byte order, and int64 for `long` and `long long`; TypeError for others."""
-    found = _NATIVE.get(dtype)
-    if found is not None:
-        return found
+    known = _NATIVE.get(dtype)
+    if known is not None:
+        return known
     require_supported(dtype, name)
     return dtype if dtype.name == "bfloat16" else np.dtype(dtype.name)
 

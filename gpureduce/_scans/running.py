@@ -390,17 +390,19 @@ def _running(
     if logical and output.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
         output.reject_capture("a running sum in bool has a temporary array, which a graph would not keep")
         counts = output.allocate_output(tuple(shape), _INT64)
-    place = output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
+    core_out = (
+        output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
+    )
     try:
-        result = _scanned(op, operand, along, initial, place, output)
+        result = _scanned(op, operand, along, initial, core_out, output)
     except ValueError:
         if operand.view is None:
             raise
-        result = _scanned(op, output.in_c_order(operand), along, initial, place, output)
+        result = _scanned(op, output.in_c_order(operand), along, initial, core_out, output)
     if counts is not None:
         view = output.view.view_tuple()
         _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
-    stored = output.store(None if place is not None else result)
+    stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _look(op, stored, operand, along, initial)
     return stored
@@ -440,7 +442,7 @@ def _flattened(operand: Operand, output: OutputSpec) -> Operand:
 def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, output: OutputSpec) -> Any:
     """Have the core scan; None where it writes to `place`."""
     return _core.scan(
-        operand.handle, op == "prod", along, initial, (place, operand.kind, operand.index, output.stream)
+        operand.handle, op == "prod", along, initial, (core_out, operand.kind, operand.index, output.stream)
     )
 
 
@@ -487,7 +489,7 @@ def _axis(axis: Any, ndim: int) -> int:
     return 0 if axis is None else rules.reduced_axes(axis, ndim)[0]
 
 
-def _flag(given: Any) -> bool:
-    if not isinstance(given, (bool, np.bool_)):
-        raise TypeError(f"include_initial: expected bool, got {type(given).__name__}")
-    return bool(given)
+def _flag(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"include_initial: expected bool, got {type(value).__name__}")
+    return bool(value)

@@ -68,15 +68,15 @@ class Labels:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
         if self.labels.view is None:
             output.reject_capture(FROM_HOST)
-            there = to_device(self.labels.handle, text(output.kind, output.index))
-            self.labels = as_operand(there, None, "labels")
+            copy = to_device(self.labels.handle, text(output.kind, output.index))
+            self.labels = as_operand(copy, None, "labels")
             output.reads.append(self.labels)
             output.wait_for_inputs()
         labels, shape = self.labels, (self.count + 1 + self.ordered,)
-        made = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
-        view = made.view_tuple()
+        order = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
+        view = order.view_tuple()
         _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, output.stream))
-        self.made = made  # until the core has put what reads it into the stream
+        self.made = order  # until the core has put what reads it into the stream
         return view
 
 
@@ -94,16 +94,16 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
     return operand, rules.reduced_axes(axis, len(operand.shape))[0]
 
 
-def index_operand(given: Any, name: str, operand: Operand) -> Operand:
+def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
     """Take integers in the memory of the elements, or in host memory, along one axis."""
-    found = as_operand_like(given, operand, name)
-    if found.view is not None and operand.view is None:
+    taken = as_operand_like(indices, operand, name)
+    if taken.view is not None and operand.view is None:
         raise TypeError(f"{name}: are on a device, but a is not")
-    if len(found.shape) != 1:
-        raise ValueError(f"{name}: expected one axis, got shape {found.shape}")
-    if found.dtype.kind not in "iu" and not (found.view is None and found.shape == (0,)):
-        raise TypeError(f"{name}: expected integers, got {found.dtype}")
-    return found
+    if len(taken.shape) != 1:
+        raise ValueError(f"{name}: expected one axis, got shape {taken.shape}")
+    if taken.dtype.kind not in "iu" and not (taken.view is None and taken.shape == (0,)):
+        raise TypeError(f"{name}: expected integers, got {taken.dtype}")
+    return taken
 
 
 def on_host(operand: Operand, name: str) -> np.ndarray:
@@ -111,13 +111,13 @@ def on_host(operand: Operand, name: str) -> np.ndarray:
     view = operand.view
     if view is None:
         return operand.handle
-    found = np.empty(operand.shape, operand.dtype)
-    if found.size > 1 and view.strides != found.strides:
+    host = np.empty(operand.shape, operand.dtype)
+    if host.size > 1 and view.strides != host.strides:
         raise ValueError(f"{name}: on a device, expected integers side by side")
-    if found.size:
+    if host.size:
         stream = LEGACY_STREAM if view.stream is None else view.stream
-        _core.device_read(operand.kind, operand.index, view.pointer, found, stream)
-    return found
+        _core.device_read(operand.kind, operand.index, view.pointer, host, stream)
+    return host
 
 
 def run(
@@ -150,22 +150,22 @@ def run(
         loop = dtypes.core_dtype(op, operand.dtype)
     output.set_dtype(loop, "unsafe")
     output.wait_for_inputs()
-    given = dtypes.core_dtype(op, operand.dtype)
+    core_dtype = dtypes.core_dtype(op, operand.dtype)
     if 0 in shape:
-        return output.store(np.empty(shape, given))
-    place = output.core_out(given)
+        return output.store(np.empty(shape, core_dtype))
+    core_out = output.core_out(core_dtype)
     if isinstance(cut, Batches):
         output.reject_capture("slices in batches need the host, and cannot be captured into a graph")
-        place = None
+        core_out = None
 
-    def reduced(op: str, elements: Operand, place: Any = None) -> Any:
+    def reduced(op: str, elements: Operand, core_out: Any = None) -> Any:
         cuts = cut.cuts() if isinstance(cut, Batches) else [cut]
-        parts = [_reduced(op, elements, axis, each, output, place, ddof) for each in cuts]
+        parts = [_reduced(op, elements, axis, each, output, core_out, ddof) for each in cuts]
         return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
-    result = reduced(op, operand, place)
-    stored = output.store(None if place is not None else result)
-    if place is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
+    result = reduced(op, operand, core_out)
+    stored = output.store(None if core_out is not None else result)
+    if core_out is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
         _check_fp_status(op, result, operand, axis, reduced)
     return stored
 
@@ -176,7 +176,7 @@ def _reduced(
     axis: int,
     cut: SegmentPlan | Labels,
     output: OutputSpec,
-    place: Any,
+    core_out: Any,
     ddof: float,
 ) -> Any:
     """Have the core reduce; None where it writes to `place`."""
@@ -187,7 +187,7 @@ def _reduced(
         offsets=cut.handle(output),
         permuted_rows=cut.ordered,
         ddof=ddof,
-        destination=(place, elements.kind, elements.index, output.stream),
+        destination=(core_out, elements.kind, elements.index, output.stream),
     )
 
 
@@ -198,7 +198,7 @@ def report(
     handle = offsets if isinstance(offsets, np.ndarray) else as_operand(offsets, None, "offsets").handle
 
     def reduced(end: str, part: Operand) -> np.ndarray:
-        place = (None, part.kind, part.index, LEGACY_STREAM)
+        destination = (None, part.kind, part.index, LEGACY_STREAM)
         return _core.segments(
             a=part.handle,
             op=end,
@@ -206,7 +206,7 @@ def report(
             offsets=handle,
             permuted_rows=permuted_rows,
             ddof=0,
-            destination=place,
+            destination=destination,
         )
 
     _check_fp_status(op, result, as_operand(a, text(kind, index)), axis, reduced)

@@ -124,14 +124,14 @@ def segment_reduce(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    found = index_operand(offsets, "offsets", operand)
-    if found.shape[0] < 1:
+    bounds = index_operand(offsets, "offsets", operand)
+    if bounds.shape[0] < 1:
         raise ValueError("offsets: expected one more than there are segments, got none")
-    if found.view is not None:
-        if found.dtype != _INT64 or (found.shape[0] > 1 and found.view.strides != (8,)):
+    if bounds.view is not None:
+        if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
             raise TypeError("offsets: on a device, expected int64 side by side")
-        return run(op, operand, along, SegmentPlan(found, found.shape[0] - 1), out, options, ddof=ddof)
-    ends, length = found.handle, operand.shape[along]
+        return run(op, operand, along, SegmentPlan(bounds, bounds.shape[0] - 1), out, options, ddof=ddof)
+    ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
     ends = ends.astype(_INT64)
@@ -289,24 +289,24 @@ def group_reduce(
     """
     options = Options(device=device, stream=stream, as_device=as_device)
     operand, along = take(a, op, axis, options)
-    found, length = index_operand(labels, "labels", operand), operand.shape[along]
-    if found.shape[0] != length:
-        raise ValueError(f"labels: expected {length}, one for each row, got {found.shape[0]}")
-    if found.view is not None:
-        groups = _groups(num_groups, found)
+    label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
+    if label_operand.shape[0] != length:
+        raise ValueError(f"labels: expected {length}, one for each row, got {label_operand.shape[0]}")
+    if label_operand.view is not None:
+        groups = _groups(num_groups, label_operand)
         if max(groups, length) < _MOST_THERE:
-            return run(op, operand, along, Labels(found, groups), out, options, ddof=ddof)
-    numbers = on_host(found, "labels")
+            return run(op, operand, along, Labels(label_operand, groups), out, options, ddof=ddof)
+    numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
-    cut = Labels(found, groups) if many and not _ascend(numbers) else _sorted(numbers, groups)
+    cut = Labels(label_operand, groups) if many and not _ascend(numbers) else _sorted(numbers, groups)
     return run(op, operand, along, cut, out, options, ddof=ddof)
 
 
-def _groups(given: Any, labels: np.ndarray | Operand) -> int:
-    if given is None:
+def _groups(num_groups: Any, labels: np.ndarray | Operand) -> int:
+    if num_groups is None:
         if not labels.shape[0]:
             return 0
         if isinstance(labels, np.ndarray):
@@ -317,9 +317,9 @@ def _groups(given: Any, labels: np.ndarray | Operand) -> int:
         largest = engine.run("max", labels, (0,), stream=output.stream)
         assert largest is not None
         return _checked("labels", max(int(largest) + 1, 0))
-    if isinstance(given, (bool, np.bool_)):
+    if isinstance(num_groups, (bool, np.bool_)):
         raise TypeError("num_groups: expected int or None, got bool")
-    groups = rules.integer(given, "num_groups", "int or None")
+    groups = rules.integer(num_groups, "num_groups", "int or None")
     if groups < 0:
         raise ValueError(f"num_groups: expected 0 or more, got {groups}")
     return _checked("num_groups", groups)

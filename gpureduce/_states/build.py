@@ -432,13 +432,15 @@ def _host_products(call: StateCall, element_dtype: np.dtype) -> Fields:
 
 def _host_squares(call: StateCall, element_dtype: np.dtype) -> Fields:
     """Return sums and sums of squares."""
-    kept = len(call.output.reads)
+    read_count = len(call.output.reads)
     each = call.masked_on_device()
     first, *others = [each.exact_states("dot", part, True) for part in floating.parts_of(each.operand)]
     for other in others:
         exact_states.merge(first, other)
     fields = {**_host_sums(each, element_dtype), "squares": first}
-    del call.output.reads[kept:]  # the states are here: a piece's memory goes back before the next is copied
+    del call.output.reads[
+        read_count:
+    ]  # the states are here: a piece's memory goes back before the next is copied
     return fields
 
 

@@ -66,11 +66,11 @@ def _sum(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) 
     total = fields["sum"]
     if element_dtype.kind != "i":
         return exact_states.rounded(total, _sum_fields(element_dtype)["sum"][1], dtype)
-    limits, found = np.iinfo(dtype), exact_states.integers(total)
-    for value in found:
+    limits, values = np.iinfo(dtype), exact_states.integers(total)
+    for value in values:
         if not limits.min <= value <= limits.max:
             raise OverflowError(f"sum: {value} does not fit {dtype}")
-    return np.array(found, dtype).reshape(total.shape[:-2])
+    return np.array(values, dtype).reshape(total.shape[:-2])
 
 
 def _dot(fields: Fields, element_dtype: np.dtype, dtype: np.dtype, ddof: float) -> np.ndarray:

@@ -86,8 +86,8 @@ class State:
         return object.__sizeof__(self) + (self.nbytes if self._device_state is None else 0)
 
     def __repr__(self) -> str:
-        place = "" if self._device_state is None else f", device={self.device!r}"
-        return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape}{place})"
+        device = "" if self._device_state is None else f", device={self.device!r}"
+        return f"State({self.op!r}, dtype={self.dtype}, shape={self.shape}{device})"
 
     def __add__(self, other: State) -> State:
         if not isinstance(other, State):

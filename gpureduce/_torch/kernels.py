@@ -43,9 +43,10 @@ def is_whole(dtype: torch.dtype) -> bool:
 
 def _results(op: str) -> dict[torch.dtype, torch.dtype]:
     """Return the dtypes that an operator takes, and those of the results: PyTorch's; float64 of means."""
-    given = [dtype for dtype in NAMES if op not in _BITS or is_whole(dtype)]
+    dtypes_of_op = [dtype for dtype in NAMES if op not in _BITS or is_whole(dtype)]
     return {
-        dtype: _FIXED.get(op) or (_OF_WHOLE.get(op, dtype) if is_whole(dtype) else dtype) for dtype in given
+        dtype: _FIXED.get(op) or (_OF_WHOLE.get(op, dtype) if is_whole(dtype) else dtype)
+        for dtype in dtypes_of_op
     }
 
 
@@ -110,8 +111,8 @@ CONVOLUTION = (None, (1,), (0,), (1,), 1, "NCHW", False, None)
 
 def convolution(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> tuple[Geometry, str | None]:
     """Return what a convolution is, and the precision of its products."""
-    given: Any = (*rest, *CONVOLUTION[len(rest) :])
-    bias, stride, padding, dilation, groups, layout, same, precision = given
+    options: Any = (*rest, *CONVOLUTION[len(rest) :])
+    bias, stride, padding, dilation, groups, layout, same, precision = options
     _check_pair("conv2d", x, w, ("x", "w"))
     if NAMES[x.dtype] not in DTYPES:
         raise TypeError(f"x: conv2d takes {', '.join(DTYPES)}, not {x.dtype}")
@@ -173,16 +174,16 @@ def reduction_on_cuda(op: str) -> Function:
         names |= {dtype: "uint64" for dtype, name in NAMES.items() if name.startswith("uint")}
 
     def reduce(a, axis=None, keepdims=False):
-        given, shape = a.dtype, a.shape
-        if given not in results:
-            raise _refused(op, given)
+        dtype, shape = a.dtype, a.shape
+        if dtype not in results:
+            raise _refused(op, dtype)
         axes = axes_of(axis, len(shape))
         if need_elements:
             rules.require_elements(op, rules.reduced_count(shape, axes), tuple(shape))
-        out = a.new_empty(rules.kept_shape(shape, axes, keepdims), dtype=results[given])
+        out = a.new_empty(rules.kept_shape(shape, axes, keepdims), dtype=results[dtype])
         index = a.get_device()
         _core.general(
-            _view(a, NAMES[given]),
+            _view(a, NAMES[dtype]),
             op,
             axes,
             None,
@@ -191,7 +192,7 @@ def reduction_on_cuda(op: str) -> Function:
                 out.data_ptr(),
                 (out.numel(),),
                 (out.element_size(),),
-                names[given],
+                names[dtype],
             ),  # of results the core counts
             _core.CUDA,
             index,
@@ -298,8 +299,8 @@ def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
 def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
     """Return a convolution by the package's function."""
     asked, precision = convolution(x, w, *rest)
-    given: Any = (*rest, *CONVOLUTION[len(rest) :])
-    bias, _, padding, _, _, _, same, _ = given
+    options: Any = (*rest, *CONVOLUTION[len(rest) :])
+    bias, _, padding, _, _, _, same, _ = options
     result = conv2d(
         _array(x),
         _array(w),

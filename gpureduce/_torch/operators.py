@@ -45,10 +45,10 @@ _GRADIENTS = {
 _told_apart = getattr(torch._C.DispatchKeySet, "raw_repr", repr)
 
 
-def _plain(place: str) -> Any:
+def _plain(key: str) -> Any:
     """Return the keys of a call whose tensors are in a place, and in which no mode or wrapper takes part."""
-    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, place))
-    return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{place}")))
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+    return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}")))
 
 
 def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Callable]) -> Callable:
@@ -56,7 +56,7 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
 
     That of `torch.library.register_autograd` takes 5 us more for a call that needs none.
     """
-    at_once = {_plain(place): kernel for place, kernel in kernels.items()}
+    at_once = {_plain(key): kernel for key, kernel in kernels.items()}
     last, optional = gradient.tensors - 1, gradient.tensors if gradient.optional else sys.maxsize
 
     def below(*inputs):
@@ -93,8 +93,8 @@ def _define(name: str, parameters: str, cuda: Callable, host: Callable, fake: Ca
     _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
     kernels = {"CUDA": cuda, "CPU": host}
-    for place, kernel in kernels.items():
-        _library.impl(name, kernel, place)
+    for key, kernel in kernels.items():
+        _library.impl(name, kernel, key)
     torch.library.register_fake(f"gpureduce::{name}", fake, lib=_library)
     gradient = _GRADIENTS.get(name)
     if gradient is not None:
