@@ -85,7 +85,7 @@ static gr_status record_event(gr_device *device, gr_stream stream, gr_event *eve
     return status;
 }
 
-PyObject *py_hold_until_done(PyObject *module, PyObject *args) {
+PyObject *py_keep_alive_until_done(PyObject *module, PyObject *args) {
     py_state *state = PyModule_GetState(module);
     PyObject *kind, *index, *stream_object, *object;
     gr_device *device;

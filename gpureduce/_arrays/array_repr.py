@@ -11,7 +11,7 @@ from gpureduce import _core
 from gpureduce._arrays.copies import to_host
 
 
-def brief(array: Any) -> str:
+def short_repr(array: Any) -> str:
     """Return what an array is, without its elements."""
     return f"{type(array).__name__}(shape={array.shape}, dtype={array.dtype}, device={array.device!r})"
 
@@ -27,7 +27,7 @@ def as_repr(array: Any) -> str:
     try:
         host, options = _sample(array)
     except (_core.DeviceError, ValueError):  # its stream is being captured into a graph, or the device failed
-        return brief(array)
+        return short_repr(array)
     name = type(array).__name__
     body = np.array2string(host, separator=", ", prefix=f"{name}(", suffix=",", **options)
     more = [f"dtype={array.dtype}", f"device={array.device!r})"]

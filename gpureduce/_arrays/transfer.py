@@ -66,7 +66,7 @@ def _copied(view: DeviceView) -> DeviceArray:
     copy: DeviceArray = gathered(view)
     following = view.next_stream()
     if following is None:  # the library may change or free the elements next
-        _core.hold_until_done(view.kind, view.index, copy.stream, view)
+        _core.keep_alive_until_done(view.kind, view.index, copy.stream, view)
         following = LEGACY_STREAM
     if following != copy.stream:
         _core.stream_order(view.kind, view.index, copy.stream, following)

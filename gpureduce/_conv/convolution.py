@@ -136,7 +136,7 @@ def conv2d(
            [26.5, 34.5]], dtype=float32)
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="conv")
-    record = options.record
+    record = options.variant
     name = None if record is None else record.name
     _check_precision(precision, options)
     left = as_operand(x, device, name="x")
@@ -190,7 +190,7 @@ def _check_precision(precision: Any, options: Options) -> None:
         raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    record = options.record
+    record = options.variant
     taken = ("tf32",) if record is not None and not record.block_sizes else ()
     if record is not None and precision not in taken and record.precision not in (None, precision):
         raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")

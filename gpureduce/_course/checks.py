@@ -362,14 +362,14 @@ def _reason(rung: Checked, runs: Sequence[Run], n: int, block_size: int) -> str:
     if times != 0:
         return ""
 
-    def loses_the_rest(of: int) -> bool:
+    def drops_tail(of: int) -> bool:
         lengths = (n, n + of, 3 * of - 1, 2 * of + 1)
         return all(list(islice(_runs(rung, m, block_size), 2)) == [(m // of * of, m, 0)] for m in lengths)
 
-    if n % span and loses_the_rest(span):
+    if n % span and drops_tail(span):
         return ": all that lies behind the last whole block"
     for length in (2, 4, 8):
-        if rung.takes_n and n % length and loses_the_rest(length):
+        if rung.takes_n and n % length and drops_tail(length):
             return f": the last n % {length}, which fill no vector"
     if block_size & (block_size - 1) and next(_runs(rung, span, block_size), None):
         return f": a tree that halves {block_size} threads, no power of two, loses some"

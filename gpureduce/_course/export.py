@@ -10,7 +10,7 @@ from gpureduce import _core
 from gpureduce._course.host import Launch, host_part
 from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import Variant, find, source, variants
-from gpureduce._rules.dtypes import ROWS, dtype_of
+from gpureduce._rules.dtypes import DTYPE_TABLE, dtype_of
 from gpureduce._version import __version__
 
 # One type for elements and results: a later pass runs the kernel of the first.
@@ -80,7 +80,7 @@ def _templates() -> set[str]:
 
 def entry_of(variant: str, dtype: str) -> str:
     """Return the name of the kernel in an exported file."""
-    short = next(row.name for row in ROWS if row.numpy_name == dtype)
+    short = next(row.name for row in DTYPE_TABLE if row.numpy_name == dtype)
     return f"{variant}_sum_{short}"
 
 

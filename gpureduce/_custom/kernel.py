@@ -29,7 +29,7 @@ from gpureduce._device import devices
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._rules.dtypes import ROWS, SUPPORTED, dtype_from_name, native
+from gpureduce._rules.dtypes import DTYPE_TABLE, SUPPORTED, dtype_from_name, native
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import Out, Stream
 
 _LONGEST_NAME = 200
-_SMALL_VALUES = frozenset(row.numpy_name for row in ROWS if row.item_bytes <= 8)
+_SMALL_VALUES = frozenset(row.numpy_name for row in DTYPE_TABLE if row.item_bytes <= 8)
 _LARGE_ELEMENT = 4  # bytes
 _MOST_ELEMENTS = 2**63 - 1
 # A scalar is converted within its kind, and to the kinds after it.

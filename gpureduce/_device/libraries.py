@@ -13,12 +13,12 @@ from gpureduce import _core
 _VARIANTS = ("cublas", "cudnn")
 
 
-def is_one(variant: str) -> bool:
+def is_vendor_library(variant: str) -> bool:
     """Return whether such a library stands behind a variant."""
     return variant in _VARIANTS
 
 
-def is_there(variant: str) -> bool:
+def is_available(variant: str) -> bool:
     """Return whether the library is loaded, or can be."""
     return load(variant) is None
 

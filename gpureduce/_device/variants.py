@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 from gpureduce import _core
 from gpureduce._device import devices, libraries
 from gpureduce._device.ptx import KERNEL_DIR, extract_kernels, ptx_text
-from gpureduce._rules.dtypes import ROWS, SUPPORTED, dtype_of
+from gpureduce._rules.dtypes import DTYPE_TABLE, SUPPORTED, dtype_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -102,8 +102,8 @@ class Variant:
     def installed(self) -> bool:
         if self.block_sizes:
             return True
-        if libraries.is_one(self.name):
-            return libraries.is_there(self.name)
+        if libraries.is_vendor_library(self.name):
+            return libraries.is_available(self.name)
         return (KERNEL_DIR / "libgpureduce_cub.so").exists()
 
     def runs_on(self, device: str | devices.Device | None = None) -> bool:
@@ -339,10 +339,10 @@ def _chosen(record: Variant, op: str | None, dtype: DTypeLike | None) -> Callabl
     if named is not None and named not in taken:
         what = record.name if op is None else f"{record.name} for {op}"
         raise ValueError(f"dtype: {what} covers {', '.join(dict.fromkeys(taken))}, not {named}")
-    others = {row.name for row in ROWS if row.numpy_name != named}
+    others = {row.name for row in DTYPE_TABLE if row.numpy_name != named}
     if record.ladder != "reduction":  # a kernel that names no dtype is for all
         return lambda kernel: named is None or others.isdisjoint(kernel.split("_"))
     ops = record.ops if op is None else (op,)
-    kinds = [row.name for row in ROWS if named in (None, row.numpy_name)]
+    kinds = [row.name for row in DTYPE_TABLE if named in (None, row.numpy_name)]
     pattern = re.compile(f"{record.name}_({'|'.join(ops)})_({'|'.join(kinds)})(_places)?(_b[0-9]+)?")
     return lambda kernel: pattern.fullmatch(kernel) is not None

@@ -126,13 +126,13 @@ def matmul(
     output.reads.append(right)
     own = _dtype(left, right, dtype, output.host_out)
     output.set_dtype(own if output.host_out is None else output.host_out.dtype)
-    left, right = (_spread(operand.cast(own), stack) for operand in (left, right))
+    left, right = (_broadcast_to_batch(operand.cast(own), stack) for operand in (left, right))
     core_out = output.core_out(own)
     output.wait_for_inputs()
-    name = None if options.record is None else options.record.name
-    if options.record is not None and ("matmul", dtypes.dtype_name(own)) not in options.record.coverage:
+    name = None if options.variant is None else options.variant.name
+    if options.variant is not None and ("matmul", dtypes.dtype_name(own)) not in options.variant.coverage:
         raise TypeError(
-            f"variant: {name} takes {', '.join(options.record.dtypes)}, not {own}; 'auto' takes all"
+            f"variant: {name} takes {', '.join(options.variant.dtypes)}, not {own}; 'auto' takes all"
         )
     if name == "cublas":
         libraries.load(name)
@@ -155,7 +155,7 @@ def _check_precision(precision: str | None, options: Options) -> None:
         raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    record = options.record
+    record = options.variant
     taken = (record.precision, "tf32") if record is not None and not record.block_sizes else ()
     if record is not None and precision not in (record.precision, *taken):
         raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
@@ -210,7 +210,7 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
     return dtypes.canonical_dtype(result_dtype, "dtype")
 
 
-def _spread(operand: Operand, stack: tuple[int, ...]) -> Operand:
+def _broadcast_to_batch(operand: Operand, stack: tuple[int, ...]) -> Operand:
     """Repeat an operand over the stack; a host array is copied if it has too many dimensions."""
     spread = _over(operand, stack)
     if len(stack) <= _MOST_STACKS or operand.view is not None:

@@ -74,7 +74,7 @@ _PLACES = 256  # that are kept
 _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
 
 
-def place(method: str, n: Any, q: np.ndarray) -> Interpolation:
+def interpolation(method: str, n: Any, q: np.ndarray) -> Interpolation:
     """Return the place of the quantiles `q` of lines of `n` elements: one number, or an array that fits q."""
     position = np.asanyarray(POSITIONS[method](n, q))
     if method in _ELEMENTS or (method == "linear" and position.dtype.kind in "iu"):
@@ -95,16 +95,16 @@ def place(method: str, n: Any, q: np.ndarray) -> Interpolation:
     return Interpolation(lower, upper, np.asanyarray(weight, dtype=position.dtype))
 
 
-def known_place(method: str, n: int, q: np.ndarray) -> Interpolation:
+def known_interpolation(method: str, n: int, q: np.ndarray) -> Interpolation:
     """Return the same for lines of one length, which is read only: calls ask for few of them."""
     if q.dtype.kind not in "biuf":
-        return place(method, n, q)
-    return _kept_place(method, n, q.dtype, q.tobytes())
+        return interpolation(method, n, q)
+    return _cached_interpolation(method, n, q.dtype, q.tobytes())
 
 
 @functools.lru_cache(maxsize=_PLACES)
-def _kept_place(method: str, n: int, dtype: np.dtype, q: bytes) -> Interpolation:
-    position = place(method, n, np.frombuffer(q, dtype))
+def _cached_interpolation(method: str, n: int, dtype: np.dtype, q: bytes) -> Interpolation:
+    position = interpolation(method, n, np.frombuffer(q, dtype))
     for each in position:
         if each is not None:
             each.flags.writeable = False

@@ -10,9 +10,16 @@ import numpy as np
 
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device.devices import Device
-from gpureduce._order.methods import POSITIONS, Interpolation, between, known_place, middle, place
+from gpureduce._order.methods import (
+    POSITIONS,
+    Interpolation,
+    between,
+    interpolation,
+    known_interpolation,
+    middle,
+)
 from gpureduce._order.row_view import ALONE, BETWEEN, MIDDLE, RowView
-from gpureduce._order.weighted import METHOD, at_weights, take_weights
+from gpureduce._order.weighted import METHOD, take_weights, weighted_quantile
 from gpureduce._reduce import floating
 from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
@@ -440,7 +447,7 @@ def _quantile(
     output = OutputSpec(out, options, operand, axis, q.shape + result_shape, (), False)
     weak, flat = q_type in (int, float), q.reshape(-1)
     count = rules.reduced_count(operand.shape, axes)
-    all_alike = known_place(method, max(count, 1), flat)
+    all_alike = known_interpolation(method, max(count, 1), flat)
     weight = all_alike.weight
     dtype = operand.rule_dtype if weight is None else _dtype(operand.dtype, weight.dtype, weak)
     output.set_dtype(dtype)
@@ -454,12 +461,12 @@ def _quantile(
     if weights is not None:
         output.reject_capture("weights are added up on the host")
         own = take_weights(weights, operand, axis, axes)
-        quantiles, empty = at_weights(lines, operand, axes, own, flat, leave_out)
+        quantiles, empty = weighted_quantile(lines, operand, axes, own, flat, leave_out)
         if empty:
             _warn_of_nans()
         return output.store(quantiles)
     if leave_out and lines.has_nans:
-        at = place(method, _counts(lines), flat[:, None])
+        at = interpolation(method, _counts(lines), flat[:, None])
         return output.store(np.ascontiguousarray(_at(lines, at, weak, False)))
     if output.on_device:
         mean = ALONE if all_alike.weight is None else BETWEEN

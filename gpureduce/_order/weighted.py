@@ -56,7 +56,7 @@ def _brought(own: Operand) -> np.ndarray:
     return gathered(source, own.shape).numpy()
 
 
-def at_weights(
+def weighted_quantile(
     lines: RowView,
     operand: Operand,
     axes: tuple[int, ...],

@@ -106,7 +106,7 @@ def _write_first(races: list[Race]) -> tuple[Race, ...]:
     return tuple(sorted(races, key=lambda race: bool(race.remedy) and race.kind != "write-write"))
 
 
-def _place(side: Access | None) -> tuple[str, int]:
+def _source_line(side: Access | None) -> tuple[str, int]:
     return (side.file, side.line or side.ptx_line) if side else ("", 0)
 
 
@@ -133,7 +133,7 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             # collides with itself, by the store.
             stored = bool(race.remedy) and race.kind != "write-read"
             side = race.second if race.first is None or stored else race.first
-            others.setdefault((race.missing, *_place(side)), []).append(race)
+            others.setdefault((race.missing, *_source_line(side)), []).append(race)
         results += [Finding(group[0].missing, _write_first(group)) for group in others.values()]
     return tuple(results)
 

@@ -11,11 +11,11 @@ from gpureduce._profiles.text import (
     Column,
     ProfileView,
     Row,
+    column_maxima,
     comparison_rows,
     file_of,
     legend,
     margin_rows,
-    most,
     ratio,
 )
 
@@ -66,7 +66,7 @@ def profile_html(profile: ProfileView) -> str:
     """Return the annotated source as a table: each figure shaded by its share of the most of its column."""
     file = file_of(profile)
     columns, rows = margin_rows(profile, file)
-    tops = most(columns, rows)
+    tops = column_maxima(columns, rows)
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)
     body = []
     for row, heat in zip(rows, _heats(rows), strict=True):
@@ -112,7 +112,7 @@ def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[i
 def beside_html(pair_view: SideBySide) -> str:
     """Return two sources side by side as a table; figures are shaded by the most of both."""
     columns = pair_view.columns
-    tops = most(columns, [row for pair in pair_view.pairs for row in pair])
+    tops = column_maxima(columns, [row for pair in pair_view.pairs for row in pair])
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)
     heads = "".join(
         f'{head}<th></th><th style="text-align:left">{escape(name)}</th>' for name in pair_view.names

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from gpureduce._profiles.counts import Counts
 from gpureduce._profiles.diff import AlignedLine, align
-from gpureduce._profiles.text import Column, ProfileView, Row, cut, file_of, margin_rows
+from gpureduce._profiles.text import Column, ProfileView, Row, file_of, margin_rows, truncate_lines
 
 # What a margin can show next to another one: figures alone.
 _FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
@@ -104,7 +104,7 @@ class SideBySide:
             mark = " " if left and right else "-" if left else "+"
             lines.append(f"{margin(left)} | {margin(right)}  {mark} {row.text}".rstrip())
         lines += ["", f"- {ours} alone, + {theirs} alone; the comments at the heads of both are left out"]
-        return "\n".join(cut(lines, width))
+        return "\n".join(truncate_lines(lines, width))
 
     def _lines(self) -> list[AlignedLine]:
         """Return the lines of one column: where several in a row changed, those of the left come first."""

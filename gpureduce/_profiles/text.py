@@ -162,7 +162,7 @@ def file_of(profile: ProfileView) -> str | None:
     return next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
 
 
-def most(columns: list[Column], rows: Iterable[Row | None]) -> list[int]:
+def column_maxima(columns: list[Column], rows: Iterable[Row | None]) -> list[int]:
     """Return the most that a line has in each column."""
     counted = [row.counts for row in rows if row and row.counts]
     return [max((column.heat(counts) for counts in counted), default=0) for column in columns]
@@ -228,7 +228,7 @@ def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tupl
     return lines[: len(heads)], lines[len(heads) :]
 
 
-def cut(lines: list[str], width: int | None) -> list[str]:
+def truncate_lines(lines: list[str], width: int | None) -> list[str]:
     """Return lines for a terminal of `width` columns."""
     return [line if width is None or len(line) <= width else f"{line[: width - 1]}…" for line in lines]
 
@@ -247,7 +247,7 @@ def annotated(
         f"{margin} {'!' if row.racy else ' '}{row.number:4} | {row.text}".rstrip()
         for margin, row in zip(margins, rows, strict=True)
     ]
-    lines = [profile.title, *_launch_lines(profile), "", *cut([*heads, *listing], width)]
+    lines = [profile.title, *_launch_lines(profile), "", *truncate_lines([*heads, *listing], width)]
     return "\n".join([*lines, "", legend(columns), *_finding_lines(profile)])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpureduce._reduce import exact as _exact
 from gpureduce._reduce.engine import dot as _dot
 from gpureduce._reduce.engine import mean as _mean
-from gpureduce._reduce.engine import reduction, tell_of_mean
+from gpureduce._reduce.engine import reduction, warn_of_empty_mean
 from gpureduce._reduce.fast_path import fast_path, fast_path_exact
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.progress import Progress
@@ -384,7 +384,7 @@ def max(
     return reduction("max", a, options, axis=axis, out=out, keepdims=keepdims, initial=initial, where=where)
 
 
-@partial(fast_path, report=tell_of_mean)
+@partial(fast_path, report=warn_of_empty_mean)
 def mean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -50,7 +50,7 @@ def run(
 
 def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic:
     """Have the core reduce a whole array with one named kernel."""
-    record = options.record
+    record = options.variant
     name = record.name
     if op not in COVERED[name]:
         raise ValueError(f"variant: {name} covers {', '.join(record.ops)}, not {op}; 'auto' covers all")
@@ -104,7 +104,7 @@ def reduction(
         mask = output.take_mask(where, operand)
     if is_place and output.host_out is not None:
         rules.require_index_out(output.host_out.dtype)
-    if options.record is not None:
+    if options.variant is not None:
         output.work_in_default_stream()
         named = _run_variant(op, operand, axes, dtype, initial, mask, options)
         taken = output.take(named)
@@ -183,8 +183,8 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     mask = None
     if where is not True:
         mask = output.take_mask(where, operand)
-    if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} does not cover mean; 'auto' does")
+    if options.variant is not None:
+        raise ValueError(f"variant: {options.variant.name} does not cover mean; 'auto' does")
 
     half = dtype is None and dtypes.dtype_name(operand.dtype) in ("float16", "bfloat16")
     if half:
@@ -208,11 +208,11 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
     result = run("mean", operand, axes, mask, None, core_out, options.progress, output.stream)
     stored = output.store(result)
     if result is not None and not (output.on_device or _core.all_finite(result)):
-        _tell_of_mean(result, source, axes, mask)
+        _warn_of_empty_mean(result, source, axes, mask)
     return stored
 
 
-def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
+def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
     """Tell of a mean on the host that is not finite: warn if `mask` leaves nothing of a slice."""
     if mask is not None and rules.reduced_count(operand.shape, axes) > 0:
         counts: Any = run("count_nonzero", mask, axes)
@@ -221,9 +221,9 @@ def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Op
     floating.check_fp_status("mean", result, operand, axes, mask)
 
 
-def tell_of_mean(*call: Any) -> None:
+def warn_of_empty_mean(*call: Any) -> None:
     """Do the same for a call that the core has done by itself."""
-    _tell_of_mean(*floating.reduced("mean", *call))
+    _warn_of_empty_mean(*floating.reduced("mean", *call))
 
 
 def _divided(operand, axes, mask, loop, output, progress) -> np.ndarray:
@@ -254,8 +254,8 @@ def _warn_of_empty_slices() -> None:
 
 def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     """Reduce by the dot product of two vectors."""
-    if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} does not cover dot; 'auto' does")
+    if options.variant is not None:
+        raise ValueError(f"variant: {options.variant.name} does not cover dot; 'auto' does")
     left, right, output = vectors(a, b, out, options)
     core_out = output.core_out(output.dtype)
     output.wait_for_inputs()

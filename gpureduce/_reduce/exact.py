@@ -64,7 +64,7 @@ def sum(
     operand = as_operand(a, options.device)
     axes = rules.reduced_axes(axis, len(operand.shape))
     output = OutputSpec(out, options, operand, axis, operand.shape, axes, keepdims)
-    if options.record is not None:
+    if options.variant is not None:
         whole = len(axes) == len(operand.shape) and where is True and initial is rules.NO_VALUE
         return _by_rung(operand, whole and dtype is None, output, options)
     mask = output.take_mask(where, operand) if where is not True else None
@@ -167,8 +167,8 @@ def _by_chunks(
 
 def _by_rung(operand: Operand, whole: bool, output: OutputSpec, options: Options) -> Any:
     """Have the core sum a whole array with one named kernel."""
-    assert options.record is not None
-    name = options.record.name
+    assert options.variant is not None
+    name = options.variant.name
     for option, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
         if size is not None:
             raise ValueError(f"{option}: {name} chooses its own; leave it None")
@@ -254,8 +254,8 @@ def _warn_of_empty_slices() -> None:
 
 
 def _reject_rung(op: str, options: Options) -> None:
-    if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
+    if options.variant is not None:
+        raise ValueError(f"variant: {options.variant.name} does not cover {op}; 'auto' does")
 
 
 def _stored(output, op, result, operand, axes, second, start=None) -> Any:

@@ -73,7 +73,7 @@ def check_fp_status(
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore":
         return
-    over = invalid = nothing = False
+    over = invalid = ignore_nonfinite = False
     integers = operand.dtype.kind in "biu"
     if ends_of is None:
         mask = None if op in PAIRS else second
@@ -82,11 +82,11 @@ def check_fp_status(
         wrong = ~np.isfinite(value) & ~nan
         if integers and op == "mean":  # no NaN was among them
             empty = np.isnan(value)
-        nothing |= bool((wrong & empty).any())
+        ignore_nonfinite |= bool((wrong & empty).any())
         over |= bool((wrong & ~empty & ~infinite).any())
         invalid |= bool((wrong & ~empty & np.isnan(value)).any())
     signal(where or _ROUNDED[op], over, invalid, modes)
-    if nothing and op == "mean":  # of nothing: 0 / 0
+    if ignore_nonfinite and op == "mean":  # of nothing: 0 / 0
         _signal("invalid", "divide", modes["invalid"], _BITS["invalid"])
 
 
@@ -116,7 +116,7 @@ def report_fp_status(op: str, *call: Any) -> None:
     check_fp_status(op, *reduced(op, *call))
 
 
-def nothing(*_call: Any) -> None:
+def ignore_nonfinite(*_call: Any) -> None:
     """Accept any result."""
 
 
@@ -140,13 +140,15 @@ def _causes(
     if initial is not None:
         pairs = zip(ends, real_parts(initial), strict=True)
         ends = [(np.maximum(high, start), np.minimum(low, start)) for (high, low), start in pairs]
-    causes = [(np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in ends]
+    nonfinite_sources = [
+        (np.isnan(high), np.isposinf(high) | np.isneginf(low), low > high) for high, low in ends
+    ]
     if op in ("prod", "nanprod", "norm", *PAIRS):
-        together = zip(*causes, strict=True)
-        merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*cause)) for cause in together)
-        causes = [merged for _ in values]
-    for value, cause in zip(values, causes, strict=True):
-        yield (value, *cause)
+        together = zip(*nonfinite_sources, strict=True)
+        merged = tuple(np.logical_or.reduce(np.broadcast_arrays(*source)) for source in together)
+        nonfinite_sources = [merged for _ in values]
+    for value, source in zip(values, nonfinite_sources, strict=True):
+        yield (value, *source)
 
 
 def extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None = None) -> list[tuple[Any, Any]]:

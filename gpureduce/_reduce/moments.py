@@ -16,7 +16,7 @@ from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.power_sums import ratios, scaled_sums
 from gpureduce._reduce.progress import Progress
-from gpureduce._reduce.variance import reject_named, tell_at, variance_reduction, warn_of_few
+from gpureduce._reduce.variance import reject_named, report_variance_status, variance_reduction, warn_of_few
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._rules.arguments import NO_VALUE
@@ -53,7 +53,7 @@ class Moments(NamedTuple):
     kurtosis: Any = None
 
 
-@partial(fast_path, report=partial(tell_at, "var"))
+@partial(fast_path, report=partial(report_variance_status, "var"))
 def var(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -155,7 +155,7 @@ def var(
     return variance_reduction("var", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@partial(fast_path, report=partial(tell_at, "std"))
+@partial(fast_path, report=partial(report_variance_status, "std"))
 def std(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -248,7 +248,7 @@ def std(
     return variance_reduction("std", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@fast_path_op("nanvar", report=partial(tell_at, "nanvar"))
+@fast_path_op("nanvar", report=partial(report_variance_status, "nanvar"))
 def nanvar(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -342,7 +342,7 @@ def nanvar(
     return variance_reduction("nanvar", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@fast_path_op("nanstd", report=partial(tell_at, "nanstd"))
+@fast_path_op("nanstd", report=partial(report_variance_status, "nanstd"))
 def nanstd(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -39,7 +39,7 @@ def _reject_all_nan(result: Any, *_call: Any) -> None:
         raise ValueError(_ALL_NAN)
 
 
-def _tell_of_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
+def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
     """Warn of slices without numbers, and let NumPy's floating-point state know of other results."""
     least: Any = run("nanmin", operand, axes, mask) if np.isnan(result).any() else ()
     if np.isnan(least).any():
@@ -98,7 +98,7 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
     return call.output.store(result)
 
 
-def _place(plain, a, options, axis, out, keepdims) -> Any:
+def _argextreme(plain, a, options, axis, out, keepdims) -> Any:
     """Reduce to the position of the least or the largest number."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
@@ -200,7 +200,7 @@ def nanprod(
     return _accumulated("prod", a, options, axis, dtype, out, keepdims, initial, where)
 
 
-@fast_path_op("nanmean", report=lambda *call: _tell_of_mean(*floating.reduced("nanmean", *call)))
+@fast_path_op("nanmean", report=lambda *call: _warn_of_empty_mean(*floating.reduced("nanmean", *call)))
 def nanmean(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -247,7 +247,7 @@ def nanmean(
     result = call.run("nanmean", loop, casting="unsafe")
     stored = call.output.store(result)
     if result is not None and not (call.output.on_device or _core.all_finite(result)):
-        _tell_of_mean(result, call.operand, call.axes, call.mask)
+        _warn_of_empty_mean(result, call.operand, call.axes, call.mask)
     return stored
 
 
@@ -331,7 +331,7 @@ def nanmax(
     return _extreme("max", _warn_of_all_nan, a, options, axis, out, keepdims, initial, where)
 
 
-@fast_path_op("nanmin", report=floating.nothing)
+@fast_path_op("nanmin", report=floating.ignore_nonfinite)
 def fmin(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -367,10 +367,10 @@ def fmin(
     array([ 1., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("min", floating.nothing, a, options, axis, out, keepdims, initial, where)
+    return _extreme("min", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
-@fast_path_op("nanmax", report=floating.nothing)
+@fast_path_op("nanmax", report=floating.ignore_nonfinite)
 def fmax(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -406,7 +406,7 @@ def fmax(
     array([ 3., nan])
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _extreme("max", floating.nothing, a, options, axis, out, keepdims, initial, where)
+    return _extreme("max", floating.ignore_nonfinite, a, options, axis, out, keepdims, initial, where)
 
 
 @fast_path_op("nanargmin", report=_reject_all_nan)
@@ -445,7 +445,7 @@ def nanargmin(
     np.int64(2)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _place("argmin", a, options, axis, out, keepdims)
+    return _argextreme("argmin", a, options, axis, out, keepdims)
 
 
 @fast_path_op("nanargmax", report=_reject_all_nan)
@@ -484,4 +484,4 @@ def nanargmax(
     np.int64(1)
     """
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
-    return _place("argmax", a, options, axis, out, keepdims)
+    return _argextreme("argmax", a, options, axis, out, keepdims)

@@ -139,7 +139,7 @@ def norm(
     return call.finished("norm", call.run(op, dtype, parameter))
 
 
-@fast_path_op("logsumexp", report=floating.nothing)
+@fast_path_op("logsumexp", report=floating.ignore_nonfinite)
 def logsumexp(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -19,13 +19,13 @@ def reject_variant(axis: object) -> None:
 
 
 class Options:
-    """As the caller gave them.
+    """The options that NumPy does not have, as the caller passed them.
 
-    `record` belongs to the named variant, None of the default; `handle` to the stream, if one was given.
+    `variant` is None for the default variant; `handle` is the handle of the stream, if one was passed.
     The variant is one of `ladder`.
     """
 
-    __slots__ = ("as_device", "block_size", "device", "grid_size", "handle", "progress", "record", "stream")
+    __slots__ = ("as_device", "block_size", "device", "grid_size", "handle", "progress", "stream", "variant")
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class Options:
         ladder: str = "reduction",
     ) -> None:
         auto = isinstance(variant, str) and variant == AUTO
-        self.record = None if auto else find(variant, AUTO, ladder=ladder)
-        if self.record is None:
+        self.variant = None if auto else find(variant, AUTO, ladder=ladder)
+        if self.variant is None:
             for name, size in (("block_size", block_size), ("grid_size", grid_size)):
                 if size is not None:
                     raise ValueError(f"{name}: variant 'auto' chooses its own; name a variant to set it")

@@ -167,7 +167,7 @@ class OutputSpec:
                 _core.stream_wait(self.kind, self.index, self.stream)
             else:
                 self._order(self.stream, LEGACY_STREAM)
-                _core.hold_until_done(self.kind, self.index, self.stream, view)
+                _core.keep_alive_until_done(self.kind, self.index, self.stream, view)
         self._order(self.stream, self.caller_stream)
 
     def _order(self, before: int | None, after: int | None) -> None:

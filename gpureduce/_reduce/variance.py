@@ -69,14 +69,14 @@ def variance_reduction(
     kernel = op if skip else _NAN_FORMS.get(op, op)
     result = run(kernel, operand, axes, mask, None, core_out, options.progress, output.stream, bits)
     if result is not None and not output.on_device:
-        _tell(result, source, axes, mask, ddof, skip)
+        _report_nonfinite(result, source, axes, mask, ddof, skip)
     return output.store(result)
 
 
 def reject_named(op: str, options: Options) -> None:
     """Raise ValueError for a named variant."""
-    if options.record is not None:
-        raise ValueError(f"variant: {options.record.name} does not cover {op}; 'auto' does")
+    if options.variant is not None:
+        raise ValueError(f"variant: {options.variant.name} does not cover {op}; 'auto' does")
 
 
 def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Operand:
@@ -93,7 +93,7 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Oper
     return operand if dtypes.core_dtype(op, operand.dtype) == requested else output.cast(operand, requested)
 
 
-def _tell(
+def _report_nonfinite(
     result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None, ddof: Any, skip: bool
 ) -> None:
     """Warn where results are of too few elements, and let NumPy's floating-point state know of others.
@@ -126,10 +126,12 @@ def _tell(
     floating.signal("multiply", bool(over.any()), False, modes)
 
 
-def tell_at(op: str, *call: Any) -> None:
+def report_variance_status(op: str, *call: Any) -> None:
     """Do the same for a call that the core has done by itself."""
     result, operand, axes, mask = floating.reduced(op, *call)
-    _tell(result, operand, axes, mask, call[-1], op.startswith("nan") and operand.dtype.kind not in "biu")
+    _report_nonfinite(
+        result, operand, axes, mask, call[-1], op.startswith("nan") and operand.dtype.kind not in "biu"
+    )
 
 
 def warn_of_few(end: str = "") -> None:

@@ -33,7 +33,7 @@ def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
     return dtype_from_name(dtype_text)
 
 
-class Row(NamedTuple):
+class DtypeRow(NamedTuple):
     """A row of `dtypes.def`; `code` and `bits` are DLPack's."""
 
     name: str
@@ -50,8 +50,10 @@ class Row(NamedTuple):
 _INT, _UINT, _FLOAT, _BFLOAT, _COMPLEX, _BOOL = 0, 1, 2, 4, 5, 6  # DLPack's codes
 _ORDER = {_BOOL: 0, _INT: 1, _UINT: 2, _FLOAT: 3, _BFLOAT: 3, _COMPLEX: 4}
 # As messages list them: by kind, then by size.
-ROWS = tuple(sorted((Row(*row) for row in _core.dtypes()), key=lambda row: (_ORDER[row.code], row.bits)))
-SUPPORTED = tuple(row.numpy_name for row in ROWS)
+DTYPE_TABLE = tuple(
+    sorted((DtypeRow(*row) for row in _core.dtypes()), key=lambda row: (_ORDER[row.code], row.bits))
+)
+SUPPORTED = tuple(row.numpy_name for row in DTYPE_TABLE)
 
 UFUNCS = {
     "sum": np.add,
@@ -67,7 +69,7 @@ BOOL = np.dtype(bool)
 
 # NumPy puts a dtype's name together each time, in 1.5 us. bfloat16 is there once ml_dtypes is imported; its
 # sums and means are of its own dtype. No functools.cache: another thread might fork while its lock is held.
-_OWN = [row for row in ROWS if row.code != _BFLOAT]
+_OWN = [row for row in DTYPE_TABLE if row.code != _BFLOAT]
 _NAMES = {np.dtype(row.numpy_name): row.numpy_name for row in _OWN}
 _NATIVE = {dtype: dtype for dtype in _NAMES}
 # Of each operator, by names: the dtypes of results that are not those of the elements.

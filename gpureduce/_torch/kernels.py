@@ -21,7 +21,9 @@ Function = Callable[..., torch.Tensor]
 
 # By PyTorch's dtypes: the names that the core knows them by.
 NAMES = {
-    getattr(torch, row.numpy_name): row.numpy_name for row in dtypes.ROWS if hasattr(torch, row.numpy_name)
+    getattr(torch, row.numpy_name): row.numpy_name
+    for row in dtypes.DTYPE_TABLE
+    if hasattr(torch, row.numpy_name)
 }
 BY_NAME = {name: dtype for dtype, name in NAMES.items()}
 _BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")

@@ -7,13 +7,13 @@ import pytest
 from gpureduce import _core
 from gpureduce._rules import dtypes
 
-ROWS = {row.numpy_name: row for row in dtypes.ROWS}
-every_row = pytest.mark.parametrize("row", dtypes.ROWS, ids=lambda row: row.numpy_name)
+DTYPE_TABLE = {row.numpy_name: row for row in dtypes.DTYPE_TABLE}
+every_row = pytest.mark.parametrize("row", dtypes.DTYPE_TABLE, ids=lambda row: row.numpy_name)
 
 
 def test_the_list_is_the_cores():
-    assert sorted(_core.dtypes()) == sorted(dtypes.ROWS)
-    assert len(ROWS) == len(dtypes.ROWS) == len({row.name for row in dtypes.ROWS}) == 15
+    assert sorted(_core.dtypes()) == sorted(dtypes.DTYPE_TABLE)
+    assert len(DTYPE_TABLE) == len(dtypes.DTYPE_TABLE) == len({row.name for row in dtypes.DTYPE_TABLE}) == 15
     assert ", ".join(dtypes.SUPPORTED) == (
         "bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
         "float16, bfloat16, float32, float64, complex64, complex128"

@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "too few elements are not warned of under a mask",
         PYTHON + "variance.py",
-        "_tell",
+        "_report_nonfinite",
         'counts = run("count_nonzero", mask, axes)',
         "pass",
         moments("mask"),

@@ -413,7 +413,7 @@ CORE = (
         "convert",
         "stream_handle",
         "stream_order",
-        "hold_until_done",
+        "keep_alive_until_done",
         "stream_wait",
         "plan_general",
         "time_general",
@@ -488,7 +488,7 @@ def test_calls_of_the_core(cases):
         "stream_handle": (1,),
         "stream_order": (_core.SIM, 0, 1, 2),
         "stream_wait": (_core.SIM, 0, 1),
-        "hold_until_done": (_core.SIM, 0, 1, plain),
+        "keep_alive_until_done": (_core.SIM, 0, 1, plain),
         "plan_general": (plain, "sum", (0,), None),
         "time_general": (
             ((0, (1,), (4,), "float32"),),
