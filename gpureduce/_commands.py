@@ -17,7 +17,7 @@ import gpureduce
 from gpureduce._bench import plotting
 from gpureduce._bench.files import SHIPPED, check_writable
 from gpureduce._config import config_lines, device_fields
-from gpureduce._device.devices import record as find_device
+from gpureduce._device.devices import device_info
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
@@ -77,8 +77,8 @@ def _narrowed(table: list[str]) -> list[str]:
     return "\n\n".join(texts).split("\n")
 
 
-def _print_json(record: Any) -> None:
-    print(json.dumps(record, indent=2))
+def _print_json(row: Any) -> None:
+    print(json.dumps(row, indent=2))
 
 
 def run_info(args: argparse.Namespace) -> int:
@@ -99,31 +99,31 @@ def run_variants(args: argparse.Namespace) -> int:
     """List the variants."""
     records: list[dict[str, Any]] = [
         {
-            "variant": record.name,
-            "ladder": record.ladder,
-            "role": record.role,
-            "after": record.after,
-            "title": record.title,
-            "technique": record.technique,
-            "ops": record.ops,
-            "dtypes": record.dtypes,
-            "backends": record.backends,
-            "compute_capability": record.compute_capability,
-            "block_sizes": record.block_sizes,
-            "installed": record.installed,
+            "variant": variant.name,
+            "ladder": variant.ladder,
+            "role": variant.role,
+            "after": variant.after,
+            "title": variant.title,
+            "technique": variant.technique,
+            "ops": variant.ops,
+            "dtypes": variant.dtypes,
+            "backends": variant.backends,
+            "compute_capability": variant.compute_capability,
+            "block_sizes": variant.block_sizes,
+            "installed": variant.installed,
         }
-        for record in gpureduce.variants()
+        for variant in gpureduce.variants()
     ]
     if args.json:
         _print_json(records)
     elif args.csv:
         _print_csv(records)
     else:
-        width = max(len(record["title"]) for record in records)
-        for record in records:
-            missing = "" if record["installed"] else " (not installed)"
-            title = f"{record['title']}:" if _columns() else f"{record['title']:<{width}} "
-            _print(f"{record['variant']:<13} {title} {record['technique']}{missing}", 14)
+        width = max(len(variant["title"]) for variant in records)
+        for variant in records:
+            missing = "" if variant["installed"] else " (not installed)"
+            title = f"{variant['title']}:" if _columns() else f"{variant['title']:<{width}} "
+            _print(f"{variant['variant']:<13} {title} {variant['technique']}{missing}", 14)
     return 0
 
 
@@ -152,7 +152,7 @@ def _load(file: str) -> np.ndarray:
 def run_sum(args: argparse.Namespace) -> int:
     """Sum the numbers in a file."""
     array = _load(args.file)
-    device = find_device(args.device)
+    device = device_info(args.device)
     options = {"variant": args.variant, "block_size": args.block_size, "grid_size": args.grid_size}
     progress = args.variant == "auto" and _columns(sys.stderr) is not None  # named ones take it in one piece
     result = gpureduce.sum(array, device=device, progress=progress, **options)
@@ -160,7 +160,7 @@ def run_sum(args: argparse.Namespace) -> int:
         print(result)
         return 0
     value = result.item()
-    record = {
+    variant = {
         "file": args.file,
         "shape": array.shape,
         "dtype": array.dtype.name,
@@ -170,9 +170,9 @@ def run_sum(args: argparse.Namespace) -> int:
         "result": value if isinstance(value, (int, float)) and np.isfinite(value) else str(value),
     }
     if args.json:
-        _print_json(record)
+        _print_json(variant)
     else:
-        _print_csv([record])
+        _print_csv([variant])
     return 0
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gpureduce import Device, Variant, variants
 from gpureduce import sum as sum_on_device
 from gpureduce._bench.exact_sum import CHUNK, float_sum
-from gpureduce._device.devices import record
+from gpureduce._device.devices import device_info
 from gpureduce._rules.arguments import reject_beyond_memory
 
 GPU_SIZE = 2**22 + 3
@@ -87,7 +87,7 @@ def _timed_sum(array: np.ndarray, variant: Variant, device: Device) -> tuple[np.
 
 def run_demo(args: argparse.Namespace) -> int:
     """Sum an array with every variant; return 1 if a sum is wrong."""
-    device = record(args.device)
+    device = device_info(args.device)
     simulated = device.kind == "sim"
     size = args.size if args.size is not None else SIMULATOR_SIZE if simulated else GPU_SIZE
     array = demo_array(args.dtype, size)

@@ -7,7 +7,7 @@ import platform
 import re
 from pathlib import Path
 
-from gpureduce._device.devices import Device, record
+from gpureduce._device.devices import Device, device_info
 from gpureduce._device.variants import ptx, variants
 from gpureduce._version import __version__
 
@@ -42,5 +42,5 @@ def header(device: Device) -> dict:
 
 
 def find_device(name: str) -> Device:
-    """Return the record of the device called `name`, e.g. ``cuda:0``."""
-    return record(name)
+    """Return the device called `name`, e.g. ``cuda:0``."""
+    return device_info(name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
-DTYPES = tuple(dict.fromkeys(dtype for record in variants("conv") for dtype in record.dtypes))
+DTYPES = tuple(dict.fromkeys(dtype for variant in variants("conv") for dtype in variant.dtypes))
 
 
 @fast_path_with(functools.partial(_core.fast_path, "conv2d"))
@@ -136,8 +136,8 @@ def conv2d(
            [26.5, 34.5]], dtype=float32)
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="conv")
-    record = options.variant
-    name = None if record is None else record.name
+    entry = options.variant
+    name = None if entry is None else entry.name
     _check_precision(precision, options)
     left = as_operand(x, device, name="x")
     right = as_operand(w, text(left.kind, left.index), name="w")
@@ -148,8 +148,8 @@ def conv2d(
     output = OutputSpec(out, options, left, 0, asked.shape, (), False)
     output.reads += [right] if added is None else [right, added]
     own = _dtype(left, right, dtype)
-    if record is not None and dtypes.dtype_name(own) not in record.dtypes:
-        raise TypeError(f"variant: {name} takes {', '.join(record.dtypes)}, not {own}; 'auto' takes all")
+    if entry is not None and dtypes.dtype_name(own) not in entry.dtypes:
+        raise TypeError(f"variant: {name} takes {', '.join(entry.dtypes)}, not {own}; 'auto' takes all")
     if precision not in (None, "ieee") and own != np.float32:
         raise TypeError(f"precision: {precision} is for float32, not for {own}")
     output.set_dtype(own)
@@ -190,10 +190,12 @@ def _check_precision(precision: Any, options: Options) -> None:
         raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    record = options.variant
-    taken = ("tf32",) if record is not None and not record.block_sizes else ()
-    if record is not None and precision not in taken and record.precision not in (None, precision):
-        raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
+    variant = options.variant
+    taken = ("tf32",) if variant is not None and not variant.block_sizes else ()
+    if variant is not None and precision not in taken and variant.precision not in (None, precision):
+        raise ValueError(
+            f"precision: {variant.name} multiplies in {variant.precision!r}, not in {precision!r}"
+        )
 
 
 def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:

@@ -25,11 +25,11 @@ def _launches() -> dict[str, Launch]:
 
 def exported() -> list[str]:
     """Return the names of the variants that can be exported."""
-    return [record.name for record in variants("reduction") if _fits(record)]
+    return [variant.name for variant in variants("reduction") if _fits(variant)]
 
 
-def _fits(record: Variant) -> bool:
-    return record.role == "rung" or record.name == "grid_stride"
+def _fits(variant: Variant) -> bool:
+    return variant.role == "rung" or variant.name == "grid_stride"
 
 
 def _named(text: str, *names: str) -> str:
@@ -59,11 +59,11 @@ def _headers(text: str, headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _kernel(record: Variant, launch: Launch, type_: str, entry: str) -> str:
+def _kernel(variant: Variant, launch: Launch, type_: str, entry: str) -> str:
     """Return the one kernel of the file."""
     more = ", block_sums, ticket" if launch.output == "last" else ""
     declared = f", {type_} *block_sums, unsigned *ticket" if more else ""
-    template = record.name in _templates()
+    template = variant.name in _templates()
     arguments = f"Sum<{type_}>, {type_}, {type_}" + (", BLOCK" if template else "")
     bound = "BLOCK" if template else "1024"
     return (
@@ -118,21 +118,21 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     >>> "int main(" in text and '#include "' not in text
     True
     """
-    record = find(variant, ladder="reduction")
-    if not _fits(record):
+    exported_variant = find(variant, ladder="reduction")
+    if not _fits(exported_variant):
         raise ValueError(f"variant: {variant} is not exported; there are {', '.join(exported())}")
     name = dtype_of(dtype).name
     if name not in _TYPES:
         raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {name}")
-    block = record.default_block_size if block_size is None else block_size
-    if not isinstance(block, int) or block not in record.block_sizes:
+    block = exported_variant.default_block_size if block_size is None else block_size
+    if not isinstance(block, int) or block not in exported_variant.block_sizes:
         raise ValueError(
             f"block_size: {block!r} is not one of the block sizes of {variant}: "
-            f"{', '.join(map(str, record.block_sizes))}"
+            f"{', '.join(map(str, exported_variant.block_sizes))}"
         )
     launch, type_, entry = _launches()[variant], _TYPES[name], entry_of(variant, name)
     head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
-    major, minor = record.compute_capability
+    major, minor = exported_variant.compute_capability
     operators = KERNEL_DIR / "src" / "include" / "reduce" / "ladder" / "ops.cuh"
     operator = _named(operators.read_text("utf-8"), "Wrapping", "Sum")
     parts = [
@@ -157,8 +157,8 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
         f"{_RULE} the rung",
         _own_lines(body),
         "",
-        _kernel(record, launch, type_, entry),
+        _kernel(exported_variant, launch, type_, entry),
         "",
-        host_part(record, launch, type_, entry),
+        host_part(exported_variant, launch, type_, entry),
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts))

@@ -118,7 +118,7 @@ static {type_} *reduce_all(const {type_} *in, uint64_t n, {type_} *results[2]) {
 }}"""
 
 
-def host_part(record: Variant, launch: Launch, type_: str, entry: str) -> str:
+def host_part(variant: Variant, launch: Launch, type_: str, entry: str) -> str:
     """Return what follows the kernel in an exported file."""
     wants = f"{entry}, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES"
     opt_in = f"    CHECK(cudaFuncSetAttribute({wants}));\n" if launch.shared == "ring" else ""
@@ -197,7 +197,7 @@ int main(int count, char **words) {{
         best = milliseconds < best ? milliseconds : best;
     }}
     const double gigabytes = n * sizeof *in / best / 1e6;
-    std::printf("{record.name}: right; %llu elements in %.2f us, %.1f GB/s\\n", (unsigned long long)n,
+    std::printf("{variant.name}: right; %llu elements in %.2f us, %.1f GB/s\\n", (unsigned long long)n,
                 best * 1e3, gigabytes);
     return 0;
 }}

@@ -86,7 +86,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
     from IPython.core.error import UsageError
 
     result: Any
-    shown: Any
+    displayed: Any
     cell = f"// %%cuda {line.strip().rstrip(chr(92))}\n{cell}"  # lines are numbered as in the notebook
     try:
         cell_args = _parser().parse_args(_words(line))
@@ -94,15 +94,15 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
             print(_parser().format_help())
             return None
         if cell_args.exercise:
-            shown = result = exercise(cell_args.exercise).check(cell)
+            displayed = result = exercise(cell_args.exercise).check(cell)
         elif cell_args.ladder:
-            result, shown = _checked(cell_args, cell)
+            result, displayed = _checked(cell_args, cell)
         else:
             names = [cell_args.kernel] if cell_args.kernel else list(kernel_names(cell))
             if len(names) != 1:
                 raise ValueError(f"-k: say which kernel; there are {', '.join(names) or 'none'}")
             args = [shell.ev(expression) for expression in cell_args.args]
-            result = shown = simulate(
+            result = displayed = simulate(
                 cell, names[0], cell_args.grid, cell_args.block, args, cell_args.shared_bytes,
                 cluster=cell_args.cluster, races=not cell_args.no_races,
             )  # fmt: skip
@@ -115,7 +115,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
         raise UsageError(f"%%cuda: {error}") from None
     if cell_args.out:
         shell.user_ns[cell_args.out] = result
-    return shown
+    return displayed
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

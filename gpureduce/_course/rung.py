@@ -131,7 +131,7 @@ class OwnRung(UserKernel):
         DeviceError
             When the device is not there or fails.
         """
-        data, threads, where = self._data(a), self._size(block_size), devices.record(device)
+        data, threads, where = self._data(a), self._size(block_size), devices.device_info(device)
         self.check_size(data.size, threads, "a")
         if where.kind == "sim":
             *_, last = self.passes(data, threads)
@@ -199,7 +199,7 @@ class OwnRung(UserKernel):
         DeviceError
             When the device is not there or fails.
         """
-        where = devices.record(device)
+        where = devices.device_info(device)
         threads = self._size(block_size)
         for count in n if isinstance(n, Sequence) else (n,):
             if isinstance(count, (int, np.integer)):

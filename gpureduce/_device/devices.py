@@ -200,7 +200,7 @@ def device(device: str | Device) -> Iterator[Device]:
     """
     token = _core.push_device(_existing(device))
     try:
-        yield record(device)
+        yield device_info(device)
     finally:
         token.var.reset(token)
 
@@ -209,7 +209,7 @@ def _existing(device: str | Device) -> tuple[int, int]:
     """Return kind and index of a device that has to be there."""
     if device is None:
         raise TypeError("device: expected str or Device, got None")
-    record(device)
+    device_info(device)
     return resolve(device)
 
 
@@ -226,8 +226,8 @@ def automatic_default() -> tuple[int, int]:
 
 def _find_default() -> tuple[int, int]:
     """Return the default device and keep it; warn where no CUDA device is and none was asked for."""
-    found = automatic_default()
-    if found == (_core.SIM, 0) and not os.environ.get(VARIABLE) and _pop(_not_warned):
+    default = automatic_default()
+    if default == (_core.SIM, 0) and not os.environ.get(VARIABLE) and _pop(_not_warned):
         try:
             warnings.warn(
                 f"no CUDA device ({_core.cuda_problem()}); kernels run on the simulator. Pass device='sim', "
@@ -238,8 +238,8 @@ def _find_default() -> tuple[int, int]:
         except BaseException:  # warnings are errors here, and the next call has to get it, too
             _not_warned.append(True)
             raise
-    _core.set_default_device(found)
-    return found
+    _core.set_default_device(default)
+    return default
 
 
 def _pop(values: list[bool]) -> bool:
@@ -273,7 +273,7 @@ def text(kind: int, index: int) -> str:
     return f"cuda:{index}"
 
 
-def record(device: str | Device | None) -> Device:
+def device_info(device: str | Device | None) -> Device:
     """Return the device that ``device=`` means."""
     if isinstance(device, Device):
         return device

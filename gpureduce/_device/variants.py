@@ -123,7 +123,7 @@ class Variant:
         DeviceError
             When there is no such device.
         """
-        info = devices.record(device)
+        info = devices.device_info(device)
         has, needs = info.compute_capability, self.compute_capability
         able = info.kind == "sim" or (has == needs if self.only_capability else has >= needs)
         return info.kind in self.backends and able and self.installed
@@ -143,14 +143,14 @@ class Variants(tuple[Variant, ...]):
             return Variants(super().__getitem__(key))
         if not isinstance(key, str):
             return super().__getitem__(key)
-        for record in self:
-            if record.name == key:
-                return record
-        raise KeyError(f"no variant {key!r} here; there are {', '.join(record.name for record in self)}")
+        for variant in self:
+            if variant.name == key:
+                return variant
+        raise KeyError(f"no variant {key!r} here; there are {', '.join(variant.name for variant in self)}")
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
-            return any(record.name == key for record in self)
+            return any(variant.name == key for variant in self)
         return super().__contains__(key)
 
     def __repr__(self) -> str:
@@ -164,22 +164,22 @@ class Variants(tuple[Variant, ...]):
 
         names = ("name", "title", "technique", "ladder", "role", "runs on")
         rows = [f"<tr>{''.join(f'<th style=text-align:left>{name}</th>' for name in names)}</tr>"]
-        for record in self:
-            name, title, *rest = _row(record)
-            cells = (f"<code>{name}</code>", escape(title), escape(record.technique), *rest)
+        for variant in self:
+            name, title, *rest = _row(variant)
+            cells = (f"<code>{name}</code>", escape(title), escape(variant.technique), *rest)
             rows.append(f"<tr>{''.join(f'<td style=text-align:left>{cell}</td>' for cell in cells)}</tr>")
         return f"<table>{''.join(rows)}</table>"
 
 
-def _row(record: Variant) -> tuple[str, ...]:
-    major, minor = record.compute_capability
+def _row(variant: Variant) -> tuple[str, ...]:
+    major, minor = variant.compute_capability
     cuda = (
-        f"cuda {major}.{minor}{'' if record.only_capability else '+'}"
-        if record.compute_capability > _LEAST
+        f"cuda {major}.{minor}{'' if variant.only_capability else '+'}"
+        if variant.compute_capability > _LEAST
         else "cuda"
     )
-    places = [cuda if backend == "cuda" else backend for backend in record.backends]
-    return record.name, record.title, record.ladder, record.role, ", ".join(places)
+    places = [cuda if backend == "cuda" else backend for backend in variant.backends]
+    return variant.name, variant.title, variant.ladder, variant.role, ", ".join(places)
 
 
 # Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
@@ -188,15 +188,15 @@ _ALL = Variants(
     Variant(*row[:9], row[9] and row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
     for row in _core.variants()
 )
-_BY_NAME = {record.name: record for record in _ALL}
-_LEAST = min(record.compute_capability for record in _ALL)
+_BY_NAME = {variant.name: variant for variant in _ALL}
+_LEAST = min(variant.compute_capability for variant in _ALL)
 _LADDERS = {
-    ladder: Variants(record for record in _ALL if record.ladder == ladder)
-    for ladder in dict.fromkeys(record.ladder for record in _ALL)
+    ladder: Variants(variant for variant in _ALL if variant.ladder == ladder)
+    for ladder in dict.fromkeys(variant.ladder for variant in _ALL)
 }
 NAMES = tuple(_BY_NAME)
 # The operators of each, by name.
-COVERED = {record.name: frozenset(record.ops) for record in _ALL}
+COVERED = {variant.name: frozenset(variant.ops) for variant in _ALL}
 
 
 def variants(ladder: str | None = None) -> Variants:
@@ -247,7 +247,7 @@ def find(variant: str, *also: str, ladder: str | None = None) -> Variant:
     row = _BY_NAME.get(variant)
     if row is not None and ladder in (None, row.ladder):
         return row
-    names = ", ".join([*also, *(record.name for record in variants(ladder))])
+    names = ", ".join([*also, *(entry.name for entry in variants(ladder))])
     what = f"unknown variant {variant!r}" if row is None else f"{variant} is of the ladder {row.ladder!r}"
     raise ValueError(f"variant: {what}; expected one of {names}")
 
@@ -314,13 +314,13 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     >>> "shfl.sync.down" in text
     True
     """
-    record = find(variant)
-    if not record.block_sizes:
+    entry = find(variant)
+    if not entry.block_sizes:
         raise ValueError(f"variant: {variant} has no PTX of its own; a library launches kernels for it")
-    text = ptx_text(record.file)
+    text = ptx_text(entry.file)
     if op is None and dtype is None:
         return text
-    return extract_kernels(text, _chosen(record, op, dtype))
+    return extract_kernels(text, _chosen(entry, op, dtype))
 
 
 def _name(dtype: DTypeLike) -> str:
@@ -330,19 +330,19 @@ def _name(dtype: DTypeLike) -> str:
         return repr(dtype)
 
 
-def _chosen(record: Variant, op: str | None, dtype: DTypeLike | None) -> Callable[[str], bool]:
+def _chosen(variant: Variant, op: str | None, dtype: DTypeLike | None) -> Callable[[str], bool]:
     """Return whether a kernel of the variant, by name, is for an operator and a dtype."""
-    if op is not None and not (isinstance(op, str) and op in record.ops):
-        raise ValueError(f"op: {record.name} covers {', '.join(record.ops)}, not {op!r}")
-    taken = tuple(each for name, each in record.coverage if op in (None, name))
+    if op is not None and not (isinstance(op, str) and op in variant.ops):
+        raise ValueError(f"op: {variant.name} covers {', '.join(variant.ops)}, not {op!r}")
+    taken = tuple(each for name, each in variant.coverage if op in (None, name))
     named = None if dtype is None else _name(dtype)
     if named is not None and named not in taken:
-        what = record.name if op is None else f"{record.name} for {op}"
+        what = variant.name if op is None else f"{variant.name} for {op}"
         raise ValueError(f"dtype: {what} covers {', '.join(dict.fromkeys(taken))}, not {named}")
     others = {row.name for row in DTYPE_TABLE if row.numpy_name != named}
-    if record.ladder != "reduction":  # a kernel that names no dtype is for all
+    if variant.ladder != "reduction":  # a kernel that names no dtype is for all
         return lambda kernel: named is None or others.isdisjoint(kernel.split("_"))
-    ops = record.ops if op is None else (op,)
+    ops = variant.ops if op is None else (op,)
     kinds = [row.name for row in DTYPE_TABLE if named in (None, row.numpy_name)]
-    pattern = re.compile(f"{record.name}_({'|'.join(ops)})_({'|'.join(kinds)})(_places)?(_b[0-9]+)?")
+    pattern = re.compile(f"{variant.name}_({'|'.join(ops)})_({'|'.join(kinds)})(_places)?(_b[0-9]+)?")
     return lambda kernel: pattern.fullmatch(kernel) is not None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
-PRECISIONS = tuple(dict.fromkeys(record.precision for record in variants("matmul") if record.precision))
+PRECISIONS = tuple(dict.fromkeys(variant.precision for variant in variants("matmul") if variant.precision))
 _MOST_STACKS = 4  # dimensions of a stack that the kernels take, whatever their strides
 
 
@@ -155,10 +155,12 @@ def _check_precision(precision: str | None, options: Options) -> None:
         raise TypeError(f"precision: expected str or None, got {type(precision).__name__}")
     if precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
-    record = options.variant
-    taken = (record.precision, "tf32") if record is not None and not record.block_sizes else ()
-    if record is not None and precision not in (record.precision, *taken):
-        raise ValueError(f"precision: {record.name} multiplies in {record.precision!r}, not in {precision!r}")
+    variant = options.variant
+    taken = (variant.precision, "tf32") if variant is not None and not variant.block_sizes else ()
+    if variant is not None and precision not in (variant.precision, *taken):
+        raise ValueError(
+            f"precision: {variant.name} multiplies in {variant.precision!r}, not in {precision!r}"
+        )
 
 
 def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
 
-@fast_path_named(floating.nothing)
+@fast_path_named(floating.ignore_nonfinite)
 def median(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -145,7 +145,7 @@ def nanmedian(
     return _median(a, axis, out, keepdims, Options(device=device, stream=stream, as_device=as_device), True)
 
 
-@fast_path_named(floating.nothing)
+@fast_path_named(floating.ignore_nonfinite)
 def quantile(
     a: AnyArray,
     q: AnyArray,
@@ -256,7 +256,7 @@ def nanquantile(
     return _quantile(a, _quantiles(q, 1), type(q), axis, out, method, keepdims, weights, options, True)
 
 
-@fast_path_named(floating.nothing)
+@fast_path_named(floating.ignore_nonfinite)
 def percentile(
     a: AnyArray,
     q: AnyArray,

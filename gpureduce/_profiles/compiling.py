@@ -220,12 +220,12 @@ def _make(job: _Job) -> str:
         raise
 
 
-def compiled(file: str, source: bytes, kernel: str, options: tuple[str, ...], shown: str) -> Compiled:
+def compiled(file: str, source: bytes, kernel: str, options: tuple[str, ...], shown_name: str) -> Compiled:
     """Return a kernel of a source, which may include what is found next to `file`.
 
     Messages call the file `shown`. What was compiled is kept on disk.
     """
-    job = _Job(file, source, kernel, options, shown)
+    job = _Job(file, source, kernel, options, shown_name)
     key = job.key()
     text, _ = kept(key, lambda: _make(job))
     if text == _NVCC:

@@ -70,8 +70,8 @@ def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], fil
     return Race(kind, *sides, kernel, *rest)
 
 
-def _kernel_profile(record: tuple, file: str, block: int) -> KernelProfile:
-    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits, trace, text = record
+def _kernel_profile(launch: tuple, file: str, block: int) -> KernelProfile:
+    name, grid, shape, shared, static, counters, rounds, drawn, races, _dropped, visits, trace, text = launch
     rows = np.frombuffer(counters, dtype=np.uint64).reshape(-1, COUNTER_FIELDS)
     branches = {branch for *_, branch in static}
     instructions = tuple(
@@ -124,12 +124,12 @@ def observe(
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:
     """Return the records of launches as the core tells them."""
-    return tuple(_kernel_profile(record, file, block) for record in launches)
+    return tuple(_kernel_profile(launch, file, block) for launch in launches)
 
 
 def outer_file(launches: list[tuple]) -> str:
     """Return the source file of the first instruction that has one, the file of the kernel."""
-    frames = (frames for record in launches for _, _, _, frames, _ in record[4] if frames)
+    frames = (frames for launch in launches for _, _, _, frames, _ in launch[4] if frames)
     return next((chain[-1][0] for chain in frames), "")
 
 

@@ -172,10 +172,10 @@ class _Reader:
 
     def local(self) -> str:
         """Read what is declared inside a function: a variable, a class, or the class of a lambda."""
-        given = self.template_arguments
+        outer_arguments = self.template_arguments
         function, arguments = self.function()
         scope = f"{function}({', '.join(each.text for each in self.parameters(arguments))})"
-        self.template_arguments = given
+        self.template_arguments = outer_arguments
         if not self.take("E"):
             raise _NotRead
         if not self.take("Ul"):

@@ -128,7 +128,7 @@ def _pack(
 
 def _named(launches: list[tuple], kernel: str) -> list[tuple]:
     """Return what was seen of launches under the name that the user has for the kernel."""
-    return [(kernel, *record[1:]) for record in launches]
+    return [(kernel, *launch[1:]) for launch in launches]
 
 
 def _demangled(problem: str, of: Program) -> str:

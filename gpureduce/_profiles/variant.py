@@ -37,19 +37,21 @@ def _matrices(arr_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _run_product(
-    a: np.ndarray, b: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0
+    a: np.ndarray, b: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0
 ) -> Profile:
     result, launches, problem = observe(
-        lambda device: _core.matmul(a, b, record.name, None, (None, device, 0, 0)), races, drawn, watched
+        lambda device: _core.matmul(a, b, variant.name, None, (None, device, 0, 0)), races, drawn, watched
     )
-    file = f"cuda_kernels/matmul/{record.file}"
+    file = f"cuda_kernels/matmul/{variant.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
-    title = f"{record.name}: matmul of {shapes} {a.dtype.name}, {record.default_block_size} threads per block"
+    title = (
+        f"{variant.name}: matmul of {shapes} {a.dtype.name}, {variant.default_block_size} threads per block"
+    )
 
-    rerun = partial(_run_product, a, b, record, False)
+    rerun = partial(_run_product, a, b, variant, False)
     products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
-    profile = Profile(title, kernels, file, record.name, products, result, rerun)
+    profile = Profile(title, kernels, file, variant.name, products, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
     return profile
@@ -85,7 +87,7 @@ def _run_convolution(
     x: np.ndarray,
     w: np.ndarray,
     asked: Geometry,
-    record: Variant,
+    variant: Variant,
     races: bool,
     drawn: int = 0,
     watched: int = 0,
@@ -95,7 +97,7 @@ def _run_convolution(
             x=x,
             w=w,
             **asked.arguments,
-            variant=record.name,
+            variant=variant.name,
             precision=None,
             destination=(None, device, 0, 0),
         ),
@@ -103,30 +105,30 @@ def _run_convolution(
         drawn,
         watched,
     )
-    file = f"cuda_kernels/conv/{record.file}"
+    file = f"cuda_kernels/conv/{variant.file}"
     kernels = kernel_profiles(launches, file, drawn)
     shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
     threads = kernels[-1].block[0] if kernels else 0
-    title = f"{record.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
+    title = f"{variant.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
 
-    rerun = partial(_run_convolution, x, w, asked, record, False)
+    rerun = partial(_run_convolution, x, w, asked, variant, False)
     products = math.prod(asked.shape) * math.prod(w.shape[1:])
-    profile = Profile(title, kernels, file, record.name, products, result, rerun)
+    profile = Profile(title, kernels, file, variant.name, products, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
     return profile
 
 
-def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
+def _run_exact(data: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
     result, launches, problem = observe(
-        lambda device: _core.exact_rung(data, record.name, device, 0), races, drawn, watched
+        lambda device: _core.exact_rung(data, variant.name, device, 0), races, drawn, watched
     )
-    file = f"cuda_kernels/exact/{record.file}"
+    file = f"cuda_kernels/exact/{variant.file}"
     kernels = kernel_profiles(launches, file, drawn)
-    title = f"{record.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
+    title = f"{variant.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
 
-    rerun = partial(_run_exact, data, record, False)
-    profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
+    rerun = partial(_run_exact, data, variant, False)
+    profile = Profile(title, kernels, file, variant.name, data.size, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
     return profile
@@ -134,7 +136,7 @@ def _run_exact(data: np.ndarray, record: Variant, races: bool, drawn: int = 0, w
 
 def _run(
     data: np.ndarray,
-    record: Variant,
+    variant: Variant,
     op: str,
     block_size: Any,
     grid_size: Any,
@@ -143,18 +145,18 @@ def _run(
     watched: int = 0,
 ) -> Profile:
     result, launches, problem = observe(
-        lambda device: _core.reduce(data, op, record.name, block_size, grid_size, device, 0),
+        lambda device: _core.reduce(data, op, variant.name, block_size, grid_size, device, 0),
         races,
         drawn,
         watched,
     )
-    file = f"cuda_kernels/reduce/{record.file}"
+    file = f"cuda_kernels/reduce/{variant.file}"
     kernels = kernel_profiles(launches, file, drawn)
     threads = kernels[0].block[0] if kernels else 0
-    title = f"{record.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
+    title = f"{variant.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
 
-    rerun = partial(_run, data, record, op, block_size, grid_size, False)
-    profile = Profile(title, kernels, file, record.name, data.size, result, rerun)
+    rerun = partial(_run, data, variant, op, block_size, grid_size, False)
+    profile = Profile(title, kernels, file, variant.name, data.size, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
     return profile
@@ -231,14 +233,14 @@ def profile(
         if op != "sum" or grid_size is not None or dtype is not None:
             raise ValueError("variant: a kernel of your own has its operator, grid and dtype")
         return variant.profile(a, block_size=block_size, races=races)
-    record = find(variant)
-    if record.ladder != "reduction":
+    entry = find(variant)
+    if entry.ladder != "reduction":
         for name, size in (("block_size", block_size), ("grid_size", grid_size)):
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
-        if record.ladder == "exact":
-            return _run_exact(elements_of(a, dtype), record, races)
-        if record.ladder == "conv":
-            return _run_convolution(*_pictures(a, dtype), record, races)
-        return _run_product(*_matrices(a, dtype), record, races)
-    return _run(elements_of(a, dtype), record, op, block_size, grid_size, races)
+        if entry.ladder == "exact":
+            return _run_exact(elements_of(a, dtype), entry, races)
+        if entry.ladder == "conv":
+            return _run_convolution(*_pictures(a, dtype), entry, races)
+        return _run_product(*_matrices(a, dtype), entry, races)
+    return _run(elements_of(a, dtype), entry, op, block_size, grid_size, races)

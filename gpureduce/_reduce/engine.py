@@ -50,13 +50,13 @@ def run(
 
 def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic:
     """Have the core reduce a whole array with one named kernel."""
-    record = options.variant
-    name = record.name
+    variant = options.variant
+    name = variant.name
     if op not in COVERED[name]:
-        raise ValueError(f"variant: {name} covers {', '.join(record.ops)}, not {op}; 'auto' covers all")
+        raise ValueError(f"variant: {name} covers {', '.join(variant.ops)}, not {op}; 'auto' covers all")
     backend = "sim" if operand.kind == _core.SIM else "cuda"
-    if backend not in record.backends:
-        raise ValueError(f"variant: {name} runs on {', '.join(record.backends)}, not on {backend}")
+    if backend not in variant.backends:
+        raise ValueError(f"variant: {name} runs on {', '.join(variant.backends)}, not on {backend}")
     shape = operand.shape
     if len(axes) != len(shape) or mask is not None or initial is not rules.NO_VALUE:
         raise ValueError(

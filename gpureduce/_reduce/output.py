@@ -201,8 +201,8 @@ class OutputSpec:
             "use astype before the capture"
         )
         self.wait_for_inputs()
-        made = converted(self._in_stream(operand), native(dtype, "dtype"), True)
-        return replace(operand, handle=made.view_tuple(), dtype=made.dtype, view=made, numpy_dtype=None)
+        copy = converted(self._in_stream(operand), native(dtype, "dtype"), True)
+        return replace(operand, handle=copy.view_tuple(), dtype=copy.dtype, view=copy, numpy_dtype=None)
 
     def _in_stream(self, operand: Operand) -> Any:
         """Return elements on a device as an array that belongs to the stream of the call."""

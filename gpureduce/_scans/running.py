@@ -439,8 +439,8 @@ def _flattened(operand: Operand, output: OutputSpec) -> Operand:
     return operand.with_strides((size,), (itemsize,))
 
 
-def _scanned(op: str, operand: Operand, along: int, initial: bool, place: Any, output: OutputSpec) -> Any:
-    """Have the core scan; None where it writes to `place`."""
+def _scanned(op: str, operand: Operand, along: int, initial: bool, core_out: Any, output: OutputSpec) -> Any:
+    """Have the core scan; None where it writes to `core_out`."""
     return _core.scan(
         operand.handle, op == "prod", along, initial, (core_out, operand.kind, operand.index, output.stream)
     )

@@ -385,7 +385,7 @@ def test_inspection(device, monkeypatch):
     assert info.devices() == [str(each) for each in gpureduce.devices()]
     assert gpureduce.to_device(NUMBERS, device).device in info.devices()
     with pytest.warns(gpureduce.SimulatorWarning) if device == "sim" else contextlib.nullcontext():
-        monkeypatch.setattr(gpureduce._device.devices, "default", None)
+        gpureduce.set_default_device(None)
         monkeypatch.setattr(gpureduce._device.devices, "_not_warned", [True])
         assert info.default_device() in info.devices()
     kinds = {

@@ -222,10 +222,10 @@ def test_arguments_are_called_as_on_the_command_line(run, numbers, monkeypatch, 
     _, _, err = run("sum", numbers[0].parent / "texts.npy", "--device=sim")
     assert err.startswith(f"gpureduce: {numbers[0].parent / 'texts.npy'}: ")
     if not on_gpu and len(gpureduce.devices()) == 1:
-        monkeypatch.setattr(devices, "default", None)
+        gpureduce.set_default_device(None)
         monkeypatch.setattr(devices, "_not_warned", [True])
         code, _, err = run("sum", numbers[0])
-        assert code == 0 and "Pass --device sim to say so." in err
+        assert code == 0 and "Pass --device sim, or set GPUREDUCE_DEVICE=sim." in err
 
 
 def measured(*_, **__):

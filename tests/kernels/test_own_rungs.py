@@ -161,9 +161,9 @@ def test_the_core_runs_it_as_on_a_gpu(dtype, number):
     )
     for n in (0, 1, 64, 65, 5000):
         data, out = np.arange(n).astype(rung.dtype), np.zeros(1, rung.dtype)
-        _core.user_rung_run(rung._call(data, 64, devices.record("sim")), out)
+        _core.user_rung_run(rung._call(data, 64, devices.device_info("sim")), out)
         assert out[0] == data.sum() == rung.sum(data)
-    call = rung._call(data, 64, devices.record("sim"))
+    call = rung._call(data, 64, devices.device_info("sim"))
     for name, value, text in [
         ("data", data[:7], "another length"),
         ("data", data[::2], "not plain"),
@@ -356,7 +356,7 @@ def test_without_n_on_the_device_of_the_tests(device, type_, elements):
         data = np.random.default_rng(blocks).integers(-9, 16, blocks * 64 * elements).astype(rung.dtype)
         assert rung.sum(data, device=device) == data.sum(dtype=np.float64)
         out = np.zeros(1, rung.dtype)
-        call = rung._call(data, 64, devices.record(device))
+        call = rung._call(data, 64, devices.device_info(device))
         _core.user_rung_run(call, out)
         assert out[0] == data.sum(dtype=np.float64) and call["count_bytes"] == 0
     for n in (78, 2**63):  # elements of the second pass: fewer than the first one leaves, and too many

@@ -10,8 +10,8 @@ def cases():
         data = np.random.default_rng(n).integers(1, 100, n).astype(np.float32)
         blocks = -(-n // threads)
         out = np.full(blocks, np.nan, np.float32)
-        wanted = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
+        expected = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
         rounds = int(np.log2(threads))
         limits = {"barriers": blocks * threads // 32 * (1 + rounds), "atomics": 0}
         name = f"{n} elements, {threads} threads per block"
-        yield Case(name, blocks, threads, [data, out, n], {1: wanted}, limits)
+        yield Case(name, blocks, threads, [data, out, n], {1: expected}, limits)

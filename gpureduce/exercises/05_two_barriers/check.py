@@ -12,5 +12,5 @@ def cases():
         data = np.random.default_rng(threads).integers(1, 100, 3 * threads).astype(np.float32)
         out = np.full(3, np.nan, np.float32)
         limits = {"barriers": 2 * 3 * threads // 32, "atomics": 0}
-        wanted = data.reshape(3, threads).sum(axis=1)
-        yield Case(f"{threads} threads per block", 3, threads, [data, out, len(data)], {1: wanted}, limits)
+        expected = data.reshape(3, threads).sum(axis=1)
+        yield Case(f"{threads} threads per block", 3, threads, [data, out, len(data)], {1: expected}, limits)

@@ -26,5 +26,5 @@ def cases():
         "minus infinity alone": np.full(40, -np.inf, np.float32),
     }
     for name, data in trials.items():
-        wanted = np.array([np.argmax(data)], np.int32)
-        yield Case(name, 1, 128, [data, np.full(1, -1, np.int32), len(data)], {1: wanted})
+        expected = np.array([np.argmax(data)], np.int32)
+        yield Case(name, 1, 128, [data, np.full(1, -1, np.int32), len(data)], {1: expected})

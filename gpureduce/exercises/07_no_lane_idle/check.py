@@ -10,7 +10,7 @@ def cases():
         data = np.random.default_rng(n).integers(1, 100, n).astype(np.float32)
         blocks = -(-n // threads)
         out = np.full(blocks, np.nan, np.float32)
-        wanted = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
+        expected = np.pad(data, (0, blocks * threads - n)).reshape(blocks, threads).sum(axis=1)
         parting = 6 * blocks + (n % threads > 0)  # and where the array ends
         limits = {"divergent_branches": parting, "bank_conflicts": 0, "atomics": 0}
-        yield Case(f"{n} elements", blocks, threads, [data, out, n], {1: wanted}, limits)
+        yield Case(f"{n} elements", blocks, threads, [data, out, n], {1: expected}, limits)

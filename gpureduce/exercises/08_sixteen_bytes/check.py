@@ -9,7 +9,7 @@ def cases():
     for n in (4096, 1027, 130, 5, 3, 0):
         data = np.random.default_rng(n).integers(1, 100, n + 3).astype(np.float32)
         out = np.full(n + 3, -1, np.float32)
-        wanted = np.where(np.arange(n + 3) < n, data + 1, np.float32(-1))
+        expected = np.where(np.arange(n + 3) < n, data + 1, np.float32(-1))
         limits = {"global_requests": 2 * (-(-n // 128) + 1)}
         limits["global_sectors"] = ideal_sectors(data[:n], out[:n]) + 2
-        yield Case(f"{n} elements", 2, 128, [data, out, n], {1: wanted}, limits)
+        yield Case(f"{n} elements", 2, 128, [data, out, n], {1: expected}, limits)

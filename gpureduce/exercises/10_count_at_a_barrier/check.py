@@ -13,6 +13,6 @@ def cases():
         blocks = -(-n // 128)
         limits = {"atomics": blocks, "shared_wavefronts": 0}
         limits["global_sectors"] = ideal_sectors(data) + 2 * blocks
-        wanted = np.array([(data > 0.25).sum()], np.int32)
+        expected = np.array([(data > 0.25).sum()], np.int32)
         name = f"{n} elements"
-        yield Case(name, blocks, 128, [data, np.zeros(1, np.int32), 0.25, n], {1: wanted}, limits)
+        yield Case(name, blocks, 128, [data, np.zeros(1, np.int32), 0.25, n], {1: expected}, limits)

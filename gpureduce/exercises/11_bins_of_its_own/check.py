@@ -17,6 +17,6 @@ def cases():
     blocks = 4
     for name, values in trials.items():
         data = values.astype(np.uint8)
-        wanted = np.bincount(data, minlength=256).astype(np.uint32)
+        expected = np.bincount(data, minlength=256).astype(np.uint32)
         limits = {"global_requests": -(-len(data) // 32) + blocks * 256 // 32}
-        yield Case(name, blocks, 128, [data, np.zeros(256, np.uint32), len(data)], {1: wanted}, limits)
+        yield Case(name, blocks, 128, [data, np.zeros(256, np.uint32), len(data)], {1: expected}, limits)

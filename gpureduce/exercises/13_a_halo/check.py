@@ -16,5 +16,5 @@ def cases():
             "global_store_requests": warps,
             "bank_conflicts": 0,
         }
-        wanted = around[:-2] + data + around[2:]
-        yield Case(f"{n} elements", blocks, 128, [data, out, n], {1: wanted}, limits)
+        expected = around[:-2] + data + around[2:]
+        yield Case(f"{n} elements", blocks, 128, [data, out, n], {1: expected}, limits)

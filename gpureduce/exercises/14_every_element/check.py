@@ -11,8 +11,8 @@ def cases():
     for threads in (64, 256):
         data = np.random.default_rng(threads).integers(1, 100, 5 * threads).astype(np.float32)
         out = np.full(3, np.nan, np.float32)
-        wanted = np.pad(data, (0, threads)).reshape(3, 2 * threads).sum(axis=1)
+        expected = np.pad(data, (0, threads)).reshape(3, 2 * threads).sum(axis=1)
         rounds = int(np.log2(threads // 32))  # behind which one warp is left
         limits = {"barriers": 3 * threads // 32 * rounds, "atomics": 0}
         args = [data, out, len(data)]
-        yield Case(f"{threads} threads per block", 3, threads, args, {1: wanted}, limits, 4 * threads)
+        yield Case(f"{threads} threads per block", 3, threads, args, {1: expected}, limits, 4 * threads)
