@@ -67,12 +67,17 @@ static bool parse_exact(const py_signature *self, PyObject *value, py_call *call
            gr_dtypes[reduction->dtype].item_bytes <= 4 && py_operand_count(source, NULL) <= max_count;
 }
 
-/* Whether `axis` and `b` are for a dot product of two vectors or, with an axis, of real vectors along it. */
-static bool has_vectors(const py_arguments arguments, const py_operand *source) {
+/* Whether `axis` and `b` are for an average along any axes, or for a dot product of two vectors or, with an
+   axis, of real vectors along it. */
+static bool has_vectors(const py_arguments arguments, gr_op op, const py_operand *source) {
     PyObject *const axis = arguments[PY_NAME_axis];
-    return arguments[PY_NAME_b] != NULL && (py_is_none(axis) ? source->ndim == 1
-                                                             : source->ndim != 1 && PyLong_CheckExact(axis) &&
-                                                                   !gr_dtype_is_complex(source->dtype));
+    if (py_is_none(arguments[PY_NAME_b]))
+        return false;
+    if (gr_op_has(op, GR_SHARES_FILE))
+        return true;
+    return py_is_none(axis)
+               ? source->ndim == 1
+               : source->ndim != 1 && PyLong_CheckExact(axis) && !gr_dtype_is_complex(source->dtype);
 }
 
 /* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is
@@ -84,7 +89,7 @@ static int parse_second(const py_arguments arguments, py_call *call) {
     PyObject *const object = arguments[pair ? PY_NAME_b : PY_NAME_where];
     if (!pair && (object == NULL || object == Py_True))
         return 1;
-    if (pair ? !has_vectors(arguments, source)
+    if (pair ? !has_vectors(arguments, call->reduction.op, source)
              : !source->on_device || gr_op_has(call->reduction.op, GR_SELECTS))
         return 0;
     const int parsed = py_operand_from_object(call->job.state, object, PY_NO_COPY, GR_SCOPE_GENERAL,

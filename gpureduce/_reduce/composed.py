@@ -39,6 +39,18 @@ _DOTS = core_callable(
 )
 
 
+def _report_average(result: Any, a: Any, axis: Any, weights: Any, kind: int, index: int, ddof: float) -> None:
+    """Raise ZeroDivisionError, or tell of a result that is not finite, of a call that the core has done."""
+    call = floating.reduced("average", result, a, axis, weights, kind, index, ddof)
+    assert call.second is not None
+    if 0 in np.asarray(run("sum", call.second, call.axes)):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    floating.check_fp_status("average", *call)
+
+
+_AVERAGES = core_callable("average", "a axis b", "keepdims device stream as_device", _report_average)
+
+
 # ---- differences and parities ----
 
 
@@ -231,6 +243,12 @@ def average(
     returned = rules.flag(returned, "returned")
     if weights is None and not returned:
         return mean(a, axis, keepdims=keepdims, device=device, stream=stream, as_device=as_device)
+    if weights is not None and not returned:
+        known = _AVERAGES(
+            a, axis, weights, keepdims=keepdims, device=device, stream=stream, as_device=as_device
+        )
+        if known is not NotImplemented:
+            return known
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = as_operand(a, options.device)
     if weights is None:

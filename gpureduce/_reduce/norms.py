@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import struct
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from gpureduce._reduce.types import AnyArray, Devices, Out, Stream
 
+_MAX_ORDER = 1e300  # of integers that are converted to a float without an error, and of finite floats
 _NAMES = (
     "a axis keepdims",
     "out device stream as_device progress",
@@ -45,6 +48,26 @@ _QUICK = {
     1: core_callable("sumnorm", *_NAMES),
     np.inf: core_callable("extremes", *_NAMES, _core.MAGNITUDE),
 }
+
+
+@functools.lru_cache(maxsize=16)
+def _core_of_order(order: float) -> Callable[..., Any]:
+    """Return the core's callable for a finite order that has no operator of its own."""
+    return core_callable("anynorm", *_NAMES, _bits_of(order))
+
+
+def _bits_of(order: float) -> int:
+    return int(struct.unpack("Q", struct.pack("d", order))[0])
+
+
+def _core_of(ord: Any) -> Callable[..., Any] | None:
+    """Return the core's callable for an order, if there is one."""
+    if ord is not None and not isinstance(ord, (int, float)):
+        return None
+    known = _QUICK.get(ord)
+    if known is None and type(ord) in (int, float) and ord != 0 and abs(ord) < _MAX_ORDER:
+        return _core_of_order(float(ord))
+    return known
 
 
 def _parts_side_by_side(operand: Operand) -> Operand:
@@ -63,7 +86,7 @@ def _operator(order: float, call: ReductionCall) -> tuple[str, int]:
             return "extremes", _core.MAGNITUDE
         if order in (1, 2):
             return ("sumnorm" if order == 1 else "rootnorm"), 0
-    return "anynorm", struct.unpack("Q", struct.pack("d", order))[0]
+    return "anynorm", _bits_of(order)
 
 
 def norm(
@@ -109,7 +132,7 @@ def norm(
     >>> gpureduce.norm(np.float32([[3, -4], [6, 8]]), 1, axis=1, device="sim")
     array([ 7., 14.], dtype=float32)
     """
-    known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
+    known = _core_of(ord)
     if known is not None:
         core_options = {
             "out": out,

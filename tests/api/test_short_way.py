@@ -173,12 +173,13 @@ def test_norms(device, monkeypatch):
     for _ in range(300):
         _, a, arguments = drawn(draw, "norm", device)
         arguments["ord"] = draw.choice(
-            (None, 2, 2.0, 1, True, np.inf, -np.inf, 0, 3, np.float64(1), "x", [2])
+            (None, 2, 2.0, 1, True, np.inf, -np.inf, 0, 3, -1, 0.5, 1e308, 10**400, np.float64(1), "x", [2])
         )
         calls.append((a, arguments, outcome(gpureduce.norm, a, arguments)))
-    at_once = sum(norms._QUICK[None](a, device=device) is not NotImplemented for a, _, _ in calls)
-    assert at_once > 50
-    monkeypatch.setattr(norms, "_QUICK", {})
+    for order in (None, 3):
+        core = norms._core_of(order)
+        assert sum(core(a, device=device) is not NotImplemented for a, _, _ in calls) > 50
+    monkeypatch.setattr(norms, "_core_of", lambda ord: None)
     for a, arguments, short in calls:
         assert outcome(gpureduce.norm, a, arguments) == short, (a, arguments)
 
@@ -205,6 +206,32 @@ def test_vectors_along_an_axis(device, monkeypatch):
     monkeypatch.setattr(composed, "_DOTS", lambda *args, **options: NotImplemented)
     for a, arguments, short in calls:
         assert outcome(gpureduce.vecdot, a, arguments) == short, (a, arguments)
+
+
+@pytest.mark.core
+def test_averages(device, monkeypatch):
+    draw = random.Random(8)
+    calls, at_once = [], 0
+    for _ in range(600):
+        array, a, arguments = drawn(draw, "average", device)
+        with np.errstate(all="ignore"):
+            some = (array * 2, np.abs(array) + array.dtype.type(1), array * 0)
+        weights = draw.choice((*some, np.atleast_1d(array)[:1], array.T))
+        weights = weights.astype(draw.choice((array.dtype, array.dtype, array.dtype, "float64")))
+        there = isinstance(a, gpureduce.DeviceArray) == (draw.random() < 0.9)
+        arguments["weights"] = gpureduce.to_device(weights, device) if there else weights
+        calls.append((a, arguments, outcome(gpureduce.average, a, arguments)))
+        given = {name: value for name, value in arguments.items() if name != "weights"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                at_once += composed._AVERAGES(a, b=arguments["weights"], **given) is not NotImplemented
+            except Exception:
+                at_once += 0
+    assert at_once > 40, at_once
+    monkeypatch.setattr(composed, "_AVERAGES", lambda *args, **options: NotImplemented)
+    for a, arguments, short in calls:
+        assert outcome(gpureduce.average, a, arguments) == short, (a, arguments)
 
 
 def check_function(name, device, more, least, draws=300):
