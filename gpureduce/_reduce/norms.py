@@ -43,7 +43,6 @@ _NAMES = (
 _TWO = core_callable("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
-    None: _TWO,
     2: _TWO,
     1: core_callable("sumnorm", *_NAMES),
     np.inf: core_callable("extremes", *_NAMES, _core.MAGNITUDE),
@@ -62,7 +61,9 @@ def _bits_of(order: float) -> int:
 
 def _core_of(ord: Any) -> Callable[..., Any] | None:
     """Return the core's callable for an order, if there is one."""
-    if ord is not None and not isinstance(ord, (int, float)):
+    if ord is None:
+        return _TWO
+    if not isinstance(ord, (int, float)):
         return None
     known = _QUICK.get(ord)
     if known is None and type(ord) in (int, float) and ord != 0 and abs(ord) < _MAX_ORDER:
