@@ -42,7 +42,7 @@ if str(ROOT) not in sys.path:
 import gpureduce  # noqa: E402
 from gpureduce import _core  # noqa: E402
 from gpureduce._bench import environment  # noqa: E402
-from tests.support import selection  # noqa: E402
+from tests.support import fake_driver, selection  # noqa: E402
 
 # Tests of figures that were committed change with these alone: they run with --committed, as in .ci/run.
 # Builds with sanitizers test the C core. They run no test of a folder in WITHOUT_C (documents, committed
@@ -73,7 +73,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--property-cases",
         type=int,
-        default=3000,
+        default=2000,
         help="test_property.py's; half of it test_property_more.py's",
     )
     parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
@@ -246,6 +246,12 @@ def on_gpu(device):
 def device_record(device):
     """The `gpureduce.Device` that the tests run on."""
     return environment.find_device(device)
+
+
+@pytest.fixture(scope="session")
+def fake_libraries():
+    """The variables that name the fake CUDA driver and its libraries, for `tests.support.fake_driver.run`."""
+    return fake_driver.build(ROOT / "build" / "fake_cuda_of_tests")
 
 
 @pytest.fixture

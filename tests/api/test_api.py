@@ -5,24 +5,21 @@ import functools
 import gzip
 import inspect
 import itertools
-import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpureduce
 from tests.support import reference
-from tests.support.sanitized import UNDER_ASAN, leaves_a_call_unfinished
+from tests.support.children import PACKAGE, child_environment, interrupted, python
+from tests.support.sanitized import leaves_a_call_unfinished
 from tests.support.selection import runs_on
 
 VARIANTS = gpureduce.variants("reduction")
@@ -42,55 +39,11 @@ PUBLIC = {
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip
 SUBMODULES = {"course", "kernels", "numpy_like", "testing"}
-PACKAGE = Path(gpureduce.__file__).parent
 DTYPE_SHORT = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 OWN_KERNELS = [variant for variant in VARIANTS if variant.block_sizes]
 every_kernel = pytest.mark.parametrize("variant", OWN_KERNELS, ids=lambda variant: variant.name)
-
-
-def python(code, *options, **environment):
-    """Runs code in a fresh interpreter that sees the package under test; returns the finished process.
-
-    Its working folder, which -c puts first, holds that package, not a checkout that was not built in place.
-    """
-    return subprocess.run(
-        [sys.executable, *options, "-c", textwrap.dedent(code)],
-        env=child_environment(**environment),
-        cwd=PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-def child_environment(**more):
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *sys.path]), **more}
-
-
-def interrupted(code, *arguments, after, within, **environment):
-    """Send Ctrl-C to a child some seconds after it is ready; it has to stop in time. Return its last word."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env=child_environment(**environment),
-        cwd=PACKAGE.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert child.stdout.readline().strip() == "ready"
-        time.sleep(after)
-        sent = time.time()
-        child.send_signal(signal.SIGINT)
-        rest, _ = child.communicate(timeout=60)
-    finally:
-        child.kill()
-    word, moment, last = rest.split()
-    assert word == "interrupted", rest
-    assert float(moment) - sent < within * (5 if UNDER_ASAN else 1)  # chunks take that much longer
-    return last
 
 
 # Records

@@ -139,29 +139,6 @@ def test_halos_that_are_wrong_are_noticed():
     assert cases.mismatch(x, w, turned, "exact", padding=1) is not None
 
 
-def strided(array, how):
-    """The same elements lying another way."""
-    if how == "moved":
-        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
-    if how == "turned":
-        return np.asfortranarray(array)
-    if how == "backwards":
-        return np.ascontiguousarray(array[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1]
-    if how == "apart":
-        wide = np.full([2 * length for length in array.shape], 77, array.dtype)
-        wide[::2, ::2, ::2, ::2] = array
-        return wide[::2, ::2, ::2, ::2]
-    if how == "cropped":
-        wide = np.full([length + 3 for length in array.shape], 77, array.dtype)
-        wide[1:-2, 2:-1, 1:-2, 2:-1] = array
-        return wide[1:-2, 2:-1, 1:-2, 2:-1]
-    if how == "record":
-        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
-        records["value"] = array
-        return records["value"]
-    return array
-
-
 LIES = ("plain", "moved", "turned", "backwards", "apart", "cropped", "record")
 
 
@@ -176,7 +153,7 @@ def test_strides(of_x, of_w, device, thin):
         options = {**case.options, "layout": layout}
         for variant in ("auto", "c0", "c1", "c3", "c7"):  # for the others the same copies are made
             x, w = cases.arrays(NAMES[variant], case, layout, "exact")
-            there = strided(x, of_x), strided(w, of_w)
+            there = cases.strided(x, of_x), cases.strided(w, of_w)
             got = gpureduce.conv2d(*there, **options, variant=variant, device=device)
             assert got.flags.c_contiguous
             assert cases.mismatch(x, w, got, "exact", **options) is None, (variant, layout)

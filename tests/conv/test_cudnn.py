@@ -6,37 +6,22 @@ Without a GPU it runs on the fake driver, with a library that convolves on the h
 
 import ctypes
 import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpureduce
 from gpureduce import _core
-from tests.api.test_api import python
-from tests.conv.test_conv import strided
 from tests.support import conv_cases as cases
+from tests.support.children import python
+from tests.support.fake_driver import run
 
-TESTS = Path(__file__).resolve().parents[1]
 CUDNN = gpureduce.variants("conv")["cudnn"]
 CASES = tuple(
     case
     for case in cases.CASES[::3]
     if case.n * case.f * case.h * case.w * case.c > 0 and case.padding not in ("same", "valid")
 )
-
-
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fake_cudnn")
-    make = ["make", "-s", "-C", str(TESTS / "fake_cuda"), "library", f"BUILD={folder}"]
-    subprocess.run(make, check=True, timeout=300)
-    return {
-        "GPUREDUCE_LIBCUDA": str(folder / "libcuda_fake.so"),
-        "GPUREDUCE_LIBCUDNN": str(folder / "libcudnn_fake.so"),
-        "FAKE_CUDA_DEVICES": "2",
-    }
 
 
 class Record(ctypes.Structure):
@@ -127,15 +112,11 @@ def check_errors():
             convolve(left, right, **options)
 
 
-@pytest.mark.parametrize(
-    "check", [check_arguments, check_precisions, check_devices_and_streams, check_errors]
-)
-def test_calls(check, libraries):
-    done = python(f"import {__name__} as checks; checks.{check.__name__}()", "-W", "error", **libraries)
-    assert done.returncode == 0, done.stderr
+def test_calls(fake_libraries):
+    run(fake_libraries, check_arguments, check_precisions, check_devices_and_streams, check_errors)
 
 
-def test_a_library_that_is_not_there(libraries, tmp_path):
+def test_a_library_that_is_not_there(fake_libraries, tmp_path):
     code = """
 import numpy as np, gpureduce
 record = gpureduce.variants("conv")["cudnn"]
@@ -147,9 +128,9 @@ except ValueError as error:
 """
     for name, expected in (
         (str(tmp_path / "missing.so"), "was not found: looked for "),
-        (libraries["GPUREDUCE_LIBCUDA"], "variant: cudnn needs cuDNN 9: "),
+        (fake_libraries["GPUREDUCE_LIBCUDA"], "variant: cudnn needs cuDNN 9: "),
     ):
-        done = python(code, "-W", "error", **{**libraries, "GPUREDUCE_LIBCUDNN": name})
+        done = python(code, "-W", "error", **{**fake_libraries, "GPUREDUCE_LIBCUDNN": name})
         first, second = done.stdout.splitlines()
         assert first == "False False False", done.stderr
         assert expected in second and (name in second or "cudnnGetErrorString" in second)
@@ -192,7 +173,7 @@ def test_arguments(dtype, layout, on_device):
         x, w = cases.arrays(dtype, case, layout, "rounded")
         options = {**case.options, "layout": layout}
         wide = cases.convolve(x.astype(float), w.astype(float), **options)
-        for left, right in ((x, w), (strided(x, "cropped"), strided(w, "backwards"))):
+        for left, right in ((x, w), (cases.strided(x, "cropped"), cases.strided(w, "backwards"))):
             got = gpureduce.conv2d(left, right, **options, **on_device).astype(float)
             assert np.linalg.norm(got - wide) <= most * np.linalg.norm(wide), case
 

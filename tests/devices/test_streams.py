@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.api.test_api import python
-from tests.robustness.test_threads import can_compile, together
+from tests.support.children import python
 from tests.support.stream_cases import CALLS, LIBRARIES, SHAPE, Call, CuPy, Ours, Torch, contents, mask
+from tests.support.threads import can_compile, together
 
 pytestmark = pytest.mark.gpu
 

@@ -9,10 +9,8 @@ import ctypes
 import math
 import os
 import random
-import subprocess
 import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,46 +19,12 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._arrays import device_array
 from gpureduce._bench import runner
-from tests.api.test_api import python
+from tests.support.children import python
+from tests.support.fake_driver import INT32, driver_calls, run, tensor
 from tests.support.producers import CUDA, CUDA_HOST, Exchange, Exporter
 from tests.support.sanitized import forks_beside_threads
 
-TESTS = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fake_cuda")
-    make = ["make", "-s", "-C", str(TESTS / "fake_cuda"), "library", f"BUILD={folder}"]
-    subprocess.run(make, check=True, timeout=300)
-    return folder / "libcuda_fake.so"
-
-
-def run(library, check, **environment):
-    code = f"import {check.__module__} as checks; checks.{check.__name__}()"
-    done = python(
-        code, "-W", "error", GPUREDUCE_LIBCUDA=str(library), **{"FAKE_CUDA_DEVICES": "2", **environment}
-    )
-    assert done.returncode == 0, done.stderr
-
-
 HOST = np.arange(1, 1001, dtype=np.int32) * 37 % 101 - 50
-INT32 = {"code": 0, "bits": 32}
-
-
-def tensor(array, exchange=None, **fields):
-    """A tensor of another library in the memory of a DeviceArray."""
-    index = int(array.device.removeprefix("cuda:"))
-    given = {"shape": array.shape, "strides": None, "data": array.pointer, **INT32, **fields}
-    return (exchange or Exchange()).exporter((CUDA, index), **given)
-
-
-def driver_calls(symbol):
-    """How often our code has called the driver's function."""
-    driver = ctypes.CDLL(os.environ["GPUREDUCE_LIBCUDA"])
-    driver.fake_cuda.restype = ctypes.POINTER(ctypes.c_void_p)
-    count = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p)(driver.fake_cuda()[3])
-    return count(symbol.encode())
 
 
 def new_stream(index=0):
@@ -651,9 +615,9 @@ def check_no_clusters():
     assert gpureduce.sum(there, variant="v12") == gpureduce.sum(there) == HOST.sum()
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
+def test_tensors(fake_libraries):
+    run(
+        fake_libraries,
         check_sums,
         check_a_callback_that_uses_another_device,
         check_streams,
@@ -673,47 +637,44 @@ def check_no_clusters():
         check_copies_of_others,
         check_results_along_axes,
         check_parts_of_two_devices,
-    ],
-)
-def test_tensors(library, check):
-    run(library, check)
+    )
 
 
-def test_arrays_that_speak_the_interface(library):
-    run(library, check_interfaces, FAKE_CUDA_DEVICES="1")
+def test_arrays_that_speak_the_interface(fake_libraries):
+    run(fake_libraries, check_interfaces, FAKE_CUDA_DEVICES="1")
 
 
-def test_calls_of_the_driver_that_fail(library):
-    run(library, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
-    run(library, check_a_part_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:3:701")
-    run(library, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:2:701")
+def test_calls_of_the_driver_that_fail(fake_libraries):
+    run(fake_libraries, check_a_launch_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:1:701")
+    run(fake_libraries, check_a_part_that_fails, FAKE_CUDA_FAIL="cuLaunchKernelEx:3:701")
+    run(fake_libraries, check_a_wait_that_fails, FAKE_CUDA_FAIL="cuStreamSynchronize:2:701")
 
 
-def test_large_arrays_of_the_host(library):
-    run(library, check_arrays_that_threads_bring, GPUREDUCE_CHUNK_BYTES="1024")
+def test_large_arrays_of_the_host(fake_libraries):
+    run(fake_libraries, check_arrays_that_threads_bring, GPUREDUCE_CHUNK_BYTES="1024")
     run(
-        library,
+        fake_libraries,
         check_a_chunk_that_fails,
         GPUREDUCE_CHUNK_BYTES="1024",
         FAKE_CUDA_FAIL="cuMemcpyHtoDAsync_v2:3:701",
     )
 
 
-def test_own_rungs(library, tmp_path):
+def test_own_rungs(fake_libraries, tmp_path):
     pytest.importorskip("cuda.pathfinder")
     kept = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path)
-    run(library, check_own_rungs, GPUREDUCE_CACHE_DIR=kept, FAKE_CUDA_CAPABILITY="8.0")
+    run(fake_libraries, check_own_rungs, GPUREDUCE_CACHE_DIR=kept, FAKE_CUDA_CAPABILITY="8.0")
 
 
-def test_devices_are_asked_what_they_can(library):
+def test_devices_are_asked_what_they_can(fake_libraries):
     capability = {"FAKE_CUDA_CAPABILITY": "12.0", "FAKE_CUDA_MEMORY": str(2 << 30)}
-    run(library, check_less_shared_memory, FAKE_CUDA_SHARED="101376", **capability)
-    run(library, check_no_clusters, FAKE_CUDA_CLUSTERS="0", **capability)
+    run(fake_libraries, check_less_shared_memory, FAKE_CUDA_SHARED="101376", **capability)
+    run(fake_libraries, check_no_clusters, FAKE_CUDA_CLUSTERS="0", **capability)
 
 
 @pytest.mark.parametrize("failure", [None, "cuInit:1:999"])
 @forks_beside_threads
-def test_a_fork_while_the_driver_initialises(library, failure):
+def test_a_fork_while_the_driver_initialises(fake_libraries, failure):
     """The child learns how that went: what the driver initialised in its parent it cannot use."""
     done = python(
         """
@@ -739,7 +700,7 @@ def test_a_fork_while_the_driver_initialises(library, failure):
         """,
         "-W",
         "ignore",
-        GPUREDUCE_LIBCUDA=str(library),
+        GPUREDUCE_LIBCUDA=fake_libraries["GPUREDUCE_LIBCUDA"],
         FAKE_CUDA_INIT_MILLISECONDS="500",
         **({"FAKE_CUDA_FAIL": failure} if failure else {}),
     )

@@ -14,11 +14,9 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from tests.driver.test_fake_driver import driver_calls, library, run, tensor
-from tests.robustness.test_threads import together
+from tests.support.fake_driver import driver_calls, run, tensor
 from tests.support.producers import CUDA, Exchange, Exporter, Interface
-
-__all__ = ["library"]  # the fixture
+from tests.support.threads import together
 
 SHAPE = (20, 50)
 LEGACY = 1
@@ -507,9 +505,9 @@ def check_threads():
     together(work, 8)
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
+def test_streams(fake_libraries):
+    run(
+        fake_libraries,
         check_nothing_waits,
         check_streams_go_apart,
         check_results_follow_their_stream,
@@ -521,7 +519,4 @@ def check_threads():
         check_memory_of_graphs,
         check_stream_objects,
         check_threads,
-    ],
-)
-def test_streams(library, check):
-    run(library, check)
+    )

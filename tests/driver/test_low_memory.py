@@ -11,9 +11,7 @@ import pytest
 import gpureduce
 from gpureduce import _core
 from gpureduce._device.low_memory import error_class, release_caches
-from tests.driver.test_fake_driver import driver_calls, library, run
-
-__all__ = ["library"]  # the fixture
+from tests.support.fake_driver import driver_calls, run
 
 MEMORY = 1 << 20  # of the fake device
 LONG = (1 << 18) + 1000  # elements, which go through a ring of chunks
@@ -147,8 +145,8 @@ def check_memory_of_arrays_that_were_exported():
         check_memory_of_arrays_that_were_exported,
     ],
 )
-def test_full_devices(library, check):
-    run(library, check, FAKE_CUDA_MEMORY=str(MEMORY), GPUREDUCE_CHUNK_BYTES="1024")
+def test_full_devices(fake_libraries, check):
+    run(fake_libraries, check, FAKE_CUDA_MEMORY=str(MEMORY), GPUREDUCE_CHUNK_BYTES="1024")
 
 
 def test_nothing_is_asked_without_pytorch(monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import gpureduce
 from gpureduce._device.ptx import KERNEL_DIR
-from tests.reductions.test_before_hopper import package_without
+from tests.support.children import package_without
 
 
 @pytest.mark.core

@@ -12,7 +12,6 @@ import numpy as np
 import gpureduce
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from tests.matmul.test_matmul import ALL_DTYPES, strided
 from tests.support import product_cases as cases
 
 # Inside a tile, off in each direction, a tail along k, whole tiles, a row, a column, nothing to add.
@@ -35,7 +34,7 @@ def operands(dtype, shape):
 def is_right(variant, dtype, shape, layouts, device):
     """Whether a product is what NumPy makes of it in numbers that have room for it."""
     a, b = operands(dtype, shape)
-    left, right = (strided(each, how) for each, how in zip((a, b), layouts, strict=True))
+    left, right = (cases.strided(each, how) for each, how in zip((a, b), layouts, strict=True))
     got = gpureduce.matmul(left, right, variant=variant, device=device)
     wide = {"b": bool, "c": complex, "i": np.int64, "u": np.uint64}.get(a.dtype.kind, float)
     return np.array_equal(got, np.matmul(a.astype(wide), b.astype(wide)).astype(a.dtype))
@@ -49,7 +48,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="few shapes only, without copies")
     options = parser.parse_args()
     dtypes = {variant.name: variant.dtypes for variant in gpureduce.variants("matmul")}
-    dtypes["auto"] = (*ALL_DTYPES, "bfloat16")
+    dtypes["auto"] = (*cases.ALL_DTYPES, "bfloat16")
     shapes = FEW_SHAPES if options.short else SHAPES
     if options.by_threads:  # rows of C of which some begin off 16 bytes
         shapes = [shape for shape in shapes if shape[1] % 8 != 0]

@@ -6,30 +6,16 @@ Without a GPU it runs on the fake driver, with a library that multiplies on the 
 
 import ctypes
 import os
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpureduce
 from gpureduce import _core
-from tests.api.test_api import python
+from tests.support.children import python
+from tests.support.fake_driver import run
 
-TESTS = Path(__file__).resolve().parents[1]
 CUBLAS = next(variant for variant in gpureduce.variants("matmul") if variant.name == "cublas")
-
-
-@pytest.fixture(scope="module")
-def libraries(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("fake_cublas")
-    make = ["make", "-s", "-C", str(TESTS / "fake_cuda"), "library", f"BUILD={folder}"]
-    subprocess.run(make, check=True, timeout=300)
-    return {
-        "GPUREDUCE_LIBCUDA": str(folder / "libcuda_fake.so"),
-        "GPUREDUCE_LIBCUBLAS": str(folder / "libcublas_fake.so"),
-        "FAKE_CUDA_DEVICES": "2",
-    }
 
 
 class Record(ctypes.Structure):
@@ -123,15 +109,11 @@ def check_errors():
     np.testing.assert_array_equal(multiply(a, b), a @ b)
 
 
-@pytest.mark.parametrize(
-    "check", [check_layouts, check_stacks, check_precision, check_devices_and_streams, check_errors]
-)
-def test_calls(check, libraries):
-    done = python(f"import {__name__} as checks; checks.{check.__name__}()", "-W", "error", **libraries)
-    assert done.returncode == 0, done.stderr
+def test_calls(fake_libraries):
+    run(fake_libraries, check_layouts, check_stacks, check_precision, check_devices_and_streams, check_errors)
 
 
-def test_a_library_that_is_not_there(libraries, tmp_path):
+def test_a_library_that_is_not_there(fake_libraries, tmp_path):
     code = """
 import numpy as np, gpureduce
 record = next(each for each in gpureduce.variants("matmul") if each.name == "cublas")
@@ -143,12 +125,12 @@ except ValueError as error:
 """
     (tmp_path / "broken.so").write_text("no library")
     for name in ("missing.so", "broken.so"):
-        done = python(code, "-W", "error", **{**libraries, "GPUREDUCE_LIBCUBLAS": str(tmp_path / name)})
+        done = python(code, "-W", "error", **{**fake_libraries, "GPUREDUCE_LIBCUBLAS": str(tmp_path / name)})
         first, second = done.stdout.splitlines()
         assert first == "False False False", done.stderr
         assert second.startswith("variant: cublas is NVIDIA's library, which was not found: looked for ")
         assert name in second
-    driver = {**libraries, "GPUREDUCE_LIBCUBLAS": libraries["GPUREDUCE_LIBCUDA"]}
+    driver = {**fake_libraries, "GPUREDUCE_LIBCUBLAS": fake_libraries["GPUREDUCE_LIBCUDA"]}
     done = python(code, "-W", "error", **driver)
     assert "cublas needs cuBLAS 12 or later" in done.stdout and "cublasGetStatusString" in done.stdout
 

@@ -11,10 +11,6 @@ from tests.support import product_cases as cases
 VARIANTS = [variant for variant in gpureduce.variants("matmul") if variant.role != "study"]
 PRECISIONS = {"auto": "ieee", **{variant.name: variant.precision for variant in VARIANTS}}
 IEEE = [variant for variant in VARIANTS if "float32" in variant.dtypes and variant.precision == "ieee"]
-ALL_DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
-    "float64", "complex64", "complex128",
-)  # fmt: skip
 
 
 def real(variant):
@@ -133,7 +129,7 @@ def test_stages_are_read_before_they_are_filled_again(dtype, device):
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1), (65, 63, 17), (3, 130, 33), (64, 64, 8), (2, 3, 0), (1, 2, 300)]
 )
-@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@pytest.mark.parametrize("dtype", cases.ALL_DTYPES)
 def test_every_dtype(dtype, shape, device):
     """Whole numbers: small integers wrap as NumPy's, halves and complex numbers hold every sum."""
     m, n, k = shape
@@ -177,27 +173,6 @@ def test_complex_products_round_little(device):
         assert (abs(got - wide) <= 2 * 140 * unit * sizes).all()
 
 
-def strided(array, how):
-    """The same elements lying another way."""
-    if how == "transposed":
-        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
-    if how == "backwards":
-        return np.ascontiguousarray(array[..., ::-1, ::-1])[..., ::-1, ::-1]
-    if how == "apart":
-        wide = np.full((*array.shape[:-2], 2 * array.shape[-2], 3 * array.shape[-1]), 77, array.dtype)
-        wide[..., ::2, ::3] = array
-        return wide[..., ::2, ::3]
-    if how == "cropped":
-        wide = np.full((*array.shape[:-2], array.shape[-2] + 3, array.shape[-1] + 5), 77, array.dtype)
-        wide[..., 1:-2, 3:-2] = array
-        return wide[..., 1:-2, 3:-2]
-    if how == "record":
-        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
-        records["value"] = array
-        return records["value"]
-    return array
-
-
 LAYOUTS = ("plain", "transposed", "backwards", "apart", "cropped", "record")
 
 
@@ -209,7 +184,9 @@ def test_strides(of_a, of_b, device, some):
     for dtype, kind in (("float32", "rounded"), ("int64", "extremes"), ("float64", "exact")):
         a, b = matrices(dtype, (67, 131, 33), kind)
         for variant in some(("auto", "m1", "m4", "m8"), 2):
-            got = gpureduce.matmul(strided(a, of_a), strided(b, of_b), variant=variant, device=device)
+            got = gpureduce.matmul(
+                cases.strided(a, of_a), cases.strided(b, of_b), variant=variant, device=device
+            )
             assert cases.mismatch(a, b, got, kind) is None, (variant, dtype)
 
 
@@ -276,14 +253,14 @@ def test_a_matrix_and_a_vector(side, of_matrix, device, thin, some):
     for dtype, kind in (("float32", "rounded"), ("int64", "extremes"), ("float64", "exact")):
         for lines in LINES[:3] if thin else some(LINES, 2):
             for length in (0, 1, 3, 130, 513, 5001) if lines < 1000 else (0, 1, 70):
-                matrix = strided(cases.numbers(dtype, (lines, length), length, kind, "a"), of_matrix)
-                vector = strided(cases.numbers(dtype, (1, length), length, kind, "b"), of_matrix)
+                matrix = cases.strided(cases.numbers(dtype, (lines, length), length, kind, "a"), of_matrix)
+                vector = cases.strided(cases.numbers(dtype, (1, length), length, kind, "b"), of_matrix)
                 a, b = (matrix, vector.T) if side == "column" else (vector, matrix.T)
                 got = gpureduce.matmul(a, b, device=device)
                 assert cases.mismatch(a, b, got, kind) is None, (dtype, lines, length)
 
 
-@pytest.mark.parametrize("dtype", ALL_DTYPES)
+@pytest.mark.parametrize("dtype", cases.ALL_DTYPES)
 def test_a_vector_of_every_dtype(dtype, device):
     rng = np.random.default_rng(5)
     largest = 2 if np.dtype(dtype).kind in "fc" else 120
@@ -332,7 +309,7 @@ def test_the_same_bits_every_time(variant, device):
 @pytest.mark.parametrize("name", ["m9", "m10"])
 def test_sides_are_taken_as_they_lie(name, of_a, of_b):
     a, b = matrices("float32", (133, 67, 35), "exact")
-    found = gpureduce.profile((strided(a, of_a), strided(b, of_b)), name)
+    found = gpureduce.profile((cases.strided(a, of_a), cases.strided(b, of_b)), name)
     assert [kernel.name.split("_")[0] for kernel in found.kernels] == [name]  # and no copy
     assert not found.races
     assert cases.mismatch(a, b, found.result, "exact") is None

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.conv.test_conv import strided
 from tests.support import conv_cases as cases
 from tests.support.selection import runs_on
 
@@ -43,7 +42,7 @@ def test_random_convolutions(device, thin):
             pytest.importorskip("ml_dtypes")
         x, w = cases.arrays(dtype, case, layout, "exact")
         options = {**case.options, "layout": layout}
-        lie = [strided(each, str(rng.choice(LIES))) for each in (x, w)]
+        lie = [cases.strided(each, str(rng.choice(LIES))) for each in (x, w)]
         what = (case, layout, dtype, variant, [each.strides for each in lie])
         got = gpureduce.conv2d(*lie, **options, variant=variant, device=device)
         precision = "ieee" if variant == "auto" else records[variant].precision or "ieee"

@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import gpureduce
+from tests.support.children import package_without
 
 PROGRAM = """
 import math
@@ -58,19 +57,6 @@ rows = rng.standard_normal((3000, 40))
 assert gpureduce.sum(rows, axis=1, exact=True, device="sim").tolist() == [math.fsum(r) for r in rows.tolist()]
 print("done")
 """
-
-
-def package_without(folder, unwanted):
-    """The package as links, less the kernels of one kind, so that nothing can be taken from them."""
-    original = Path(gpureduce.__file__).parent
-    kernels = folder / "gpureduce" / "_ptx"
-    kernels.mkdir(parents=True)
-    for source in original.iterdir():
-        if source.name != "_ptx":
-            (folder / "gpureduce" / source.name).symlink_to(source)
-    for source in (original / "_ptx").iterdir():
-        if not unwanted(source.name):
-            (kernels / source.name).symlink_to(source)
 
 
 @pytest.mark.core

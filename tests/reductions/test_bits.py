@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 
 from tests.support import bit_patterns
+from tests.support.selection import usual_block_sizes
 
 FILE = Path(__file__).parents[1] / "data" / "gpu_bits.json"
-COMBINATIONS = [
-    pytest.param(*c, id=f"{c[0].name}-{c[1]}-{bit_patterns.launch_name(*c[2:])}")
-    for c in bit_patterns.combinations()
-]
-OPERATORS = [pytest.param(*c, id=f"{c[0].name}-{c[1]}-{c[2]}") for c in bit_patterns.operator_combinations()]
+LAUNCHES = {}  # block and grid sizes by variant and dtype
+for variant, dtype, *launch in bit_patterns.combinations():
+    LAUNCHES.setdefault((variant, dtype), []).append(launch)
+OPERATORS = {}  # operators by variant and dtype
+for variant, op, dtype in bit_patterns.operator_combinations():
+    OPERATORS.setdefault((variant, dtype), []).append(op)
+
+
+def named(pairs):
+    return [pytest.param(*pair, id=f"{pair[0].name}-{pair[1]}") for pair in pairs]
 
 
 @pytest.fixture(scope="module")
@@ -61,23 +67,33 @@ def sizes(thin):
     return (1, 257, 4097) if thin else bit_patterns.SIZES
 
 
-@pytest.mark.parametrize("variant, dtype, block, grid", COMBINATIONS)
-def test_bits(variant, dtype, block, grid, device, measured, sizes, exhaustive, some):
-    if not exhaustive:  # of the largest, which takes most of the time, the default launch is enough
-        sizes = some(sizes, 2) if (block, grid) == (variant.default_block_size, None) else some(sizes[:-1], 3)
-    stored = measured["bits"].get(variant.name, {}).get(dtype, {}).get(bit_patterns.launch_name(block, grid))
-    compare(stored, bit_patterns.bits(variant, dtype, block, grid, device, sizes=sizes), sizes)
+@pytest.mark.parametrize("variant, dtype", named(LAUNCHES))
+def test_bits_of_sums(variant, dtype, device, measured, sizes, exhaustive, thin, some):
+    """With every launch; without --exhaustive a launch other than the default sums a third of the sizes."""
+    stored = measured["bits"].get(variant.name, {}).get(dtype, {})
+    usual = [launch for launch in LAUNCHES[variant, dtype] if launch[0] in usual_block_sizes(variant)]
+    launches = LAUNCHES[variant, dtype] if exhaustive else some(usual, 6) if thin else usual
+    for i, (block, grid) in enumerate(launches):
+        chosen = sizes
+        if not exhaustive:  # of the largest, which takes most of the time, the default launch is enough
+            is_default = (block, grid) == (variant.default_block_size, None)
+            chosen = some(sizes, 2) if is_default else sizes[:-1][i % 3 :: 3]
+        name = bit_patterns.launch_name(block, grid)
+        here = bit_patterns.bits(variant, dtype, block, grid, device, sizes=chosen)
+        compare(stored.get(name), here, chosen, name)
 
 
-@pytest.mark.parametrize("variant, op, dtype", OPERATORS)
-def test_bits_of_operators(variant, op, dtype, device, measured, sizes, some):
-    sizes = some(sizes, 2)
-    stored = measured["operators"].get(variant.name, {}).get(op, {}).get(dtype)
-    compare(stored, bit_patterns.bits(variant, dtype, None, None, device, op, sizes), sizes)
+@pytest.mark.parametrize("variant, dtype", named(OPERATORS))
+def test_bits_of_operators(variant, dtype, device, measured, sizes, exhaustive, thin, some):
+    stored = measured["operators"].get(variant.name, {})
+    for i, op in enumerate(some(OPERATORS[variant, dtype], 6) if thin else OPERATORS[variant, dtype]):
+        chosen = sizes if exhaustive else sizes[i % 2 :: 2]
+        here = bit_patterns.bits(variant, dtype, None, None, device, op, chosen)
+        compare(stored.get(op, {}).get(dtype), here, chosen, op)
 
 
-def compare(stored, here, sizes):
-    assert stored is not None, "not in gpu_bits.json: run tests/tools/make_bits.py on a GPU"
+def compare(stored, here, sizes, what):
+    assert stored is not None, f"{what}: not in gpu_bits.json: run tests/tools/make_bits.py on a GPU"
     assert here.keys() == stored.keys(), "other data sets than measured: run make_bits.py on a GPU"
     wrong = []
     for dataset in here:
@@ -85,7 +101,7 @@ def compare(stored, here, sizes):
         for n, got in zip(sizes, here[dataset].split(), strict=True):
             if got != wanted[n]:
                 wrong.append(f"{dataset}, n = {n}: {got}, on the GPU {wanted[n]}")
-    assert not wrong, f"{len(wrong)} results differ:\n" + "\n".join(wrong)
+    assert not wrong, f"{what}: {len(wrong)} results differ:\n" + "\n".join(wrong)
 
 
 def categories(values):

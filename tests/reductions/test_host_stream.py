@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.api.test_api import interrupted, python
-from tests.reductions.test_operators import around_one, assert_like_numpy, numbers
 from tests.support import numpy_oracle as oracle
+from tests.support.children import interrupted, python
+from tests.support.like_numpy import around_one, assert_like_numpy, numbers
 from tests.support.sanitized import forks_beside_threads, leaves_a_call_unfinished
 from tests.support.thread_count import has_at_most, thread_count
 

@@ -185,14 +185,14 @@ def test_unsupported_dtypes(dtype, n, total):
     assert_names_dtypes(str(raised.value), array.dtype)
 
 
-@pytest.mark.parametrize("n", [0, 3])
-@pytest.mark.parametrize("dtype", NO_RUNG_TAKES, ids=str)
 @pytest.mark.parametrize("variant", gpureduce.variants("reduction"), ids=lambda variant: variant.name)
-def test_dtypes_that_no_rung_takes(variant, dtype, n, device):
-    array = np.zeros(n, dtype)
-    with pytest.raises(TypeError) as raised:
-        gpureduce.sum(array, variant=variant.name, device=device)
-    assert_names_dtypes(str(raised.value), array.dtype)
+def test_dtypes_that_no_rung_takes_are_refused_by_name(variant, device):
+    for dtype in NO_RUNG_TAKES:
+        for n in (0, 3):
+            array = np.zeros(n, dtype)
+            with pytest.raises(TypeError) as raised:
+                gpureduce.sum(array, variant=variant.name, device=device)
+            assert_names_dtypes(str(raised.value), array.dtype)
 
 
 @pytest.mark.parametrize("a", [None, "text", b"bytes", [None, 1.0], {}, {"a": 1}, object(), 2**70])

@@ -7,8 +7,8 @@ import pytest
 
 import gpureduce
 from gpureduce._arrays.device_array import DeviceArray, DeviceView
-from tests.api.test_api import python
 from tests.support import operator_cases, reference
+from tests.support.children import python
 
 VARIANTS = [variant for variant in gpureduce.variants("reduction") if variant.role != "study"]
 every_variant = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)

@@ -21,18 +21,18 @@ def rounded_sum(array, dtype):
 
 
 @pytest.mark.parametrize("dataset, dtype", EXACT)
-@pytest.mark.parametrize("n", [n for n in reference.SIZES if n])
-def test_exact_data_shows_every_element(dataset, dtype, n):
-    case = reference.case(dataset, dtype, n)
-    whole = rounded_sum(case.array, dtype)
-    assert reference.mismatch(case, whole, ROUNDS) is None
-    assert np.all(case.array != 0)
-    for position in {0, n // 2, n - 1, *np.random.default_rng(n).integers(0, n, 20).tolist()}:
-        element = whole.dtype.type(case.array[position])
-        with np.errstate(over="ignore"):
-            lost, doubled = whole - element, whole + element
-        assert reference.mismatch(case, lost, ROUNDS), f"element {position} may be lost"
-        assert reference.mismatch(case, doubled, ROUNDS), f"element {position} may be added twice"
+def test_exact_data_shows_every_element(dataset, dtype):
+    for n in reference.SIZES[1:]:
+        case = reference.case(dataset, dtype, n)
+        whole = rounded_sum(case.array, dtype)
+        assert reference.mismatch(case, whole, ROUNDS) is None
+        assert np.all(case.array != 0)
+        for position in {0, n // 2, n - 1, *np.random.default_rng(n).integers(0, n, 20).tolist()}:
+            element = whole.dtype.type(case.array[position])
+            with np.errstate(over="ignore"):
+                lost, doubled = whole - element, whole + element
+            assert reference.mismatch(case, lost, ROUNDS), f"element {position} of {n} may be lost"
+            assert reference.mismatch(case, doubled, ROUNDS), f"element {position} of {n} may be added twice"
 
 
 @pytest.mark.parametrize("dtype", reference.FLOATS)
@@ -133,23 +133,27 @@ OTHER_CELLS = [
 
 
 @pytest.mark.parametrize("op, dtype", OTHER_CELLS)
-@pytest.mark.parametrize("n", [1, 2, 3, 33, 257, 4097, 65537, 2**17 + 3])
-def test_operators_show_every_deciding_element(op, dtype, n):
+def test_operators_show_every_deciding_element(op, dtype):
     """One that is left out, and, where the operator is not idempotent, one that is taken twice."""
-    for case in operator_cases.cases(op, dtype, n):
-        assert operator_cases.mismatch(case, right_result(op, case.array)) is None
-        positions = case.shown
-        if positions is None:
-            positions = {0, n // 2, n - 1, *np.random.default_rng(n).integers(0, n, 5).tolist()}
-        for position in positions:
-            rest = np.delete(case.array, position)
-            twice = np.append(case.array, case.array[position])
-            if op.startswith("arg") and rest.size == 1:
-                continue  # the place of the only one is 0, whichever it is
-            if rest.size or op not in operator_cases.WITHOUT_IDENTITY:
-                assert operator_cases.mismatch(case, right_result(op, rest)), f"{position} may be lost"
-            if case.shown is None and n < 2**17:
-                assert operator_cases.mismatch(case, right_result(op, twice)), f"{position} may be doubled"
+    for n in (1, 2, 3, 33, 257, 4097, 65537, 2**17 + 3):
+        for case in operator_cases.cases(op, dtype, n):
+            shows_deciding_elements(op, case, n)
+
+
+def shows_deciding_elements(op, case, n):
+    assert operator_cases.mismatch(case, right_result(op, case.array)) is None
+    positions = case.shown
+    if positions is None:
+        positions = {0, n // 2, n - 1, *np.random.default_rng(n).integers(0, n, 5).tolist()}
+    for position in positions:
+        rest = np.delete(case.array, position)
+        twice = np.append(case.array, case.array[position])
+        if op.startswith("arg") and rest.size == 1:
+            continue  # the place of the only one is 0, whichever it is
+        if rest.size or op not in operator_cases.WITHOUT_IDENTITY:
+            assert operator_cases.mismatch(case, right_result(op, rest)), f"{position} of {n} may be lost"
+        if case.shown is None and n < 2**17:
+            assert operator_cases.mismatch(case, right_result(op, twice)), f"{position} of {n} may be doubled"
 
 
 @pytest.mark.parametrize("op, dtype", OTHER_CELLS)

@@ -13,8 +13,8 @@ import gpureduce
 from gpureduce import DeviceError
 from gpureduce._arrays.device_array import DeviceArray, to_device
 from gpureduce._arrays.foreign import as_view
-from tests.api.test_api import PACKAGE, child_environment
-from tests.interop.test_interop import CuPy, Torch, numbers
+from tests.support.children import PACKAGE, child_environment
+from tests.support.libraries import CuPy, Torch, numbers
 
 pytestmark = pytest.mark.gpu
 

@@ -13,12 +13,10 @@ import warnings
 import pytest
 
 import gpureduce
-from tests.driver.test_fake_driver import library, run
+from tests.support.fake_driver import run
 from tests.support.hostile_values import HOSTILE
 from tests.support.public_functions import FUNCTIONS, ROWS, call, subjects_on
 from tests.support.sanitized import UNDER_ASAN
-
-__all__ = ["library"]  # the fixture
 
 # AddressSanitizer ends a process that asks for as much memory as 2**45 elements take.
 VALUES = [value for name, value in HOSTILE.items() if not (UNDER_ASAN and name == "2**45")]
@@ -169,8 +167,8 @@ def check_on_the_fake_driver():
     assert not found, "\n".join(found)
 
 
-def test_one_hostile_argument_on_the_fake_driver(library):
-    run(library, check_on_the_fake_driver)
+def test_one_hostile_argument_on_the_fake_driver(fake_libraries):
+    run(fake_libraries, check_on_the_fake_driver)
 
 
 # It shows that nothing but the hostile argument can be wrong.

@@ -8,7 +8,7 @@ import pytest
 from gpureduce import _core
 from gpureduce._custom import includes, nvcc, toolkit
 from gpureduce._rules.files import reject_exhausted
-from tests.api.test_api import python
+from tests.support.children import python
 
 CHILD = """
 import errno, os, resource, warnings

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from tests.api.test_api import child_environment, interrupted, python
+from tests.support.children import child_environment, interrupted, python
 from tests.support.interpreter import HAS_GIL
 from tests.support.sanitized import forks_beside_threads, leaves_a_call_unfinished
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.api.test_api import PACKAGE, child_environment
+from tests.support.children import PACKAGE, child_environment
 from tests.support.sanitized import not_under_asan
 
 CALLS = """

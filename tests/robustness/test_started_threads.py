@@ -7,7 +7,7 @@ import pytest
 
 import gpureduce
 from gpureduce._states import sharded
-from tests.api.test_api import python
+from tests.support.children import python
 from tests.support.exact_reference import exact_sum
 from tests.support.sanitized import forks_beside_threads, not_under_asan
 

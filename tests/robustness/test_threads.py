@@ -4,19 +4,17 @@ import ctypes
 import random
 import sys
 import textwrap
-import threading
 
 import numpy as np
 import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._custom import nvrtc
-from tests.api.test_api import python
+from tests.support.children import python
 from tests.support.interpreter import FREE_THREADED
 from tests.support.sanitized import forks_beside_threads
+from tests.support.threads import THREADS, can_compile, together
 
-THREADS = 16
 OPERATORS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "count_nonzero")
 DTYPES = ("bool", "int8", "uint16", "int32", "int64", "float16", "float32", "float64", "complex64")
 
@@ -42,14 +40,6 @@ def exchanged(placed):
     found = np.frombuffer(ctypes.string_at(pointer, placed.nbytes), placed.dtype).reshape(shape)
     del owner
     return found
-
-
-def can_compile():
-    try:
-        nvrtc.library()
-    except ImportError:
-        return False
-    return True
 
 
 def weighted():
@@ -99,26 +89,6 @@ def jobs(device):
     for variant in ("v0", "v4", "v9", "v11"):
         made.append((gpureduce.sum, shared("float32").reshape(-1), {"device": device, "variant": variant}))
     return made
-
-
-def together(work, threads=THREADS):
-    """Call work(number) in many threads at once; raise what one of them raised."""
-    start, raised = threading.Barrier(threads), []
-
-    def call(number):
-        start.wait()
-        try:
-            work(number)
-        except BaseException as error:
-            raised.append(error)
-
-    running = [threading.Thread(target=call, args=(number,)) for number in range(threads)]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 @pytest.mark.skipif(not FREE_THREADED, reason="a Python with a GIL")

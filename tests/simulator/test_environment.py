@@ -10,7 +10,7 @@ import time
 import pytest
 
 from gpureduce import _core
-from tests.api.test_api import python
+from tests.support.children import python
 
 HEADER = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
 

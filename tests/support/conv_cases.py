@@ -210,3 +210,26 @@ def mismatch(x, w, got, kind, precision="ieee", **options):
     place = tuple(int(index) for index in np.argwhere(wrong)[0])
     first = f"the first at {place}: {got[place]}, not {wanted[place]}"
     return f"{int(wrong.sum())} of {wrong.size} are wrong, {first}"
+
+
+def strided(array, how):
+    """The same elements lying another way."""
+    if how == "moved":
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
+    if how == "turned":
+        return np.asfortranarray(array)
+    if how == "backwards":
+        return np.ascontiguousarray(array[::-1, ::-1, ::-1, ::-1])[::-1, ::-1, ::-1, ::-1]
+    if how == "apart":
+        wide = np.full([2 * length for length in array.shape], 77, array.dtype)
+        wide[::2, ::2, ::2, ::2] = array
+        return wide[::2, ::2, ::2, ::2]
+    if how == "cropped":
+        wide = np.full([length + 3 for length in array.shape], 77, array.dtype)
+        wide[1:-2, 2:-1, 1:-2, 2:-1] = array
+        return wide[1:-2, 2:-1, 1:-2, 2:-1]
+    if how == "record":
+        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
+        records["value"] = array
+        return records["value"]
+    return array

@@ -133,3 +133,30 @@ def mismatch(a, b, got, kind, precision="ieee"):
     place = tuple(int(index) for index in np.argwhere(wrong)[0])
     first = f"the first at {place}: {got[place]}, not {wanted[place]}"
     return f"{int(wrong.sum())} of {wrong.size} are wrong, {first}"
+
+
+ALL_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+    "float64", "complex64", "complex128",
+)  # fmt: skip
+
+
+def strided(array, how):
+    """The same elements lying another way."""
+    if how == "transposed":
+        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if how == "backwards":
+        return np.ascontiguousarray(array[..., ::-1, ::-1])[..., ::-1, ::-1]
+    if how == "apart":
+        wide = np.full((*array.shape[:-2], 2 * array.shape[-2], 3 * array.shape[-1]), 77, array.dtype)
+        wide[..., ::2, ::3] = array
+        return wide[..., ::2, ::3]
+    if how == "cropped":
+        wide = np.full((*array.shape[:-2], array.shape[-2] + 3, array.shape[-1] + 5), 77, array.dtype)
+        wide[..., 1:-2, 3:-2] = array
+        return wide[..., 1:-2, 3:-2]
+    if how == "record":
+        records = np.zeros(array.shape, [("before", "i1"), ("value", array.dtype)])
+        records["value"] = array
+        return records["value"]
+    return array

@@ -153,6 +153,7 @@ def violations(root: Path, objects: Path | None = None) -> Iterator[str]:
     yield from unshared(headers, edges)
     yield from kernels(root)
     yield from launches(root)
+    yield from foreign_tests(root)
 
 
 # ---- the order ----
@@ -377,6 +378,21 @@ def foreign_globals(package: Path) -> Iterator[str]:
                 continue
             place = f"{package.name}/{path.relative_to(package)}:{line}"
             yield f"{place}: {how} {target} writes a global of another module"
+
+
+def foreign_tests(root: Path) -> Iterator[str]:
+    """Yield a line for each import between folders of tests/ other than that of tests/support."""
+    for path in sorted(root.glob("tests/*/*.py")):
+        name = path.relative_to(root)
+        for node in _imports_and_writes(path.read_text("utf-8"))[0]:
+            for used in {
+                used.split(".")[1] for used in _names(node, name.as_posix()) if used.startswith("tests.")
+            }:
+                # Programs that the tests are no part of may use anything.
+                if used not in ("support", "tools", name.parts[1]) and path.name.startswith("test_"):
+                    yield f"{name}:{node.lineno}: import of tests/{used}, not of tests/support"
+                elif name.parts[1] == "support" and used != "support":
+                    yield f"{name}:{node.lineno}: import of tests/{used} by tests/support"
 
 
 def _import_time(node: ast.AST) -> Iterator[ast.AST]:

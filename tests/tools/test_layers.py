@@ -255,6 +255,16 @@ def test_nothing_here_goes_up_or_round():
     assert list(layers.violations(ROOT)) == []
 
 
+def test_an_import_of_another_folder_of_tests_is_refused(tree):
+    folder = tree / "tests" / "scans"
+    folder.mkdir(parents=True)
+    (folder / "test_one.py").write_text(
+        "from tests.support import oracle\nfrom tests.order import test_two\n"
+    )
+    said = "tests/scans/test_one.py:2: import of tests/order, not of tests/support"
+    assert list(layers.violations(tree)) == [said]
+
+
 def test_the_program_fails_on_what_it_finds(tree):
     """One line where one include goes up."""
     command = [sys.executable, str(ROOT / "tests" / "tools" / "layers.py"), "--root", str(tree)]
