@@ -28,13 +28,13 @@ class Libraries:
         return self.modules.get(name)
 
     def versions(self) -> dict[str, str]:
-        """Return the versions of those that have one."""
+        """Return the versions of the imported libraries."""
         named = {name: getattr(module, "__version__", None) for name, module in self.modules.items()}
         return {name: str(version) for name, version in named.items() if version is not None}
 
 
 def find_nvcc(path: str | None) -> str | None:
-    """Return the path of nvcc: the one that is named, else that of the PATH or of /usr/local/cuda."""
+    """Return the path of nvcc: `path` if it is passed, else nvcc in the PATH or in /usr/local/cuda."""
     return shutil.which(path or "nvcc") or (None if path else shutil.which("/usr/local/cuda/bin/nvcc"))
 
 

@@ -1,4 +1,4 @@
-"""Times of calls by the clock of the host."""
+"""Times of calls by the wall clock."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import statistics
 
 from benchmarks.conv_layers import PUBLISHED, VENDOR
 from benchmarks.report import svg as chart
-from gpureduce._bench.labels import conv_titles
+from gpureduce._bench.labels import conv_labels
 from gpureduce._conv.geometry import LAYOUTS
 from gpureduce._device.variants import AUTO, variants
 
@@ -51,10 +51,10 @@ def _plain(row: dict) -> bool:
 def ladder_rows(record: dict) -> list[dict[str, dict]]:
     """Return what was measured at the published size, both layouts of each, by layout.
 
-    All of plain float32, then what is new in other kinds, with the default and cuDNN beside; that has three
-    products of TF32 nowhere.
+    All of plain float32, then what is new in other kinds, with the default and cuDNN. cuDNN has
+    nothing like three products of TF32.
     """
-    order = list(conv_titles())
+    order = list(conv_labels())
     pairs: dict[tuple, dict[str, dict]] = {}
     for row in record["rows"]:
         beside_itself = row["variant"] == VENDOR and row["precision"] == "tf32x3"
@@ -68,7 +68,7 @@ def ladder_rows(record: dict) -> list[dict[str, dict]]:
 
 
 def _title(row: dict) -> str:
-    return conv_titles()[row["variant"]] + ("" if _plain(row) else f" ({_kind_name(_kind(row))})")
+    return conv_labels()[row["variant"]] + ("" if _plain(row) else f" ({_kind_name(_kind(row))})")
 
 
 def _cell(value: float | None, form: str) -> str:
@@ -76,7 +76,7 @@ def _cell(value: float | None, form: str) -> str:
 
 
 def ladder(record: dict, published: dict) -> str:
-    """Return the ladder at the published size, the published figures beside it."""
+    """Return the ladder at the published size, with the published figures."""
     refuse_wrong(record)
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
     rows = ladder_rows(record)
@@ -88,7 +88,7 @@ def ladder(record: dict, published: dict) -> str:
         f"{_where(record)}: {p.n} pictures of {p.h} x {p.w} with {p.c} channels by {p.f} filters of {p.kh} x"
         f" {p.kw}, float32 where nothing else is said, on the device. *published*: the same steps on a"
         f" {published['device']}. *cuDNN's speed*: of the same dtype and layout, in the same run, of"
-        " its TF32 beside tf32, of plain float32 beside tf32x3.",
+        " its TF32 for tf32, its plain float32 for tf32x3.",
         "",
         "| variant | technique | NHWC (us) | NCHW (us) | of cuDNN's speed, NHWC | NCHW | over c0, NHWC | NCHW"
         " | published (ms) | published, over c0 |",

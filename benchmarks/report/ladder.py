@@ -6,7 +6,7 @@ from benchmarks.harness import markdown
 from benchmarks.harness.results import path_of
 from benchmarks.report.svg import speedup_svg
 from gpureduce._bench.groups import before
-from gpureduce._bench.labels import AUTO_TECHNIQUE, titles
+from gpureduce._bench.labels import AUTO_TECHNIQUE, variant_labels
 from gpureduce._bench.result import BenchResult
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._profiles.palette import Palette
@@ -20,14 +20,14 @@ def result(name: str) -> BenchResult:
 def ladder_records(found: BenchResult, dtype: str = "float32") -> list[dict]:
     """Return the sums of one dtype in the order of `gpureduce.variants`, the default last."""
     records = {row["variant"]: row for row in found.records() if row["dtype"] == dtype and row["op"] == "sum"}
-    return [records[name] for name in titles() if name in records]
+    return [records[name] for name in variant_labels() if name in records]
 
 
 def ladder_table(found: BenchResult, published: dict) -> str:
-    """Return the ladder as a Markdown table, the figures published for another GPU beside it."""
+    """Return the ladder as a Markdown table, with the figures published for another GPU."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     records = ladder_records(found)
-    names = titles()
+    names = variant_labels()
     first = records[0]
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
@@ -89,10 +89,10 @@ def technique_table(found: BenchResult) -> str:
 
 
 def ladder_chart(found: BenchResult, published: dict, palette: Palette) -> str:
-    """Return the speed-ups of the rungs as SVG, those published for another GPU beside them."""
+    """Return the speed-ups of the rungs as SVG, with those published for another GPU."""
     theirs = {row["variant"]: row["first_pass_us"] for row in published["rows"]}
     ours = {row["variant"]: row["over_first"] for row in ladder_records(found)}
-    names = titles()
+    names = variant_labels()
     rungs = [variant.name for variant in variants("reduction") if variant.role == "rung"]
     shown = [name for name in [*rungs, AUTO] if name in ours]
     base = theirs[shown[0]]

@@ -1,10 +1,10 @@
-"""The results of products of matrices as Markdown, and as a chart."""
+"""The results of matrix multiplications as Markdown, and as a chart."""
 
 from __future__ import annotations
 
 from benchmarks.report import svg as chart
 from gpureduce._bench.groups import before
-from gpureduce._bench.labels import product_titles
+from gpureduce._bench.labels import matmul_labels
 from gpureduce._bench.matmul_timing import PUBLISHED, VENDOR
 from gpureduce._device.variants import AUTO, variants
 
@@ -48,9 +48,9 @@ def refuse_wrong(record: dict) -> None:
 def ladder_rows(record: dict) -> list[dict]:
     """Return the rows at the published size: all of float32, then of other kinds what is new there.
 
-    The default and cuBLAS stand beside new rungs.
+    The default and cuBLAS follow new rungs.
     """
-    order = list(product_titles())
+    order = list(matmul_labels())
     rows = [row for row in record["rows"] if _size(row) == PUBLISHED and row["variant"] in order]
     shown = {row["variant"] for row in rows if _is_plain(row)} - {AUTO, VENDOR}
     new = {_what(row) for row in rows if row["variant"] not in shown | {AUTO, VENDOR}}
@@ -76,11 +76,11 @@ def _title(row: dict) -> str:
     dtype, precision = _what(row)
     others = [precision] if precision not in (None, "ieee") else []
     others = [dtype, *others] if dtype != "float32" else others
-    return product_titles()[row["variant"]] + (f" ({', '.join(others)})" if others else "")
+    return matmul_labels()[row["variant"]] + (f" ({', '.join(others)})" if others else "")
 
 
 def ladder(record: dict, published: dict) -> str:
-    """Return the ladder at the published size, the published figures beside it."""
+    """Return the ladder at the published size, with the published figures."""
     m, n, k = PUBLISHED
     refuse_wrong(record)
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
@@ -90,7 +90,7 @@ def ladder(record: dict, published: dict) -> str:
         CHART.format(name="matmul", alt="Speed-up of each rung over m1, and as published"),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n} float32 on the device. *published*: the same steps on"
-        f" a {published['device']}. *cuBLAS's speed*: of the same dtype, in the same run, TF32 beside tf32.",
+        f" a {published['device']}. *cuBLAS's speed*: of the same dtype, in the same run, TF32 for tf32.",
         "",
         "| variant | technique | time (us) | TFLOP/s | of cuBLAS's speed | over m1 | published (ms)"
         " | published, over m1 |",
@@ -122,7 +122,7 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     shown = [
         (
             name if name != VENDOR else "",
-            "cuBLAS" if name == VENDOR else product_titles()[name],
+            "cuBLAS" if name == VENDOR else matmul_labels()[name],
             [ours[FIRST] / ours[name], theirs[FIRST] / theirs[name] if name in theirs else None],
         )
         for name in [*rungs, AUTO, VENDOR]
@@ -166,7 +166,7 @@ def counts(record: dict) -> str:
 
 
 def shapes(record: dict) -> str:
-    """Return the default at all sizes beside cuBLAS."""
+    """Return the default at all sizes, compared with cuBLAS."""
     refuse_wrong(record)
     lines = [
         CHART.format(name="matmul-roofline", alt="All rungs below the roofs of an H200"),

@@ -43,7 +43,7 @@ class Accuracy(Benchmark):
     """Errors of the default and of the rungs that promise the same sum on every run."""
 
     summary = "relative errors of float32 sums, compared with NumPy's"
-    method = "largest relative error of a float32 sum over the draws; numpy.sum beside it"
+    method = "largest relative error of a float32 sum over the draws; numpy.sum for comparison"
     device = "cuda"
     quick: ClassVar[Mapping[str, Any]] = {"n": (1 << 16) + 7, "draws": 1, "kinds": CASES[:3]}
 

@@ -103,7 +103,7 @@ class Arrays(Benchmark):
     """Copies and conversions of arrays of 2^24 elements or so."""
 
     summary = "copy() and astype() of arrays in all layouts, compared with PyTorch and CuPy"
-    method = "graph replays over rotated places; microseconds a copy of 2^24 elements or so"
+    method = "graph replays over rotated places; microseconds per copy of 2^24 elements or so"
     required = ("torch",)
     optional = ("cupy",)
     repeats = 7

@@ -102,7 +102,7 @@ class Axis(Benchmark):
     """Sums over the axes of arrays of 2^24 and 2^26 elements."""
 
     summary = "sums over axes in every shape, compared with the flat sum and torch.sum"
-    method = "graph replays over rotated input copies; microseconds a reduction, all passes"
+    method = "graph replays over rotated input copies; microseconds per reduction, all passes"
     optional = ("torch",)
     device = "cuda"
     repeats = 20

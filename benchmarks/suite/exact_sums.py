@@ -227,7 +227,7 @@ class ExactSums(Benchmark):
     """Exact sums and dot products, of many kinds of data."""
 
     summary = "exact sums: random checks, and times compared with plain sums and CUB"
-    method = "graph replays over rotated inputs; microseconds a reduction, exact and plain in turns"
+    method = "graph replays over rotated inputs; microseconds per reduction, exact and plain in turns"
     optional = ("torch", "cub")
     repeats = 9
     quick: ClassVar[Mapping[str, Any]] = {

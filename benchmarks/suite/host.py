@@ -196,7 +196,7 @@ class Host(Benchmark):
 
 
 def _with_cpu(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the host with "cpu", the faster one of NumPy and PyTorch's threads."""
+    """Return a row of host arrays with "cpu", the faster one of NumPy and PyTorch's threads."""
     names = [name for name in ("numpy", "torch_cpu") if name in row["us"]]
     if row["where"] != "host":
         return row

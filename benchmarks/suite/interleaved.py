@@ -76,7 +76,7 @@ class Interleaved(Benchmark):
     summary = "reductions between two kernels of PyTorch, compared with CUB, PyTorch and CuPy"
     method = (
         "graphs of a kernel that writes the input, the reduction, and a kernel that reads the result, less"
-        " the same without the reduction; microseconds a reduction"
+        " the same without the reduction; microseconds per reduction"
     )
     required = ("torch",)
     optional = ("cub", "cupy")

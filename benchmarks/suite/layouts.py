@@ -1,4 +1,4 @@
-"""Times reductions of layouts that nobody tuned for, compared with PyTorch.
+"""Times reductions of layouts without tuning, compared with PyTorch.
 
 The layouts are drawn with a fixed seed: 1 to 5 dimensions of any sizes, crops, every second or third element,
 axes in any order, broadcast axes (stride 0), 8 dtypes, 5 operators, from a few hundred bytes to 256 MiB;
@@ -78,7 +78,7 @@ def sectors(dims: list[tuple[int, int]], offset: int, item: int) -> int:
     No two elements may overlap but where a stride is 0.
     """
     dims = sorted((stride, n) for n, stride in dims if n > 1 and stride > 0)
-    length = item  # of a run: bytes from its first to its last, with no room for a sector between any two
+    length = item  # of a run: bytes from its first to its last, no gap of a whole sector between any two
     while dims and dims[0][0] - length < SECTOR:
         stride, n = dims.pop(0)
         length += (n - 1) * stride
@@ -107,7 +107,7 @@ KNOWN = (
 
 
 def extents(draw: random.Random, elements: float, count: int) -> list[int]:
-    """Draw so many sizes whose product is about `elements`; three in ten are powers of two."""
+    """Draw `count` sizes whose product is about `elements`; three in ten are powers of two."""
     shares = [draw.random() + 0.15 for _ in range(count)]
     found = []
     for share in shares:
@@ -238,7 +238,7 @@ class Layouts(Benchmark):
     """Both libraries over every layout."""
 
     summary = "reductions of 328 drawn layouts of any strides, compared with PyTorch"
-    method = "graph replays over rotated places; microseconds a reduction, all passes"
+    method = "graph replays over rotated places; microseconds per reduction, all passes"
     required = ("torch",)
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"count": 24, "repeats": 3}

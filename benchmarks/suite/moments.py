@@ -46,7 +46,7 @@ def cases(dtypes: tuple[str, ...], largest: int) -> Iterator[Case]:
 class GraphedCases(Benchmark):
     """What this benchmark and that of NaN forms and norms share: pools of inputs, and graphs one by one."""
 
-    method = "graph replays over rotated inputs; microseconds a reduction"
+    method = "graph replays over rotated inputs; microseconds per reduction"
     required = ("torch",)
     optional = ("cupy",)
     dtypes: ClassVar[tuple[str, ...]]

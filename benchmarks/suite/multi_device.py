@@ -1,11 +1,11 @@
 """Times sums over several GPUs.
 
-Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as many as there are: of tensors that
-are stored on them, each with the same number of elements, and of host arrays, pinned and pageable. They are
-compared with what a user has without this package, and with lower bounds: the slowest GPU alone, and copies
-over all links at once. All results are exact, so that the same elements on another number of devices have to
-give the same bits: else nothing is written. With ``--device sim`` four simulators stand for GPUs, which tries
-all of it and measures nothing.
+Wall clock from the call to the Python float, on 1, 2, 4 and 8 devices, as far as the machine has them: of
+tensors that are stored on them, each with the same number of elements, and of host arrays, pinned and
+pageable. They are compared with what a user has without this package, and with lower bounds: the slowest GPU
+alone, and copies over all links at once. All results are exact, so that the same elements on another number
+of devices have to give the same bits: else nothing is written. With ``--device sim`` four simulators stand
+for GPUs, which tries all of it and measures nothing.
 """
 
 from __future__ import annotations

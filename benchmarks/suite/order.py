@@ -25,7 +25,7 @@ ELEMENTS = 1 << 26  # of all rows
 KS = (10, 1000, 100_000)
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
 MAX_LAUNCHES = 8
-SLOW = 10_000.0  # microseconds a call, of which two are enough
+SLOW = 10_000.0  # microseconds per call, of which two are enough
 
 Call = Callable[[int], object]
 
@@ -50,7 +50,7 @@ def timed(torch: Any, call: Call, buffers: int, repeats: int, captured: bool) ->
 
 
 def eager(torch: Any, call: Call, buffers: int) -> float:
-    """Return microseconds a call, of one for each input."""
+    """Return microseconds per call, of one for each input."""
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     for i in range(buffers):
@@ -125,7 +125,7 @@ class Order(Benchmark):
     """Medians, quantiles and topk of whole arrays and of rows."""
 
     summary = "median, quantile and topk of arrays and rows, compared with PyTorch and CuPy"
-    method = "inputs larger than the L2 cache; microseconds a call"
+    method = "inputs larger than the L2 cache; microseconds per call"
     required = ("torch",)
     optional = ("cupy",)
     repeats = 5

@@ -80,7 +80,7 @@ class Peers(Benchmark):
     """sum, max, argmax and dot of arrays of 1 to 2^30 elements."""
 
     summary = "sum, max, argmax and dot, compared with CUB, PyTorch, CuPy, JAX and NumPy (those installed)"
-    method = "graph replays over rotated inputs; microseconds a reduction"
+    method = "graph replays over rotated inputs; microseconds per reduction"
     optional = ("cub", "torch", "cupy", "jax")
     repeats = 15
     quick: ClassVar[Mapping[str, Any]] = {

@@ -80,7 +80,7 @@ class Scans(Benchmark):
     """Running sums, and sums of segments of 2^26 elements."""
 
     summary = "cumulative_sum and segment_reduce, compared with CUB, PyTorch and CuPy"
-    method = "graphs over inputs and results larger than the L2 cache; microseconds a call"
+    method = "graphs over inputs and results larger than the L2 cache; microseconds per call"
     required = ("torch",)
     optional = ("cub", "cupy")
     repeats = 5

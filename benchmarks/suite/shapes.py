@@ -77,7 +77,7 @@ class Shapes(Benchmark):
     """Every row of shapes.def at every size."""
 
     summary = "each way to launch a flat reduction, at every size"
-    method = "graph replays over rotated inputs; microseconds a reduction, each way of launching it"
+    method = "graph replays over rotated inputs; microseconds per reduction, each way of launching it"
     repeats = 9
     quick: ClassVar[Mapping[str, Any]] = {"max_exponent": 24, "step": 4, "repeats": 3}
 

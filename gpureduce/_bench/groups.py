@@ -17,7 +17,7 @@ _FEW = 8  # lines that can be told apart
 _STEPS = 3  # of the largest, which are drawn where only a few are asked for
 
 
-def grouped(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
+def group_by_role(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
     """Return the variants of each role that is there, rungs in the order of their ladder."""
     roles = {record.name: record.role for record in variants(ladder)}
     given = list(dict.fromkeys(names))
@@ -37,9 +37,9 @@ def before(name: str, ladder: str, there: Iterable[str]) -> str | None:
     return found or None
 
 
-def few(speeds: Mapping[str, float], ladder: str) -> list[str]:
+def representative(speeds: Mapping[str, float], ladder: str) -> list[str]:
     """Return those that say most of many: first and last rung, the largest steps, what is no variant."""
-    groups = grouped(speeds, ladder)
+    groups = group_by_role(speeds, ladder)
     if len(speeds) <= _FEW:
         return [name for members in groups.values() for name in members]
     rungs = groups.get("rung", [])
@@ -50,7 +50,7 @@ def few(speeds: Mapping[str, float], ladder: str) -> list[str]:
     return [name for members in groups.values() for name in members if name in wanted]
 
 
-def chosen(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]:
+def select(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]:
     """Return those of the names that are asked for: all, or some by name.
 
     Raises
@@ -68,7 +68,7 @@ def chosen(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]
     return [name for name in there if name in wanted]
 
 
-def apart(places: list[float], least: float, highest: float) -> list[float]:
+def spread_labels(places: list[float], least: float, highest: float) -> list[float]:
     """Return places moved until neighbours are so far apart, in their order, and none above the highest."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = [places[i] for i in order]

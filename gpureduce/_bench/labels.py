@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from gpureduce._device.variants import AUTO, variants
 
-AUTO_TITLE = "The default: by length and dtype"
-AUTO_PRODUCT_TITLE = "The default: by size and dtype"
+AUTO_LABEL = "The default: by length and dtype"
+AUTO_PRODUCT_LABEL = "The default: by size and dtype"
 AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
 
 
-def titles() -> dict[str, str]:
+def variant_labels() -> dict[str, str]:
     """Return the title of each variant, and of the default, by name, in the order of tables."""
-    return {**{record.name: record.title for record in variants("reduction")}, AUTO: AUTO_TITLE}
+    return {**{record.name: record.title for record in variants("reduction")}, AUTO: AUTO_LABEL}
 
 
-def product_titles() -> dict[str, str]:
+def matmul_labels() -> dict[str, str]:
     """Return the same of matrix products, and of cuBLAS."""
     own = {record.name: record.title for record in variants("matmul") if record.block_sizes}
-    return {**own, AUTO: AUTO_PRODUCT_TITLE, "cublas": "NVIDIA's library"}
+    return {**own, AUTO: AUTO_PRODUCT_LABEL, "cublas": "NVIDIA's library"}
 
 
-def conv_titles() -> dict[str, str]:
+def conv_labels() -> dict[str, str]:
     """Return the same of convolutions, and of cuDNN."""
     own = {record.name: record.title for record in variants("conv")}
-    return {**own, AUTO: AUTO_PRODUCT_TITLE, "cudnn": "NVIDIA's library"}
+    return {**own, AUTO: AUTO_PRODUCT_LABEL, "cudnn": "NVIDIA's library"}

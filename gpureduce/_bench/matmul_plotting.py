@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpureduce._bench.groups import apart, chosen
-from gpureduce._bench.labels import product_titles
+from gpureduce._bench.groups import select, spread_labels
+from gpureduce._bench.labels import matmul_labels
 from gpureduce._bench.plotting import (
     MARKED,
     Measured,
@@ -56,12 +56,12 @@ def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, 
         for row in records
         if (row["dtype"], row["size"]) == (first["dtype"], first["size"])
     }
-    return {name: found[name] for name in chosen(found, asked)}
+    return {name: found[name] for name in select(found, asked)}
 
 
 def _titles(records: dict[str, dict]) -> dict[str, str]:
     """Return the titles of variants, with the precision if it differs from the elements' dtype."""
-    known = product_titles()
+    known = matmul_labels()
     others = {name: row.get("precision") for name, row in records.items()}
     return {
         name: known.get(name, "") + (f" ({other})" if other not in (None, "ieee") else "")
@@ -166,11 +166,11 @@ def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Pa
 
 def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
     """Write names beside the points, below the roofs, and apart from one another where points are close."""
-    known = product_titles()
+    known = matmul_labels()
     highest = float(np.log(0.85 * min(found.peak, found.vendor or found.peak)))
     for left in (True, False):  # those on the right lie above one another
         points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
-        places = apart([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
+        places = spread_labels([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
         for point, place in zip(points, places, strict=True):
             column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
             ax.annotate(

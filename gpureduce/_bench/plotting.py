@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gpureduce._bench.groups import GROUPS, apart, before, chosen, few, grouped
-from gpureduce._bench.labels import titles
+from gpureduce._bench.groups import GROUPS, before, group_by_role, representative, select, spread_labels
+from gpureduce._bench.labels import variant_labels
 from gpureduce._device.variants import AUTO, variants
 from gpureduce._profiles.palette import DARK, LIGHT, Palette
 from gpureduce._rules.files import create_file
@@ -94,7 +94,7 @@ def draw_bars(
 
     What a variant has more than the one that it comes after is drawn full, what it has less as an outline.
     """
-    groups = grouped(values, ladder)
+    groups = group_by_role(values, ladder)
     colours = dict(zip(GROUPS, _group_colours(palette), strict=True))
     rows: list[tuple[str, str | None]] = []  # a group's head, or a variant of it
     for role, members in groups.items():
@@ -136,7 +136,7 @@ def _tick(role: str, name: str | None, titles_of: dict[str, str]) -> str:
 
 def height_of_bars(names: list[str], ladder: str) -> float:
     """Return how many inches high a chart with bars of these variants is to be."""
-    groups = grouped(names, ladder)
+    groups = group_by_role(names, ladder)
     return 1.5 + 0.3 * (len(names) + (len(groups) if len(groups) > 1 else 0))
 
 
@@ -145,7 +145,7 @@ def label_ends(ax: Any, ends: dict[str, tuple[float, float]], colours: dict[str,
     low, high = (math.log(limit) for limit in ax.get_ylim())
     inches = ax.get_position().height * ax.figure.get_size_inches()[1]
     least = (high - low) * 0.17 / inches
-    places = apart([math.log(y) for _, y in ends.values()], least, high)
+    places = spread_labels([math.log(y) for _, y in ends.values()], least, high)
     furthest = max(x for x, _ in ends.values())
     small = {"textcoords": "data", "va": "center", "fontsize": "small", "annotation_clip": False}
     for (name, end), place in zip(ends.items(), places, strict=True):
@@ -200,7 +200,7 @@ def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, 
     same = [row for row in records if (row["op"], row["dtype"]) == (first["op"], first["dtype"])]
     largest = max(row["n"] for row in same)
     found = {row["variant"]: row for row in same if row["n"] == largest}
-    return {name: found[name] for name in chosen(found, asked)}
+    return {name: found[name] for name in select(found, asked)}
 
 
 def _case(row: dict) -> str:
@@ -213,7 +213,7 @@ def _speedup(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[
         raise ValueError("kind: 'speedup' needs the first rung among the results")
     ax = axes_of(ax, 9, height_of_bars(list(records), "reduction"))
     speeds = {name: row["over_first"] for name, row in records.items()}
-    draw_bars(ax, speeds, titles(), "reduction", "{:.2f}x", palette)
+    draw_bars(ax, speeds, variant_labels(), "reduction", "{:.2f}x", palette)
     ax.set_xlabel(f"speed-up over v0 (times of all passes)\n{MARKED}")
     ax.set_title(f"{_case(next(iter(records.values())))}\n{result.title()}", fontsize="medium", loc="left")
     return ax
@@ -223,7 +223,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
     records = _one_case(result, asked)
     ax = axes_of(ax, 9, height_of_bars(list(records), "reduction"))
     each = {name: row["warp_instructions"] / row["n"] for name, row in records.items()}
-    draw_bars(ax, each, titles(), "reduction", "{:.3f}", palette)
+    draw_bars(ax, each, variant_labels(), "reduction", "{:.3f}", palette)
     ax.set_xlabel(f"PTX warp instructions per element (counted by the simulator; not a time)\n{MARKED}")
     ax.set_title(f"{_case(next(iter(records.values())))}, modelled", fontsize="medium", loc="left")
     return ax
@@ -247,7 +247,7 @@ def _bandwidth(result: Measured, ax: Any, palette: Palette, asked: str | Iterabl
         if (row["op"], row["dtype"]) == (first["op"], first["dtype"]):
             lines.setdefault(row["variant"], []).append((row["n"], row["gb_per_s"]))
     speeds = {name: max(points)[1] for name, points in lines.items()}
-    names = few(speeds, "reduction") if asked is None else chosen(lines, asked)
+    names = representative(speeds, "reduction") if asked is None else select(lines, asked)
     rungs = rung_colours(palette)
     colours = {name: palette.series[1] if name == AUTO else rungs.get(name, palette.faint) for name in names}
     for i, name in enumerate(names):

@@ -578,7 +578,7 @@ def test_pictures_of_the_documents(tmp_path, monkeypatch):
 
 def test_names_beside_points_keep_apart():
     for highest in (2.0, 1.02):
-        places = groups.apart([1.0, 0.0, 1.01, 0.99], 0.1, highest)
+        places = groups.spread_labels([1.0, 0.0, 1.01, 0.99], 0.1, highest)
         assert places[1] == 0 and places[3] < places[0] < places[2] <= highest
         assert np.diff(sorted(places)).min() > 0.099
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 MOST = 100_000_000  # bytes of a file that PyPI takes without being asked
 EXPECTED = re.compile(
     r"gpureduce-[^/]*\.dist-info/.*"
-    r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|bench/results/\w+\.json|bench/peers/\w+\.cu"
+    r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|_bench/\w+\.json"
     r"|_profiles/\w+\.html|exercises/\w+/\w+\.(cu|md|py))"
     r"|gpureduce/_ptx/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
 )

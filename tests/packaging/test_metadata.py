@@ -54,3 +54,14 @@ def test_pythons(settings):
     assert [minor for minor, free in built if free] == named[-1:]
     assert project["requires-python"] == f">=3.{named[0]}"
     assert list(map(int, named)) == list(range(int(named[0]), int(named[-1]) + 1))
+
+
+def test_wheels_have_no_benchmarks_and_source_archives_have_them(settings):
+    setuptools = pytest.importorskip("setuptools")
+    include = settings["tool"]["setuptools"]["packages"]["find"]["include"]
+    packages = setuptools.find_packages(str(ROOT), include=include)
+    assert "gpureduce._bench" in packages and {name.split(".")[0] for name in packages} == {"gpureduce"}
+    data = settings["tool"]["setuptools"]["package-data"]["gpureduce"]
+    assert "_bench/*.json" in data and not any("results" in pattern or ".cu" in pattern for pattern in data)
+    assert "graft benchmarks" in (ROOT / "MANIFEST.in").read_text().splitlines()
+    assert [path.name for path in (ROOT / "gpureduce" / "_bench").glob("*.json")] == ["ladder_h200.json"]
