@@ -13,7 +13,7 @@ from gpureduce import _core
 from gpureduce._custom.disk_cache import cache_folder
 from gpureduce._custom.nvrtc import library
 from gpureduce._device import libraries
-from gpureduce._device.devices import Device, automatic_default, devices, text
+from gpureduce._device.devices import Device, automatic_default, device_name, devices
 from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import variants
 from gpureduce._version import __version__
@@ -115,7 +115,7 @@ def _collect() -> dict[str, Any]:
         "packages": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
         "devices": [device_fields(device) for device in devices()],
         "cuda_problem": _core.cuda_problem(),
-        "default_device": text(*(_core.default_device() or automatic_default())),
+        "default_device": device_name(*(_core.default_device() or automatic_default())),
         "libraries": {"cublas": _vendor("cublas"), "cudnn": _vendor("cudnn"), "nvrtc": _nvrtc()},
         "variants": len(variants()),
         "paths": {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureduce._device.devices import Device, devices, resolve, text
+from gpureduce._device.devices import Device, device_name, devices, resolve
 
 _KINDS = {
     "bool": ("bool",),
@@ -56,7 +56,7 @@ class Info:
         -------
         str
         """
-        return text(*resolve(None))
+        return device_name(*resolve(None))
 
     def devices(self) -> list[str]:
         """Return all devices.

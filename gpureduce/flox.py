@@ -26,7 +26,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError("gpureduce.flox needs flox: pip install 'gpureduce[flox]'") from error
 
-from gpureduce._device.devices import Device, resolve, text
+from gpureduce._device.devices import Device, device_name, resolve
 from gpureduce._rules.dtypes import dtype_of, is_supported
 from gpureduce._segments.segments import group_reduce
 
@@ -58,7 +58,7 @@ class Engine(str):
     __slots__ = ()
 
     def __new__(cls, device: str | Device | None = None) -> Engine:  # noqa: D102
-        return super().__new__(cls, _NAME if device is None else f"{_NAME}:{text(*resolve(device))}")
+        return super().__new__(cls, _NAME if device is None else f"{_NAME}:{device_name(*resolve(device))}")
 
     def __reduce__(self) -> tuple:
         return (Engine, (_device_of(self),))

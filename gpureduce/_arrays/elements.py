@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._rules.dtypes import dtype_name
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Elements:
     @property
     def device(self) -> str:
         """The device as text: ``"cuda:0"``, ``"sim"``."""
-        return text(self.kind, self.index)
+        return device_name(self.kind, self.index)
 
     def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""

@@ -20,7 +20,7 @@ from gpureduce._arrays.device_array import (
     checked_dtype,
 )
 from gpureduce._core import DeviceError
-from gpureduce._device.devices import LEGACY_STREAM, Device, resolve, text
+from gpureduce._device.devices import LEGACY_STREAM, Device, device_name, resolve
 from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import dtype_from_name
 from gpureduce._rules.tensors import is_tensor, resolved
@@ -32,7 +32,7 @@ _ADDRESSES = 2**64
 def _check_device(kind: int, index: int, device: str | Device | None) -> None:
     """Refuse an array that lies elsewhere than the caller asked to work."""
     if device is not None and resolve(device) != (kind, index):
-        where = text(kind, index)
+        where = device_name(kind, index)
         raise DeviceError(
             f"the array lies on {where} but device={str(device)!r} was asked for; "
             f"pass device={where!r} or none, or copy the array there first"

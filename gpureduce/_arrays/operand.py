@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce._arrays.device_array import DeviceArray, DeviceView, to_device
 from gpureduce._arrays.foreign import as_view
-from gpureduce._device.devices import Device, resolve, text
+from gpureduce._device.devices import Device, device_name, resolve
 from gpureduce._rules.arguments import (
     as_array,
     broadcast_strides,
@@ -97,7 +97,7 @@ def as_operand_like(a: Any, first: Operand, name: str) -> Operand:
     """Take a host array, or an array on the device of another operand."""
     if type(a) is DeviceArray and a.kind == first.kind and a.index == first.index:
         return as_operand(a, None, name)
-    return as_operand(a, text(first.kind, first.index), name)
+    return as_operand(a, device_name(first.kind, first.index), name)
 
 
 def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -109,7 +109,7 @@ def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
     """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
-    device = text(operand.kind, operand.index)
+    device = device_name(operand.kind, operand.index)
     view = device_view(where, device, "where")
     if view is None:
         mask = host_mask(where)

@@ -11,7 +11,7 @@ from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._conv.geometry import geometry
 from gpureduce._device import libraries
-from gpureduce._device.devices import Device, text
+from gpureduce._device.devices import Device, device_name
 from gpureduce._device.variants import variants
 from gpureduce._matmul.product import PRECISIONS
 from gpureduce._reduce.fast_path import fast_path_with
@@ -140,7 +140,7 @@ def conv2d(
     name = None if entry is None else entry.name
     _check_precision(precision, options)
     left = as_operand(x, device, name="x")
-    right = as_operand(w, text(left.kind, left.index), name="w")
+    right = as_operand(w, device_name(left.kind, left.index), name="w")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
         raise TypeError("w: must be in the same memory as x")
     asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
@@ -175,7 +175,7 @@ def conv2d(
 
 
 def _bias(bias: Any, x: Operand, filters: int) -> Operand:
-    operand = as_operand(bias, text(x.kind, x.index), name="bias")
+    operand = as_operand(bias, device_name(x.kind, x.index), name="bias")
     if (operand.view is None, operand.kind, operand.index) != (x.view is None, x.kind, x.index):
         raise TypeError("bias: must be in the same memory as x")
     if operand.shape != (filters,):

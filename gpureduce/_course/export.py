@@ -32,7 +32,7 @@ def _fits(variant: Variant) -> bool:
     return variant.role == "rung" or variant.name == "grid_stride"
 
 
-def _named(text: str, *names: str) -> str:
+def _structs_named(text: str, *names: str) -> str:
     """Return the class templates of a header that have these names, each with the comment above it."""
     blocks = re.split(r"\n\n(?=\S)", text)
     chosen = [block for block in blocks if any(re.search(rf"\bstruct {name}\b", block) for name in names)]
@@ -134,7 +134,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     head, body = re.match(r"((?://[^\n]*\n)*)(.*)", source(variant), re.DOTALL).groups()  # type: ignore[union-attr]
     major, minor = exported_variant.compute_capability
     operators = KERNEL_DIR / "src" / "include" / "reduce" / "ladder" / "ops.cuh"
-    operator = _named(operators.read_text("utf-8"), "Wrapping", "Sum")
+    operator = _structs_named(operators.read_text("utf-8"), "Wrapping", "Sum")
     parts = [
         head.rstrip(),
         "//",

@@ -454,7 +454,7 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
             here = (value.view is None, value.kind, value.index)
             if common is None:
                 common = here
-                device = devices.text(value.kind, value.index)
+                device = devices.device_name(value.kind, value.index)
             elif here != common:
                 raise TypeError(f"{parameter.name}: must be in the same memory as the other arrays")
         inputs.append(value)

@@ -108,7 +108,7 @@ class Device:
     memory_bytes_per_second: int
 
     def __str__(self) -> str:
-        return text(_core.SIM if self.kind == "sim" else _core.CUDA, self.index)
+        return device_name(_core.SIM if self.kind == "sim" else _core.CUDA, self.index)
 
 
 def devices() -> tuple[Device, ...]:
@@ -266,7 +266,7 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
     return (_core.SIM, int(match[2])) if match[2] else (_core.CUDA, int(match[1] or 0))
 
 
-def text(kind: int, index: int) -> str:
+def device_name(kind: int, index: int) -> str:
     """Return what ``device=`` takes for a device that the core numbers so."""
     if kind == _core.SIM:
         return f"sim:{index}" if index else "sim"
@@ -278,7 +278,7 @@ def device_info(device: str | Device | None) -> Device:
     if isinstance(device, Device):
         return device
     kind, index = resolve(device)
-    name = text(kind, index)
+    name = device_name(kind, index)
     every = devices()
     if kind == _core.SIM:  # there are as many as are named
         return replace(every[-1], index=index)

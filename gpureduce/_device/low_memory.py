@@ -26,7 +26,11 @@ def error_class() -> type[MemoryError]:
     if not (isinstance(theirs, type) and issubclass(theirs, Exception)):
         return MemoryError
     if _joined is None or theirs not in _joined.__bases__:
-        members = {"__module__": "gpureduce", "__doc__": _DOC, "__reduce__": lambda self: (_made, self.args)}
+        members = {
+            "__module__": "gpureduce",
+            "__doc__": _DOC,
+            "__reduce__": lambda self: (_rebuild_error, self.args),
+        }
         _joined = type("OutOfMemoryError", (MemoryError, theirs), members)
     return _joined
 
@@ -34,7 +38,7 @@ def error_class() -> type[MemoryError]:
 _DOC = "Device or host memory ran out: a MemoryError that is PyTorch's OutOfMemoryError as well."
 
 
-def _made(*args: object) -> MemoryError:
+def _rebuild_error(*args: object) -> MemoryError:
     # What is unpickled is of the class that suits the process.
     return error_class()(*args)
 

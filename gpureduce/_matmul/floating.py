@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpureduce._arrays.operand import Operand, as_operand
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._reduce.floating import extremes, real_parts, signal
 
 
@@ -32,7 +32,7 @@ def check_fp_status(result: np.ndarray, a: Operand, b: Operand) -> None:
 
 def report_fp_status(result: Any, a: Any, b: Any, kind: int, index: int) -> None:
     """Do the same for a call that the core has done by itself."""
-    device = text(kind, index)
+    device = device_name(kind, index)
     check_fp_status(np.asarray(result), as_operand(a, device), as_operand(b, device, "b"))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand
 from gpureduce._device import libraries
-from gpureduce._device.devices import Device, text
+from gpureduce._device.devices import Device, device_name
 from gpureduce._device.variants import variants
 from gpureduce._matmul import floating
 from gpureduce._reduce.fast_path import fast_path_with
@@ -118,7 +118,7 @@ def matmul(
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="matmul")
     _check_precision(precision, options)
     left = as_operand(a, device)
-    right = as_operand(b, text(left.kind, left.index), name="b")
+    right = as_operand(b, device_name(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
         raise TypeError("b: must be in the same memory as a")
     stack, core_shape = _shape(left.shape, right.shape, out)

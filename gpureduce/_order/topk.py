@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
-from gpureduce._device.devices import Device, text
+from gpureduce._device.devices import Device, device_name
 from gpureduce._order.quantiles import take
 from gpureduce._order.row_view import RowView, copied
 from gpureduce._reduce.options import Options
@@ -109,7 +109,7 @@ def topk(
     operand = take(a, device)
     stays = operand.view is not None if as_device is None else rules.flag(as_device, "as_device")
     if operand.view is None:
-        copy = to_device(operand.handle, text(operand.kind, operand.index))
+        copy = to_device(operand.handle, device_name(operand.kind, operand.index))
         operand = take(copy, None)
     options = Options(stream=stream, as_device=True)
     axes = rules.reduced_axes(axis, len(operand.shape))

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpureduce._arrays.copies import gathered
 from gpureduce._arrays.operand import Operand, as_operand
-from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._device.devices import LEGACY_STREAM, device_name
 from gpureduce._order.row_view import RowView
 from gpureduce._rules import arguments as rules
 
@@ -23,7 +23,7 @@ METHOD = "inverted_cdf"
 
 def take_weights(source: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
     """Return the weights of an operand's elements: of its shape, or of one that fits it."""
-    own = as_operand(source, text(operand.kind, operand.index), "weights")
+    own = as_operand(source, device_name(operand.kind, operand.index), "weights")
     weights = np.asarray(own.handle) if own.view is None else _brought(own)
     shape = operand.shape
     if weights.shape != shape:

@@ -74,7 +74,7 @@ def _type_of(text: str, plain: Iterable[str], deep: int = 0) -> CType | None:
             return None
         ctype = CType(name, BUILTIN[name])
     else:
-        known = _named(words[-1].replace(" ", ""), plain, deep)
+        known = _type_by_name(words[-1].replace(" ", ""), plain, deep)
         if known is None:
             return None
         ctype = known
@@ -86,7 +86,7 @@ def _type_of(text: str, plain: Iterable[str], deep: int = 0) -> CType | None:
     return ctype
 
 
-def _named(name: str, plain: Iterable[str], deep: int) -> CType | None:
+def _type_by_name(name: str, plain: Iterable[str], deep: int) -> CType | None:
     """Return the type that a name stands for: an alias, an enumeration, or a class of this name."""
     last = name.split("::")[-1]
     for text in plain:

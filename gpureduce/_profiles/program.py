@@ -62,7 +62,7 @@ class Program:
         """Return the parsed PTX, which the calls on one text share."""
         return _parsed(self.ptx)
 
-    def place(self, number: int) -> tuple[str, int] | None:
+    def location(self, number: int) -> tuple[str, int] | None:
         """Return file and line in the sources that a line of the PTX is made of, if they are known."""
         files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', self.ptx, re.MULTILINE))
         for line in reversed(self.ptx.split("\n")[:number]):

@@ -126,7 +126,7 @@ def _pack(
     return bytes(buffer), arrays
 
 
-def _named(launches: list[tuple], kernel: str) -> list[tuple]:
+def _launches_named(launches: list[tuple], kernel: str) -> list[tuple]:
     """Return what was seen of launches under the name that the user has for the kernel."""
     return [(kernel, *launch[1:]) for launch in launches]
 
@@ -152,7 +152,7 @@ def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str
     if profile is not None and profile.kernels and not match:
         instructions = profile.kernels[0].instructions
         number = max(instructions, key=lambda each: each.counts.warp_instructions).ptx_line
-    location = of.place(number)
+    location = of.location(number)
     if location is None:
         return problem
     file, line = location
@@ -372,7 +372,7 @@ def _once(
     file = next(iter(of.sources), "") or outer_file(launches)
     kernels = tuple(
         with_program_order(each, of.ptx, of.entry)
-        for each in kernel_profiles(_named(launches, of.kernel), file, drawn)
+        for each in kernel_profiles(_launches_named(launches, of.kernel), file, drawn)
     )
     title = f"{of.kernel}: {' x '.join(map(str, grid))} blocks of {' x '.join(map(str, block))}"
     return Profile(title, kernels, file, sources=of.sources, compiler=of.compiler), problem

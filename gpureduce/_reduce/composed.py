@@ -11,7 +11,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import DeviceArray, empty, to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._reduce import floating
 from gpureduce._reduce.arithmetic import mean
 from gpureduce._reduce.engine import mean as _mean
@@ -120,7 +120,7 @@ def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
         run(op, call.operand, call.axes, None, None, out, None, output.stream)
     count = results * (dtype.itemsize // part.itemsize)
     name, packed = dtypes.dtype_name(part), rules.c_strides((2, count), part.itemsize)
-    signs = to_device(np.array([1, -1]).astype(part), text(output.kind, output.index))
+    signs = to_device(np.array([1, -1]).astype(part), device_name(output.kind, output.index))
     first = Operand(
         (both.pointer, (2, count), packed, name), (2, count), part, output.kind, output.index, both
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._arrays.operand import Operand, as_operand, take_mask
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 from gpureduce._rules.dtypes import PAIRS, dtype_name
@@ -103,7 +103,7 @@ def reduced(
     op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int, _ddof: float
 ) -> Reduced:
     """Convert what the core gives to a function that tells of a result that is not finite."""
-    device = text(kind, index)
+    device = device_name(kind, index)
     operand, other = as_operand(a, device), None
     if second is not None:
         other = as_operand(second, device) if op in PAIRS else take_mask(second, operand)

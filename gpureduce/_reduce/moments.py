@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import as_operand
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._reduce.fast_path import fast_path, fast_path_op
 from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import OutputSpec
@@ -556,6 +556,6 @@ def moments(
         parts += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
     if not output.on_device and (ddof >= parts[0]).any() and order > 1:
         warn_of_few()
-    device_name = text(output.kind, output.index)
+    destination = device_name(output.kind, output.index)
     shaped = [part.reshape(output.shape) for part in parts]
-    return Moments(*[to_device(part, device_name) if output.on_device else part[()] for part in shaped])
+    return Moments(*[to_device(part, destination) if output.on_device else part[()] for part in shaped])

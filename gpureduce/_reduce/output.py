@@ -13,7 +13,7 @@ from gpureduce import _core
 from gpureduce._arrays.copies import converted, gathered
 from gpureduce._arrays.device_array import DeviceArray
 from gpureduce._arrays.operand import Operand, device_view, take_mask
-from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._device.devices import LEGACY_STREAM, device_name
 from gpureduce._reduce.options import Options
 from gpureduce._rules import dtypes, tensors
 from gpureduce._rules.arguments import c_strides, flag, host_out, keeps_dims, kept_shape, same_strides
@@ -64,7 +64,7 @@ class OutputSpec:
     def _take_out(self, out: Any, as_device: bool | None) -> None:
         if tensors.is_tensor(out):
             tensors.require_writable(out)
-        self.view = device_view(out, text(self.kind, self.index), "out")
+        self.view = device_view(out, device_name(self.kind, self.index), "out")
         self.on_device = self.view is not None
         if as_device is not None and flag(as_device, "as_device") != self.on_device:
             raise ValueError(f"as_device: {as_device} contradicts the place of out=")

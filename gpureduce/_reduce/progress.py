@@ -41,11 +41,11 @@ class _Bar:
     def update(self, done: int, total: int) -> None:
         """Show how far it is."""
         if self._bar is None:
-            self._bar = _made(total)
+            self._bar = _make_bar(total)
         self._bar.update(done - self._bar.n)
 
 
-def _made(total: int) -> Any:
+def _make_bar(total: int) -> Any:
     """Return a bar of tqdm's, or a plainer one where that is not installed."""
     try:
         from tqdm.auto import tqdm

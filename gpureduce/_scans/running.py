@@ -32,7 +32,7 @@ _INT64 = np.dtype(np.int64)
 
 def _report(op: str, result: Any, a: Any, axis: int, initial: bool) -> None:
     """Tell of a result of the core that is not finite."""
-    _look(op, result, as_operand(a, "sim"), axis, initial)
+    _check_fp_status(op, result, as_operand(a, "sim"), axis, initial)
 
 
 @fast_path_named(partial(_report, "sum"))
@@ -404,7 +404,7 @@ def _running(
         _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
     stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
-        _look(op, stored, operand, along, initial)
+        _check_fp_status(op, stored, operand, along, initial)
     return stored
 
 
@@ -446,7 +446,7 @@ def _scanned(op: str, operand: Operand, along: int, initial: bool, core_out: Any
     )
 
 
-def _look(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
+def _check_fp_status(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
     """Tell of overflows and invalid operations as NumPy does, of results and elements on the host."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):

@@ -10,7 +10,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
-from gpureduce._device.devices import LEGACY_STREAM, text
+from gpureduce._device.devices import LEGACY_STREAM, device_name
 from gpureduce._reduce import floating
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import FROM_HOST, OutputSpec
@@ -68,7 +68,7 @@ class Labels:
         """Return what the core takes: offsets and the order, made in the stream of the call."""
         if self.labels.view is None:
             output.reject_capture(FROM_HOST)
-            copy = to_device(self.labels.handle, text(output.kind, output.index))
+            copy = to_device(self.labels.handle, device_name(output.kind, output.index))
             self.labels = as_operand(copy, None, "labels")
             output.reads.append(self.labels)
             output.wait_for_inputs()
@@ -209,7 +209,7 @@ def report(
             destination=destination,
         )
 
-    _check_fp_status(op, result, as_operand(a, text(kind, index)), axis, reduced)
+    _check_fp_status(op, result, as_operand(a, device_name(kind, index)), axis, reduced)
 
 
 def _check_fp_status(

@@ -13,7 +13,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import Operand, as_operand
-from gpureduce._device.devices import text
+from gpureduce._device.devices import device_name
 from gpureduce._reduce import engine, exact_states, floating
 from gpureduce._reduce import exact as exact_sums
 from gpureduce._reduce.multi_device import multi_device
@@ -206,7 +206,7 @@ def _build(call: StateCall, state: State) -> State:
     """Return the state of a call, on the host or on a device; `state` is the state of no elements."""
     on_device = call.output.on_device
     if call.elements == 0 or 0 in state.shape:
-        return state.to_device(text(call.output.kind, call.output.index)) if on_device else state
+        return state.to_device(device_name(call.output.kind, call.output.index)) if on_device else state
     if on_device:
         return _build_on_device(call, state)
     state._fields.update(fields_of(call, state._element_dtype, state._kinds()))
@@ -324,7 +324,7 @@ class StateCall(NamedTuple):
         if operand.view is not None:
             return self
         output.reject_capture(FROM_HOST)
-        operand = as_operand(to_device(operand.handle, text(operand.kind, operand.index)), None)
+        operand = as_operand(to_device(operand.handle, device_name(operand.kind, operand.index)), None)
         output.reads.append(operand)  # its memory is freed after the work
         return self._replace(operand=operand)
 

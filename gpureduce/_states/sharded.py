@@ -14,7 +14,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import as_operand
-from gpureduce._device.devices import Device, resolve, text
+from gpureduce._device.devices import Device, device_name, resolve
 from gpureduce._reduce import functions
 from gpureduce._reduce.multi_device import MultiDeviceHandler, multi_device_names, register_multi_device
 from gpureduce._rules import arguments as rules
@@ -185,8 +185,8 @@ def _devices(device: Any) -> list[str]:
     each = [device] if isinstance(device, (str, Device)) else list(device)
     if not each:
         raise ValueError("device: the list is empty")
-    names = [text(*resolve(one)) if one != "sim" else "" for one in each]
-    free = (name for i in range(len(names)) if (name := text(_core.SIM, i)) not in names)
+    names = [device_name(*resolve(one)) if one != "sim" else "" for one in each]
+    free = (name for i in range(len(names)) if (name := device_name(_core.SIM, i)) not in names)
     names = [name or next(free) for name in names]
     for name in names:
         if names.count(name) > 1:
@@ -252,7 +252,7 @@ def _device_of(array: Any) -> str | None:
     if isinstance(array, np.ndarray):
         return None
     operand = as_operand(array, None)
-    return None if operand.view is None else text(operand.kind, operand.index)
+    return None if operand.view is None else device_name(operand.kind, operand.index)
 
 
 # Shards
