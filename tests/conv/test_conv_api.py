@@ -373,14 +373,14 @@ SIMULATED = [each.name for each in OWN if "sim" in each.backends and each.role !
 
 
 @pytest.mark.many
-@pytest.mark.parametrize("layout", cases.LAYOUTS)
 @pytest.mark.parametrize("name", SIMULATED)
-def test_no_races(name, layout):
+def test_no_races(name, some):
     case = cases.Case(2, 9, 35, 12, 24, 3, 3, 1, 1)
-    x, w = cases.arrays(NAMES[name], case, layout, "exact")
-    found = gpureduce.profile((x, w, {"padding": 1, "layout": layout}), name)
-    assert found.races == () and found.n == 2 * 9 * 35 * 24 * 9 * 12
-    assert cases.mismatch(x, w, found.result, "exact", padding=1, layout=layout) is None
+    for layout in some(cases.LAYOUTS, 2):
+        x, w = cases.arrays(NAMES[name], case, layout, "exact")
+        found = gpureduce.profile((x, w, {"padding": 1, "layout": layout}), name)
+        assert found.races == () and found.n == 2 * 9 * 35 * 24 * 9 * 12
+        assert cases.mismatch(x, w, found.result, "exact", padding=1, layout=layout) is None
 
 
 def test_profiles():

@@ -132,6 +132,7 @@ class Tree:
             "pytest",
             "-x",
             "-q",
+            "--exhaustive",
             "-p",
             "no:cacheprovider",
             "--tb=line",

@@ -73,17 +73,18 @@ GRIDS = (1, 2, 3, 31, 64, 100)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
-@pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize(
     "variant", [variant for variant in VARIANTS if variant.fixed_grid], ids=lambda variant: variant.name
 )
-def test_explicit_grid(variant, grid, dtype, device, thin, some):
+def test_explicit_grid(variant, dtype, device, thin, exhaustive, some):
     """A grid larger than the work, and one that leaves a thread many elements, lose nothing."""
     sizes = (0, 1, 3, 4097) if thin else (0, 1, 3, 255, 1000, 4097, 65537)
     cases = [reference.case(name, dtype, n) for name in reference.datasets(dtype) for n in sizes]
     found = []
-    for block in (256,) if thin else some((64, 256, 1024), 3):
-        found += failures(variant, cases, device, block, grid)
+    for i, grid in enumerate(some(GRIDS, 2)):
+        blocks = (256,) if thin else (64, 256, 1024) if exhaustive else (64, 256, 1024)[i % 3 :: 3]
+        for block in blocks:
+            found += failures(variant, cases, device, block, grid)
     assert not found, "\n".join(found)
 
 
