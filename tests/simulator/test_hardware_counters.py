@@ -15,6 +15,8 @@ sys.path.insert(0, str(TESTS / "gpu"))
 import ncu_compare  # noqa: E402
 import ncu_products  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("full")
+
 RESULTS = json.loads((TESTS / "data" / "ncu_h200.json").read_text())
 PATTERNS = json.loads((TESTS / "data" / "shared_wavefronts_h200.json").read_text())
 

@@ -7,6 +7,8 @@ import pytest
 
 import gpureduce
 
+pytestmark = pytest.mark.usefixtures("full")
+
 COLUMNS = ("requests", "sectors", "ideal", "copied", "wavefronts", "ideal", "barriers", "atomics")
 # Of 2^18 float32, or 16384 of an exact sum; a convolution of 18 x 18 x 12 by 24 filters of 3 x 3, of float32
 # or else float16. Sectors and their ideal, passes through shared memory and their ideal.
