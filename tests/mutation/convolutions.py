@@ -10,6 +10,7 @@ WINOGRAD = KERNELS + "c2_winograd.cu"
 FEW = KERNELS + "c5_few.cu"
 NARROW = KERNELS + "auto/conv_narrow.cu"
 DEPTHWISE = KERNELS + "auto/conv_depthwise.cu"
+BIAS = KERNELS + "auto/conv_bias.cu"
 TWELVE = "cuda_kernels/include/conv/conv3x3_c12_k24.cuh"
 INCLUDE = "cuda_kernels/include/conv/conv.cuh"
 IM2COL = "csrc/conv/im2col.c"
@@ -35,6 +36,7 @@ SAME = ("tests/conv/test_conv_api.py", "-k", "ways_to_say")
 TILES = ("tests/conv/test_conv.py", "-k", "tiles_of_the_ring")
 RACES = ("tests/conv/test_conv_api.py", "-k", "no_races and c2_ring")
 PLACES = ("tests/conv/test_conv_api.py", "-k", "may_be_what_is_read")
+BIASES = ("tests/conv/test_conv_api.py", "-k", "test_bias")
 
 
 def taps(test):
@@ -42,6 +44,30 @@ def taps(test):
 
 
 MUTANTS = (
+    Mutant(
+        "the bias of the last filter is added to all later results of a vector",
+        BIAS,
+        "add_bias",
+        "if (++filter == p.filters)",
+        "if (filter + 1 < p.filters && ++filter == p.filters)",
+        BIASES,
+    ),
+    Mutant(
+        "a result that overlaps with an operand has no bias",
+        PLAN,
+        "plan",
+        "if (self.has_bias)",
+        "if (self.has_bias && !needs_temporary_output)",
+        BIASES,
+    ),
+    Mutant(
+        "a bias of two dimensions is accepted",
+        CALL,
+        "describe_bias",
+        "bias->ndim != 1 || ",
+        "",
+        ("tests/conv/test_conv_api.py", "-k", "needs_no_python"),
+    ),
     Mutant(
         "the padding counts behind a picture, too",
         INCLUDE,
