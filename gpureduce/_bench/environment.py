@@ -14,8 +14,8 @@ from gpureduce._version import __version__
 
 def toolkit_version() -> str:
     """Return the CUDA toolkit that compiled the kernels, as their PTX states it."""
-    found = re.search(r"release ([0-9.]+), (V[0-9.]+)", ptx(variants()[0].name))
-    return f"{found[1]} ({found[2]})" if found else "unknown"
+    match = re.search(r"release ([0-9.]+), (V[0-9.]+)", ptx(variants()[0].name))
+    return f"{match[1]} ({match[2]})" if match else "unknown"
 
 
 def cpu_name() -> str:
@@ -24,8 +24,8 @@ def cpu_name() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return platform.processor() or "unknown"
-    found = [re.search(rf"^{key}\s*: (.+)$", text, re.M) for key in ("model name", "cpu family", "model")]
-    name, family, model = (match[1] if match else "unknown" for match in found)
+    matches = [re.search(rf"^{key}\s*: (.+)$", text, re.M) for key in ("model name", "cpu family", "model")]
+    name, family, model = (match[1] if match else "unknown" for match in matches)
     return f"{name} (family {family}, model {model})"
 
 

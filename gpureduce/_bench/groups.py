@@ -20,21 +20,21 @@ _STEPS = 3  # of the largest, which are drawn where only a few are asked for
 def group_by_role(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
     """Return the variants of each role that is there, rungs in the order of their ladder."""
     roles = {record.name: record.role for record in variants(ladder)}
-    given = list(dict.fromkeys(names))
-    found = {role: [name for name in given if roles.get(name, "") == role] for role in GROUPS}
+    distinct = list(dict.fromkeys(names))
+    by_role = {role: [name for name in distinct if roles.get(name, "") == role] for role in GROUPS}
     order = list(roles)
-    found["rung"].sort(key=order.index)
-    return {role: members for role, members in found.items() if members}
+    by_role["rung"].sort(key=order.index)
+    return {role: members for role, members in by_role.items() if members}
 
 
-def before(name: str, ladder: str, there: Iterable[str]) -> str | None:
+def before(name: str, ladder: str, present: Iterable[str]) -> str | None:
     """Return the variant that one comes after, or the nearest earlier one that is present."""
     after = {record.name: record.after for record in variants(ladder)}
-    names = set(there)
-    found = after.get(name)
-    while found and found not in names:
-        found = after.get(found)
-    return found or None
+    names = set(present)
+    earlier = after.get(name)
+    while earlier and earlier not in names:
+        earlier = after.get(earlier)
+    return earlier or None
 
 
 def representative(speeds: Mapping[str, float], ladder: str) -> list[str]:
@@ -46,8 +46,8 @@ def representative(speeds: Mapping[str, float], ladder: str) -> list[str]:
     after = {name: before(name, ladder, speeds) for name in rungs}
     gains = {name: speeds[name] / speeds[than] for name, than in after.items() if than}
     largest = sorted(gains, key=lambda name: -gains[name])[:_STEPS]
-    wanted = {*rungs[:1], *rungs[-1:], *largest, *groups.get("", [])}
-    return [name for members in groups.values() for name in members if name in wanted]
+    chosen = {*rungs[:1], *rungs[-1:], *largest, *groups.get("", [])}
+    return [name for members in groups.values() for name in members if name in chosen]
 
 
 def select(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]:
@@ -58,14 +58,14 @@ def select(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]
     ValueError
         For a name that is not there.
     """
-    there = list(dict.fromkeys(names))
+    present = list(dict.fromkeys(names))
     if asked is None or asked == "all":
-        return there
-    wanted = [asked] if isinstance(asked, str) else list(asked)
-    for name in wanted:
-        if name not in there:
-            raise ValueError(f"variants: the results have no {name!r}; they have {', '.join(there)}")
-    return [name for name in there if name in wanted]
+        return present
+    selected = [asked] if isinstance(asked, str) else list(asked)
+    for name in selected:
+        if name not in present:
+            raise ValueError(f"variants: the results have no {name!r}; they have {', '.join(present)}")
+    return [name for name in present if name in selected]
 
 
 def spread_labels(places: list[float], least: float, highest: float) -> list[float]:

@@ -78,11 +78,11 @@ def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple
         For a variant whose loads or stores the accesses do not tell.
     """
     launched = profile((x, w, {"layout": "NHWC"}), variant, races=False)
-    found = launched.accesses(block)
-    stores = found[found["writes"]]
-    if len(launched.kernels) != 1 or set(stores["memory"]) != {2} or 0 not in found["memory"]:
+    accesses = launched.accesses(block)
+    stores = accesses[accesses["writes"]]
+    if len(launched.kernels) != 1 or set(stores["memory"]) != {2} or 0 not in accesses["memory"]:
         raise ValueError(f"variant: what a block of {variant} sees and makes is not in its accesses")
-    loads = found[(found["memory"] == 0) & ~found["writes"]]
+    loads = accesses[(accesses["memory"] == 0) & ~accesses["writes"]]
     _, height, width, filters = launched.result.shape
     comes = _per_pixel(loads, x[1:3], x[3]) / x[3]
     return Halo(variant, comes, _per_pixel(stores, (height, width), filters).astype(np.int64))

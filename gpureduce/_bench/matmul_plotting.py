@@ -51,12 +51,12 @@ def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, 
     """Return the records of the first dtype, at the first size, by variant."""
     records = result.records()
     first = records[0]
-    found = {
+    rows_by_name = {
         row["variant"]: row
         for row in records
         if (row["dtype"], row["size"]) == (first["dtype"], first["size"])
     }
-    return {name: found[name] for name in select(found, asked)}
+    return {name: rows_by_name[name] for name in select(rows_by_name, asked)}
 
 
 def _titles(records: dict[str, dict]) -> dict[str, str]:
@@ -102,48 +102,52 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
 # Where the limits are
 
 
-def plot_roofline(found: Roofline, ax: Any = None, *, dark: bool = False) -> Any:
+def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool = False) -> Any:
     """Draw the rungs below the roofs that memory and multiply-add units set."""
     with style(dark) as palette:
         ax = axes_of(ax, 9, 5.6)
-        memory = found.bandwidths[0][1]
-        least = min(point.flop_per_byte for point in found.points) / 2
-        most = 16 * max(*(point.flop_per_byte for point in found.points), found.peak / memory)
+        memory = roofline.bandwidths[0][1]
+        least = min(point.flop_per_byte for point in roofline.points) / 2
+        most = 16 * max(*(point.flop_per_byte for point in roofline.points), roofline.peak / memory)
         across = np.geomspace(least, most, 400)
-        for i, (_, bandwidth) in enumerate(found.bandwidths):
+        for i, (_, bandwidth) in enumerate(roofline.bandwidths):
             line, width = ("-", 1.5) if i == 0 else ("--", 1.0)
             ax.plot(
-                across, np.minimum(across * bandwidth, found.peak), line, color=palette.text, linewidth=width
+                across,
+                np.minimum(across * bandwidth, roofline.peak),
+                line,
+                color=palette.text,
+                linewidth=width,
             )
-        _name_roofs(ax, found, least, most, palette)
+        _name_roofs(ax, roofline, least, most, palette)
         colours = rung_colours(palette, "matmul")
-        for point in found.points:
+        for point in roofline.points:
             colour = colours.get(point.variant, palette.faint)
             ax.plot(point.flop_per_byte, point.tflop_per_s, "o", color=colour, markersize=8)
-        _name_points(ax, found, palette)
+        _name_points(ax, roofline, palette)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlim(least, most)
-        ax.set_ylim(min(point.tflop_per_s for point in found.points) / 2, 2 * found.peak)
+        ax.set_ylim(min(point.tflop_per_s for point in roofline.points) / 2, 2 * roofline.peak)
         ax.set_xlabel("FLOP a byte of the global sectors that the kernel asks for (counted by the simulator)")
         ax.set_ylabel("TFLOP/s (measured)")
         ax.grid(linewidth=0.6)
-        ax.set_title(found.title, fontsize="medium", loc="left")
+        ax.set_title(roofline.title, fontsize="medium", loc="left")
         return ax
 
 
-def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Palette) -> None:
+def _name_roofs(ax: Any, roofline: Roofline, least: float, most: float, palette: Palette) -> None:
     small: dict[str, Any] = {"fontsize": "small", "color": palette.faint}
     ax.annotate(
-        f"multiply-add units: {found.peak:.1f} TFLOP/s",
-        (most, found.peak),
+        f"multiply-add units: {roofline.peak:.1f} TFLOP/s",
+        (most, roofline.peak),
         (-4, 5),
         textcoords="offset points",
         ha="right",
         **small,
     )
-    for i, (name, bandwidth) in enumerate(found.bandwidths):
-        level = found.peak / (40, 30, 15)[i]  # beside its line
+    for i, (name, bandwidth) in enumerate(roofline.bandwidths):
+        level = roofline.peak / (40, 30, 15)[i]  # beside its line
         ax.annotate(
             f"{name}: {bandwidth:.1f} TB/s",
             (level / bandwidth, level),
@@ -152,11 +156,11 @@ def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Pa
             va="top",
             **small,
         )
-    if found.vendor is not None:
-        ax.axhline(found.vendor, color=palette.series[1], linewidth=1, linestyle=":")
+    if roofline.vendor is not None:
+        ax.axhline(roofline.vendor, color=palette.series[1], linewidth=1, linestyle=":")
         ax.annotate(
-            f"cuBLAS: {found.vendor:.1f}",
-            (least, found.vendor),
+            f"cuBLAS: {roofline.vendor:.1f}",
+            (least, roofline.vendor),
             (4, 3),
             textcoords="offset points",
             fontsize="small",
@@ -164,12 +168,12 @@ def _name_roofs(ax: Any, found: Roofline, least: float, most: float, palette: Pa
         )
 
 
-def _name_points(ax: Any, found: Roofline, palette: Palette) -> None:
+def _name_points(ax: Any, roofline: Roofline, palette: Palette) -> None:
     """Write names beside the points, below the roofs, and apart from one another where points are close."""
     known = matmul_labels()
-    highest = float(np.log(0.85 * min(found.peak, found.vendor or found.peak)))
+    highest = float(np.log(0.85 * min(roofline.peak, roofline.vendor or roofline.peak)))
     for left in (True, False):  # those on the right lie above one another
-        points = [point for point in found.points if (point.flop_per_byte < _CROWD) == left]
+        points = [point for point in roofline.points if (point.flop_per_byte < _CROWD) == left]
         places = spread_labels([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
         for point, place in zip(points, places, strict=True):
             column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
@@ -220,8 +224,8 @@ def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool
             several = any((panel == _LATER).any() for panel in panels.values())
             handles = tile_legend(palette)[0 if several else 1 :]
             ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, fontsize="small")
-        made = int((tiles.makes == _thread()).sum())
-        what = f"a block makes {tiles.rows} x {tiles.columns} of C, a thread {made} of them"
+        per_thread = int((tiles.makes == _thread()).sum())
+        what = f"a block makes {tiles.rows} x {tiles.columns} of C, a thread {per_thread} of them"
         ax.set_title(f"{tiles.variant}: {what}", fontsize="medium")
         return ax
 

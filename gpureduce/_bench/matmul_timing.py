@@ -69,8 +69,8 @@ def contenders(sets: MatmulInputs, names: list[str], precision: str) -> dict[str
     """Return what multiplies one set, by name."""
 
     def ours(name: str) -> Callable[[int], object]:
-        given = precision if name == AUTO else None
-        return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name, precision=given)
+        own_precision = precision if name == AUTO else None
+        return lambda i: matmul(sets.a[i], sets.b[i], sets.c[i], variant=name, precision=own_precision)
 
     field = {name: ours(name) for name in names}
     if sets.is_inexact:

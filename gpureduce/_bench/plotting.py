@@ -199,8 +199,8 @@ def _one_case(result: Measured, asked: str | Iterable[str] | None) -> dict[str, 
     first = records[0]
     same = [row for row in records if (row["op"], row["dtype"]) == (first["op"], first["dtype"])]
     largest = max(row["n"] for row in same)
-    found = {row["variant"]: row for row in same if row["n"] == largest}
-    return {name: found[name] for name in select(found, asked)}
+    rows_by_name = {row["variant"]: row for row in same if row["n"] == largest}
+    return {name: rows_by_name[name] for name in select(rows_by_name, asked)}
 
 
 def _case(row: dict) -> str:

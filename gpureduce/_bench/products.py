@@ -30,8 +30,8 @@ SIM_METHOD = (
 def meant(ops: Any, names: Any) -> bool:
     """Return whether products are asked for; ValueError where reductions are asked for at the same time."""
     if ops is None:
-        given = [] if names is None else sequence(names, "variants")
-        rungs = [name for name in given if not (isinstance(name, str) and name == AUTO)]
+        named = [] if names is None else sequence(names, "variants")
+        rungs = [name for name in named if not (isinstance(name, str) and name == AUTO)]
         return any(find(name, AUTO).ladder == LADDER for name in rungs)
     asked = sequence(ops, "ops")
     if not all(isinstance(op, str) for op in asked):
@@ -41,41 +41,41 @@ def meant(ops: Any, names: Any) -> bool:
     return OP in asked
 
 
-def shapes(given: Any, default: Shape) -> list[Shape]:
+def shapes(sizes: Any, default: Shape) -> list[Shape]:
     """Return the sizes m, n, k that ``n`` stands for."""
-    if given is None:
+    if sizes is None:
         return [default]
-    if isinstance(given, tuple) and len(given) == 3:
-        return [_shape(given)]
-    return [_shape(each) for each in sequence(given, "n")]
+    if isinstance(sizes, tuple) and len(sizes) == 3:
+        return [_shape(sizes)]
+    return [_shape(each) for each in sequence(sizes, "n")]
 
 
-def _shape(given: Any) -> Shape:
-    if not isinstance(given, Sequence):
-        size = positive(given, "n")
+def _shape(sizes: Any) -> Shape:
+    if not isinstance(sizes, Sequence):
+        size = positive(sizes, "n")
         return size, size, size
-    if len(given) != 3:
-        raise ValueError(f"n: a product has three sizes, (m, n, k), got {given!r}")
-    m, n, k = (positive(each, "n") for each in given)
+    if len(sizes) != 3:
+        raise ValueError(f"n: a product has three sizes, (m, n, k), got {sizes!r}")
+    m, n, k = (positive(each, "n") for each in sizes)
     return m, n, k
 
 
 def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
     """Return the names of what is measured; unless they are named, the rungs that can be."""
-    found = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
+    runnable = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
     default = [AUTO] if where.kind == "cuda" else []
-    able = [record.name for record in found] + default
+    able = [record.name for record in runnable] + default
     if names is None:
-        return [record.name for record in found if record.role == "rung"] + default
-    wanted = sequence(names, "variants")
-    if AUTO in wanted and where.kind == "sim":
+        return [record.name for record in runnable if record.role == "rung"] + default
+    asked = sequence(names, "variants")
+    if AUTO in asked and where.kind == "sim":
         raise ValueError("variants: 'auto' is measured on a CUDA device; it has no counts on the simulator")
-    for name in wanted:
+    for name in asked:
         if name != AUTO and not find(name, AUTO, ladder=LADDER).block_sizes:
             raise ValueError(f"variants: {name} is measured beside the others without being named")
         if name not in able:
             raise ValueError(f"variants: {name} cannot run products of {dtype} on {where.kind}")
-    return wanted
+    return asked
 
 
 def draw(shape: Shape, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -93,20 +93,20 @@ def _counted(shape: Shape, dtype: str, names: list[str], begin: Callable) -> Ite
     exact = a.astype(np.float64) @ b.astype(np.float64)
     for name in names:
         begin(name)
-        found = profile((a, b), name, races=False)
-        counts = found.totals
+        profiled = profile((a, b), name, races=False)
+        counts = profiled.totals
         yield {
             "variant": name,
-            "launches": len(found.kernels),
+            "launches": len(profiled.kernels),
             "warp_instructions": counts.warp_instructions,
-            "multiply_adds_an_instruction": found.multiply_adds_an_instruction,
-            "bytes_a_flop": found.bytes_a_flop,
+            "multiply_adds_an_instruction": profiled.multiply_adds_an_instruction,
+            "bytes_a_flop": profiled.bytes_a_flop,
             "shared_wavefronts": counts.shared_wavefronts,
             "bank_conflicts": counts.bank_conflicts,
             "global_requests": counts.global_requests,
             "global_sectors": counts.global_sectors,
             "barriers": counts.barriers,
-            "error": float(np.linalg.norm(found.result - exact) / np.linalg.norm(exact)),
+            "error": float(np.linalg.norm(profiled.result - exact) / np.linalg.norm(exact)),
         }
 
 
@@ -139,9 +139,9 @@ def _begin(bar: ProgressBar, done: Iterator[int], what: str, name: str) -> None:
     bar.step(next(done), f"{name}: {what}")
 
 
-def _rows(wanted: list[tuple[Shape, str, list[str]]], measure: Callable, bar: ProgressBar) -> Iterator[dict]:
+def _rows(cases: list[tuple[Shape, str, list[str]]], measure: Callable, bar: ProgressBar) -> Iterator[dict]:
     done = 0
-    for (m, n, k), dtype, names in wanted:
+    for (m, n, k), dtype, names in cases:
         begin = functools.partial(_begin, bar, itertools.count(done), f"{OP} of {m} x {n} x {k} {dtype}")
         for row in measure((m, n, k), dtype, names, begin):
             yield {"variant": row["variant"], "op": OP, "dtype": dtype, "m": m, "n": n, "k": k, **row}
@@ -155,15 +155,15 @@ def bench(
     simulated = where.kind == "sim"
     sizes = shapes(n, ON_SIMULATOR if simulated else matmul_timing.PUBLISHED)
     kinds = [dtype_name(each) for each in sequence(dtypes, "dtypes")]
-    wanted = [(size, dtype, _chosen(names, dtype, where)) for dtype in kinds for size in sizes]
-    for _, dtype, chosen in wanted:
+    cases = [(size, dtype, _chosen(names, dtype, where)) for dtype in kinds for size in sizes]
+    for _, dtype, chosen in cases:
         if not any(name != AUTO for name in chosen) and (simulated or names is None):
             raise ValueError(f"variants: none can run products of {dtype} on {where.kind}")
-    bar = ProgressBar(progress, sum(len(chosen) for *_, chosen in wanted))
+    bar = ProgressBar(progress, sum(len(chosen) for *_, chosen in cases))
     try:
         if simulated:
-            return BenchResult({**head, "method": SIM_METHOD}, tuple(_rows(wanted, _counted, bar)))
+            return BenchResult({**head, "method": SIM_METHOD}, tuple(_rows(cases, _counted, bar)))
         timed = functools.partial(_timed, repeats=repeats)
-        return BenchResult({**head, "method": matmul_timing.METHOD}, tuple(_rows(wanted, timed, bar)))
+        return BenchResult({**head, "method": matmul_timing.METHOD}, tuple(_rows(cases, timed, bar)))
     finally:
         bar.close()

@@ -234,11 +234,11 @@ class BenchResult:
     def _cells(self) -> tuple[list[str], list[list[str]], list[bool]]:
         """Return heads, rows of text, and which columns hold numbers."""
         records = self.records()
-        given = [key for key in self.columns if any(record.get(key) is not None for record in records)]
+        filled = [key for key in self.columns if any(record.get(key) is not None for record in records)]
         same = {key for key in self._kinds() if len({record[key] for record in records}) == 1}
         if len({record.get("precision") for record in records}) == 1:
             same.add("precision")
-        keys = [key for key in given if key not in same]
+        keys = [key for key in filled if key not in same]
         cells = [[_text(key, record.get(key)) for key in keys] for record in records]
         numeric = [not isinstance(records[0].get(key), str) for key in keys]
         return [self.columns[key] for key in keys], cells, numeric

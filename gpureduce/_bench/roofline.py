@@ -55,12 +55,15 @@ def intensity(variant: str, k: int) -> float | None:
     Those are the rungs on tensor cores, which do no multiply-adds, and those that load by bulk copies, which
     are not counted, so that they would seem to need no bytes.
     """
-    found = profile((TILE, TILE, k), variant, races=False)
-    if found.kernels[0].name != f"{variant}_f32":  # one of several, with tiles that grow with the product
-        found = profile((8 * TILE, 8 * TILE, k), variant, races=False)
-    if not found.totals.multiply_adds or found.totals.global_load_sectors * SECTOR_BYTES < 2 * TILE * k * 4:
+    profiled = profile((TILE, TILE, k), variant, races=False)
+    if profiled.kernels[0].name != f"{variant}_f32":  # one of several, with tiles that grow with the product
+        profiled = profile((8 * TILE, 8 * TILE, k), variant, races=False)
+    if (
+        not profiled.totals.multiply_adds
+        or profiled.totals.global_load_sectors * SECTOR_BYTES < 2 * TILE * k * 4
+    ):
         return None
-    return 1 / found.bytes_a_flop
+    return 1 / profiled.bytes_a_flop
 
 
 def roofline(results: dict[str, Any], bandwidth: float) -> Roofline:
@@ -90,9 +93,9 @@ def roofline(results: dict[str, Any], bandwidth: float) -> Roofline:
     m, n, k = PUBLISHED
     title = f"product of {m:,} x {n:,} x {k:,} float32\n{results['device']}, {results['date']}"
     vendor = rows[VENDOR]["tflop_per_s"] if VENDOR in rows else None
-    given = (
+    measured = (
         ("memory", bandwidth),
         *((name, results.get(f"{name.lower()}_gb_per_s")) for name in ("L2", "L1")),
     )
-    bandwidths = tuple((name, value / 1e3) for name, value in given if value)
+    bandwidths = tuple((name, value / 1e3) for name, value in measured if value)
     return Roofline(title, bandwidths, results["ffma_tflop_per_s"], vendor, tuple(points))

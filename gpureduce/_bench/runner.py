@@ -146,7 +146,7 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
                 "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
             )
     lengths = [positive(n, "n") for n in sequence(sizes, "n")]
-    found: list[Case] = []
+    result: list[Case] = []
     for op in sequence(ops, "ops"):
         for dtype in (dtype_name(each) for each in sequence(dtypes, "dtypes")):
             fitting = [name for name in chosen if _can_run(name, op, dtype, where)]
@@ -157,8 +157,8 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
                     raise ValueError(f"variants: 'auto' is measured beside variants, and none takes {what}")
                 who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
                 raise ValueError(f"variants: {who} {what}, as installed here")
-            found += [(name, op, dtype, n) for n in lengths for name in fitting]
-    return found
+            result += [(name, op, dtype, n) for n in lengths for name in fitting]
+    return result
 
 
 def _time_case(data: np.ndarray, case: Case, block_size: int | None, device: str, repeats: int) -> dict:
@@ -182,12 +182,12 @@ def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
     return counts_of(profile(data, name, op, block_size=block_size, races=False))
 
 
-def counts_of(found: Profile) -> dict[str, Any]:
+def counts_of(profile: Profile) -> dict[str, Any]:
     """Return what a row has of a profile."""
-    counts = found.totals
+    counts = profile.totals
     return {
-        "block_size": found.kernels[0].block[0],
-        "launches": len(found.kernels),
+        "block_size": profile.kernels[0].block[0],
+        "launches": len(profile.kernels),
         "warp_instructions": counts.warp_instructions,
         "lanes": round(counts.mean_lanes, 2),
         "shared_wavefronts": counts.shared_wavefronts,
@@ -197,15 +197,15 @@ def counts_of(found: Profile) -> dict[str, Any]:
         "global_bytes": counts.global_bytes,
         "barriers": counts.barriers,
         "atomics": counts.atomics,
-        "result": found.result.item(),
+        "result": profile.result.item(),
     }
 
 
-def _measured(wanted: list[Case], measure: Any, progress: ProgressBar) -> Iterator[dict]:
+def _measured(cases: list[Case], measure: Any, progress: ProgressBar) -> Iterator[dict]:
     """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
     drawn: tuple[str, str, int] | None = None
     data, exact = np.empty(0), 0
-    for done, case in enumerate(wanted):
+    for done, case in enumerate(cases):
         name, op, dtype, n = case
         progress.step(done, f"{name}: {op} of {n:,} {dtype}")
         if (op, dtype, n) != drawn:
@@ -286,8 +286,8 @@ def bench(
         if block_size is not None:
             raise ValueError("block_size: matrix products choose their own; leave it None")
         return products.bench(n, variants, dtypes, where, repeats, progress, head)
-    wanted = cases(variants, "sum" if ops is None else ops, dtypes, 2**25 if n is None else n, where)
-    shown = ProgressBar(progress, len(wanted))
+    to_measure = cases(variants, "sum" if ops is None else ops, dtypes, 2**25 if n is None else n, where)
+    shown = ProgressBar(progress, len(to_measure))
     if backend == "sim":
         head["method"] = SIM_METHOD
 
@@ -302,6 +302,6 @@ def bench(
             return _time_case(data, case, block_size, str(where), repeats)
 
     try:
-        return BenchResult(head, tuple(_measured(wanted, measure, shown)))
+        return BenchResult(head, tuple(_measured(to_measure, measure, shown)))
     finally:
         shown.close()

@@ -15,5 +15,5 @@ def summarize_times(times: Sequence[float], digits: int | None = None) -> dict[s
 def ratios(us: Mapping[str, Mapping[str, float]], of: str, digits: int | None = None) -> dict[str, float]:
     """Return the median of `of` over the median of each other contender."""
     median = us[of]["median"]
-    found = {name: median / summary["median"] for name, summary in us.items() if name != of}
-    return found if digits is None else {name: round(value, digits) for name, value in found.items()}
+    slowdowns = {name: median / summary["median"] for name, summary in us.items() if name != of}
+    return slowdowns if digits is None else {name: round(value, digits) for name, value in slowdowns.items()}

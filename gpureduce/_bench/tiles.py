@@ -65,13 +65,13 @@ class Tiles(WithArrays):
             Of the shape of A or B.
         """
         m, n, k = self.shape
-        found = self.accesses[~self.accesses["writes"]]
+        reads = self.accesses[~self.accesses["writes"]]
         if first:
-            found = found[found["round"] == found["round"].min()]
+            reads = reads[reads["round"] == reads["round"].min()]
         if threads is not None:
-            found = found[(found["thread"] >= threads.start) & (found["thread"] < threads.stop)]
+            reads = reads[(reads["thread"] >= threads.start) & (reads["thread"] < threads.stop)]
         mask = np.zeros((m, k) if matrix == 0 else (k, n), bool)
-        for _, at in _elements(found[found["memory"] == matrix]):
+        for _, at in _elements(reads[reads["memory"] == matrix]):
             mask.reshape(-1)[at] = True
         return mask
 
@@ -115,14 +115,14 @@ def tiles_of(variant: str, block: int = 0, shape: tuple[int, int, int] = SHAPE) 
     ValueError
         For a variant whose loads or stores the accesses do not tell, such as bulk copies.
     """
-    found = profile(shape, variant, races=False).accesses(block)
-    stores = found[found["writes"]]
-    if set(found["memory"][~found["writes"]]) != {0, 1} or set(stores["memory"]) != {2}:
+    accesses = profile(shape, variant, races=False).accesses(block)
+    stores = accesses[accesses["writes"]]
+    if set(accesses["memory"][~accesses["writes"]]) != {0, 1} or set(stores["memory"]) != {2}:
         raise ValueError(f"variant: what a block of {variant} loads and stores is not in its accesses")
     makes = np.full(shape[:2], NOBODY, np.int64)
     for threads, at in _elements(stores):
         makes.reshape(-1)[at] = threads
-    return Tiles(variant, shape, block, makes, found)
+    return Tiles(variant, shape, block, makes, accesses)
 
 
 _ACCESS = re.compile(r"\b(ld|st|cp\.async)\.([\w.]+)")
@@ -156,13 +156,13 @@ class Flow:
 
 def _kind(text: str, in_global: bool) -> tuple[str, int] | None:
     """Return which way an instruction moves bytes, and how many a lane; None of one that moves none."""
-    found = _ACCESS.search(text)
-    if found is None:
+    match = _ACCESS.search(text)
+    if match is None:
         return None
-    if found[1] == "cp.async":
+    if match[1] == "cp.async":
         size = re.search(r",\s*(4|8|16)\s*[,;]", text)
         return ("global_to_shared", int(size[1])) if size else None
-    parts = _TYPE.search(found[2])
+    parts = _TYPE.search(match[2])
     if parts is None:
         return None
     ways = {
@@ -171,20 +171,20 @@ def _kind(text: str, in_global: bool) -> tuple[str, int] | None:
         ("st", True): "registers_to_global",
         ("st", False): "registers_to_shared",
     }
-    return ways[found[1], in_global], int(parts[1] or 1) * int(parts[2]) // 8
+    return ways[match[1], in_global], int(parts[1] or 1) * int(parts[2]) // 8
 
 
-def flow_of(found: Profile) -> Flow:
+def flow_of(profile: Profile) -> Flow:
     """Return how many bytes flow between the memories, from the profile of a product."""
     moved = dict.fromkeys(Flow.__dataclass_fields__, 0.0)
-    for instruction in (each for kernel in found.kernels for each in kernel.instructions):
+    for instruction in (each for kernel in profile.kernels for each in kernel.instructions):
         counts = instruction.counts
         if not counts.global_requests and not counts.shared_wavefronts:
             continue
         kind = _kind(instruction.text, counts.global_requests > 0)
         if kind is not None:
             moved[kind[0]] += counts.lane_instructions * kind[1]
-    totals = found.totals
+    totals = profile.totals
     moved["global_sectors"] = float(SECTOR_BYTES * totals.global_sectors)
     moved["shared_wavefronts"] = float(WAVEFRONT_BYTES * totals.shared_wavefronts)
-    return Flow(**{name: bytes_ / found.multiply_adds for name, bytes_ in moved.items()})
+    return Flow(**{name: bytes_ / profile.multiply_adds for name, bytes_ in moved.items()})
