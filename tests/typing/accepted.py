@@ -86,6 +86,12 @@ assert_type(gpureduce.partial(a, "sum", where=a > 0), gpureduce.State)
 assert_type(gpureduce.cumulative_sum(a, axis=0), NDArray[np.float32])
 assert_type(gpureduce.cumulative_prod(d, include_initial=True), gpureduce.DeviceArray)
 assert_type(gpureduce.cumulative_sum([1, 2], as_device=True), gpureduce.DeviceArray)
+assert_type(gpureduce.cumsum(a, 1), NDArray[np.float32])
+assert_type(gpureduce.nancumprod(d), gpureduce.DeviceArray)
+assert_type(gpureduce.moments(a, 0, order=2), gpureduce.Moments)
+assert_type(gpureduce.sum(d, 0, "float64"), gpureduce.DeviceArray)
+assert_type(xp.linalg.vector_norm(a, axis=1, ord=1), Any)
+assert_type(xp.add.accumulate(a), Any)
 assert_type(gpureduce.sum(d, axis=0).numpy().ndim, int)
 
 # All sorts of arguments.

@@ -13,6 +13,8 @@ kernel = gpureduce.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0")
 gpureduce.sum(a, varient="v7")  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.matmul(a, a, precison="tf32")  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.cumulative_sum(a, 0)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.conv2d(a, a, 2)  # mypy: call-overload; pyright: reportCallIssue
+gpureduce.logsumexp(a, 1, True)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.conv2d(a, a, strides=2)  # mypy: call-overload; pyright: reportCallIssue
 gpureduce.reduce(a, "sum", varient="v7")  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.argmax(a, dtype=np.float32)  # mypy: call-overload; pyright: reportCallIssue
@@ -31,6 +33,7 @@ xp.max(a, varient="v7")  # mypy: call-overload; pyright: reportCallIssue
 xp.maximum.reduce(a, varient="v7")  # mypy: call-arg; pyright: reportCallIssue
 kernel(a, dev="sim")  # mypy: call-arg; pyright: reportCallIssue
 gpureduce.summ(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
+xp.maximum.accumulate(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 xp.histogram(a)  # mypy: attr-defined; pyright: reportAttributeAccessIssue
 
 # A value of another type.
