@@ -321,13 +321,14 @@ def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...
 
-# The fast path of a public function (matmul, conv2d, or a reduction by an operator), which returns
-# NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite.
+# The fast path of a public function by its name, or of a reduction by an operator, which returns
+# NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite; of
+# topk, with values and indices, and returns the result.
 def fast_path(
     function: str,
     positional: tuple[str, ...],
     named: tuple[str, ...],
-    report: Callable[..., None] | None = None,
+    report: Callable[..., object] | None = None,
     parameter: int = 0,
     exact: bool = False,
     /,

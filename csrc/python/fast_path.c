@@ -200,6 +200,7 @@ static const struct {
     {"median", py_fast_quantiles, PY_MEDIAN},
     {"quantile", py_fast_quantiles, PY_QUANTILE},
     {"percentile", py_fast_quantiles, PY_PERCENTILE},
+    {"topk", py_fast_topk, 0},
     {"segment_reduce", py_fast_segments, PY_BY_OFFSETS},
     {"reduceat", py_fast_segments, PY_BY_INDICES},
     {"group_reduce", py_fast_segments, PY_BY_LABELS},

@@ -30,6 +30,8 @@ PyObject *py_fast_conv2d(const py_signature *self, const py_arguments arguments)
 /* The parameter of py_fast_quantiles. */
 typedef enum py_quantiles { PY_MEDIAN, PY_QUANTILE, PY_PERCENTILE } py_quantiles;
 PyObject *py_fast_quantiles(const py_signature *self, const py_arguments arguments);
+/* `report` makes the result of values and indices. */
+PyObject *py_fast_topk(const py_signature *self, const py_arguments arguments);
 /* The parameter of py_fast_segments: segment_reduce, reduceat, group_reduce. */
 enum { PY_BY_OFFSETS, PY_BY_INDICES, PY_BY_LABELS };
 PyObject *py_fast_segments(const py_signature *self, const py_arguments arguments);

@@ -11,6 +11,7 @@ from gpureduce._arrays.device_array import to_device
 from gpureduce._device.devices import Device, device_name
 from gpureduce._order.quantiles import take
 from gpureduce._order.row_view import RowView, copied
+from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
@@ -46,6 +47,7 @@ class TopK(NamedTuple):
     indices: Any
 
 
+@fast_path_named(TopK)
 def topk(
     a: AnyArray,
     k: SupportsIndex,
@@ -113,7 +115,7 @@ def topk(
         operand = take(copy, None)
     options = Options(stream=stream, as_device=True)
     axes = rules.reduced_axes(axis, len(operand.shape))
-    if len(axes) > 1 or axis is None:
+    if axis is None or len(axes) > 1 or (operand.shape and not axes):
         raise TypeError("axis: expected one integer")
     length = operand.shape[axes[0]] if axes else 1
     count = rules.integer(k, "k")

@@ -39,8 +39,11 @@ def fast_path_op(op: str, parameter: int = 0, report: Report | None = None) -> C
     )
 
 
-def fast_path_named(report: Report) -> Callable[[_F], _F]:
-    """Let a function that is no reduction by an operator call what the core has under its name."""
+def fast_path_named(report: Callable[..., Any]) -> Callable[[_F], _F]:
+    """Let a function that is no reduction by an operator call what the core has under its name.
+
+    The core calls `report` with a result on the host that is not finite, or to make the result of two arrays.
+    """
 
     def decorated(function: _F) -> _F:
         name = function.__name__

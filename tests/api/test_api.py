@@ -323,6 +323,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         lambda a: gpureduce.median(a, 0, device=device),
         lambda a: gpureduce.quantile(a, [0.25, 0.75], axis=0, device=device),
         lambda a: gpureduce.percentile(a, 25.0, device=device),
+        lambda a: gpureduce.topk(a, 3, device=device),  # and the class of its result
     ]
     flag, mask = (gpureduce.to_device(bools, device) for bools in (np.array(False), array < 3))
     for most, call in (
@@ -343,7 +344,7 @@ def test_few_python_calls_lead_to_the_core(device, on_gpu):
         (1, lambda: gpureduce.mean(there, exact=True, as_device=True)),
         (1, lambda: gpureduce.dot(there, there, exact=True)),
         (1, lambda: gpureduce.fsum(there)),
-        *((1, functools.partial(call, each)) for each in (there, array) for call in short),
+        *((2, functools.partial(call, each)) for each in (there, array) for call in short),
     ):
         names = python_calls(call)
         assert 0 < len(names) <= most, names

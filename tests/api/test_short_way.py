@@ -383,6 +383,41 @@ def test_quantiles(name, device):
     check_function(name, device, more, 90, 1500)
 
 
+@pytest.mark.core
+def test_first_elements(device):
+    function = gpureduce.topk
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(9)
+    gpureduce.sum([1.0], device=device)
+    at_once = 0
+    for _ in range(800):
+        array, a, arguments = drawn(draw, "topk", device)
+        arguments.pop("keepdims", None)
+        arguments["k"] = draw.choice((1, 1, 2, 3, 4, 0, 5, -1, True, "x", 10**30, np.int64(1)))
+        if draw.random() < 0.5:
+            arguments["axis"] = draw.choice((-1, -1, array.ndim - 1, 0, 1, None))
+        for name in ("largest", "sorted"):
+            if draw.random() < 0.4:
+                arguments[name] = draw.choice((True, False, 1, "x"))
+        results = []
+        for each in (function, function.__wrapped__):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                try:
+                    got = each(a, **arguments)
+                except Exception as error:
+                    results.append((type(error), str(error)))
+                    continue
+            assert type(got) is type(function([1.0], 1, device="sim"))
+            results.append([outcome(lambda _, part=part: part, a, {}) for part in got])
+        assert results[0] == results[1], (array, a, arguments)
+        try:
+            at_once += core(a, **arguments) is not NotImplemented
+        except Exception:
+            at_once += 0
+    assert at_once > 30, at_once
+
+
 @pytest.mark.parametrize("dtype", [*DTYPES, "int64", "uint8", "complex128", "bfloat16"])
 def test_empty_segments_of_every_operator(dtype, device):
     """As NumPy's identities, of the dtype of the result."""

@@ -430,6 +430,7 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.topk(a, -1, **d), ValueError, "k: expected 0 to 3"),
         (lambda a, **d: gpureduce.topk(a, 1.0, **d), TypeError, "integer"),
         (lambda a, **d: gpureduce.topk(a, 1, axis=None, **d), TypeError, "axis: expected one integer"),
+        (lambda a, **d: gpureduce.topk(a, 1, axis=(), **d), TypeError, "axis: expected one integer"),
         (lambda a, **d: gpureduce.topk(a * 1j, 1, **d), TypeError, "a: expected real numbers"),
     ],
 )
