@@ -5,7 +5,8 @@ ROOMS, HEADERS and PACKAGE below are the order, from the bottom up. Each folder 
 the other files and folders of its parent, so that folders form no cycles. In C and CUDA a node is all files
 of one stem: a header, its .c and its table. A header of the kernels that only one family uses must be in the
 folder of that family. With --objects (a folder of the build) symbols that one compiled file uses of another
-count like includes, so a declaration in one file and a definition in another are seen, too.
+count like includes, so a declaration in one file and a definition in another are seen, too. An import of a
+module of gpureduce that writes a global of another module is refused as well.
 """
 
 import argparse
