@@ -111,6 +111,8 @@ def pytest_collection_modifyitems(config, items):
         leave_out(config, items, {item for item in items if not has_usual_block_size(item)})
     if config.getoption("thin"):
         leave_out(config, items, set(items) - few(items))
+    if not on_gpu:
+        leave_out(config, items, repeated(items, "gpu"))
     skipped = {
         "committed": (config.getoption("committed"), "needs --committed"),
         "gpu": (on_gpu, "needs --device=cuda"),
@@ -154,6 +156,18 @@ def pytest_runtest_setup(item):
 def leave_out(config, items, unwanted):
     config.hook.pytest_deselected(items=list(unwanted))
     items[:] = [item for item in items if item not in unwanted]
+
+
+def repeated(items, marker):
+    """Return the items with a marker but the first of each test, which stands for the others if skipped."""
+    seen, found = set(), set()
+    for item in items:
+        if item.get_closest_marker(marker):
+            test = item.nodeid.partition("[")[0]
+            if test in seen:
+                found.add(item)
+            seen.add(test)
+    return found
 
 
 def has_usual_block_size(item):

@@ -68,7 +68,7 @@ def test_native(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["O", "U3", "M8[s]", "V4", "i4,i4", ml_dtypes.float8_e4m3fn, np.longdouble])
-def test_others_are_refused(dtype):
+def test_unlisted_dtypes_are_refused(dtype):
     for refuse in (dtypes.native, dtypes.require_supported):
         with pytest.raises(TypeError, match=r"^a: dtype .* is not supported; supported are bool, int8"):
             refuse(np.dtype(dtype), "a")

@@ -384,7 +384,7 @@ def test_conversions_of_many(device):
     assert to_device(deep, device)[:0].astype("f4").shape == (0, 3, 3, 3, 3, 3)
 
 
-def test_what_astype_refuses(device):
+def test_astype_refuses_unsafe_and_unknown_dtypes(device):
     array = to_device([1.5, 2.5], device)
     with pytest.raises(TypeError, match="by the rule 'safe'"):
         array.astype("int8", casting="safe")

@@ -144,7 +144,7 @@ def test_the_simulator_refuses_it():
 
 
 @pytest.mark.core
-def test_what_it_is():
+def test_cudnn_record():
     assert (CUDNN.role, CUDNN.backends, CUDNN.block_sizes) == ("side", ("cuda",), ())
     assert (CUDNN.default_block_size, CUDNN.file, CUDNN.precision) == (0, "", "ieee")
     for ask in (gpureduce.source, gpureduce.kernels.ptx):

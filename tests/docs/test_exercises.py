@@ -90,7 +90,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("number", "old", "new", "part", "text"), WRONG)
-def test_what_is_nearly_right(number, old, new, part, text):
+def test_nearly_right_answers_are_refused_for_their_reason(number, old, new, part, text):
     chosen = exercise(number)
     solution = (chosen.folder / "solution.cu").read_text()
     assert old in solution, solution

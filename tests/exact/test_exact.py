@@ -352,7 +352,7 @@ def test_where_results_go(device):
     assert complex_dot == 1e200 + 3j
 
 
-def test_what_is_refused(device):
+def test_exact_sums_refuse_bad_arguments(device):
     floats = np.ones(4)
     for wrong, call in (
         (ValueError, lambda: gpureduce.sum(floats, variant="v7", exact=True, device=device)),
@@ -562,7 +562,7 @@ def test_profiles_of_rungs(rung):
     assert f".entry {rung.name}_sum_f32" in gpureduce.kernels.ptx(rung.name)
 
 
-def test_what_rungs_refuse(device):
+def test_exact_rungs_refuse_bad_arguments(device):
     array = np.ones((4, 4), np.float32)
     there = gpureduce.to_device(array, device)
     assert by("e4", there, device) == by("e4", array.T, device) == 16

@@ -92,7 +92,7 @@ def test_the_first_nan(device):
             assert one == rows[getattr(np, func)(a[1][rows])]
 
 
-def test_it_is_group_reduce(device, monkeypatch):
+def test_flox_engine_calls_group_reduce(device, monkeypatch):
     """Not flox's engine, whatever it gives; and that is called for what is not ours."""
     calls = []
     spy = lambda *args, **options: calls.append(args[2]) or gpureduce.group_reduce(*args, **options)  # noqa: E731
@@ -155,7 +155,7 @@ def test_where_it_is_unpickled_flox_knows_it():
     assert ran.stdout.strip() == "[5 2]"
 
 
-def test_what_is_refused(device):
+def test_flox_engine_refuses_bad_arguments(device):
     a, labels = groups("float32")
     for engine in ("gpureduce:tpu", "gpureduce:cuda:x"):
         with pytest.raises(ValueError, match="device: unknown device"):

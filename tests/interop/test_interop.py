@@ -251,7 +251,7 @@ def test_inputs_may_change_after_the_call(peer_with_streams, wrap, device):
     np.testing.assert_array_equal(got.numpy(), host.sum(axis=0))
 
 
-def test_they_see_what_was_written_for_them(peer_with_streams, device):
+def test_libraries_see_what_was_written_for_them(peer_with_streams, device):
     out = peer_with_streams.array(np.zeros(200, np.int64))
     ours = to_device(numbers((300, 200), "int32"), device)
     with peer_with_streams.busy_stream():
@@ -282,7 +282,7 @@ def test_a_busy_consumer_sees_what_was_written(peer_with_streams, device):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(4, 6), (), (7,)])
-def test_they_take_our_memory(peer, dtype, shape, device):
+def test_libraries_take_our_memory(peer, dtype, shape, device):
     host = numbers(shape, dtype)
     ours = to_device(host, device)
     theirs = peer.from_dlpack(ours)
@@ -292,7 +292,7 @@ def test_they_take_our_memory(peer, dtype, shape, device):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "bool", "complex64"])
-def test_they_take_our_views(peer_with_views, layout, dtype, device):
+def test_libraries_take_our_views(peer_with_views, layout, dtype, device):
     host = numbers((60, 101), dtype)
     ours = to_device(host, device)
     view, wanted = LAYOUTS[layout](ours), LAYOUTS[layout](host)
@@ -323,7 +323,7 @@ def test_views_are_made_in_order(peer_with_streams, device):
     np.testing.assert_array_equal(copied.numpy(), (numbers((300, 200), "int32") + 1).sum(axis=0)[::3])
 
 
-def test_they_take_our_bfloat16(peer, device):
+def test_libraries_take_our_bfloat16(peer, device):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     if isinstance(peer, CuPy):
         pytest.skip("CuPy has no bfloat16 of its own")
@@ -352,7 +352,7 @@ def test_torch_takes_our_interface(torch, device, index):
     np.testing.assert_array_equal(theirs.cpu().numpy(), host)
 
 
-def test_they_hold_our_memory(peer, device):
+def test_libraries_hold_our_memory(peer, device):
     host = numbers(1000, "int32")
     ours = to_device(host, device)
     alive, theirs = weakref.ref(ours), peer.from_dlpack(ours)
@@ -365,7 +365,7 @@ def test_they_hold_our_memory(peer, device):
     assert soon(lambda: alive() is None, seconds=10)
 
 
-def test_they_may_write(peer_with_views, device):
+def test_libraries_may_write(peer_with_views, device):
     ours = to_device(numbers(1000, "int32"), device)
     theirs = peer_with_views.from_dlpack(ours)
     theirs[:] = 2
@@ -461,7 +461,7 @@ def test_no_python_of_pytorchs_is_asked(torch, device, index, monkeypatch):
     assert asked == []
 
 
-def test_they_work_afterwards(peer, device):
+def test_libraries_work_afterwards(peer, device):
     host = numbers((100, 30), "float32")
     array = peer.array(host)
     for _ in range(3):

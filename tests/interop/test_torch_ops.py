@@ -177,7 +177,7 @@ def test_dtypes_that_are_asked_for(place):
     assert ops.prod(half[:3], dtype=torch.int64).item() == 1000000
 
 
-def test_what_is_refused(place):
+def test_torch_operators_refuse_bad_arguments(place):
     a = torch.ones((2, 3), device=place)
     with pytest.raises((ValueError, IndexError), match="axis 2"):
         ops.sum(a, 2)

@@ -147,7 +147,7 @@ def test_a_kernel_that_goes_wrong_names_its_line(line, said):
     assert said in str(raised.value) and str(raised.value).endswith(f"\nkernel.cu:4: {line}") and a[0] == 1
 
 
-def test_what_is_no_source():
+def test_invalid_sources_are_refused():
     with pytest.raises(FileNotFoundError):
         gpureduce.simulate("nowhere.cu", "k", 1, 1)
     with pytest.raises(TypeError, match="source: expected str or a path, got bytes"):

@@ -209,7 +209,7 @@ def test_profiles_take_the_source_itself(tmp_path, capsys):
     assert main(["profile", str(tmp_path / "none.cu")]) == 2
 
 
-def test_what_is_no_rung():
+def test_kernels_that_are_no_rung_are_refused():
     source = "__global__ void k(const float *in, double *out, int n) {}\n__global__ void l(float *a) {}\n"
     for options, error, text in [
         ({}, ValueError, "kernel: say which; in the source there are k, l"),

@@ -142,7 +142,7 @@ def test_the_simulator_refuses_it():
 
 
 @pytest.mark.core
-def test_what_it_is():
+def test_cublas_record():
     assert (CUBLAS.role, CUBLAS.backends, CUBLAS.block_sizes) == ("side", ("cuda",), ())
     assert (CUBLAS.default_block_size, CUBLAS.file, CUBLAS.precision) == (0, "", "ieee")
     for ask in (gpureduce.source, gpureduce.kernels.ptx):

@@ -189,7 +189,7 @@ def drawn(draw, dtype, device):
 
 @new_numpy
 @pytest.mark.filterwarnings("ignore")  # NumPy's, of NaNs and infinities
-def test_whatever_is_drawn(device, pytestconfig, thin):
+def test_random_quantiles_are_numpys(device, pytestconfig, thin):
     draw = random.Random(25)
     names = ("median", "nanmedian", "quantile", "nanquantile", "percentile", "nanpercentile")
     for _ in range(60 if thin else pytestconfig.getoption("property_cases") // 10):
@@ -434,7 +434,7 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.topk(a * 1j, 1, **d), TypeError, "a: expected real numbers"),
     ],
 )
-def test_what_is_refused(call, error, text, device):
+def test_order_statistics_refuse_bad_arguments(call, error, text, device):
     with pytest.raises(error, match=text):
         call(np.zeros((2, 3)), device=device)
 
@@ -478,7 +478,7 @@ def test_graphs(device):
         exactly(along.values, np.take_along_axis(now, along.indices.numpy(), 1))
 
 
-def test_what_the_core_refuses():
+def test_order_select_refuses_bad_ranks_and_lines():
     """Ranks that do not ascend or lie outside, and elements that are no lines: memory would be missed."""
     a = values((2, 30), "float32", 7)
     place = (None, _core.SIM, 0, 1)

@@ -151,7 +151,7 @@ def test_architectures_that_are_named(support, nvcc, devices, capsys):
 
 
 @pytest.mark.parametrize("text", ["hopper", "9.0", "90;100", "90,", "sm_90", "60", "130", "90,130", "-90"])
-def test_what_is_no_architecture(support, nvcc, text):
+def test_unknown_architectures_are_refused(support, nvcc, text):
     module = support("architectures")
     said = (
         f"GPUREDUCE_CUDA_ARCHITECTURES is '{text}': say native, all, or .*90,100; this nvcc knows 75, 80, 86"

@@ -65,7 +65,7 @@ def test_every_cell_has_its_function(name, library):
 @pytest.mark.gpu
 @if_built
 @pytest.mark.parametrize("op, dtype", CUB.coverage)
-def test_it_is_timed(op, dtype, device):
+def test_cub_is_timed(op, dtype, device):
     """Its launches can be captured, and eight times the elements take longer."""
     index = int(device.partition(":")[2] or 0)
     medians = []
@@ -80,7 +80,7 @@ def test_it_is_timed(op, dtype, device):
 @pytest.mark.gpu
 @if_built
 @pytest.mark.parametrize("option", ["block_size", "grid_size"])
-def test_it_chooses_its_sizes(option, device):
+def test_cub_chooses_its_sizes(option, device):
     with pytest.raises(ValueError, match=option):
         gpureduce.sum([1.0, 2.0], variant="cub", device=device, **{option: 256})
 

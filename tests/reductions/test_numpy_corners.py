@@ -191,7 +191,7 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize(("expression", "error", "message"), DIFFERENT)
-def test_what_is_refused(expression, error, message, device):
+def test_calls_that_numpy_refuses_are_refused(expression, error, message, device):
     with pytest.raises(error, match=message):
         outcome(expression, on(device))
 

@@ -615,7 +615,7 @@ def test_a_variant_of_one_backend_is_refused_on_the_other(op, on, device_record,
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
-def test_what_variants_do_not_cover(variant, on):
+def test_calls_that_variants_do_not_cover_are_refused(variant, on):
     array = numbers("float32", (4, 30))
     for arguments in ({"axis": 0}, {"axis": ()}, {"where": array > 0}, {"initial": 0}, {"dtype": "float64"}):
         with pytest.raises(ValueError, match=variant.name):

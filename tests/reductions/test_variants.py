@@ -28,7 +28,7 @@ def test_lookup_by_name():
             gpureduce.variants("reduction")[name]
 
 
-def test_it_is_a_tuple():
+def test_variants_are_a_tuple():
     plain = tuple(EVERY)
     assert plain == EVERY and hash(EVERY) == hash(plain) and isinstance(EVERY, tuple)
     assert [*EVERY] == [*plain] and EVERY[-1] is plain[-1]
@@ -102,7 +102,7 @@ def test_one_kernel_alone(dtype):
 
 @pytest.mark.parametrize("name", ["v0", "v7", "v8", "grid_stride"])
 @pytest.mark.parametrize(("op", "dtype"), [("sum", "float64"), ("bitwise_xor", "int32"), ("max", "int64")])
-def test_it_runs_by_itself(name, op, dtype):
+def test_ptx_of_one_kernel_runs_alone(name, op, dtype):
     """What it uses of the module came along: shared memory, files, names of functions."""
     array = np.random.default_rng(3).integers(1, 1000, 200).astype(dtype)
     whole = gpureduce.profile(array, name, op)

@@ -298,7 +298,7 @@ def test_views_of_a_device():
         ({"axis": 0, "out": np.empty(3)}, ValueError, "out: "),
     ],
 )
-def test_what_is_refused(arguments, error, text, device):
+def test_scans_refuse_bad_arguments(arguments, error, text, device):
     with pytest.raises(error, match=text):
         gpureduce.cumulative_sum(np.zeros((2, 3)), device=device, **arguments)
     with pytest.raises(TypeError, match="a: "):

@@ -486,7 +486,7 @@ def test_labels_that_are_refused(labels, groups, error, text, device):
         ([0, 3], {"out": np.empty(2)}, ValueError, "out: "),
     ],
 )  # fmt: skip
-def test_what_is_refused(offsets, arguments, error, text, device):
+def test_segmented_reductions_refuse_bad_arguments(offsets, arguments, error, text, device):
     with pytest.raises(error, match=text):
         gpureduce.segment_reduce(np.zeros(3), offsets, device=device, **arguments)
 

@@ -171,7 +171,7 @@ def test_the_page_has_the_source():
     assert sorted(lines) == [line.number for line in found.lines() if line.counts.barriers]
 
 
-def test_what_cannot_be_played():
+def test_player_refuses_large_blocks_and_absent_indices():
     found = gpureduce.profile(2000, "v2", block_size=512)
     with pytest.raises(ValueError, match="block: one of 512 threads; what is played has up to 256"):
         found.player()

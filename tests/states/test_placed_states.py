@@ -239,7 +239,7 @@ def test_carries(size, device):
     assert got.to_bytes() == wanted.to_bytes()
 
 
-def test_what_no_state_holds(device):
+def test_overflow_of_a_device_state_shows_in_its_result(device):
     """On the device the state is not refused, but its result."""
     full = gpureduce.partial([1.0], "mean", device="sim").to_bytes()
     full = gpureduce.State.from_bytes(full[:12] + b"\xff" * 7 + b"\x7f" + full[20:])

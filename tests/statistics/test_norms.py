@@ -173,7 +173,7 @@ def test_special_elements_of_norms(order, device):
         assert gpureduce.norm(np.zeros((0, 2)), order, 0, device=device).tolist() == [0, 0]
 
 
-def test_what_norms_refuse(device):
+def test_norms_refuse_bad_arguments(device):
     for order in ("fro", np.nan):
         with pytest.raises(ValueError, match="ord"):
             gpureduce.norm([1.0], order, device=device)

@@ -51,7 +51,7 @@ def compared(*arguments):
         (PLAIN, ".visible .entry v7_sum_f32", ".visible .entry v7_sum_f16", [PLAIN]),
     ],
 )
-def test_what_counts(two, name, old, new, forms):
+def test_changed_instructions_are_reported(two, name, old, new, forms):
     change(two[1], name, old, new)
     ended = compared(*two)
     assert ended.returncode == 1
