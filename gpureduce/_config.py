@@ -61,7 +61,7 @@ def show_config(mode: str = "stdout") -> dict[str, Any] | None:
     >>> config["gpureduce"] == gpureduce.__version__, config["devices"][-1]["name"]
     (True, 'PTX simulator')
     """
-    if mode not in ("stdout", "dicts"):
+    if not isinstance(mode, str) or mode not in ("stdout", "dicts"):
         raise ValueError(f"mode: expected 'stdout' or 'dicts', got {mode!r}")
     config = _collect()
     if mode == "dicts":

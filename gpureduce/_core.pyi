@@ -54,7 +54,7 @@ class SimulationError(DeviceError):
 
 class Array:
     @property
-    def pointer(self) -> int:
+    def _pointer(self) -> int:
         """The address of the first element."""
 
     @property
@@ -70,11 +70,11 @@ class Array:
         """The dtype of its elements."""
 
     @property
-    def kind(self) -> int:
+    def _kind(self) -> int:
         """The kind of its device, as the core numbers it."""
 
     @property
-    def index(self) -> int:
+    def _index(self) -> int:
         """The number of its device."""
 
     @property

@@ -83,7 +83,7 @@ class Buffers:
     def sources(self, shape: tuple[int, ...]) -> tuple:
         """Return the copies as views for the core."""
         strides = rules.c_strides(shape, self.dtype.itemsize)
-        return tuple((array.pointer, shape, strides, self.dtype.name) for array in self.arrays)
+        return tuple((array._pointer, shape, strides, self.dtype.name) for array in self.arrays)
 
     def kernels(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[str]:
         """Return the names of the kernels of a sum, with their grids."""
@@ -93,7 +93,7 @@ class Buffers:
     def time(self, shape: tuple[int, ...], axes: tuple[int, ...], repeats: int) -> list[float]:
         """Return the microseconds of a sum, one per repeat."""
         outs = self.results(rules.kept_shape(shape, axes), OP)
-        views = tuple(out.view_tuple() for out in outs)
+        views = tuple(out._view_tuple() for out in outs)
         sources = self.sources(shape)
         return _core.time_general(sources, OP, axes, views, self.kind, self.index, self.rounds, repeats)
 

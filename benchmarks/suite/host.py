@@ -95,7 +95,7 @@ class Host(Benchmark):
             target = empty(inputs[0].shape, inputs[0].dtype, *resolve(str(self.where)))
 
             def copy(_: int) -> None:
-                _core.device_write(target.kind, target.index, target.pointer, inputs[0])
+                _core.device_write(target._kind, target._index, target._pointer, inputs[0])
 
             return {"copy": copy}
         if where == "pinned":

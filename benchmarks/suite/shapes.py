@@ -66,8 +66,8 @@ class Pool:
         rounds = max(1, min(256, (1 << 30) // nbytes) // count)
         form = ((nbytes // dtype.itemsize,), (dtype.itemsize,), dtype.name)
         out = core_dtype(op, dtype).name
-        sources = tuple((self.memory.pointer + i * stride, *form) for i in range(count))
-        outs = tuple((self.outs.pointer + 8 * i, (), (), out) for i in range(count))
+        sources = tuple((self.memory._pointer + i * stride, *form) for i in range(count))
+        outs = tuple((self.outs._pointer + 8 * i, (), (), out) for i in range(count))
         return _core.time_general(
             sources, op, (0,), outs, self.kind, self.index, rounds, repeats, None, shape
         )

@@ -30,13 +30,13 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
     if size == 0 or is_packed(array):
         out = np.empty(shape, dtype)
         if size:
-            _core.device_read(array.kind, array.index, array.pointer, out, array.stream)
+            _core.device_read(array._kind, array._index, array._pointer, out, array.stream)
         return out
     low, high = span(shape, strides, dtype.itemsize)
     if high - low > _GAPS * size:
         return to_host(gathered(array))
     memory = np.empty(high - low, np.uint8)
-    _core.device_read(array.kind, array.index, array.pointer + low, memory, array.stream)
+    _core.device_read(array._kind, array._index, array._pointer + low, memory, array.stream)
     host: np.ndarray[Any, Any] = np.ndarray(shape, dtype, memory, -low, strides)
     return host if low == 0 and high == size else host.copy()
 
@@ -47,9 +47,9 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     A `passing` one is for work that follows in that stream at once, in whose order its memory then goes.
     """
     shape = array.shape if shape is None else shape
-    copy = _core.array_empty(shape, dtype_name(array.dtype), array.kind, array.index, array.stream)
+    copy = _core.array_empty(shape, dtype_name(array.dtype), array._kind, array._index, array.stream)
     if array.size:
-        _gather(array, array.pointer, copy.pointer, merged(array.shape, array.strides))
+        _gather(array, array._pointer, copy._pointer, merged(array.shape, array.strides))
     if not passing:
         copy._settle()
     return copy
@@ -62,10 +62,10 @@ def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
     """
     if len(merged(array.shape, array.strides)) > _MOST_AXES:
         array = gathered(array, passing=passing)
-    name, kind, index, stream = dtype_name(dtype), array.kind, array.index, array.stream
+    name, kind, index, stream = dtype_name(dtype), array._kind, array._index, array.stream
     copy = _core.array_empty(array.shape, name, kind, index, stream)
-    view = array.pointer, array.shape, array.strides, dtype_name(array.dtype)
-    _core.convert(view, name, (copy.view_tuple(), kind, index, stream))
+    view = array._pointer, array.shape, array.strides, dtype_name(array.dtype)
+    _core.convert(view, name, (copy._view_tuple(), kind, index, stream))
     if not passing:
         copy._settle()
     return copy
@@ -82,4 +82,4 @@ def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> No
         return
     view = (source, lengths, tuple([stride for _, stride in axes]), name)
     out = (to, lengths, packed, name)
-    _core.convert(view, name, (out, array.kind, array.index, array.stream))
+    _core.convert(view, name, (out, array._kind, array._index, array.stream))

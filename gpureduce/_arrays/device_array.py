@@ -44,47 +44,47 @@ class DeviceView(Elements):
 
     Attributes
     ----------
-    pointer : int
+    _pointer : int
         The address of the first element; 0 when there is none.
     shape, strides : tuple of int
         As NumPy's; strides are in bytes, and on an axis of at most one element without meaning.
     dtype : numpy.dtype
         Of the elements.
-    kind, index : int
+    _kind, _index : int
         The device, as the core numbers it.
-    read_only : bool
+    _read_only : bool
         Whether the producer forbids writing.
-    owner : object
+    _owner : object
         Holds the memory.
-    producer : object
+    _producer : object
         The array of another library.
     stream : int or None
         The CUDA stream after which the elements are there; None where nothing has to be waited for.
-    says_stream : bool
+    _says_stream : bool
         Whether its library works in that stream afterwards, too; else it has to be asked.
     """
 
     __slots__ = (
-        *("__weakref__", "dtype", "index", "kind", "owner", "pointer", "producer", "read_only"),
-        *("says_stream", "shape", "stream", "strides"),
+        *("__weakref__", "_index", "_kind", "_owner", "_pointer", "_producer", "_read_only", "_says_stream"),
+        *("dtype", "shape", "stream", "strides"),
     )
 
-    pointer: int
+    _pointer: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
-    kind: int
-    index: int
+    _kind: int
+    _index: int
     stream: int | None
-    read_only: bool
-    owner: object
-    producer: object
-    says_stream: bool
+    _read_only: bool
+    _owner: object
+    _producer: object
+    _says_stream: bool
 
-    def next_stream(self) -> int | None:
+    def _next_stream(self) -> int | None:
         """Return the stream in which its library works next, if that is known."""
-        known = self.says_stream or self.producer is None
-        stream = self.stream if known else stream_of(self.producer, self.index)
+        known = self._says_stream or self._producer is None
+        stream = self.stream if known else stream_of(self._producer, self._index)
         return stream if type(stream) is int and stream >= 0 else None
 
 
@@ -123,15 +123,15 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
 
     __slots__ = ()
 
-    read_only = False
-    producer = None
+    _read_only = False
+    _producer = None
 
     @property
-    def owner(self) -> DeviceArray:
+    def _owner(self) -> DeviceArray:
         """The array itself."""
         return self
 
-    def next_stream(self) -> int:
+    def _next_stream(self) -> int:
         """Return the stream to which it belongs."""
         return self.stream
 
@@ -143,6 +143,39 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         numpy.ndarray
         """
         return to_host(self)
+
+    def to_device(self, device: str | Device, /, *, stream: Any = None) -> DeviceArray:
+        """Return the array on a device: itself if it is there, else a copy.
+
+        Parameters
+        ----------
+        device : str or Device
+            ``"cuda"``, ``"cuda:<number>"`` or ``"sim"``.
+        stream : int or stream object, optional
+            The CUDA stream of that device to which a copy belongs, as ``stream=`` of `sum` takes it; None is
+            the legacy default stream.
+
+        Returns
+        -------
+        DeviceArray
+
+        Raises
+        ------
+        TypeError, ValueError
+            For something that is no device, and an unknown name.
+        DeviceError
+            When there is no such device.
+
+        Examples
+        --------
+        >>> import gpureduce
+        >>> a = gpureduce.to_device([1.0, 2.0], device="sim")
+        >>> a.to_device("sim") is a
+        True
+        """
+        if device is None:
+            raise TypeError("device: expected str or Device, got None")
+        return to_device(self, device, LEGACY_STREAM if stream is None else stream)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
@@ -163,7 +196,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the CUDA Array Interface."""
-        if self.kind != _core.CUDA:
+        if self._kind != _core.CUDA:
             raise AttributeError("__cuda_array_interface__: the array lies on the simulator")
         if self.dtype.kind not in "biufc":
             raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; DLPack has")
@@ -171,7 +204,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
-            "data": (self.pointer, False),
+            "data": (self._pointer, False),
             "strides": None if is_packed(self) else self.strides,
             "version": 3,
             "stream": self.stream,
@@ -184,7 +217,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         -------
         tuple of int
         """
-        return (CUDA if self.kind == _core.CUDA else EXTENSION, self.index)
+        return (CUDA if self._kind == _core.CUDA else EXTENSION, self._index)
 
     def __dlpack__(
         self,
@@ -230,7 +263,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
                 raise BufferError("DLPack: an array on a device reaches the CPU only as a copy")
             host = self.numpy()
             return _export(host, host.ctypes.data if host.size else 0, (CPU, 0), versioned, True)
-        if self.kind != _core.CUDA:
+        if self._kind != _core.CUDA:
             raise BufferError(
                 "DLPack: the array lies on the simulator, whose addresses no other library can use; "
                 "take .numpy(), or ask for the CPU (dl_device=(1, 0))"
@@ -244,7 +277,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
             copy = True
         array = self.copy() if copy else self
         array._finish_for(stream)
-        return _export(array, array.pointer, array.__dlpack_device__(), versioned, bool(copy))
+        return _export(array, array._pointer, array.__dlpack_device__(), versioned, bool(copy))
 
     def _finish_for(self, stream: int | None) -> None:
         """Let a consumer that works in `stream` see what was written to the array."""
@@ -254,7 +287,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         consumer = LEGACY_STREAM if stream is None else stream
         self._share()  # the consumer may use it in further streams, of which DLPack says nothing
         if consumer not in (-1, self.stream):
-            _core.stream_order(self.kind, self.index, self.stream, consumer)
+            _core.stream_order(self._kind, self._index, self.stream, consumer)
 
 
 def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copied: bool) -> Any:
@@ -269,10 +302,12 @@ def checked_dtype(dtype: np.dtype, name: str = "dtype") -> np.dtype:
     return dtype
 
 
-def to_device(a: ArrayLike, device: str | Device | None = None) -> DeviceArray:
-    """Copy a host array or a `DeviceArray` to a device."""
+def to_device(
+    a: ArrayLike, device: str | Device | None = None, stream: object = LEGACY_STREAM
+) -> DeviceArray:
+    """Copy a host array or a `DeviceArray` to a device, where it belongs to a stream."""
     if isinstance(a, DeviceArray):
-        if device is None or resolve(device) == (a.kind, a.index):
+        if device is None or resolve(device) == (a._kind, a._index):
             return a
         a = a.numpy()
     masked = sys.modules.get("numpy.ma")
@@ -280,9 +315,10 @@ def to_device(a: ArrayLike, device: str | Device | None = None) -> DeviceArray:
         raise TypeError("a: masked arrays are not supported; pass a.filled(0) or a.compressed()")
     host = as_array(a, "a")
     dtype = checked_dtype(host.dtype, "a").newbyteorder("=")
-    out = empty(host.shape, dtype, *resolve(device))
+    out = empty(host.shape, dtype, *resolve(device), stream)
     if out.size:
-        _core.device_write(out.kind, out.index, out.pointer, np.asarray(host, dtype, order="C"))
+        elements = np.asarray(host, dtype, order="C")
+        _core.device_write(out._kind, out._index, out._pointer, elements, out.stream)
     return out
 
 

@@ -20,7 +20,7 @@ class Elements:
     if TYPE_CHECKING:  # each class has them in its own way
 
         @property
-        def pointer(self) -> int: ...
+        def _pointer(self) -> int: ...
         @property
         def shape(self) -> tuple[int, ...]: ...
         @property
@@ -28,9 +28,9 @@ class Elements:
         @property
         def dtype(self) -> np.dtype[Any]: ...
         @property
-        def kind(self) -> int: ...
+        def _kind(self) -> int: ...
         @property
-        def index(self) -> int: ...
+        def _index(self) -> int: ...
         @property
         def stream(self) -> int | None: ...
 
@@ -45,6 +45,11 @@ class Elements:
         return math.prod(self.shape)
 
     @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
+    @property
     def nbytes(self) -> int:
         """The bytes of all elements together."""
         return self.size * self.dtype.itemsize
@@ -52,11 +57,11 @@ class Elements:
     @property
     def device(self) -> str:
         """The device as text: ``"cuda:0"``, ``"sim"``."""
-        return device_name(self.kind, self.index)
+        return device_name(self._kind, self._index)
 
-    def view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
+    def _view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
         """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
-        return (self.pointer, self.shape, self.strides, dtype_name(self.dtype))
+        return (self._pointer, self.shape, self.strides, dtype_name(self.dtype))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"

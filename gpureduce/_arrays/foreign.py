@@ -70,7 +70,7 @@ def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> De
     if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         return None
     if isinstance(obj, (DeviceArray, DeviceView)):
-        _check_device(obj.kind, obj.index, device)
+        _check_device(obj._kind, obj._index, device)
         return obj
     if is_tensor(obj):
         if obj.device.type == "cpu":
@@ -128,11 +128,11 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         _check_device(_core.CUDA, index, device)
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, dtype_from_name(name), index, read_only, owner)
-    view.producer, view.says_stream = obj, stream is not None
+    view._producer, view._says_stream = obj, stream is not None
     view.stream = LEGACY_STREAM if stream in (None, 0) else stream  # a capsule comes in the default one
     if number != index:  # streams of two devices cannot be ordered from here
         _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
-        view.producer = view.stream = None
+        view._producer = view.stream = None
     return view
 
 
@@ -186,7 +186,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     view = _view(
         protocol, pointer, shape, strides, checked_dtype(dtype, protocol), index, bool(read_only), obj
     )
-    view.producer, view.stream, view.says_stream = obj, stream, stream is not None
+    view._producer, view.stream, view._says_stream = obj, stream, stream is not None
     return view
 
 
@@ -216,7 +216,7 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
         if pointer % item or (strides != packed and any(stride % item for stride in strides)):
             raise ValueError(f"{protocol}: the elements are not aligned to their {item} bytes")
     view = DeviceView()
-    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
-    view.kind, view.index = _core.CUDA, index
-    view.read_only, view.owner = read_only, owner
+    view._pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, dtype
+    view._kind, view._index = _core.CUDA, index
+    view._read_only, view._owner = read_only, owner
     return view

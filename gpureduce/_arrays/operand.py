@@ -71,13 +71,13 @@ def device_view(a: Any, device: str | Device | None, name: str = "a") -> DeviceA
 
 def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
     require_supported(view.dtype, name)
-    return Operand(view.view_tuple(), view.shape, view.dtype, view.kind, view.index, view)
+    return Operand(view._view_tuple(), view.shape, view.dtype, view._kind, view._index, view)
 
 
 def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     """Take a host or device array."""
     if type(a) is DeviceArray and device is None:  # of which nothing is to be found out
-        return Operand(a.view_tuple(), a.shape, a.dtype, a.kind, a.index, a)
+        return Operand(a._view_tuple(), a.shape, a.dtype, a._kind, a._index, a)
     view = None
     if type(a) is not np.ndarray:
         reject_masked(a, name)
@@ -95,7 +95,7 @@ def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
 
 def as_operand_like(a: Any, first: Operand, name: str) -> Operand:
     """Take a host array, or an array on the device of another operand."""
-    if type(a) is DeviceArray and a.kind == first.kind and a.index == first.index:
+    if type(a) is DeviceArray and a._kind == first.kind and a._index == first.index:
         return as_operand(a, None, name)
     return as_operand(a, device_name(first.kind, first.index), name)
 

@@ -56,7 +56,7 @@ def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
         return device_array.to_device(cast(Any, a), device)
     require_supported(view.dtype, "a")
     view.stream = LEGACY_STREAM if view.stream is None else view.stream
-    if device is not None and resolve(device) != (view.kind, view.index):
+    if device is not None and resolve(device) != (view._kind, view._index):
         return device_array.to_device(to_host(view), device)
     return _copied(view)
 
@@ -64,10 +64,10 @@ def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
 def _copied(view: DeviceView) -> DeviceArray:
     """Return a copy on the device of another library's array, made in that library's stream."""
     copy: DeviceArray = gathered(view)
-    following = view.next_stream()
+    following = view._next_stream()
     if following is None:  # the library may change or free the elements next
-        _core.keep_alive_until_done(view.kind, view.index, copy.stream, view)
+        _core.keep_alive_until_done(view._kind, view._index, copy.stream, view)
         following = LEGACY_STREAM
     if following != copy.stream:
-        _core.stream_order(view.kind, view.index, copy.stream, following)
+        _core.stream_order(view._kind, view._index, copy.stream, following)
     return copy

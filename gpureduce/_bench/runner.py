@@ -80,7 +80,7 @@ def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None
     buffers, rounds = rotation(data)
     sources = [to_device(data, device) for _ in range(buffers)]
     outs = [empty((), core_dtype(op, data.dtype), *where) for _ in sources]
-    views, places = (tuple(array.view_tuple() for array in arrays) for arrays in (sources, outs))
+    views, places = (tuple(array._view_tuple() for array in arrays) for arrays in (sources, outs))
     whole = _core.time_general(views, op, (0,), places, *where, rounds, repeats)
     return whole, whole  # it has one pass
 
@@ -107,7 +107,7 @@ def read_bandwidth(device: Device, repeats: int) -> float:
     kind, index = resolve(device)
     out = empty((), np.float32, kind, index)
     times = _core.time_general(
-        (source.view_tuple(),), "sum", (0,), (out.view_tuple(),), kind, index, 4, repeats
+        (source._view_tuple(),), "sum", (0,), (out._view_tuple(),), kind, index, 4, repeats
     )
     return source.nbytes / summarize_times(times)["median"] / 1e3
 

@@ -19,6 +19,7 @@ from gpureduce._device.devices import Device
 from gpureduce._profiles.itanium_demangle import demangled
 from gpureduce._profiles.program import Program, is_ptx, program, read
 from gpureduce._profiles.user_kernel import UserKernel, user_kernel
+from gpureduce._rules.arguments import integer
 
 if TYPE_CHECKING:
     import os
@@ -160,7 +161,14 @@ class OwnRung(UserKernel):
         counted twice shows. `out` holds no numbers before the kernel runs. Where the result is wrong, more
         runs find out which elements are missing.
         """
-        return checks.check(self, None if sizes is None else list(sizes))
+        if sizes is None:
+            return checks.check(self, None)
+        if not isinstance(sizes, Iterable) or isinstance(sizes, str) or getattr(sizes, "shape", None) == ():
+            raise TypeError(f"sizes: expected an iterable of int, got {type(sizes).__name__}")
+        numbers = [integer(size, "sizes") for size in sizes]
+        if min(numbers, default=0) < 0:
+            raise ValueError(f"sizes: negative numbers of elements are not allowed: {numbers}")
+        return checks.check(self, numbers)
 
     def bench(
         self,

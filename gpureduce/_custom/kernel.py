@@ -506,7 +506,7 @@ def _join(targets: list[OutputSpec], arrays: list[Operand]) -> None:
             raise ValueError("out: expected all outputs on the device, or none")
         other.reads = []
         other.stream, other.stream_owner = first.stream, first.stream_owner
-    places = [target.view.pointer for target in targets if target.view is not None and target.view.pointer]
+    places = [target.view._pointer for target in targets if target.view is not None and target.view._pointer]
     if len(set(places)) < len(places):
         raise ValueError("out: two outputs lie in one place")
 

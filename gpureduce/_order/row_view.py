@@ -39,13 +39,13 @@ def copied(
     No view of an array is asked for, as that takes the array out of its stream.
     """
     source = SimpleNamespace(
-        pointer=pointer,
+        _pointer=pointer,
         shape=shape,
         strides=strides,
         dtype=dtype,
         size=math.prod(shape),
-        kind=output.kind,
-        index=output.index,
+        _kind=output.kind,
+        _index=output.index,
         stream=output.stream,
     )
     return gathered(source, new_shape, passing)
@@ -96,7 +96,7 @@ class RowView:
             self._keeps = copied(
                 operand.handle[0], tuple(shape), strides, rows_shape, operand.dtype, output, True
             )
-            self.handle = self._keeps.view_tuple()
+            self.handle = self._keeps._view_tuple()
         else:
             self.handle = (operand.handle[0], rows_shape, c_strides(rows_shape, item), operand.handle[3])
 
@@ -137,7 +137,7 @@ class RowView:
         kind = None if at.weight is None else at.weight.dtype
         ranks, ends = _ends(mean, to, weak, at.lower.tobytes(), at.upper.tobytes(), weight, kind)
         out_shape = (count, self.count)
-        out = (output.view.pointer, out_shape, c_strides(out_shape, to.itemsize), dtype_name(to))
+        out = (output.view._pointer, out_shape, c_strides(out_shape, to.itemsize), dtype_name(to))
         _core.order_select(self.handle, ranks, nans, ends, (out, *self._place[1:]))
         return output.store(None)
 
@@ -149,7 +149,7 @@ class RowView:
             empty(rows_shape, dtype, kind, index, stream) for dtype in (self.dtype, np.dtype(np.int64))
         ]
         out, places = (
-            (each.pointer, rows_shape, c_strides(rows_shape, each.dtype.itemsize), dtype_name(each.dtype))
+            (each._pointer, rows_shape, c_strides(rows_shape, each.dtype.itemsize), dtype_name(each.dtype))
             for each in outputs
         )
         _core.order_topk(self.handle, self.length, False, True, places, (out, kind, index, stream))

@@ -134,7 +134,7 @@ def topk(
         lines = RowView(operand, axes, values)
         out_shape = (lines.count, count)
         ends = [
-            (output.view.pointer, out_shape, c_strides(out_shape, dtype.itemsize), dtype_name(dtype))
+            (output.view._pointer, out_shape, c_strides(out_shape, dtype.itemsize), dtype_name(dtype))
             for output, dtype in ((values, operand.dtype), (indices, _INT64))
         ]
         destination = (ends[0], values.kind, values.index, values.stream)
@@ -149,5 +149,5 @@ def _result(output: OutputSpec, axes: tuple[int, ...], last: int, stays: bool) -
     if axes and axes[0] != last:
         order.insert(axes[0], last)
         shape, strides = (tuple([each[i] for i in order]) for each in (array.shape, array.strides))
-        array = copied(array.pointer, shape, strides, shape, array.dtype, output, False)
+        array = copied(array._pointer, shape, strides, shape, array.dtype, output, False)
     return array if stays else array.numpy()

@@ -47,10 +47,10 @@ def _brought(own: Operand) -> np.ndarray:
         shape=own.shape,
         strides=own.handle[2],
         dtype=own.dtype,
-        pointer=own.handle[0],
+        _pointer=own.handle[0],
         size=math.prod(own.shape),
-        kind=own.kind,
-        index=own.index,
+        _kind=own.kind,
+        _index=own.index,
         stream=getattr(own.view, "stream", None) or LEGACY_STREAM,
     )
     return gathered(source, own.shape).numpy()

@@ -115,18 +115,18 @@ def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     results = rules.reduced_count(output.kept, tuple(range(len(output.kept))))
     both = empty((2, results), dtype, output.kind, output.index, output.stream_owner)
     for row, op in enumerate(("max", "min")):
-        at = (both.pointer + row * results * dtype.itemsize, output.kept, dtypes.dtype_name(dtype))
+        at = (both._pointer + row * results * dtype.itemsize, output.kept, dtypes.dtype_name(dtype))
         out = (at[0], at[1], rules.c_strides(output.kept, dtype.itemsize), at[2])
         run(op, call.operand, call.axes, None, None, out, None, output.stream)
     count = results * (dtype.itemsize // part.itemsize)
     name, packed = dtypes.dtype_name(part), rules.c_strides((2, count), part.itemsize)
     signs = to_device(np.array([1, -1]).astype(part), device_name(output.kind, output.index))
     first = Operand(
-        (both.pointer, (2, count), packed, name), (2, count), part, output.kind, output.index, both
+        (both._pointer, (2, count), packed, name), (2, count), part, output.kind, output.index, both
     )
-    second = replace(first, handle=(signs.pointer, (2, count), (part.itemsize, 0), name), view=signs)
+    second = replace(first, handle=(signs._pointer, (2, count), (part.itemsize, 0), name), view=signs)
     output.reads.append(second)  # its memory goes back after the work
-    out = (output.view.pointer, (count,), (part.itemsize,), name)
+    out = (output.view._pointer, (count,), (part.itemsize,), name)
     run("dot", first, (0,), second, None, out, None, output.stream)
 
 
@@ -179,11 +179,11 @@ def logical_xor(
                           output.stream)  # fmt: skip
         return output.store((counts & 1).astype(bool))
     odd = empty(output.kept, _INT64, output.kind, output.index, output.stream_owner)
-    run("count_nonzero", call.operand, call.axes, call.mask, start, odd.view_tuple(), None, output.stream)
-    each = Operand(odd.view_tuple(), odd.shape, _INT64, output.kind, output.index, odd)
+    run("count_nonzero", call.operand, call.axes, call.mask, start, odd._view_tuple(), None, output.stream)
+    each = Operand(odd._view_tuple(), odd.shape, _INT64, output.kind, output.index, odd)
     each = each.with_strides((*odd.shape, 1), (*odd.strides, _INT64.itemsize))
     axes, one = (len(odd.shape),), np.asarray(1, _INT64)
-    run("bitwise_and", each, axes, None, one, odd.view_tuple(), None, output.stream)
+    run("bitwise_and", each, axes, None, one, odd._view_tuple(), None, output.stream)
     run("any", each, axes, None, None, output.core_out(dtypes.BOOL), None, output.stream)
     return output.store(None)
 

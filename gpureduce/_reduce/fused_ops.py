@@ -105,8 +105,8 @@ def strides_of(operand: Operand) -> tuple[int, ...]:
 def view_of(array: Any, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
     """Return a view of memory that an array on a device holds."""
     view = DeviceView()
-    view.pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, np.dtype(dtype)
-    view.kind, view.index, view.stream = array.kind, array.index, array.stream
-    view.read_only, view.owner, view.producer = True, array, array.producer
-    view.says_stream = isinstance(array, DeviceArray) or array.says_stream
+    view._pointer, view.shape, view.strides, view.dtype = pointer, shape, strides, np.dtype(dtype)
+    view._kind, view._index, view.stream = array._kind, array._index, array.stream
+    view._read_only, view._owner, view._producer = True, array, array._producer
+    view._says_stream = isinstance(array, DeviceArray) or array._says_stream
     return view

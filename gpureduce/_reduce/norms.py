@@ -268,7 +268,7 @@ def _both_on_device(call: ReductionCall, dtype: np.dtype, pair: np.dtype) -> tup
     """Return both results as views of one array."""
     output = call.output
     both = output.allocate_output((*output.shape, 2), dtype)
-    core_out = (both.pointer, output.kept, rules.c_strides(output.kept, pair.itemsize), dtype_name(pair))
+    core_out = (both._pointer, output.kept, rules.c_strides(output.kept, pair.itemsize), dtype_name(pair))
     output.wait_for_inputs()
     run("softmax", call.operand, call.axes, None, None, core_out, None, output.stream)
     both = output.give(both)

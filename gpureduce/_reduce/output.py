@@ -73,7 +73,7 @@ class OutputSpec:
             self.hint = self.host_out.dtype if self.reads[0].view is None else None
         elif self.view.shape != self.shape:
             raise ValueError(f"out: shape {self.view.shape} is not the shape of the result, {self.shape}")
-        elif self.view.read_only:
+        elif self.view._read_only:
             raise ValueError("out: the array is read-only")
 
     @property
@@ -124,7 +124,7 @@ class OutputSpec:
         """Return what the core may write a result of `dtype` into, if it may."""
         if not self.on_device or dtype != self.dtype:
             return None
-        return (self.view.pointer, self.kept, c_strides(self.kept, dtype.itemsize), dtype_name(dtype))
+        return (self.view._pointer, self.kept, c_strides(self.kept, dtype.itemsize), dtype_name(dtype))
 
     def reject_capture(self, why: str) -> None:
         """Raise ValueError where the call is to be captured into a graph."""
@@ -160,7 +160,7 @@ class OutputSpec:
         done, as an array that cannot change (JAX) needs nothing else; such an `out` is waited for.
         """
         for view in self._views():
-            stream = view.next_stream()
+            stream = view._next_stream()
             if stream is not None:
                 self._order(self.stream, stream)
             elif view is self.view:
@@ -186,7 +186,7 @@ class OutputSpec:
         """Return a copy of elements on a device in C order, made in the stream of the call."""
         view = self._in_stream(operand)
         copy = gathered(view, view.shape, True)
-        return replace(operand, handle=copy.view_tuple(), view=copy)
+        return replace(operand, handle=copy._view_tuple(), view=copy)
 
     def cast(self, operand: Operand, dtype: np.dtype) -> Operand:
         """Return the operand in the dtype that the caller asked for.
@@ -202,13 +202,13 @@ class OutputSpec:
         )
         self.wait_for_inputs()
         copy = converted(self._in_stream(operand), native(dtype, "dtype"), True)
-        return replace(operand, handle=copy.view_tuple(), dtype=copy.dtype, view=copy, numpy_dtype=None)
+        return replace(operand, handle=copy._view_tuple(), dtype=copy.dtype, view=copy, numpy_dtype=None)
 
     def _in_stream(self, operand: Operand) -> Any:
         """Return elements on a device as an array that belongs to the stream of the call."""
         pointer, shape, strides, _ = operand.handle
-        view = SimpleNamespace(pointer=pointer, shape=shape, strides=strides, dtype=operand.dtype)
-        view.size, view.kind, view.index, view.stream = math.prod(shape), self.kind, self.index, self.stream
+        view = SimpleNamespace(_pointer=pointer, shape=shape, strides=strides, dtype=operand.dtype)
+        view.size, view._kind, view._index, view.stream = math.prod(shape), self.kind, self.index, self.stream
         return view
 
     def give(self, array: DeviceArray) -> DeviceArray:
@@ -240,7 +240,7 @@ class OutputSpec:
                 result = result.view(self.dtype)
         if self.on_device:
             if result is not None and result.size:
-                _core.device_write(self.kind, self.index, self.view.pointer, result, self.stream)
+                _core.device_write(self.kind, self.index, self.view._pointer, result, self.stream)
             return self._finished()
         if self.host_out is None:
             return result if self.as_array else result[()]

@@ -391,7 +391,7 @@ def _running(
         output.reject_capture("a running sum in bool has a temporary array, which a graph would not keep")
         counts = output.allocate_output(tuple(shape), _INT64)
     core_out = (
-        output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts.view_tuple()
+        output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts._view_tuple()
     )
     try:
         result = _scanned(op, operand, along, initial, core_out, output)
@@ -400,8 +400,8 @@ def _running(
             raise
         result = _scanned(op, output.in_c_order(operand), along, initial, core_out, output)
     if counts is not None:
-        view = output.view.view_tuple()
-        _core.convert(counts.view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
+        view = output.view._view_tuple()
+        _core.convert(counts._view_tuple(), "bool", (view, operand.kind, operand.index, output.stream))
     stored = output.store(None if core_out is not None else result)
     if loop.kind in "fc" and isinstance(stored, np.ndarray):
         _check_fp_status(op, stored, operand, along, initial)
@@ -421,8 +421,8 @@ def _without_nan(op: str, operand: Operand, output: OutputSpec) -> Operand:
     made = output.allocate_output(operand.shape, operand.dtype)
     shape, strides = operand.handle[1:3]
     rows = operand.with_strides((*shape, 1), (*strides, operand.dtype.itemsize))
-    engine.run(f"nan{op}", rows, (len(shape),), out=made.view_tuple(), stream=output.stream)
-    return replace(operand, handle=made.view_tuple(), view=made)
+    engine.run(f"nan{op}", rows, (len(shape),), out=made._view_tuple(), stream=output.stream)
+    return replace(operand, handle=made._view_tuple(), view=made)
 
 
 def _flattened(operand: Operand, output: OutputSpec) -> Operand:

@@ -74,7 +74,7 @@ class Labels:
             output.wait_for_inputs()
         labels, shape = self.labels, (self.count + 1 + self.ordered,)
         order = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
-        view = order.view_tuple()
+        view = order._view_tuple()
         _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, output.stream))
         self.made = order  # until the core has put what reads it into the stream
         return view
@@ -116,7 +116,7 @@ def on_host(operand: Operand, name: str) -> np.ndarray:
         raise ValueError(f"{name}: on a device, expected integers side by side")
     if host.size:
         stream = LEGACY_STREAM if view.stream is None else view.stream
-        _core.device_read(operand.kind, operand.index, view.pointer, host, stream)
+        _core.device_read(operand.kind, operand.index, view._pointer, host, stream)
     return host
 
 

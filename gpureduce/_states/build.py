@@ -514,7 +514,7 @@ def _build_on_device(call: StateCall, like: State) -> State:
             "strides": strides,
         }
         layout = device_state.layout._asdict()
-        _core.state_begin(memory, layout, input_fields, memory.kind, memory.index, call.output.stream)
+        _core.state_begin(memory, layout, input_fields, memory._kind, memory._index, call.output.stream)
     device_state.record_stream(call.output.stream)
     call.output.give(memory)
     return like._on(device_state)
@@ -548,7 +548,7 @@ def _device_squares(call: StateCall, device_state: DeviceState) -> tuple[Any, An
     for other in others:  # the imaginary part
         _, shape, _, _ = device_state.view("squares")
         more = call.output.allocate_output(shape, WORD)
-        each.exact_states("dot", other, True, more.view_tuple())
+        each.exact_states("dot", other, True, more._view_tuple())
         return more, None
     return _NO_INPUT
 
@@ -560,7 +560,7 @@ def _device_integer_sums(call: StateCall, device_state: DeviceState) -> tuple[An
         sums = call.output.allocate_output(
             (device_state.layout.results,), dtypes.core_dtype("sum", operand.dtype)
         )
-        _reduce_into(call, "sum", sums.view_tuple(), operand)
+        _reduce_into(call, "sum", sums._view_tuple(), operand)
         halves.append(sums)
     return halves[0], halves[1] if len(halves) > 1 else None
 
@@ -579,9 +579,9 @@ def _device_values(call: StateCall, device_state: DeviceState) -> tuple[Any, Any
         _reduce_into(call, call.op, device_state.view("value"))
         return _NO_INPUT
     values, output = call.output.allocate_output((device_state.layout.results,), core_dtype), call.output
-    _reduce_into(call, call.op, values.view_tuple())
+    _reduce_into(call, call.op, values._view_tuple())
     _core.convert(
-        values.view_tuple(),
+        values._view_tuple(),
         dtypes.dtype_name(dtype),
         (device_state.view("value"), output.kind, output.index, output.stream),
     )

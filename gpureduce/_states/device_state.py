@@ -87,7 +87,7 @@ class DeviceState:
 
     def record_stream(self, stream: int) -> None:
         """Record the stream that writes the states if it is captured: memory has no stream then."""
-        captured = _core.stream_captured(self.memory.kind, self.memory.index, stream)
+        captured = _core.stream_captured(self.memory._kind, self.memory._index, stream)
         self.capture = stream if captured else None
 
     @property
@@ -102,10 +102,10 @@ class DeviceState:
         memory, stream = self.memory, self.stream
         other = object.__new__(DeviceState)
         other.kinds, other.layout, other.capture = self.kinds, self.layout, self.capture
-        other.memory = copy = empty(memory.shape, WORD, memory.kind, memory.index, stream)
+        other.memory = copy = empty(memory.shape, WORD, memory._kind, memory._index, stream)
         if memory.size:
-            destination = (copy.view_tuple(), memory.kind, memory.index, stream)
-            _core.convert(memory.view_tuple(), WORD.name, destination)
+            destination = (copy._view_tuple(), memory._kind, memory._index, stream)
+            _core.convert(memory._view_tuple(), WORD.name, destination)
         other.record_stream(stream)
         copy._settle()
         return other
@@ -128,7 +128,7 @@ class DeviceState:
         kind, n = self.kinds[name], self.layout.results
         shape = (n, kind[0], kind[1].words) if isinstance(kind, tuple) else (n,)
         dtype = dtype or (WORD if isinstance(kind, tuple) else kind)
-        at = self.memory.pointer + self.offset(name)
+        at = self.memory._pointer + self.offset(name)
         return (at, shape, c_strides(shape, dtype.itemsize), dtype_name(dtype))
 
     def merge(self, other: DeviceState, stream: int) -> None:
@@ -136,7 +136,7 @@ class DeviceState:
         mine = self.memory
         if self.layout.results:
             layout = self.layout._asdict()
-            _core.state_merge(mine, other.memory, layout, mine.kind, mine.index, stream)
+            _core.state_merge(mine, other.memory, layout, mine._kind, mine._index, stream)
 
     def fields(self, shape: tuple[int, ...]) -> Fields:
         """Return the fields, copied to host memory; OverflowError if a sum or a count overflowed."""

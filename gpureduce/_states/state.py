@@ -150,7 +150,7 @@ class State:
         """
         if self._device_state is not None:
             memory = self._device_state.memory
-            if device is None or resolve(device) == (memory.kind, memory.index):
+            if device is None or resolve(device) == (memory._kind, memory._index):
                 return self
             return self.to_host().to_device(device)
         return self._on(

@@ -48,7 +48,7 @@ def test_no_warning_and_no_default_device_come_of_it(recwarn):
     assert gpureduce._core.default_device() == before and not recwarn.list
 
 
-@pytest.mark.parametrize("mode", ["dict", None, 3])
+@pytest.mark.parametrize("mode", ["dict", None, 3, np.array(["dicts", "dicts"])])
 def test_another_mode_is_refused(mode):
     with pytest.raises(ValueError, match="mode: expected 'stdout' or 'dicts', got"):
         gpureduce.show_config(mode)

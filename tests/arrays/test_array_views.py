@@ -238,7 +238,7 @@ def test_copies_keep_every_bit(dtype, device):
         for twin in (view.copy(), copy.copy(view), copy.deepcopy(view), pickle.loads(pickle.dumps(view))):
             assert twin.base is None and twin.strides == np.ascontiguousarray(wanted).strides
             assert twin.numpy().tobytes() == wanted.tobytes()
-            assert twin.stream == view.stream and (twin.pointer != view.pointer or not wanted.size)
+            assert twin.stream == view.stream and (twin._pointer != view._pointer or not wanted.size)
 
 
 def test_few_elements_of_many_are_gathered_where_they_lie(device, monkeypatch):

@@ -78,11 +78,11 @@ def test_tiles_at_every_edge(item, device):
     for rows, columns in itertools.product(edges, edges):
         host = numbered((rows, columns), np.dtype(dtype), rng)
         there = gpureduce.to_device(host, device=device)
-        room = empty((columns + 2, rows), np.dtype(dtype), there.kind, there.index)
+        room = empty((columns + 2, rows), np.dtype(dtype), there._kind, there._index)
         before = numbered(room.shape, room.dtype, rng)
-        _core.device_write(room.kind, room.index, room.pointer, before, room.stream)
-        view, place = there.T.view_tuple(), room[1:-1].view_tuple()
-        _core.convert(view, dtype, (place, there.kind, there.index, there.stream))
+        _core.device_write(room._kind, room._index, room._pointer, before, room.stream)
+        view, place = there.T._view_tuple(), room[1:-1]._view_tuple()
+        _core.convert(view, dtype, (place, there._kind, there._index, there.stream))
         want = before.copy()
         want[1:-1] = host.T
         assert room.numpy().tobytes() == want.tobytes(), (rows, columns)
@@ -96,9 +96,9 @@ def test_what_does_not_begin_at_a_vector(device):
     for first in range(9):
         view = there[:, first : first + 64].T
         assert view.copy().numpy().tobytes() == host[:, first : first + 64].T.tobytes()
-        room = empty((64 * 40 + 16,), np.dtype("int16"), there.kind, there.index)
-        place = (room.pointer + 2 * first, (64, 40), (80, 2), "int16")
-        _core.convert(view.view_tuple(), "int16", (place, there.kind, there.index, there.stream))
+        room = empty((64 * 40 + 16,), np.dtype("int16"), there._kind, there._index)
+        place = (room._pointer + 2 * first, (64, 40), (80, 2), "int16")
+        _core.convert(view._view_tuple(), "int16", (place, there._kind, there._index, there.stream))
         made = room[first : first + 64 * 40].numpy()
         assert made.tobytes() == host[:, first : first + 64].T.tobytes()
 

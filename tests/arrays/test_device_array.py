@@ -51,8 +51,8 @@ class Elsewhere(device_array.Elements):
     """What a DeviceArray says that lies on cuda:1; its address leads nowhere."""
 
     def __init__(self):
-        self.shape, self.strides, self.pointer, self.dtype = (2, 3), (12, 4), 0x7000, np.dtype("f4")
-        self.kind, self.index, self.stream, self.shared = _core.CUDA, 1, 1, False
+        self.shape, self.strides, self._pointer, self.dtype = (2, 3), (12, 4), 0x7000, np.dtype("f4")
+        self._kind, self._index, self.stream, self.shared = _core.CUDA, 1, 1, False
 
     def _share(self):
         self.shared = True
@@ -79,7 +79,7 @@ def test_round_trip(dtype, shape, device):
     assert (array.shape, array.dtype, array.ndim) == (host.shape, host.dtype, host.ndim)
     assert (array.size, array.nbytes) == (host.size, host.nbytes)
     assert array.strides == np.empty([max(n, 1) for n in shape], dtype).strides
-    assert (array.pointer != 0) == (host.size != 0)
+    assert (array._pointer != 0) == (host.size != 0)
     back = array.numpy()
     assert back.dtype == host.dtype and back.shape == host.shape
     assert back.tobytes() == host.tobytes()
@@ -111,7 +111,7 @@ def test_bfloat16(device):
     host = numbers((5, 3), "float32").astype(ml_dtypes.bfloat16)
     array = to_device(host, device)
     assert array.dtype == ml_dtypes.bfloat16
-    assert array.view_tuple()[3] == "bfloat16"
+    assert array._view_tuple()[3] == "bfloat16"
     assert array.numpy().tobytes() == host.tobytes()
 
 
@@ -177,8 +177,8 @@ def test_to_device_of_device_array(device, monkeypatch):
 
 def test_memory_goes_with_the_last_owner(in_use, device):
     array = to_device(numbers(5, "float32"), device)
-    address, view = array.pointer, as_view(array, device)
-    assert view.pointer == address and view.view_tuple() == (address, (5,), (4,), "float32")
+    address, view = array._pointer, as_view(array, device)
+    assert view._pointer == address and view._view_tuple() == (address, (5,), (4,), "float32")
     taken = in_use()
     assert taken >= 20
     del array
@@ -200,7 +200,7 @@ def test_copies_have_memory_of_their_own(duplicate, in_use, device):
     array = to_device(host, device)
     taken = in_use()
     twin = duplicate([array])[0] if duplicate is copy.deepcopy else duplicate(array)
-    assert twin.pointer != array.pointer and in_use() == 2 * taken
+    assert twin._pointer != array._pointer and in_use() == 2 * taken
     np.testing.assert_array_equal(twin.numpy(), host)
     del array
     assert in_use() == taken
@@ -226,7 +226,7 @@ def test_only_the_core_makes_arrays(device):
         with pytest.raises(TypeError):
             object.__new__(nothing)
     array = to_device([1.0, 2.0], device)
-    for name in ("pointer", "shape", "strides", "dtype", "kind", "index", "stream", "other"):
+    for name in ("_pointer", "shape", "strides", "dtype", "_kind", "_index", "stream", "other"):
         with pytest.raises(AttributeError):
             setattr(array, name, 1)
     with pytest.raises(TypeError, match="nonempty __slots__"):
@@ -239,7 +239,7 @@ def test_only_the_core_makes_arrays(device):
 def test_no_kind_passes_for_another(on_gpu):
     """The core takes any other number than that of CUDA for the simulator."""
     array = _core.array_empty((3,), "float32", 7, 0)
-    _core.device_write(7, 0, array.pointer, np.ones(3, np.float32))
+    _core.device_write(7, 0, array._pointer, np.ones(3, np.float32))
     assert _core.general(array, "sum", (0,), None, None, None, _core.SIM, 0, None) == 3
     if not on_gpu:
         with pytest.raises(gpureduce.DeviceError, match="no CUDA driver"):
@@ -428,3 +428,73 @@ def test_export_of_nonsense(change, error):
     given = {"shape": (2,), "dtype": "int8", **change}
     with pytest.raises(error):
         _core.dlpack_export(None, 0x7000, given["shape"], given["dtype"], CUDA, 0, True, False)
+
+
+# What NumPy's arrays, the array API's or CuPy's have under the same name, and what is our own.
+PROPERTIES = {"T", "base", "device", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"}
+METHODS = {
+    *(
+        "astype",
+        "copy",
+        "item",
+        "ravel",
+        "reshape",
+        "squeeze",
+        "swapaxes",
+        "to_device",
+        "tolist",
+        "transpose",
+    ),
+}
+OWN = {"numpy", "stream"}
+
+
+def test_public_attributes_are_numpys_and_the_array_apis_but_for_two():
+    reductions = {name for name in gpureduce._functions.__all__ if hasattr(DeviceArray, name)}
+    public = {name for name in dir(DeviceArray) if not name.startswith("_")}
+    assert public == PROPERTIES | METHODS | OWN | reductions
+    known = {*dir(np.ndarray), "to_device"}
+    assert known >= METHODS | PROPERTIES - {"mT", "device"}
+
+
+def test_to_device_returns_the_array_itself_on_its_device(device):
+    array = to_device([1.0, 2.0], device)
+    assert array.to_device(device) is array and array.to_device(array.device, stream=None) is array
+    with gpureduce.device("sim:3"):
+        assert array.to_device(device) is array
+
+
+def test_to_device_copies_to_another_device():
+    host = np.random.default_rng(5).standard_normal((4, 6))
+    array = to_device(host, "sim")
+    copy = array[:, ::2].T.to_device("sim:1")
+    assert copy.device == "sim:1" and copy.dtype == host.dtype and copy.base is None
+    assert (copy.numpy() == host[:, ::2].T).all()
+    assert array.to_device(gpureduce.devices()[-1]) is array
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((), {}, TypeError, "to_device"),
+        ((None,), {}, TypeError, "device: expected str or Device, got None"),
+        (("cpu",), {}, ValueError, "device: unknown device 'cpu'"),
+        (("sim", 1), {}, TypeError, "positional"),
+        ((), {"device": "sim"}, TypeError, "positional"),
+        (("sim:1",), {"stream": "x"}, TypeError, "stream: expected"),
+    ],
+)
+def test_to_device_refuses_what_is_no_device(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        to_device([1.0], "sim").to_device(*arguments, **options)
+
+
+@pytest.mark.parametrize(
+    "symbol", ["+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!=", "&"]
+)
+@pytest.mark.parametrize("left", ["a", "2", "np.ones(2)"])
+def test_arithmetic_and_comparisons_are_refused_with_the_way_to_do_it(symbol, left, device):
+    names = {"np": np, "a": to_device([1.0, 2.0], device)}
+    code = f"{left} {symbol} a"
+    with pytest.raises(TypeError, match=r"torch\.from_dlpack\(a\), cupy\.from_dlpack\(a\); a\.numpy\(\)"):
+        eval(code, names)

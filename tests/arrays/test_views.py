@@ -194,8 +194,8 @@ def test_view_through_dlpack(versioned, device_text):
         (CUDA, 1), versioned=versioned, knows_versions=versioned, strides=(-3, 1), byte_offset=12
     )
     view = as_view(exporter, device_text)
-    assert view.view_tuple() == (0x700C, (2, 3), (-12, 4), "float32")
-    assert (view.kind, view.index, view.device, view.read_only) == (_core.CUDA, 1, "cuda:1", False)
+    assert view._view_tuple() == (0x700C, (2, 3), (-12, 4), "float32")
+    assert (view._kind, view._index, view.device, view._read_only) == (_core.CUDA, 1, "cuda:1", False)
     assert (view.ndim, view.size, view.nbytes, view.dtype) == (2, 6, 24, np.float32)
     assert all(asked["stream"] == 1 for asked in exporter.asked)
     assert exporter.asked[0]["max_version"] == (1, 0)
@@ -205,8 +205,8 @@ def test_view_through_dlpack(versioned, device_text):
 
 
 def test_read_only_view():
-    assert as_view(Exporter(versioned=True, flags=1)).read_only is True
-    assert as_view(Exporter(versioned=True, flags=2)).read_only is False
+    assert as_view(Exporter(versioned=True, flags=1))._read_only is True
+    assert as_view(Exporter(versioned=True, flags=2))._read_only is False
 
 
 def test_bfloat16_view():
@@ -231,7 +231,7 @@ def test_producers_are_asked_while_their_device_is_current(asked):
     """CuPy names a stream of the current device in its interface, and orders itself there in DLPack."""
     view = as_view(Exporter((CUDA, 1)))
     assert asked == [(1, "getattr"), (1, "__dlpack__")]
-    assert view.next_stream() is None
+    assert view._next_stream() is None
     assert asked == [(1, "getattr"), (1, "__dlpack__"), (1, "getattr")]
 
 
@@ -253,10 +253,10 @@ def test_managed_memory_is_on_every_device(waits, asked):
     producer = Exporter((MANAGED, 0))
     producer.__cuda_array_interface__ = {"stream": 1}
     there = as_view(producer, "cuda:1")
-    assert (there.index, there.stream, there.next_stream()) == (1, None, None)
+    assert (there._index, there.stream, there._next_stream()) == (1, None, None)
     assert (asked, waits) == ([(0, "__dlpack__")], [(_core.CUDA, 0, 1)])
     here = as_view(producer)
-    assert (here.index, here.stream, here.next_stream(), len(waits)) == (0, 1, 1, 1)
+    assert (here._index, here.stream, here._next_stream(), len(waits)) == (0, 1, 1, 1)
     with pytest.raises(gpureduce.DeviceError):
         as_view(Exporter((MANAGED, 0)), "sim")
 
@@ -278,8 +278,8 @@ def test_no_python_is_asked_in_the_legacy_stream(stream, device_text, waits):
     exchange = Exchange(stream)
     exporter = exchange.exporter((CUDA, 1), strides=(-3, 1), byte_offset=12, flags=1)
     view = as_view(exporter, device_text)
-    assert view.view_tuple() == (0x700C, (2, 3), (-12, 4), "float32")
-    assert (view.kind, view.index, view.read_only) == (_core.CUDA, 1, True)
+    assert view._view_tuple() == (0x700C, (2, 3), (-12, 4), "float32")
+    assert (view._kind, view._index, view._read_only) == (_core.CUDA, 1, True)
     assert (exchange.asked, exporter.asked, waits) == ([(CUDA, 1)], [], [])
     assert exporter.producer.deleted == 0
     del view
@@ -290,7 +290,7 @@ def test_no_python_is_asked_in_the_legacy_stream(stream, device_text, waits):
 def test_the_stream_of_their_work_is_known(stream, waits):
     exporter = Exchange(stream).exporter((CUDA, 1))
     view = as_view(exporter)
-    assert (view.index, view.stream, view.next_stream()) == (1, stream, stream)
+    assert (view._index, view.stream, view._next_stream()) == (1, stream, stream)
     assert (exporter.asked, waits) == ([], [])
 
 
@@ -310,13 +310,13 @@ def test_the_stream_of_their_work_is_known(stream, waits):
 def test_otherwise_python_is_asked(exchange):
     exporter = exchange.exporter()
     view = as_view(exporter)
-    assert (view.pointer, view.shape) == (0x7000, (2, 3))
+    assert (view._pointer, view.shape) == (0x7000, (2, 3))
     assert [asked["stream"] for asked in exporter.asked] == [1]
 
 
 def test_functions_of_an_older_version():
     exporter = Exchange(major=2, previous=Exchange()).exporter()
-    assert as_view(exporter).pointer == 0x7000
+    assert as_view(exporter)._pointer == 0x7000
     assert exporter.asked == []
 
 
@@ -332,7 +332,7 @@ def test_other_memory_is_given_back(waits):
     exporter = exchange.exporter((CUDA_HOST, 0))
     assert as_view(exporter) is None
     assert (exporter.producer.deleted, exchange.asked, exporter.asked) == (1, [], [])
-    assert as_view(exchange.exporter((MANAGED, 0)), "cuda:1").index == 1
+    assert as_view(exchange.exporter((MANAGED, 0)), "cuda:1")._index == 1
     assert waits == [(_core.CUDA, 0, 1)]
 
 
@@ -396,15 +396,15 @@ def test_in_which_stream_others_work_next(waits, addresses, device):
     both = Exporter()
     both.__cuda_array_interface__ = {"stream": 1}
     default = [ours, *(Exchange(stream).exporter() for stream in (None, 1)), both, Interface(stream=1)]
-    assert [(as_view(each).stream, as_view(each).next_stream()) for each in default] == [(1, 1)] * 5
+    assert [(as_view(each).stream, as_view(each)._next_stream()) for each in default] == [(1, 1)] * 5
     both = Exporter()
     both.__cuda_array_interface__ = {"stream": 0x7F00}
     others = [both, Exchange(0x7F00).exporter(), Interface(stream=0x7F00)]
     assert [as_view(each).stream for each in others] == [1, 0x7F00, 0x7F00]
-    assert [as_view(each).next_stream() for each in others] == [0x7F00] * 3
+    assert [as_view(each)._next_stream() for each in others] == [0x7F00] * 3
     unknown = [Exporter(), Interface()]
     assert [as_view(each).stream for each in unknown] == [1, None]
-    assert [as_view(each).next_stream() for each in unknown] == [None, None]
+    assert [as_view(each)._next_stream() for each in unknown] == [None, None]
     assert waits == []
 
 
@@ -416,7 +416,7 @@ def test_whose_interface_raises_is_waited_for():
         def __cuda_array_interface__(self):
             raise KeyError("bfloat16")
 
-    assert as_view(Raises()).next_stream() is None
+    assert as_view(Raises())._next_stream() is None
 
 
 def test_dlpack_before_the_interface(waits):
@@ -425,7 +425,7 @@ def test_dlpack_before_the_interface(waits):
         def __cuda_array_interface__(self):
             raise AssertionError("not asked for")
 
-    assert as_view(Both()).pointer == 0x7000
+    assert as_view(Both())._pointer == 0x7000
     assert waits == []
 
 
@@ -482,9 +482,9 @@ def test_misaligned_elements(pointer, typestr, addresses):
 def test_view_through_the_interface(addresses):
     source = Interface(data=(0x8000, True))
     view = as_view(source)
-    assert view.view_tuple() == (0x8000, (2, 3), (12, 4), "float32")
-    assert (view.kind, view.index, view.read_only, view.owner) == (_core.CUDA, 1, True, source)
-    assert as_view(source, "cuda:1").index == 1
+    assert view._view_tuple() == (0x8000, (2, 3), (12, 4), "float32")
+    assert (view._kind, view._index, view._read_only, view._owner) == (_core.CUDA, 1, True, source)
+    assert as_view(source, "cuda:1")._index == 1
     with pytest.raises(gpureduce.DeviceError, match="lies on cuda:1"):
         as_view(source, "cuda:0")
     with pytest.raises(gpureduce.DeviceError, match="lies on cuda:1"):
@@ -515,7 +515,7 @@ def test_typestr_of_no_device_dtype(typestr, addresses):
 )
 def test_stream_of_the_producer(entries, stream, after, waits, addresses):
     view = as_view(Interface(data=(0x8000, False), **entries))
-    assert (view.stream, view.next_stream(), waits) == (stream, after, [])
+    assert (view.stream, view._next_stream(), waits) == (stream, after, [])
 
 
 @pytest.mark.parametrize(
@@ -570,7 +570,7 @@ def test_masked_interface(addresses):
 @pytest.mark.parametrize("pointer", [0, 0x1234])
 def test_interface_without_elements(pointer, addresses):
     view = as_view(Interface(shape=(3, 0), data=(pointer, False)), "cuda:1")
-    assert (view.pointer, view.shape, view.index) == (0, (3, 0), 1)
+    assert (view._pointer, view.shape, view._index) == (0, (3, 0), 1)
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 1)])

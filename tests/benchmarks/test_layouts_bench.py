@@ -61,7 +61,7 @@ def test_small_layouts_are_reduced(dtype, device):
     for layout in few:
         strides = tuple(stride * host.itemsize for stride in layout.strides)
         view = np.lib.stride_tricks.as_strided(host[layout.offset :], layout.shape, strides)
-        described = (memory.pointer + layout.offset * host.itemsize, layout.shape, strides, dtype)
+        described = (memory._pointer + layout.offset * host.itemsize, layout.shape, strides, dtype)
         got = _core.general(described, layout.op, layout.axes, None, None, None, *place, None)
         exact = view.astype(np.float64) if "float" in dtype else view
         want = getattr(np, layout.op)(exact, axis=layouts.axis_of(layout))

@@ -72,8 +72,8 @@ def test_arrays_on_a_device(device):
 def unaligned(array, device):
     """A copy on the device, from an allocation's second element on, as the core takes it; and its home."""
     home = gpureduce.to_device(np.zeros(array.size + 1, array.dtype), device)
-    view = (home.pointer + array.itemsize, array.shape, array.strides, array.dtype.name)
-    _core.device_write(home.kind, home.index, view[0], array)
+    view = (home._pointer + array.itemsize, array.shape, array.strides, array.dtype.name)
+    _core.device_write(home._kind, home._index, view[0], array)
     return view, home
 
 
@@ -100,7 +100,7 @@ def test_elements_that_begin_anywhere(layout, variant, device):
             layout=layout,
             variant=None if variant == "auto" else variant,
             precision=None,
-            destination=(of_out, home.kind, home.index, 0),
+            destination=(of_out, home._kind, home._index, 0),
         )
         got = out.numpy()
         assert got[0] == 0

@@ -111,10 +111,10 @@ def check_results_that_stay():
                 assert (orders, result.stream) == (0, theirs or 1)
             assert result.numpy() == HOST.sum() and exporter.producer.deleted == 1
         out = tensor(place, Exchange(stream), shape=(), bits=64)
-        _core.device_write(_core.CUDA, 0, place.pointer, np.zeros((), np.int64))
+        _core.device_write(_core.CUDA, 0, place._pointer, np.zeros((), np.int64))
         assert summed(there, out=out, **long_way) == (2, out)
         seen = np.zeros((), np.int64)  # by work in that stream
-        _core.device_read(_core.CUDA, 0, place.pointer, seen, stream)
+        _core.device_read(_core.CUDA, 0, place._pointer, seen, stream)
         assert seen == HOST.sum()
         assert summed(tensor(there, Exchange(stream)), out=out, **long_way) == (0, out)
         orders, result = summed(there, as_device=True, stream=stream, **long_way)
@@ -128,7 +128,7 @@ def check_who_does_not_say_his_stream():
     there = gpureduce.to_device(HOST, "cuda")
     gpureduce.sum(there, as_device=True)
     waits = driver_calls("cuStreamSynchronize")
-    fields = {"shape": there.shape, "strides": None, "data": there.pointer, **INT32}
+    fields = {"shape": there.shape, "strides": None, "data": there._pointer, **INT32}
     exporters = [Exporter((CUDA, 0), **fields) for _ in range(5)]
     results = [gpureduce.sum(exporter, as_device=True) for exporter in exporters]
     assert driver_calls("cuStreamSynchronize") == waits
@@ -142,7 +142,7 @@ def check_who_does_not_say_his_stream():
     gpureduce.free_memory()
     assert last.producer.deleted == 1
     place = gpureduce.to_device(np.zeros((), np.int64), "cuda")
-    out = Exporter((CUDA, 0), **{**fields, "shape": (), "data": place.pointer, "bits": 64})
+    out = Exporter((CUDA, 0), **{**fields, "shape": (), "data": place._pointer, "bits": 64})
     waits = driver_calls("cuStreamSynchronize")
     assert gpureduce.sum(there, out=out) is out
     assert driver_calls("cuStreamSynchronize") == waits + 1
@@ -192,7 +192,7 @@ def cupy_array(array, stream, **entries):
     interface = {
         "shape": array.shape,
         "typestr": array.dtype.str,
-        "data": (array.pointer, False),
+        "data": (array._pointer, False),
         "strides": None,
         "version": 3,
         "stream": stream,
@@ -227,7 +227,7 @@ def check_interfaces():
     assert place.numpy() == HOST.sum()
     rows = cupy_array(there, 1, shape=(20, 25), strides=(200, 8))
     assert core(rows) == HOST[::2].sum()
-    backwards = cupy_array(there, 1, shape=(3,), strides=(-8,), data=(there.pointer + 40, False))
+    backwards = cupy_array(there, 1, shape=(3,), strides=(-8,), data=(there._pointer + 40, False))
     assert core(backwards) == HOST[[10, 8, 6]].sum()
     left = (
         *({"version": 2}, {"version": 4}, {"version": True}, {"stream": None}, {"stream": 0}, {"stream": -1}),
@@ -240,13 +240,13 @@ def check_interfaces():
         ),
         *(
             {"data": data}
-            for data in (there.pointer, (0, False), (there.pointer, 0), (there.pointer + 1, False))
+            for data in (there._pointer, (0, False), (there._pointer, 0), (there._pointer + 1, False))
         ),
         *({"mask": rows}, {"typestr": None}, {"data": (2**64, False)}, {"data": (-8, False)}),
     )
     for entries in left:
         assert core(cupy_array(there, **{"stream": 1, **entries})) is NotImplemented, entries
-    assert core(given, out=cupy_array(place, 1, data=(place.pointer, True))) is NotImplemented
+    assert core(given, out=cupy_array(place, 1, data=(place._pointer, True))) is NotImplemented
     for interface in (None, {}, [], 7):
         assert core(Named(__cuda_array_interface__=interface)) is NotImplemented
 
@@ -296,7 +296,7 @@ def check_what_the_short_way_leaves():
         {"shape": (2,) * 64, "ndim": 65},
         {"ndim": -1},
         {"shape": None, "ndim": 1},
-        {"data": there.pointer + 2},
+        {"data": there._pointer + 2},
         {"data": None},
         {"data": 2**64 - 4, "shape": (4,)},
         {"byte_offset": 2**64 - 4},
@@ -304,7 +304,7 @@ def check_what_the_short_way_leaves():
         {"lanes": 2},
         {"major": 2},
     )
-    pinned = Exchange().exporter((CUDA_HOST, 0), data=there.pointer, **INT32)
+    pinned = Exchange().exporter((CUDA_HOST, 0), data=there._pointer, **INT32)
     assert core(pinned) is NotImplemented and pinned.producer.deleted == 1
     for given in fields:
         exporter = tensor(there, **given)

@@ -58,7 +58,7 @@ class Driver:
     def write(self, array, host, stream):
         """Enqueue new contents."""
         host = np.ascontiguousarray(host)
-        place = ctypes.c_uint64(array.pointer)
+        place = ctypes.c_uint64(array._pointer)
         self.call(
             "cuMemcpyHtoDAsync_v2",
             place,
@@ -121,7 +121,7 @@ class Place:
     def by_interface(self, ours, dtype="int32"):
         """An array of another library, which works in the stream, too."""
         typestr = {"int32": "<i4", "int64": "<i8", "bool": "|b1"}[dtype]
-        entries = {"shape": ours.shape, "typestr": typestr, "data": (ours.pointer, False)}
+        entries = {"shape": ours.shape, "typestr": typestr, "data": (ours._pointer, False)}
         return Interface(strides=None, stream=self.stream, **entries)
 
     def calls(self):
@@ -166,7 +166,7 @@ def host(driver, result, stream):
     driver.call(
         "cuMemcpyDtoHAsync_v2",
         ctypes.c_void_p(found.ctypes.data),
-        ctypes.c_uint64(result.pointer),
+        ctypes.c_uint64(result._pointer),
         ctypes.c_size_t(found.nbytes),
         ctypes.c_void_p(stream),
     )
@@ -262,7 +262,7 @@ def check_results_used_in_further_streams():
             result = gpureduce.sum(place.theirs(place.array), axis=0)
             capsule = result.__dlpack__(stream=place.stream)
             _core.stream_order(_core.CUDA, 0, place.stream, reader)
-            words = {"shape": (2 * SHAPE[1],), "typestr": "<i4", "data": (result.pointer, False)}
+            words = {"shape": (2 * SHAPE[1],), "typestr": "<i4", "data": (result._pointer, False)}
             total = gpureduce.sum(Interface(strides=None, stream=reader, **words), as_device=True)
             del result, capsule  # the consumer drops it: the reader's work is still to come
             place.write(order + 1)
@@ -310,7 +310,7 @@ def check_arrays_whose_next_stream_nobody_knows():
     place = Place(driver, driver.stream())
 
     def exporter():
-        fields = {"shape": SHAPE, "strides": None, "data": place.array.pointer, "code": 0, "bits": 32}
+        fields = {"shape": SHAPE, "strides": None, "data": place.array._pointer, "code": 0, "bits": 32}
         return Exporter((CUDA, 0), versioned=True, **fields)
 
     gpureduce.sum(exporter(), axis=0)
@@ -420,7 +420,7 @@ def check_memory_of_graphs():
         early.clear()  # made in this stream, before
         for axis in (0, 1):
             result = gpureduce.sum(place.theirs(place.array), axis=axis)
-            addresses.append((result.pointer, result.shape, result.dtype, axis))
+            addresses.append((result._pointer, result.shape, result.dtype, axis))
 
     replay, forget = driver.capture(place.stream, 0, body)
     gc.collect()
@@ -431,7 +431,7 @@ def check_memory_of_graphs():
     place.write(2)
     replay()
     for pointer, shape, dtype, axis in addresses:
-        result = type("Result", (), {"pointer": pointer, "shape": shape, "dtype": dtype})
+        result = type("Result", (), {"_pointer": pointer, "shape": shape, "dtype": dtype})
         np.testing.assert_array_equal(host(driver, result, place.stream), contents(2).sum(axis=axis))
     for other, value in zip(others, right, strict=True):
         np.testing.assert_array_equal(other.numpy(), value)

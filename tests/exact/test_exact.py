@@ -11,6 +11,7 @@ import gpureduce
 from benchmarks.harness import command
 from benchmarks.suite import exact_sums
 from gpureduce import _core
+from gpureduce._device.devices import resolve
 from gpureduce._device.ptx import ptx_text
 from gpureduce._profiles.from_core import kernel_profiles
 from gpureduce._reduce import exact
@@ -23,8 +24,7 @@ from tests.support.exact_reference import DTYPES, dtype_of, exact_dot, exact_sum
 def place(request):
     """The device, as the core names it."""
     name = request.config.getoption("device")
-    device = gpureduce.to_device(np.zeros(1), name)
-    return device.kind, device.index
+    return resolve(name)
 
 
 def core(array, place, op="sum", second=None, initial=None, fold=0, blocks=0):

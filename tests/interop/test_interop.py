@@ -75,8 +75,8 @@ def driver_bytes(cupy):
 def test_view_has_their_address(peer, dtype, index):
     array = peer.array(numbers((6, 10), dtype))
     view = as_view(array)
-    assert view.view_tuple() == (peer.pointer(array), (6, 10), np.empty((6, 10), dtype).strides, dtype)
-    assert view.index == index
+    assert view._view_tuple() == (peer.pointer(array), (6, 10), np.empty((6, 10), dtype).strides, dtype)
+    assert view._index == index
 
 
 def test_view_keeps_their_memory(peer):
@@ -113,7 +113,7 @@ def test_sum_bfloat16(peer, device):
     array = peer.array(values)
     array = array.bfloat16() if isinstance(peer, Torch) else array.astype(ml_dtypes.bfloat16)
     view = as_view(array)
-    assert (view.pointer, view.dtype) == (peer.pointer(array), ml_dtypes.bfloat16)
+    assert (view._pointer, view.dtype) == (peer.pointer(array), ml_dtypes.bfloat16)
     got = gpureduce.sum(array, device=device)
     assert got.dtype == ml_dtypes.bfloat16
     assert got == ml_dtypes.bfloat16(values.sum())
@@ -153,7 +153,7 @@ def test_views_are_not_copied(peer_with_views, layout, dtype, device):
     change = LAYOUTS[layout]
     array, expected = change(peer_with_views.array(host)), change(host)
     if expected.size:
-        assert as_view(array).pointer == peer_with_views.pointer(array)
+        assert as_view(array)._pointer == peer_with_views.pointer(array)
     assert as_view(array).shape == expected.shape
     assert gpureduce.sum(array, device=device) == expected.sum()
     for axis in range(expected.ndim):
@@ -178,7 +178,7 @@ def test_few_elements_anywhere(peer_with_views, dtype, device):
 def test_negative_strides(cupy, layout, wrap, device):
     host = numbers((60, 45), "int32")
     array = cupy.asarray(host)[layout]
-    assert as_view(wrap(array)).pointer == array.data.ptr
+    assert as_view(wrap(array))._pointer == array.data.ptr
     assert as_view(wrap(array)).strides == host[layout].strides
     for axis in (0, 1):
         got = gpureduce.sum(wrap(array), axis=axis, device=device)
@@ -196,7 +196,7 @@ def test_array_interface_alone(cupy, device, index):
     host = numbers((30, 7), "float64")
     array = cupy.asarray(host)
     view = as_view(OnlyInterface(array))
-    assert (view.pointer, view.index) == (array.data.ptr, index)
+    assert (view._pointer, view._index) == (array.data.ptr, index)
     assert gpureduce.sum(OnlyInterface(array), device=device) == host.sum()
 
 
@@ -206,7 +206,7 @@ def test_managed_memory(cupy, device):
     host = numbers(1000, "float32")
     with cupy.cuda.using_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc):
         array = cupy.asarray(host)
-        assert as_view(array, device).pointer == array.data.ptr
+        assert as_view(array, device)._pointer == array.data.ptr
         assert gpureduce.sum(array, device=device) == host.sum()
 
 
@@ -286,7 +286,7 @@ def test_libraries_take_our_memory(peer, dtype, shape, device):
     host = numbers(shape, dtype)
     ours = to_device(host, device)
     theirs = peer.from_dlpack(ours)
-    assert peer.pointer(theirs) == ours.pointer
+    assert peer.pointer(theirs) == ours._pointer
     np.testing.assert_array_equal(peer.host(theirs), host)
 
 
@@ -297,12 +297,12 @@ def test_libraries_take_our_views(peer_with_views, layout, dtype, device):
     ours = to_device(host, device)
     view, wanted = LAYOUTS[layout](ours), LAYOUTS[layout](host)
     theirs = peer_with_views.from_dlpack(view)
-    assert peer_with_views.pointer(theirs) == view.pointer and tuple(theirs.shape) == wanted.shape
+    assert peer_with_views.pointer(theirs) == view._pointer and tuple(theirs.shape) == wanted.shape
     np.testing.assert_array_equal(peer_with_views.host(theirs), wanted)
-    address = ours.pointer
+    address = ours._pointer
     del ours, view
     gc.collect()  # what they have keeps the memory
-    assert to_device(host, device).pointer != address
+    assert to_device(host, device)._pointer != address
     np.testing.assert_array_equal(peer_with_views.host(theirs), wanted)
 
 
@@ -330,7 +330,7 @@ def test_libraries_take_our_bfloat16(peer, device):
     host = numbers((3, 5), "float32").astype(ml_dtypes.bfloat16)
     ours = to_device(host, device)
     theirs = peer.from_dlpack(ours)
-    assert peer.pointer(theirs) == ours.pointer
+    assert peer.pointer(theirs) == ours._pointer
     got = peer.host(theirs.float() if isinstance(peer, Torch) else theirs)
     np.testing.assert_array_equal(got.astype(np.float32), host.astype(np.float32))
 
@@ -340,7 +340,7 @@ def test_cupy_takes_our_interface(cupy, dtype, device):
     host = numbers((4, 6), dtype)
     ours = to_device(host, device)
     theirs = cupy.asarray(ours)
-    assert theirs.data.ptr == ours.pointer
+    assert theirs.data.ptr == ours._pointer
     np.testing.assert_array_equal(theirs.get(), host)
 
 
@@ -348,7 +348,7 @@ def test_torch_takes_our_interface(torch, device, index):
     host = numbers((4, 6), "float32")
     ours = to_device(host, device)
     theirs = torch.as_tensor(ours, device=f"cuda:{index}")
-    assert theirs.data_ptr() == ours.pointer
+    assert theirs.data_ptr() == ours._pointer
     np.testing.assert_array_equal(theirs.cpu().numpy(), host)
 
 
@@ -380,7 +380,7 @@ def test_copy_on_request(torch, elements, device):
     assert Versioned.from_address(address).flags == 2
     theirs = torch.from_dlpack(capsule)
     np.testing.assert_array_equal(theirs.cpu().numpy(), ours.numpy())
-    assert theirs.data_ptr() != ours.pointer or elements == 0
+    assert theirs.data_ptr() != ours._pointer or elements == 0
 
 
 # Everything else
@@ -402,7 +402,7 @@ def test_the_second_device(cupy, wrap):
     host = numbers(1000, "int32")
     with cupy.cuda.Device(1):
         array = cupy.asarray(host)
-    assert as_view(wrap(array)).index == 1
+    assert as_view(wrap(array))._index == 1
     with pytest.raises(gpureduce.DeviceError, match="lies on cuda:1"):
         gpureduce.sum(wrap(array), device="cuda:0")
     assert gpureduce.sum(wrap(array)) == host.sum()

@@ -371,3 +371,25 @@ def test_without_n_names_of_c_and_ptx_tell_as_much():
     ptx = gpureduce.course.ladder(rung._program.ptx, "reduce", block_size=32)
     for each in (rung, ptx):
         assert not each.takes_n and each.check([32, 320]).passed
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "message"),
+    [
+        (33, TypeError, "sizes: expected an iterable of int, got int"),
+        ("33", TypeError, "sizes: expected an iterable of int, got str"),
+        ([1, [2]], TypeError, "sizes: expected an integer, got list"),
+        ([0.5], TypeError, "sizes: expected an integer, got float"),
+        ([3, -1], ValueError, r"sizes: negative numbers of elements are not allowed: \[3, -1\]"),
+    ],
+)
+def test_check_names_sizes_that_are_none(sizes, error, message):
+    with pytest.raises(error, match=message):
+        gpureduce.kernels.check(LARGEST, sizes=sizes, block_size=32, grid=1)
+
+
+def test_kernels_check_reports_as_check_of_a_rung_does():
+    arguments = {"block_size": 32, "grid": 1}
+    found = gpureduce.kernels.check(LARGEST, sizes=iter([0, 1, 40]), **arguments)
+    assert not found.passed
+    assert found == gpureduce.course.ladder(LARGEST, **arguments).check([0, 1, 40])

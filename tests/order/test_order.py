@@ -84,8 +84,8 @@ def ranks_of(n):
 
 def select(a, ranks, device, nans=False):
     there = gpureduce.to_device(a, device)
-    place = (None, there.kind, there.index, there.stream)
-    return _core.order_select(there.view_tuple(), np.asarray(ranks, np.int64), nans, None, place)
+    place = (None, there._kind, there._index, there.stream)
+    return _core.order_select(there._view_tuple(), np.asarray(ranks, np.int64), nans, None, place)
 
 
 @pytest.mark.core
@@ -327,8 +327,8 @@ def test_nans(dtype, device):
         exactly(gpureduce.nanmedian(rows, axis=1, device=device), np.nanmedian(rows, axis=1))
     sorted_ = np.sort(a, axis=1)
     exactly(select(a, ranks_of(10000), device), sorted_[:, ranks_of(10000)])
-    place = (None, *((there := gpureduce.to_device(a, device)).kind, there.index, 1))
-    exactly(_core.order_count_valid(there.view_tuple(), place), (~np.isnan(a)).sum(axis=1))
+    place = (None, *((there := gpureduce.to_device(a, device))._kind, there._index, 1))
+    exactly(_core.order_count_valid(there._view_tuple(), place), (~np.isnan(a)).sum(axis=1))
 
 
 def test_nothing_is_left_for_the_next_call(device):
@@ -502,7 +502,7 @@ def test_order_select_refuses_bad_ranks_and_lines():
         with pytest.raises(TypeError, match="quantiles: expected a dict"):
             _core.order_select(a, np.array([1]), False, tuple(ends.values()), place)
     there = gpureduce.to_device(a, "sim")
-    view = there.view_tuple()
+    view = there._view_tuple()
     with pytest.raises(ValueError, match="out: overlaps"):
         _core.order_select(
             view, np.array([1]), False, None, ((view[0], (2, 1), (4, 4), "float32"), *place[1:])

@@ -27,7 +27,7 @@ class Memory:
         """Return a view of the elements on the host, and as the core takes it."""
         view = cut(self.host)
         offset = view.__array_interface__["data"][0] - self.host.__array_interface__["data"][0]
-        return view, (self.memory.pointer + offset, view.shape, view.strides, view.dtype.name)
+        return view, (self.memory._pointer + offset, view.shape, view.strides, view.dtype.name)
 
     def kernels(self, cut, op, axes):
         return " ".join(" ".join(launch[:2]).strip() for launch in _core.plan_general(cut[1], op, axes, None))
@@ -180,6 +180,6 @@ def test_results_follow_in_c_order_on_the_device(device):
         view, described = memory.cut(cut)
         want = view.sum(0)
         room = gpureduce.to_device(np.full(want.size + 1, -1, np.int64), device)
-        out = (room.pointer, want.shape, want.strides, "int64")
+        out = (room._pointer, want.shape, want.strides, "int64")
         _core.general(described, "sum", (0,), None, None, out, *memory.place, None)
         assert np.array_equal(room.numpy(), [*want.ravel(), -1])

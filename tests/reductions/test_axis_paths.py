@@ -24,7 +24,7 @@ class Reductions:
         """Compare with NumPy's; `skip` elements come before those of the array."""
         flat = np.concatenate([np.full(skip, 7, array.dtype), array.ravel(order="K")])
         memory = gpureduce.to_device(flat, self.device)
-        view = (memory.pointer + skip * array.itemsize, array.shape, array.strides, array.dtype.name)
+        view = (memory._pointer + skip * array.itemsize, array.shape, array.strides, array.dtype.name)
         start = None if initial is None else np.array(initial, self.result_dtype(op, array))
         got = _core.general(view, op, axes, None, start, None, self.kind, self.index, None)
         self.plans.add(
@@ -159,6 +159,6 @@ def test_results_at_an_address_of_their_own(device):
         array = data(shape, "float32")
         want = array.sum(axis=axes)
         room = gpureduce.to_device(np.full(want.size + 2, -1, np.float32), device)
-        out = (room.pointer + 4, want.shape, (4,), "float32")
+        out = (room._pointer + 4, want.shape, (4,), "float32")
         _core.general(array, "sum", axes, None, None, out, kind, index, None)
         assert np.array_equal(room.numpy(), [-1, *want, -1])

@@ -85,12 +85,12 @@ def test_every_shape_is_timed_and_right(device):
     out = gpureduce.to_device(np.zeros((), np.float32), device)
     for shape in range(len(TABLE)):
         times = _core.time_general(
-            (array.view_tuple(),), "sum", (0,), (out.view_tuple(),), _core.CUDA, 0, 1, 3, None, shape
+            (array._view_tuple(),), "sum", (0,), (out._view_tuple(),), _core.CUDA, 0, 1, 3, None, shape
         )
         assert len(times) == 3 and min(times) > 0
         assert out.numpy() == np.float32(host.sum(dtype=np.float64))
     with pytest.raises(ValueError, match="shape: not for"):
         _core.time_general(
-            (array.view_tuple(),), "dot", (0,), (out.view_tuple(),), _core.CUDA, 0, 1, 3,
-            (array.view_tuple(),), len(TABLE) - 1,
+            (array._view_tuple(),), "dot", (0,), (out._view_tuple(),), _core.CUDA, 0, 1, 3,
+            (array._view_tuple(),), len(TABLE) - 1,
         )  # fmt: skip

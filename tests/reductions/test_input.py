@@ -210,7 +210,7 @@ def test_ragged_lists(total):
 def test_tuples_are_no_views_of_device_memory(device):
     """The core describes device memory by such a tuple, and would follow the address."""
     there = gpureduce.to_device(np.arange(1, 4, dtype=np.int32), device)
-    for a in (there.view_tuple(), collections.namedtuple("View", "a b c d")(*there.view_tuple())):
+    for a in (there._view_tuple(), collections.namedtuple("View", "a b c d")(*there._view_tuple())):
         with pytest.raises((TypeError, ValueError)):
             gpureduce.sum(a, device=device)
 

@@ -22,11 +22,11 @@ class Part(DeviceView):
 
     def __init__(self, array, start, count, step=1):
         item = array.dtype.itemsize
-        self.pointer = array.pointer + start * item
+        self._pointer = array._pointer + start * item
         self.shape, self.strides = (count,), (step * item,)
-        self.dtype, self.kind, self.index = array.dtype, array.kind, array.index
-        self.read_only, self.owner, self.producer = False, array, array
-        self.stream, self.says_stream = array.stream, True
+        self.dtype, self._kind, self._index = array.dtype, array._kind, array._index
+        self._read_only, self._owner, self._producer = False, array, array
+        self.stream, self._says_stream = array.stream, True
 
 
 def surrounded(array, start):

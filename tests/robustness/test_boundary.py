@@ -93,13 +93,13 @@ def addresses_are_known(patch):
 
 def wanted_elements(view):
     """The elements that a view describes if all lie in the base, by NumPy; None otherwise."""
-    low = high = view.pointer - base.pointer
+    low = high = view._pointer - base._pointer
     for length, stride in zip(view.shape, view.strides, strict=True):
         low += min(0, (length - 1) * stride)
         high += max(0, (length - 1) * stride)
     if low < 0 or high + view.dtype.itemsize > BASE.size:
         return None
-    start = BASE[view.pointer - base.pointer :][: view.dtype.itemsize].view(view.dtype)
+    start = BASE[view._pointer - base._pointer :][: view.dtype.itemsize].view(view.dtype)
     return np.lib.stride_tricks.as_strided(start, view.shape, view.strides)
 
 
@@ -110,13 +110,13 @@ def check_view(view):
     most = math.prod(length for length in view.shape if length)  # of results, too
     if most > MOST_ELEMENTS or view.dtype.kind == "b" or view.ndim > 64:
         with contextlib.suppress(*CLEAN):
-            _core.plan_general(view.view_tuple(), "max", tuple(range(view.ndim)), None)
+            _core.plan_general(view._view_tuple(), "max", tuple(range(view.ndim)), None)
         return
     wanted = wanted_elements(view) if view.size else np.zeros(view.shape, view.dtype)
     for axes in (tuple(range(view.ndim)), *((axis,) for axis in range(min(view.ndim, 2)))):
         try:
             got = _core.general(
-                view.view_tuple(), "count_nonzero", axes, None, None, None, _core.SIM, 0, None
+                view._view_tuple(), "count_nonzero", axes, None, None, None, _core.SIM, 0, None
             )
         except CLEAN as error:
             refused = ("is not supported", "with such strides", "dimensions")
@@ -152,7 +152,7 @@ def test_cuda_array_interfaces(cases, monkeypatch):
             given_entries = {key: value for key, value in given_entries.items() if key != missing}
             data = given_entries.get("data")
             if isinstance(data, tuple) and len(data) == 2 and isinstance(data[0], int):
-                given_entries["data"] = (data[0] + base.pointer, data[1])
+                given_entries["data"] = (data[0] + base._pointer, data[1])
             shape, strides = given_entries.get("shape"), given_entries.get("strides")
             if isinstance(strides, list) and len(strides) == 4:  # those drawn for any shape
                 given_entries["strides"] = tuple(strides[: len(shape) if isinstance(shape, tuple) else 4])
@@ -241,7 +241,7 @@ def test_dlpack_capsules(cases, monkeypatch):
             strides,
             wrap(f["flags"], 64) % 2**64,
             f["major"],
-            data=None if f["data"] is None else (f["data"] + base.pointer) % 2**64,
+            data=None if f["data"] is None else (f["data"] + base._pointer) % 2**64,
             device_type=device[0],
             device_id=device[1],
             ndim=ndim,
@@ -438,7 +438,7 @@ CORE = (
 def test_calls_of_the_core(cases):
     plain = np.arange(1, 41, dtype=np.float32)
     views = st.tuples(
-        offsets.map(lambda n: (base.pointer + n) % 2**64),
+        offsets.map(lambda n: (base._pointer + n) % 2**64),
         st.one_of(st.lists(small, max_size=3).map(tuple), shapes),
         st.one_of(st.lists(near, max_size=3).map(tuple), shapes),
         st.sampled_from(("float32", "int8", "bool", "float16", "complex128", "x")),
@@ -507,8 +507,8 @@ def test_calls_of_the_core(cases):
         "parse_ptx": (".version 7.0",),
         "kernel_params": (_core.parse_ptx(".version 7.0"), "x"),
         "device_free": (_core.SIM, 0, 16),
-        "device_write": (_core.SIM, 0, base.pointer - 4096, plain),
-        "device_read": (_core.SIM, 0, base.pointer - 4096, plain.copy()),
+        "device_write": (_core.SIM, 0, base._pointer - 4096, plain),
+        "device_read": (_core.SIM, 0, base._pointer - 4096, plain.copy()),
         "dlpack_export": (plain, 16, (2, 3), "float32", 1, 0, True, False),
     }
 

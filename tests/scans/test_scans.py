@@ -268,7 +268,7 @@ def test_views_of_a_device():
     """As the core takes them: any strides that merge, and no room that spoils what is read."""
     a = integers((6, 40, 5), "float64", 8)
     there = gpureduce.to_device(a, "sim")
-    end = there.pointer + a.nbytes - 8
+    end = there._pointer + a.nbytes - 8
 
     def scan(pointer, shape, strides, axis, out=None):
         view = (pointer, shape, strides, "float64")
@@ -278,12 +278,12 @@ def test_views_of_a_device():
     for axis in range(3):
         turned = np.cumsum(a[::-1, ::-1, ::-1], axis=axis)
         exactly(scan(end, a.shape, reversed_strides, axis), turned)
-    exactly(scan(there.pointer, (6, 5), (1600, 8), 0), np.cumsum(a[:, 0], axis=0))
+    exactly(scan(there._pointer, (6, 5), (1600, 8), 0), np.cumsum(a[:, 0], axis=0))
     with pytest.raises(ValueError, match="copy it to C order"):
-        scan(there.pointer, (40, 6, 5), (40, 1600, 8), 2)
-    room = (there.pointer + 8, (200,), (8,), "float64")
+        scan(there._pointer, (40, 6, 5), (40, 1600, 8), 2)
+    room = (there._pointer + 8, (200,), (8,), "float64")
     with pytest.raises(ValueError, match="out: overlaps"):
-        scan(there.pointer, (200,), (8,), 0, room)
+        scan(there._pointer, (200,), (8,), 0, room)
 
 
 @pytest.mark.parametrize(

@@ -392,7 +392,7 @@ def test_many_labels_of_the_host_are_put_in_order_on_the_gpu(device, monkeypatch
     there = (a, gpureduce.to_device(a, device))
     wanted = [gpureduce.group_reduce(a, labels, op, 9, device=device) for op in ("sum", "argmin")]
     monkeypatch.setattr(segments, "_MANY", 10)
-    monkeypatch.setattr(_core, "CUDA", gpureduce.to_device(a, device).kind)
+    monkeypatch.setattr(_core, "CUDA", gpureduce.to_device(a, device)._kind)
     monkeypatch.setattr(_core, "label_order", lambda *args: calls.append(args) or order(*args))
     for each in there:
         for op, want in zip(("sum", "argmin"), wanted, strict=True):

@@ -505,7 +505,7 @@ def test_sizes_are_those_of_the_core(device):
         for op, size in (("sum", exact.size_of_sum(dtype)), ("dot", exact.size_of_products(dtype))):
             place = gpureduce.to_device(np.zeros(1), device)
             second = one if op == "dot" else None
-            words = gpureduce._core.exact_states(one, op, (0,), second, place.kind, place.index, 0)
+            words = gpureduce._core.exact_states(one, op, (0,), second, place._kind, place._index, 0)
             assert words.shape == (1, exact.parts(dtype), size.words) and LENGTHS[size] == 4 * size.digits
 
 

@@ -365,7 +365,7 @@ def records():
 
 
 def time_general():
-    views = (on_device.view_tuple(),), (row_on_device.view_tuple(),)
+    views = (on_device._view_tuple(),), (row_on_device._view_tuple(),)
     return _core.time_general(views[0], "sum", (0,), views[1], _core.SIM, 0, 1, 1)
 
 
@@ -376,7 +376,7 @@ def taken(thing):
         mock.patch.object(_core, "stream_wait", lambda kind, index, stream: None),
     ):
         view = foreign.as_view(thing)
-    return _core.general(view.view_tuple(), "sum", (0, 1), None, None, None, _core.SIM, 0, None)
+    return _core.general(view._view_tuple(), "sum", (0, 1), None, None, None, _core.SIM, 0, None)
 
 
 def exchange():
@@ -392,12 +392,12 @@ def exchange():
             Exporter(versioned=True, major=2).producer.capsule()
         ),
         "dlpack bad dtype": lambda: _core.dlpack_import(Exporter(bits=7).producer.capsule()),
-        "dlpack taken": lambda: taken(Exporter(data=on_device.pointer)),
-        "dlpack versioned taken": lambda: taken(Exporter(data=on_device.pointer, versioned=True)),
-        "dlpack exchanged": lambda: taken(QUICK.exporter(data=on_device.pointer)),
-        "dlpack exchange of nonsense": lambda: taken(QUICK.exporter(data=on_device.pointer, bits=7)),
-        "dlpack exchanged in a stream": lambda: taken(IN_A_STREAM.exporter(data=on_device.pointer)),
-        "dlpack not exchanged": lambda: taken(REFUSES.exporter(data=on_device.pointer)),
+        "dlpack taken": lambda: taken(Exporter(data=on_device._pointer)),
+        "dlpack versioned taken": lambda: taken(Exporter(data=on_device._pointer, versioned=True)),
+        "dlpack exchanged": lambda: taken(QUICK.exporter(data=on_device._pointer)),
+        "dlpack exchange of nonsense": lambda: taken(QUICK.exporter(data=on_device._pointer, bits=7)),
+        "dlpack exchanged in a stream": lambda: taken(IN_A_STREAM.exporter(data=on_device._pointer)),
+        "dlpack not exchanged": lambda: taken(REFUSES.exporter(data=on_device._pointer)),
         "dlpack at once nowhere": lambda: SUM(QUICK.exporter((CUDA, 99), code=0)),
         "dlpack at once of nonsense": lambda: SUM(QUICK.exporter(bits=7)),
         "interface at once": lambda: SUM(Interface(stream=7)),
@@ -406,7 +406,7 @@ def exchange():
         "out at once": lambda: SUM(on_device, axis=0, out=row_on_device),
         "host out at once": lambda: SUM(on_device, axis=0, out=row),
         "dlpack out of bounds": lambda: taken(Exporter()),
-        "interface taken": lambda: taken(Interface(data=(on_device.pointer, True), stream=7)),
+        "interface taken": lambda: taken(Interface(data=(on_device._pointer, True), stream=7)),
         "interface out of bounds": lambda: taken(Interface()),
         "dlpack elsewhere": lambda: gpureduce.sum(Exporter(), **SIM),
         "dlpack export of nonsense": call(_core.dlpack_export, None, 0, (-1,), "int8", 1, 0, True, False),

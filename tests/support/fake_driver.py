@@ -38,7 +38,7 @@ def run(libraries, *checks, **environment):
 def tensor(array, exchange=None, **fields):
     """A tensor of another library in the memory of a DeviceArray."""
     index = int(array.device.removeprefix("cuda:"))
-    given = {"shape": array.shape, "strides": None, "data": array.pointer, **INT32, **fields}
+    given = {"shape": array.shape, "strides": None, "data": array._pointer, **INT32, **fields}
     return (exchange or Exchange()).exporter((CUDA, index), **given)
 
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 import gpureduce
-from gpureduce import numpy_like
+from gpureduce import course, kernels, numpy_like, testing
 
 try:
     import dask.array
@@ -76,6 +76,7 @@ OWN = {
     "array.cumulative_prod": {"axis": 1},
     "array.reshape": {"shape": (4, 3)},
     "array.item": {"index": 3},
+    "array.to_device": {"device": "sim"},
     "array.__dlpack__": {"dl_device": (1, 0)},
     "conv2d": {"x": PICTURES, "w": FILTERS, "layout": "NHWC"},
     "inner": {"b": ROWS},
@@ -87,6 +88,7 @@ OWN = {
     "Sharded": {"parts": [ROWS, ROWS]},
     "bench": {"n": 1000, "repeats": 1, "progress": False, "variants": "v3"},
     "ladder": {"source": RUNG, "kernel": "rung", "dtype": "float32"},
+    "exact_sum": {"a": ROWS},
     "simulate": {"max_steps": 1000, "args": [np.zeros(4, "f4")]},
     "allreduce": {"state": gpureduce.partial(ROWS, "sum", device="sim"), "comm": None},
     "array.__setitem__": {"key": 0, "value": 1},
@@ -99,6 +101,8 @@ OWN["ReductionKernel"] = {
 }  # fmt: skip
 OWN["kernel.__call__"] = {"args": ROWS}
 SUBJECTS = {f"array.bitwise_{op}": "bits" for op in ("and", "or", "xor")} | {"array.dot": "row"}
+# They have no array, and change what other calls do: tests/devices/test_default_device.py.
+OF_DEFAULT_DEVICE = ("device", "set_default_device")
 METHODS = ("__getitem__", "__array__", "__dlpack__", "__matmul__", "__array_namespace__")
 
 
@@ -107,8 +111,10 @@ def functions():
     found = {}
     for name in gpureduce.__all__:
         each = getattr(gpureduce, name)
-        if name == "Sharded" or inspect.isfunction(each) or name == "bench":
+        if name == "Sharded" or (inspect.isfunction(each) and name not in OF_DEFAULT_DEVICE):
             found[name] = each
+    for module, names in ((kernels, ("export", "ptx")), (course, ["ladder"]), (testing, ["exact_sum"])):
+        found |= {name: getattr(module, name) for name in names}
     for name in dir(numpy_like):
         each = getattr(numpy_like, name)
         if getattr(gpureduce, name, None) is not each and inspect.isfunction(each):

@@ -136,9 +136,9 @@ static PyGetSetDef attributes[] = {
 };
 
 static PyMemberDef members[] = {
-    {"pointer", T_ULONGLONG, offsetof(py_array, pointer), READONLY, "The address of the first element."},
-    {"kind", T_INT, offsetof(py_array, kind), READONLY, "The kind of its device, as the core numbers it."},
-    {"index", T_INT, offsetof(py_array, index), READONLY, "The number of its device."},
+    {"_pointer", T_ULONGLONG, offsetof(py_array, pointer), READONLY, "The address of the first element."},
+    {"_kind", T_INT, offsetof(py_array, kind), READONLY, "The kind of its device, as the core numbers it."},
+    {"_index", T_INT, offsetof(py_array, index), READONLY, "The number of its device."},
     {"base", T_OBJECT, offsetof(py_array, base), READONLY, "The array whose memory a view shows, or None."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(py_array, weak_references), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
