@@ -8,6 +8,8 @@
 #include "common/entry.cuh"
 #include "conv/conv.cuh"
 
+using namespace gr::conv;
+
 enum { THREADS = 256, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
 
 // The sum of products of one result; TOGETHER: its channels lie one behind the other, of x and of w. Places

@@ -13,6 +13,9 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
+using namespace gr::common;
+using namespace gr::conv;
+
 enum { THREADS = GR_CONV_IM2COL_THREADS, AT_ONCE = 4 };
 enum { LENGTH = GR_CONV_IM2COL_MAX_LENGTH, LINES = GR_CONV_IM2COL_MAX_LINES }; // of a block
 

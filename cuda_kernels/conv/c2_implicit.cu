@@ -11,6 +11,8 @@
 #include "common/entry.cuh"
 #include "conv/tiles.cuh"
 
+using namespace gr::conv;
+
 enum { PIXELS = 128, DEEP = 16, FILTERS = 32, AT_ONCE = 3 }; // of filters, at most
 
 // A row that no picture has, nor with a tap's rows added: those are less than 2^30.

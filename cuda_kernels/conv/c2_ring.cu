@@ -12,6 +12,8 @@
 #include "conv/tiles.cuh"
 #include "matmul/k_steps.cuh"
 
+using namespace gr::conv;
+
 enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/implicit_gemm_async.c */ };
 
 // Of its pixels by filters a thread makes DOWN by ACROSS.

@@ -12,6 +12,8 @@
 // multiply-adds, and bytes of global sectors.
 #include "conv/conv.cuh"
 
+using namespace gr::conv;
+
 enum { THREADS = 256, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };
 
 inline __device__ float4 operator+(float4 a, float4 b) {

@@ -12,6 +12,9 @@
 #include "common/shared_array.cuh"
 #include "conv/tiles.cuh"
 
+using namespace gr::common;
+using namespace gr::conv;
+
 enum { DOWN = 8, FILTERS = 12 }; // of a thread
 enum { WARPS = 4, THREADS = 32 * WARPS, BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = 16 * WARPS };
 

@@ -14,6 +14,9 @@
 #include "conv/bulk_rows.cuh"
 #include "conv/tiles.cuh"
 
+using namespace gr::common;
+using namespace gr::conv;
+
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
 enum { ACROSS = 4 };                                                   // columns of a thread
 enum { FILTERS = 24, THREADS = 192, ROWS = 16, SEEN_ROWS = ROWS + 2 }; // of a block

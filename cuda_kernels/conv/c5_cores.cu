@@ -14,6 +14,8 @@
 #include "conv/row_tensor_cores.cuh"
 #include "conv/tiles.cuh"
 
+using namespace gr::conv;
+
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
 
 GR_ENTRY((THREADS, 2), c5_f32_24, __grid_constant__ gr_conv_mma_params,

@@ -17,6 +17,8 @@
 #include "matmul/mma.cuh"
 #include "matmul/tma.cuh"
 
+using namespace gr::conv;
+
 enum { WARPS = 8, THREADS = 32 * WARPS, PIECE = 16, TILES = 2 }; // tiles of 16 pixels that a warp has at once
 
 // Where the two pieces of a step lie, from a pixel's first element on, and how many elements they have.

@@ -12,6 +12,8 @@
 #include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"
 
+using namespace gr::conv;
+
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
 
 template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params &p) {

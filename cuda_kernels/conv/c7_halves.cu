@@ -7,6 +7,8 @@
 #include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"
 
+using namespace gr::conv;
+
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 2 };
 
 #define GR_CONV(suffix, T)                                                                                   \

@@ -20,6 +20,8 @@
 #include "conv/tensor_cores.cuh"
 #include "matmul/tma_pipeline.cuh"
 
+using namespace gr::conv;
+
 enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
 
 // The pipelines of pixels and of filters: the plan says how many stages there are, and of how many bytes.

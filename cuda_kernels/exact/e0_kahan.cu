@@ -8,6 +8,8 @@
 // threads and blocks are put together is lost as before. The counters show a tree of plain additions.
 #include "exact/rungs.cuh"
 
+using namespace gr::exact;
+
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e0_sum_f32(const gr_exact_rung_params p) {
     const float *in = reinterpret_cast<const float *>(p.in);
     float sum = 0, lost = 0;

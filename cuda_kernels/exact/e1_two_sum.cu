@@ -8,6 +8,8 @@
 // on the order.
 #include "exact/rungs.cuh"
 
+using namespace gr::exact;
+
 struct Pair {
     float sum, error;
 };

@@ -9,6 +9,8 @@
 // or three atomics an element where a plain sum has none.
 #include "exact/rungs.cuh"
 
+using namespace gr::exact;
+
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e2_sum_f32(const gr_exact_rung_params p) {
     const float *in = reinterpret_cast<const float *>(p.in);
     clear_state();

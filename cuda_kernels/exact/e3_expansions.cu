@@ -8,6 +8,8 @@
 // lanes that have nothing wait for the others. The counters show lanes that diverge.
 #include "exact/rungs.cuh"
 
+using namespace gr::exact;
+
 // Leaves the sum in a and what was lost in b.
 inline __device__ void two_sum(double &a, double &b) {
     const double sum = a + b, part = sum - a;

@@ -11,6 +11,8 @@
 #include "exact/rungs.cuh"
 #include "exact/sum.cuh"
 
+using namespace gr::exact;
+
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e4_sum_f32(const gr_exact_rung_params p) {
     gr_exact_params all = {};
     all.count = p.count;

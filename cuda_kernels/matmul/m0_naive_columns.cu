@@ -6,6 +6,8 @@
 // 32 sectors of memory to use 4 bytes of each. Where it shows: global sectors a request, and lines a load.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -14,7 +14,12 @@
 #include "matmul/matmul.cuh"
 #include "matmul/split_k.cuh"
 
-// Complex numbers: four real multiply-adds for each complex one.
+using namespace gr::matmul;
+
+// Arithmetic of complex numbers, in their namespace: templates of headers look there, too.
+namespace gr::common {
+
+// Four real multiply-adds for each complex one.
 inline __device__ gr_c64 multiply_add(gr_c64 a, gr_c64 b, gr_c64 c) {
     return {fmaf(a.re, b.re, fmaf(-a.im, b.im, c.re)), fmaf(a.re, b.im, fmaf(a.im, b.re, c.im))};
 }
@@ -28,6 +33,8 @@ inline __device__ void operator*=(gr_c64 &a, float factor) {
     a.re *= factor;
     a.im *= factor;
 }
+
+} // namespace gr::common
 
 // A block's tile, of which a thread makes DOWN by ACROSS results.
 template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {

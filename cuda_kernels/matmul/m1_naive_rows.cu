@@ -7,6 +7,8 @@
 // shows: sectors a request fall to 4 for B and 1 for A; bytes a multiply-add stay 8.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 1 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

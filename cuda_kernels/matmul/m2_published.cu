@@ -7,6 +7,8 @@
 // generous tolerance may hide: the race check finds nothing, and less is counted.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

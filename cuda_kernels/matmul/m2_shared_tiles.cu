@@ -8,6 +8,8 @@
 // before and after each step.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -7,6 +7,8 @@
 // shared loads a multiply-add; warp instructions fall by a third.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 64, COLUMNS = 64, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH, BLOCKS = 3 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -8,6 +8,8 @@
 // shows: a quarter of a shared load a multiply-add; registers, and so fewer warps a multiprocessor.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
 enum { ACROSS = COLUMNS / EACH }; // threads of a row of threads, and from one column of a thread to its next
 enum { BRINGS = ROWS * DEEP / THREADS }; // elements of each tile that a thread brings

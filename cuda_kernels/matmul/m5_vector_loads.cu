@@ -8,6 +8,8 @@
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

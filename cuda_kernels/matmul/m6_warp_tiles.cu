@@ -9,6 +9,8 @@
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

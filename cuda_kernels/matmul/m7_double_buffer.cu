@@ -10,6 +10,8 @@
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 32, WARP_COLUMNS = 64, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -7,6 +7,8 @@
 // of 256 by 256 were wrong, and most of 64 by 64 right.
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -10,6 +10,8 @@
 #include "matmul/cp_async_pipeline.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, STAGES = 2, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {

@@ -13,6 +13,8 @@
 #include "matmul/k_steps.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_TILE_K, THREADS = 128, STAGES = 2, BLOCKS = 2 };
 enum { DOWN = 16, ACROSS = 8 }; // results of a thread
 typedef Lane<COLUMNS, DOWN, ACROSS> In;

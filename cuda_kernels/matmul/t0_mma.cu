@@ -10,6 +10,8 @@
 #include "common/shared_array.cuh"
 #include "matmul/mma.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, WARP_ROWS = 64, WARP_COLUMNS = 64, STAGES = 3, BLOCKS = 2 };
 enum { THREADS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS) * 32 };
 

@@ -12,6 +12,8 @@
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
+using namespace gr::matmul;
+
 enum { COLUMNS = 128, DEEP = 32, B_BYTES = COLUMNS * DEEP * 4 };
 
 // Small products are of low tiles, so that more multiprocessors have one, and of more stages.

@@ -13,6 +13,8 @@
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
 enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes in a stage; threads
 typedef TmaPipeline<STAGES, OF_B + B_BYTES> Stages;

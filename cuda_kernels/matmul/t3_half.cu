@@ -11,6 +11,8 @@
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, DEEP = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * DEEP * 2 };
 
 // Small products are of narrow tiles, so that more multiprocessors have one, and of more stages.
@@ -120,12 +122,12 @@ template <class S, class T> __device__ void matmul(const gr_matmul_tma_params &m
     pdl_launch_dependents();
     pdl_wait();
     if (group == 2) {
-        ptx::setmaxnreg_dec<40>();
+        setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = first; number < tiles; number += step)
                 bring<S>(maps, ring, pair, place_in_cluster<S>(p, number));
     } else {
-        ptx::setmaxnreg_inc<232>();
+        setmaxnreg_inc<232>();
         for (unsigned number = first; number < tiles; number += step) {
             const TileCoord place = place_in_cluster<S>(p, number);
             typename S::Sums sums = {};

@@ -13,6 +13,8 @@
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 
+using namespace gr::matmul;
+
 enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
 typedef TmaPipeline<3, 4 * PART> Stages;
 static_assert(Stages::END == GR_MATMUL_T4_SHARED, "bytes of shared memory");

@@ -12,6 +12,8 @@
 #include "matmul/double.cuh"
 #include "matmul/split_k.cuh"
 
+using namespace gr::matmul;
+
 // Waits for all warps that multiply.
 inline __device__ void barrier_of_readers() {
     ptx::barrier_sync<1, 256>();
@@ -122,13 +124,13 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     pdl_launch_dependents();
     pdl_wait();
     if (threadIdx.x >= 256) {
-        ptx::setmaxnreg_dec<40>();
+        setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
                 bring<S>(maps, ring, pair, span, tile_coord<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
-    ptx::setmaxnreg_inc<232>();
+    setmaxnreg_inc<232>();
     const unsigned group = threadIdx.x / 32 / S::WARPS, warp = threadIdx.x / 32 % S::WARPS;
     const unsigned across = S::COLUMNS / S::WARP_COLUMNS;
     const typename S::Of lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);

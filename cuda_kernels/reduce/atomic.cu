@@ -11,6 +11,8 @@
 #include "reduce/ladder/block_reduce.cuh"
 #include "reduce/ladder/ops.cuh"
 
+using namespace gr::reduce::ladder;
+
 // The hardware's own atomic operations. An overload that names the operator is preferred to the template
 // below.
 using Word64 = unsigned long long;

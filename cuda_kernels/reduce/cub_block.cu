@@ -14,6 +14,8 @@
 #include "reduce/ladder/ops.cuh"
 #include "reduce/ladder/vector_loads.cuh"
 
+using namespace gr::reduce::ladder;
+
 // Our operators in the form that CUB calls; additions as its own, for which it has better code.
 template <class Op> struct Function {
     template <class Acc> __device__ Acc operator()(Acc a, Acc b) const {

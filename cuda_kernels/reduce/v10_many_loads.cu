@@ -14,6 +14,8 @@
 #include "reduce/ladder/last_block.cuh"
 #include "reduce/ladder/many_loads.cuh"
 
+using namespace gr::reduce::ladder;
+
 // 2^28 floats, 4 blocks of 256 threads an SM: 246.1 us with 2, 239.5 with 4, 239.5 with 8 and with 16;
 // 2^25: 34.5, 33.7, 34.1, 35.2 (rung_constants_h200.json).
 constexpr unsigned LOADS = 4;

@@ -12,6 +12,9 @@
 #include "reduce/ladder/last_block.cuh"
 #include "reduce/ladder/many_loads.cuh"
 
+using namespace gr::common;
+using namespace gr::reduce::ladder;
+
 constexpr unsigned LOADS = 4, MOST_BLOCKS = 8;
 
 template <class Op, class In, class Acc>

@@ -15,6 +15,9 @@
 #include "reduce/ladder/many_loads.cuh"
 #include "reduce/ladder/params.h"
 
+using namespace gr::common;
+using namespace gr::reduce::ladder;
+
 // 2^28 floats, 256 threads per block: 237.7 us with 3 stages of 4 vectors, 239.3 with 6 of 2, 240.4 with
 // 12 of 1 (rung_constants_h200.json).
 constexpr unsigned STAGES = GR_LADDER_STAGES, VECTORS = GR_LADDER_STAGE_VECTORS;

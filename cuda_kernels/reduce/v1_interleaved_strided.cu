@@ -10,6 +10,8 @@
 
 #include "common/shared_array.cuh"
 
+using namespace gr::common;
+
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     Acc *slots = shared_array<Acc>();
     const unsigned t = threadIdx.x;

@@ -10,6 +10,8 @@
 
 #include "common/shared_array.cuh"
 
+using namespace gr::common;
+
 // Lanes past `stride` compute on slots that are no longer read: cheaper than a branch.
 template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {
     x = Op::combine(x, slots[t + stride]);

@@ -8,6 +8,8 @@
 
 #include "common/shared_array.cuh"
 
+using namespace gr::common;
+
 template <class Op, class Acc> __device__ void last_warp(volatile Acc *slots, unsigned t) {
     slots[t] = Op::combine(slots[t], slots[t + 32]);
     slots[t] = Op::combine(slots[t], slots[t + 16]);

@@ -10,6 +10,8 @@
 
 #include "reduce/ladder/unrolled_tree.cuh"
 
+using namespace gr::reduce::ladder;
+
 template <class Op, class In, class Acc, unsigned Block>
 __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     __shared__ Acc slots[Block];

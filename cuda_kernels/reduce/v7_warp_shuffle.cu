@@ -12,6 +12,8 @@
 
 #include "reduce/ladder/block_reduce.cuh"
 
+using namespace gr::reduce::ladder;
+
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     const uint64_t step = uint64_t(gridDim.x) * (2 * blockDim.x);
 

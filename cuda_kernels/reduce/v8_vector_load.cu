@@ -10,6 +10,8 @@
 #include "reduce/ladder/block_reduce.cuh"
 #include "reduce/ladder/vector_loads.cuh"
 
+using namespace gr::reduce::ladder;
+
 template <class Op, class In, class Acc> __device__ void reduce(const In *in, Acc *out, uint64_t n) {
     const Acc x = block_reduce<Op>(accumulate_share<Op, Acc>(in, n));
     if (threadIdx.x == 0)

@@ -13,6 +13,8 @@
 #include "reduce/ladder/last_block.cuh"
 #include "reduce/ladder/vector_loads.cuh"
 
+using namespace gr::reduce::ladder;
+
 template <class Op, class In, class Acc>
 __device__ void reduce(const In *in, Acc *out, uint64_t n, Acc *block_sums, unsigned *ticket) {
     const Acc x = block_reduce<Op>(accumulate_share<Op, Acc>(in, n));

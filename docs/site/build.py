@@ -57,7 +57,7 @@ SECTIONS = {
     ],
     "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
     "To learn": ["docs/own_kernels", "docs/exercises", "docs/write-your-own-rung", "docs/glossary"],
-    "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works"],
+    "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works", "docs/waiting"],
     "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
     "Reference": ["docs/names", *(f"reference/{module}" for module in MODULES)],
     "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],

@@ -40,8 +40,11 @@ def _structs_named(text: str, *names: str) -> str:
 
 
 def _own_lines(text: str) -> str:
-    """Return a source without what it includes, and without the lines that make all the kernels of a rung."""
-    left_out = re.compile(r"#\s*(include\b|pragma once|define GR_\w+( \w+)?$)")
+    """Return a source without includes, namespaces of ours, and what makes all the kernels of a rung."""
+    left_out = re.compile(
+        r"#\s*(include\b|pragma once|define GR_\w+( \w+)?$)|using namespace gr::|(} // )?namespace gr::"
+        r"|using namespace \w+;$"
+    )
     return "\n".join(line for line in text.splitlines() if not left_out.match(line)).strip()
 
 

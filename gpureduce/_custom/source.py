@@ -144,7 +144,7 @@ class Types:
 
 
 def _element(dtype: str) -> str:
-    return f"element_{dtype}"
+    return f"gr::reduce::element_{dtype}"
 
 
 def _truth(value: bool) -> str:
@@ -170,11 +170,11 @@ def _reads(types: Types) -> list[str]:
     reads = []
     for number, (dtype, is_scalar) in enumerate(zip(types.inputs, types.scalars, strict=True)):
         if is_scalar:
-            reads.append(f"read_scalar<{_element(dtype)}>(p.inputs[{number}])")
+            reads.append(f"gr::reduce::read_scalar<{_element(dtype)}>(p.inputs[{number}])")
         elif types.by_position:
-            reads.append(f"read_position<{_element(dtype)}, Even>(p.inputs[{number}], in)")
+            reads.append(f"gr::reduce::read_position<{_element(dtype)}, Even>(p.inputs[{number}], in)")
         else:
-            reads.append(f"read_address<{_element(dtype)}>({next(places)})")
+            reads.append(f"gr::reduce::read_address<{_element(dtype)}>({next(places)})")
     return reads
 
 
@@ -250,7 +250,7 @@ def source(
     one = f"gr_map(x{', number' if number else ''})" if types.one_array else "Value()"
     parts = [
         '#include "grid/large_states.cuh"\n' if types.large else "",
-        '#include "reduce/custom.cuh"\n',
+        '#include "reduce/custom.cuh"\nusing gr::common::complex;\n',
         *(f"typedef {_element(dtype)}::Value {letter};\n" for letter, dtype in letters.items()),
         _lines("reduce_type", struct) if struct else "",
         _lines("preamble", written.preamble),

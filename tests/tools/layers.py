@@ -12,6 +12,7 @@ module of gpureduce that writes a global of another module is refused as well.
 import argparse
 import ast
 import functools
+import itertools
 import re
 import subprocess
 import sys
@@ -39,8 +40,9 @@ ROOMS = {
 }
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
+FAMILIES = ["reduce", "scan", "segments", "order", "states", "exact", "matmul", "conv"]
 HEADERS = {
-    "": [*SHARED_HEADERS, ("reduce", "scan", "segments", "order", "states", "exact", "matmul"), "conv"],
+    "": [*SHARED_HEADERS, tuple(FAMILIES[:-1]), FAMILIES[-1]],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {
@@ -59,6 +61,8 @@ PACKAGE = {
         "_course",
     ],
 }
+# The folders of cuda_kernels/include with a namespace of their own; others are in that of the folder above.
+NAMESPACES = [*SHARED_HEADERS, *FAMILIES, "reduce/ladder"]
 # Which folders of one row may use the other.
 BESIDE = {("conv", "matmul")}
 
@@ -113,6 +117,7 @@ KERNEL_FILES = "*.cu"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LAUNCH = re.compile(r"\(\s*gr_launch\s*\)\s*\{|\bgr_launch\s+\w+\s*(?:\[\w*\]\s*)?=\s*\{")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+PREPROCESSOR = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 
 
 class Edge(NamedTuple):
@@ -152,6 +157,7 @@ def violations(root: Path, objects: Path | None = None) -> Iterator[str]:
     edges = kernel_includes(root)
     yield from ordered("cuda_kernels/include", edges, HEADERS)
     yield from unshared(headers, edges)
+    yield from namespaces(headers)
     yield from kernels(root)
     yield from launches(root)
     yield from foreign_tests(root)
@@ -353,6 +359,25 @@ def unshared(headers: Path, edges: list[Edge]) -> Iterator[str]:
             if len(known := families(unit(name))) < 2:
                 by = f"only {known.pop()} uses it" if known else "nothing uses it"
                 yield f"cuda_kernels/include/{name}:1: is in a shared folder, but {by}"
+
+
+def namespaces(headers: Path) -> Iterator[str]:
+    """Yield a line for each header that is not in the namespace of its folder, as a whole.
+
+    Headers that make kernels in the file that includes them use that namespace at their head instead.
+    """
+    for path in sorted(headers.rglob("*.cuh")):
+        name = path.relative_to(headers)
+        folder = next((str(each) for each in name.parents if str(each) in NAMESPACES), None)
+        text = PREPROCESSOR.sub("", COMMENT.sub("", path.read_text("utf-8"))).strip()
+        if folder is None or not text:
+            continue
+        namespace = f"gr::{folder.replace('/', '::')}"
+        depth = itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in text)
+        closes = [at for at, open_ in enumerate(depth) if open_ == 0 and text[at] == "}"]
+        is_whole = re.match(rf"namespace {namespace}(::\w+)* {{", text) and closes == [len(text) - 1]
+        if not is_whole and not text.startswith(f"using namespace {namespace};"):
+            yield f"cuda_kernels/include/{name}:1: is not in namespace {namespace}"
 
 
 # ---- Python ----

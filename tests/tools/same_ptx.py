@@ -32,18 +32,31 @@ DECLARED = re.compile(
 )
 
 
+# A function or a kernel at the top level, with its body if it has one there.
+FUNCTION = re.compile(r"^\.(?:\w+ )*\.?(?:func|entry)\b.*?^(?:\}|;)$", re.MULTILINE | re.DOTALL)
+NUMBERED = re.compile(r"(?<=\$L__BB)\d+(?=_)|(?<=__local_depot)\d+")  # by the place of its function
+
+
 def normalized(text: str) -> str:
-    """Return PTX without comments and debug information, its symbols numbered in order of appearance."""
+    """Return PTX without comments and debug information, its symbols numbered in order of appearance.
+
+    The compiler orders functions by their names, so they are sorted by what they do.
+    """
     text = COMMENT.sub("", LINE_NUMBERS.sub("", DEBUG_SECTION.sub("", text)))
     text = "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
     declared = {name for name in DECLARED.findall(text) if not name.startswith("_Z")}
-    symbols = "|".join([MANGLED, *map(re.escape, sorted(declared, key=len, reverse=True))])
+    names = "|".join([MANGLED, *map(re.escape, sorted(declared, key=len, reverse=True))])
+    symbols = re.compile(rf"(?<![\w$%.:])(?:{names})(?![\w$])")
+    head = "\n".join(filter(None, FUNCTION.sub("", text).splitlines()))
+    bodies = (NUMBERED.sub("", found[0]) for found in FUNCTION.finditer(text) if found[0].endswith("}"))
+    functions = sorted(bodies, key=lambda body: numbered(symbols, body))
+    return numbered(symbols, "\n".join([head, *functions]))
+
+
+def numbered(symbols: re.Pattern[str], text: str) -> str:
+    """Return text with its symbols numbered in order of appearance."""
     numbers: dict[str, int] = {}
-    return re.sub(
-        rf"(?<![\w$%.])(?:{symbols})(?![\w$])",
-        lambda found: f"symbol_{numbers.setdefault(found[0], len(numbers))}",
-        text,
-    )
+    return symbols.sub(lambda found: f"symbol_{numbers.setdefault(found[0], len(numbers))}", text)
 
 
 # The head of inline assembly with registers of its own; those of the compiler begin with %.

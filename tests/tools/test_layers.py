@@ -177,6 +177,24 @@ def test_a_shared_header_serves_two_families(tree, folder):
     assert list(layers.violations(tree)) == []
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("scan/scan.cuh", "namespace gr::scan {", "namespace gr::segments {"),
+        ("reduce/ladder/block_reduce.cuh", "namespace gr::reduce::ladder {", "namespace gr::reduce {"),
+        ("common/vec.cuh", "} // namespace gr::common", "} // namespace gr::common\nstruct Vec2;"),
+        ("matmul/instantiate.cuh", "using namespace gr::matmul;", ""),
+    ],
+)
+def test_a_header_is_in_the_namespace_of_its_folder(tree, file, old, new):
+    path = tree / "cuda_kernels" / "include" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    namespace = re.search(r"gr::[\w:]+", old)[0]
+    said = f"cuda_kernels/include/{file}:1: is not in namespace {namespace}"
+    assert said in list(layers.violations(tree))
+
+
 def test_what_type_checkers_alone_import_is_free(tree):
     path = tree / "gpureduce" / "_version.py"
     path.write_text(f"{path.read_text()}\nif TYPE_CHECKING:\n    from gpureduce._bench import result\n")

@@ -69,6 +69,21 @@ def test_names_and_lines_do_not_count(two):
     assert ended.returncode == 0, ended.stdout
 
 
+def test_the_order_of_functions_does_not_count(two):
+    """Nor do prototypes, and a variable may be called as a part of an instruction is."""
+    path = two[1] / f"{PLAIN}.ptx.gz"
+    text = gzip.decompress(path.read_bytes()).decode()
+    text = text.replace("bar.sync", "cp.async.bulk.mbarrier::complete_tx::bytes [%r1];\n\tbar.sync", 1)
+    head, *kernels, _ = text.split("\n.visible .entry ")
+    assert len(kernels) > 1
+    old = [f"{head}\n.extern .shared .b8 bytes[];", *kernels]
+    new = [f"{head}\n.extern .shared .b8 _Z5bytes[];\n.func nothing\n(\n)\n;", *kernels[::-1]]
+    for folder, parts in zip(two, (old, new), strict=True):
+        (folder / path.name).write_bytes(gzip.compress("\n.visible .entry ".join(parts).encode(), 1))
+    ended = compared(*two)
+    assert ended.returncode == 0, ended.stdout
+
+
 def test_digests_in_a_file(two, tmp_path):
     file = tmp_path / "digests.json"
     assert compared("--write", file, two[0]).returncode == 0

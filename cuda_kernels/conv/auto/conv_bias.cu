@@ -5,6 +5,8 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
+using namespace gr::conv;
+
 enum { THREADS = GR_CONV_BIAS_THREADS };
 
 template <class T, int LENGTH> __device__ void add_bias(const gr_conv_bias_params &p) {

@@ -8,6 +8,9 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
+using namespace gr::common;
+using namespace gr::conv;
+
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
 
 // As conv_tap, of sizes for which 32 bits are enough, as the planner sees to.

@@ -7,6 +7,9 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
+using namespace gr::common;
+using namespace gr::conv;
+
 enum { THREADS = GR_CONV_POINTWISE_THREADS, LANES = GR_CONV_POINTWISE_LANES };
 enum { EACH = GR_CONV_POINTWISE_PIXELS }; // of a thread
 

@@ -2,6 +2,8 @@
 #include "common/entry.cuh"
 #include "exact/sum.cuh"
 
+using namespace gr::exact;
+
 GR_ENTRY((GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM), exact_dot_f32, gr_exact_params,
          sum_exactly<float, true, ProductBins<float>>)
 GR_ENTRY((GR_EXACT_WIDE_THREADS, GR_EXACT_PRODUCT_BLOCKS_PER_SM), exact_dot_f16, gr_exact_params,

@@ -2,6 +2,8 @@
 #include "common/entry.cuh"
 #include "exact/each.cuh"
 
+using namespace gr::exact;
+
 GR_ENTRY((GR_EXACT_THREADS), exact_states_f32, gr_exact_params, states_alone<float, false, NarrowBins<float>>)
 GR_ENTRY((GR_EXACT_THREADS), exact_states_f16, gr_exact_params,
          states_alone<gr_f16, false, NarrowBins<gr_f16>>)

@@ -2,6 +2,8 @@
 #include "common/entry.cuh"
 #include "exact/sum.cuh"
 
+using namespace gr::exact;
+
 GR_ENTRY((GR_EXACT_THREADS, 4), exact_sum_f32, gr_exact_params, sum_exactly<float, false, NarrowBins<float>>)
 GR_ENTRY((GR_EXACT_THREADS, 4), exact_sum_f16, gr_exact_params,
          sum_exactly<gr_f16, false, NarrowBins<gr_f16>>)

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace gr::common {
+
 inline __device__ unsigned cluster_size() {
     unsigned x;
     asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(x));
@@ -28,3 +30,5 @@ template <class T> __device__ T *in_block(T *variable, unsigned rank) {
     asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(variable), "r"(rank));
     return reinterpret_cast<T *>(address);
 }
+
+} // namespace gr::common

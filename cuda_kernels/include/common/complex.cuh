@@ -2,6 +2,8 @@
 // in memory is NumPy's: the real part, then the imaginary part.
 #pragma once
 
+namespace gr::common {
+
 template <class T> struct alignas(2 * sizeof(T)) complex {
     T re, im;
 
@@ -55,3 +57,5 @@ template <class T> struct alignas(2 * sizeof(T)) complex {
         return hypot(a.re, a.im);
     }
 };
+
+} // namespace gr::common

@@ -6,6 +6,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+namespace gr::common {
+
 struct gr_bool {
     uint8_t value; // 0, or anything else: NumPy stores a 1, but views bytes as they are
 };
@@ -17,3 +19,5 @@ struct alignas(8) gr_c64 {
 struct alignas(16) gr_c128 {
     double re, im;
 };
+
+} // namespace gr::common

@@ -5,7 +5,7 @@
 #include "common/element_types.cuh"
 #include "common/ptx.cuh"
 
-namespace ptx {
+namespace gr::common::ptx {
 
 // Rounds a float32 to TF32, which has 10 bits of fraction, to nearest: the tensor cores truncate.
 inline __device__ uint32_t cvt_rna_tf32(uint32_t x) {
@@ -40,4 +40,4 @@ GR_MMA(gr_f16, "m16n8k16", "f16.f16")
 GR_MMA(gr_bf16, "m16n8k16", "bf16.bf16")
 #undef GR_MMA
 
-} // namespace ptx
+} // namespace gr::common::ptx

@@ -4,6 +4,8 @@
 
 #include "common/ptx.cuh"
 
+namespace gr::common {
+
 // Lets the next kernel of the stream begin (griddepcontrol.launch_dependents), as soon as all blocks of this
 // one have called it or ended. That kernel waits for the end of this one where it calls pdl_wait().
 inline __device__ void pdl_launch_dependents() {
@@ -40,3 +42,5 @@ inline __device__ void pdl_wait() {
 }
 
 } // namespace pdl_as_comments
+
+} // namespace gr::common

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+namespace gr::common {
+
 // The address of a variable in shared memory, in the shared state space.
 inline __device__ uint32_t shared_address(const void *at) {
     return uint32_t(__cvta_generic_to_shared(at));
@@ -214,3 +216,5 @@ inline __device__ void prefetch_l2(uint64_t address) {
 }
 
 } // namespace ptx
+
+} // namespace gr::common

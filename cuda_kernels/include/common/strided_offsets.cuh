@@ -4,6 +4,8 @@
 
 #include "reduce/general/params.h"
 
+namespace gr::common {
+
 inline __device__ uint64_t quotient(uint64_t n, const gr_fast_divmod &by) {
     return __umul64hi(n, by.magic) >> by.shift;
 }
@@ -114,3 +116,5 @@ template <bool Second> struct Walk {
   private:
     uint64_t within;
 };
+
+} // namespace gr::common

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace gr::common {
+
 // The unsigned integer of this number of bytes.
 template <unsigned Bytes> struct Bits;
 template <> struct Bits<1> { using type = uint8_t; };
@@ -125,3 +127,5 @@ template <class In> struct Source {
         return x.chunk;
     }
 };
+
+} // namespace gr::common

@@ -5,6 +5,8 @@
 #include "conv/conv.cuh"
 #include "matmul/tma.cuh"
 
+namespace gr::conv {
+
 // Begins a bulk copy of at least 16 bytes, at addresses that are multiples of 16, which completes on
 // `barrier`.
 inline __device__ void copy_bytes(void *to, const void *from, unsigned bytes, const uint64_t *barrier) {
@@ -35,3 +37,5 @@ __device__ void begin_rows_of_pixels(const gr_conv_params &p, const float *x, in
             ptx::mbarrier_arrive(shared_address(&is_there[row]));
     }
 }
+
+} // namespace gr::conv

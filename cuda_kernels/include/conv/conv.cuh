@@ -6,6 +6,10 @@
 #include "conv/params.h"
 #include "matmul/accumulators.cuh"
 
+namespace gr::conv {
+
+using namespace matmul;
+
 // Stores neighbours at once, 4, 8 or 16 bytes. As PTX: if another branch stores them one by one, the compiler
 // merges both branches into single stores.
 template <class S> __device__ void store_at_once(void *to, const S &neighbours) {
@@ -39,3 +43,5 @@ inline __device__ int64_t conv_offset(const gr_conv_strides &strides, uint64_t o
 inline __device__ uint64_t conv_tap(const gr_conv_axis &axis, uint64_t result, uint64_t tap) {
     return uint64_t(int64_t(result * axis.stride + tap * axis.dilation) - axis.padding);
 }
+
+} // namespace gr::conv

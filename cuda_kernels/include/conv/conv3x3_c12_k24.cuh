@@ -8,6 +8,8 @@
 #include "common/vec.cuh"
 #include "conv/tensor_cores.cuh"
 
+namespace gr::conv {
+
 // PARTS: 1, or 2 for numbers that are split in hi and lo. Of NCHW pairs of columns are loaded at once.
 template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     enum { CHANNELS = 12, FILTERS = GR_CONV_C12_FILTERS, TAPS = 9 };
@@ -266,3 +268,5 @@ __device__ void conv3x3_c12_k24(const gr_conv_tiles_params &p) {
         }
     }
 }
+
+} // namespace gr::conv

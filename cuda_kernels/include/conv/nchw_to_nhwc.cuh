@@ -9,6 +9,10 @@
 #include "conv/conv.cuh"
 #include "matmul/tma.cuh"
 
+namespace gr::conv {
+
+using namespace common;
+
 enum { TURN_THREADS = GR_CONV_TRANSPOSE_THREADS, PIXELS = GR_CONV_TRANSPOSE_PIXELS };
 
 // The offset of a pixel of a channel in a tile, in words, without bank conflicts for loads and for stores.
@@ -125,3 +129,5 @@ template <class T> __device__ void turn(const gr_conv_transpose_params &p) {
     else
         turn<T>(p.w, blockIdx.x - p.x.blocks);
 }
+
+} // namespace gr::conv

@@ -7,6 +7,8 @@
 #include "conv/bulk_rows.cuh"
 #include "conv/tensor_cores.cuh"
 
+namespace gr::conv {
+
 template <int ROWS, int COLUMNS_> struct RowTensorCoreConv {
     enum { CHANNELS = 12, FILTERS = 24, WEIGHTS = 9 * CHANNELS, PIECES = 9 };
     enum { COLUMNS = COLUMNS_, THREADS = COLUMNS / 16 * 32 };
@@ -69,3 +71,5 @@ template <int ROWS, int COLUMNS_> struct RowTensorCoreConv {
             }
     }
 };
+
+} // namespace gr::conv

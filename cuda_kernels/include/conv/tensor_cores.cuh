@@ -16,6 +16,10 @@
 #include "matmul/vec16_rows.cuh"
 #include "matmul/wgmma.cuh"
 
+namespace gr::conv {
+
+using namespace common;
+
 // n / by, for numbers below 2^16.
 struct Divider {
     unsigned by, factor;
@@ -325,3 +329,5 @@ __device__ void tensor_core_conv(const gr_conv_mma_params &p) {
     for (int i = 0; i < TILES; ++i)
         cores.store_tile(i, sums[i]);
 }
+
+} // namespace gr::conv

@@ -5,6 +5,8 @@
 #include "conv/conv.cuh"
 #include "matmul/cp_async_pipeline.cuh"
 
+namespace gr::conv {
+
 // Blocks are numbered through the parts of a group's filters first, so that those which see the same pixels
 // follow each other; then through the groups, and then through what the rung does not share.
 struct Part {
@@ -64,3 +66,5 @@ inline __device__ void store_pair(float *to, int there, bool aligned, float a, f
 inline __device__ void load_four(const float *from, float (&to)[4]) {
     *reinterpret_cast<float4 *>(to) = *reinterpret_cast<const float4 *>(from);
 }
+
+} // namespace gr::conv

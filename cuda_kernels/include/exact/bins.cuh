@@ -7,6 +7,8 @@
 #include "common/element_types.cuh"
 #include "exact/block.cuh"
 
+namespace gr::exact {
+
 template <class In> __device__ double as_double(In x) {
     if constexpr (sizeof(In) == 2)
         return static_cast<float>(x);
@@ -301,3 +303,5 @@ template <> struct ProductBins<double> : WideBins<GR_EXACT_WIDEST_WORDS, GR_EXAC
         join_block_flags(state + size.words - 1, GR_EXACT_NOT_MINUS_ZERO);
     }
 };
+
+} // namespace gr::exact

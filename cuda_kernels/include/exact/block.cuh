@@ -5,6 +5,10 @@
 #include "common/shared_array.cuh"
 #include "exact/params.h"
 
+namespace gr::exact {
+
+using namespace common;
+
 // The block's shared memory: a state, and behind it the bins of all threads.
 inline __device__ int64_t *block_state() {
     return shared_array<int64_t>();
@@ -121,3 +125,5 @@ template <unsigned Words> __device__ bool is_last_to_join(int64_t *whole) {
     __syncthreads();
     return last;
 }
+
+} // namespace gr::exact

@@ -3,6 +3,8 @@
 
 #include "exact/sum.cuh"
 
+namespace gr::exact {
+
 // Adds the bins of a thread to its own state, and clears them.
 template <class Bins> __device__ void fold_alone(Bins &mine, int64_t *state) {
     mine.normalize();
@@ -102,3 +104,5 @@ template <class In, bool Pair, class Bins> __device__ void states_alone(const gr
             out[i] = state[i];
     });
 }
+
+} // namespace gr::exact

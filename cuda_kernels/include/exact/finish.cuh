@@ -3,6 +3,8 @@
 
 #include "exact/bins.cuh"
 
+namespace gr::exact {
+
 // The format that the result is rounded to.
 template <class In> struct Format;
 template <> struct Format<float> { static constexpr gr_exact_format format = {24, 8}; };
@@ -163,3 +165,5 @@ inline __device__ uint64_t round_whole(Whole units, int exponent, gr_exact_forma
     const uint64_t sign = 1ull << (format.precision - 1 + format.exponent_bits);
     return gr_exact_round(head, format) | (negative ? sign : 0);
 }
+
+} // namespace gr::exact

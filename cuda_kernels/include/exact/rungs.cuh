@@ -4,6 +4,10 @@
 #include "exact/bins.cuh"
 #include "grid/tickets.cuh"
 
+namespace gr::exact {
+
+using namespace grid;
+
 inline __device__ uint64_t first_of_thread() {
     return uint64_t(blockIdx.y) * blockDim.x + threadIdx.x;
 }
@@ -78,3 +82,5 @@ inline __device__ void finish_state(const gr_exact_rung_params &p) {
     const uint64_t bits = gr_exact_result(state, rung_size, 1, {24, 8});
     *reinterpret_cast<uint32_t *>(p.out) = static_cast<uint32_t>(bits);
 }
+
+} // namespace gr::exact

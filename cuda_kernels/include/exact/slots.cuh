@@ -7,6 +7,10 @@
 #include "grid/publish.cuh"
 #include "grid/tickets.cuh"
 
+namespace gr::exact {
+
+using namespace grid;
+
 // A fixed-point number: a whole number of units, each 2^exponent.
 struct FixedPointSum {
     Whole units; // less than 2^111
@@ -106,3 +110,5 @@ __device__ FixedPointSum collect(uint64_t slots, unsigned others, FixedPointSum 
     __syncwarp();
     return {warp_total<Bits>(total), least, warp_or(flags)};
 }
+
+} // namespace gr::exact

@@ -6,6 +6,8 @@
 #include "common/vec16.cuh"
 #include "exact/finish.cuh"
 
+namespace gr::exact {
+
 // Adds the bins to the block's state, and clears them: a warp sums a bin over all threads.
 template <class Bins> __device__ void fold(Bins &mine) {
     int64_t *state = block_state();
@@ -244,3 +246,5 @@ template <class In, bool Pair, class Bins> __device__ void sum_exactly(const gr_
         __syncthreads();
     }
 }
+
+} // namespace gr::exact

@@ -8,6 +8,8 @@
 #include "exact/slots.cuh"
 #include "exact/sum.cuh"
 
+namespace gr::exact {
+
 // Keys of numbers are in the order of their magnitudes, that of 0 is 0, and the bits from Point on are the
 // exponent. Span neighbouring exponents are in a window, Above of them above the first largest one, and none
 // above Last. Of numbers with Room neighbouring ones a double holds the sum of what a thread loads at once.
@@ -493,3 +495,5 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     __syncwarp();
     finish<In, size.words>(p, result, state, size.below);
 }
+
+} // namespace gr::exact

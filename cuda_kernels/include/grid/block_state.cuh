@@ -9,6 +9,8 @@
 
 #include "grid/publish.cuh"
 
+namespace gr::grid {
+
 enum { GR_STATE_WORDS = GR_FLAT_SLOT_BYTES / 8 };
 
 // A State as 32-bit words.
@@ -120,3 +122,5 @@ template <class State> __device__ State slot_wait(uint64_t slots, unsigned block
     }
     return words.state;
 }
+
+} // namespace gr::grid

@@ -5,6 +5,8 @@
 
 #include "grid/lookback_tree.cuh"
 
+namespace gr::grid {
+
 // One word of padding every 32 elements, so that threads that go along lines have few bank conflicts.
 inline __device__ unsigned padded(unsigned i) {
     return i + i / 32;
@@ -139,3 +141,5 @@ template <class F, unsigned threads, unsigned max_columns> struct LookbackTiles 
         __syncthreads();
     }
 };
+
+} // namespace gr::grid

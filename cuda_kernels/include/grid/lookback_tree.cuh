@@ -9,6 +9,8 @@
 
 #include "grid/block_state.cuh"
 
+namespace gr::grid {
+
 template <class State> constexpr unsigned node_bytes = (Words<State>::count + 1) / 2 * 16;
 
 template <class State> __device__ void node_publish(uint64_t node, State x) {
@@ -40,3 +42,5 @@ inline __device__ uint64_t level_begin(uint64_t tiles, unsigned level) {
         begin += (tiles >> NODE_SHIFT * l) + 1;
     return begin;
 }
+
+} // namespace gr::grid

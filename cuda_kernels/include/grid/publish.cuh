@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+namespace gr::grid {
+
 inline __device__ void load_flagged(uint64_t at, uint64_t &low, uint64_t &high) {
     asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(low), "=l"(high) : "l"(at) : "memory");
 }
@@ -16,3 +18,5 @@ inline __device__ void store_flagged(uint64_t at, uint64_t low, uint64_t high) {
 inline __device__ void clear_flagged(uint64_t at) {
     asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %1};" ::"l"(at), "l"(0ull) : "memory");
 }
+
+} // namespace gr::grid

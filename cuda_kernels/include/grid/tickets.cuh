@@ -35,8 +35,12 @@
 // reference device (gr_reference_device).
 #pragma once
 
+namespace gr::grid {
+
 // Draws the next of `count` tickets, from 0 on, for the calling thread. The counter is zero before the first
 // draw and after the last.
 inline __device__ unsigned draw_ticket(unsigned *counter, unsigned count) {
     return atomicInc(counter, count - 1);
 }
+
+} // namespace gr::grid

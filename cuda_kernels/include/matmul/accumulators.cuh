@@ -6,6 +6,10 @@
 #include "common/element_types.cuh"
 #include "matmul/matmul.cuh"
 
+namespace gr::matmul {
+
+using namespace common;
+
 template <class T> __device__ complex<T> multiply_add(complex<T> a, complex<T> b, complex<T> c) {
     return {multiply_add(a.re, b.re, multiply_add(-a.im, b.im, c.re)),
             multiply_add(a.re, b.im, multiply_add(a.im, b.re, c.im))};
@@ -65,3 +69,5 @@ template <class T, class R> struct AccumulateComplex {
 
 template <> struct Wide<gr_c64> : AccumulateComplex<gr_c64, float> {};
 template <> struct Wide<gr_c128> : AccumulateComplex<gr_c128, double> {};
+
+} // namespace gr::matmul

@@ -6,6 +6,8 @@
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
+namespace gr::matmul {
+
 // Padding of the rows of a transposed tile, in elements, so that stores to rows below one another have no
 // bank conflicts.
 enum { PADDING = 4 };
@@ -154,3 +156,5 @@ __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t
         }
     }
 }
+
+} // namespace gr::matmul

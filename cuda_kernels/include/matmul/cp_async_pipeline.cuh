@@ -6,6 +6,8 @@
 #include "common/ptx.cuh"
 #include "matmul/block.cuh"
 
+namespace gr::matmul {
+
 // The pieces of a tile that a thread copies: THREADS threads take neighbouring pieces, WIDTH per row. The
 // piece of a later turn is the piece of the first turn plus an offset that is known at compile time.
 template <int WIDTH, int THREADS> struct CopyTurns {
@@ -99,3 +101,5 @@ __device__ void add_products_serpentine(const T (&down)[R], const T (&across)[S]
             sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
         }
 }
+
+} // namespace gr::matmul

@@ -6,6 +6,8 @@
 
 #include "matmul/tma_pipeline.cuh"
 
+namespace gr::matmul {
+
 enum { DEEP = 16 }; // elements along k that a stage brings
 
 // sums += a b of 16 rows of 16 of A and 16 rows of eight of B, one product after the other in the order of k.
@@ -135,3 +137,5 @@ struct OfComplex {
         }
     }
 };
+
+} // namespace gr::matmul

@@ -10,6 +10,8 @@
 #include "matmul/matmul.cuh"
 #include "matmul/tma.cuh"
 
+namespace gr::matmul {
+
 // The bits of a magnitude, whose order is the order of magnitudes; 0 if it is infinite or NaN.
 inline __device__ unsigned magnitude(float x) {
     const unsigned bits = __float_as_uint(x) & 0x7fffffff;
@@ -153,3 +155,5 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
         if (i < rows) // there is a place for the second one, too
             store_parts(big + i * p.pitch, big + (p.rows + i) * p.pitch, x[i], by);
 }
+
+} // namespace gr::matmul

@@ -4,6 +4,8 @@
 #include "common/entry.cuh"
 #include "matmul/matmul.cuh"
 
+using namespace gr::matmul;
+
 template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = matrix_of_block();
     if (pair >= p.pairs)

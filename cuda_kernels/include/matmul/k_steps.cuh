@@ -4,6 +4,8 @@
 
 #include "matmul/cp_async_pipeline.cuh"
 
+namespace gr::matmul {
+
 // A block's tile of C. At the edges of a matrix that is larger than a tile it is moved back over its
 // neighbours, so that it is whole, except for up to three columns that keep it on a boundary of 16 bytes; it
 // stores the results from `own_row` and `own_column` on.
@@ -320,3 +322,5 @@ __device__ void store_own_results(const Matrices<T> &p, const TileCoord &place, 
             store_own(p, place, place.row + y + r / 4 * In::RUN_DOWN + r % 4,
                       place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, vec16_of(&sums[r][s]));
 }
+
+} // namespace gr::matmul

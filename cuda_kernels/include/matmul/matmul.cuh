@@ -6,6 +6,8 @@
 
 #include "matmul/params.h"
 
+namespace gr::matmul {
+
 // Kernels are built with -fmad=false, so that a * b + c stays two roundings; a matrix multiplication asks for
 // one.
 inline __device__ float multiply_add(float a, float b, float c) {
@@ -74,3 +76,5 @@ template <class T> __device__ Matrices<T> matrices_of(const gr_matmul_params &p,
             p.a_column,
             p.b_column};
 }
+
+} // namespace gr::matmul

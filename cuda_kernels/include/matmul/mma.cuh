@@ -7,6 +7,8 @@
 #include "matmul/cp_async_pipeline.cuh"
 #include "matmul/matmul.cuh"
 
+namespace gr::matmul {
+
 // Begins to copy a tile of ROWS rows of WIDTH elements: `below` rows and `across` columns of it lie inside
 // the matrix, the others become zeros. Rows that are no whole pieces of 16 bytes come element by element, and
 // those of 2 bytes at once.
@@ -92,3 +94,5 @@ __device__ void store_sums(const Matrices<T> &p, uint64_t row, uint64_t column, 
     store_two(p, row + lane / 4, column + lane % 4 * 2, aligned, sums[0], sums[1]);
     store_two(p, row + lane / 4 + 8, column + lane % 4 * 2, aligned, sums[2], sums[3]);
 }
+
+} // namespace gr::matmul

@@ -4,6 +4,8 @@
 #include "matmul/matmul.cuh"
 #include "matmul/tma.cuh"
 
+namespace gr::matmul {
+
 // Adds up the slices: 32 elements per block, of which each warp takes every eighth slice, and the first one
 // what they found, in their order.
 template <class T> __device__ void add_slices(const gr_matmul_add_slices_params &p) {
@@ -27,3 +29,5 @@ template <class T> __device__ void add_slices(const gr_matmul_add_slices_params 
         sum += of_warps[other][lane];
     reinterpret_cast<T *>(p.to)[at] = sum;
 }
+
+} // namespace gr::matmul

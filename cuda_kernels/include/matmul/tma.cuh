@@ -5,7 +5,9 @@
 #include "common/pdl.cuh"
 #include "common/ptx.cuh"
 
-namespace ptx {
+namespace gr::matmul {
+
+using namespace common;
 
 // Releases registers down to COUNT per thread, or takes registers up to COUNT, for all threads of four warps.
 template <int COUNT> __device__ void setmaxnreg_dec() {
@@ -16,8 +18,6 @@ template <int COUNT> __device__ void setmaxnreg_inc() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
-} // namespace ptx
-
 // A box of a tensor map for all CLUSTER blocks of a cluster, at the same address in each.
 template <int CLUSTER>
 __device__ void tma_load_cluster(uint32_t to, const void *map, const uint32_t (&at)[3], uint32_t barrier) {
@@ -26,3 +26,5 @@ __device__ void tma_load_cluster(uint32_t to, const void *map, const uint32_t (&
     else
         ptx::cp_async_bulk_tensor(to, map, at, barrier, uint16_t((1 << CLUSTER) - 1));
 }
+
+} // namespace gr::matmul

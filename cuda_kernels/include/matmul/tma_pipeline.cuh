@@ -7,6 +7,8 @@
 #include "matmul/tma.cuh"
 #include "matmul/vec16_rows.cuh"
 
+namespace gr::matmul {
+
 // Two groups of 128 threads multiply; one of another 128 asks for copies.
 enum { MATMUL_THREADS = 384, READING_WARPS = 8 };
 
@@ -135,10 +137,10 @@ __device__ void specialize_warps(const Produce &produce, const Consume &consume)
     pdl_launch_dependents();
     pdl_wait();
     if (threadIdx.x >= 256) {
-        ptx::setmaxnreg_dec<PRODUCER_REGISTERS>();
+        setmaxnreg_dec<PRODUCER_REGISTERS>();
         produce();
     } else {
-        ptx::setmaxnreg_inc<CONSUMER_REGISTERS>();
+        setmaxnreg_inc<CONSUMER_REGISTERS>();
         consume();
     }
 }
@@ -186,3 +188,5 @@ struct BFragments {
         }
     }
 };
+
+} // namespace gr::matmul

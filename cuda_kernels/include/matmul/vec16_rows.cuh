@@ -5,6 +5,10 @@
 
 #include "common/vec.cuh"
 
+namespace gr::matmul {
+
+using namespace common;
+
 template <class T> struct alignas(16) Vec16 {
     static constexpr int LENGTH = 16 / sizeof(T);
     T element[LENGTH];
@@ -48,3 +52,5 @@ __device__ void store_pair(T *to, bool aligned, uint64_t at, const uint64_t &len
             to[1] = second;
     }
 }
+
+} // namespace gr::matmul

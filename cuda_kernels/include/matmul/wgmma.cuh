@@ -7,6 +7,10 @@
 #include "common/element_types.cuh"
 #include "common/vec.cuh"
 
+namespace gr::matmul {
+
+using namespace common;
+
 // The 3xTF32 split: hi is x as the tensor cores truncate it, lo the rest, rounded at the same bit.
 inline __device__ uint32_t tf32_hi(uint32_t x) {
     return x & 0xffffe000;
@@ -125,3 +129,5 @@ template <class T> __device__ T load_half(uint32_t at) {
     asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(at) : "memory");
     return reinterpret_cast<const T &>(bits);
 }
+
+} // namespace gr::matmul

@@ -11,6 +11,10 @@
 
 #include "common/element_types.cuh"
 
+namespace gr::ops {
+
+using namespace common;
+
 // A float sum and what its additions lost. `sum` takes the steps of a plain sum, so that infinities, NaNs and
 // overflow come out as they do there. The lost part is Knuth's two-sum, exact for round to nearest.
 struct Compensated {
@@ -337,3 +341,5 @@ template <class In> struct Dot : Additive<typename SumState<In>::type> {
         return Zero<State>::make();
     }
 };
+
+} // namespace gr::ops

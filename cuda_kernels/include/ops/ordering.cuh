@@ -6,6 +6,8 @@
 
 #include "ops/functors.cuh"
 
+namespace gr::ops {
+
 // NumPy's order: a NaN precedes everything, so that it propagates; complex numbers are ordered by their real
 // parts first.
 template <class T> __device__ bool is_nan(T x) {
@@ -185,3 +187,5 @@ template <class In> struct BitwiseXor : BitwiseOr<In> {
         return a ^ b;
     }
 };
+
+} // namespace gr::ops

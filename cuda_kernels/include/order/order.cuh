@@ -8,6 +8,10 @@
 #include "common/vec.cuh"
 #include "order/params.h"
 
+namespace gr::order {
+
+using namespace common;
+
 // Programmatic dependent launch: lets the next kernel of the stream begin, and waits for the kernel before.
 inline __device__ void pdl_begin() {
     pdl_as_comments::pdl_launch_dependents();
@@ -256,3 +260,5 @@ template <class Key> struct Gather {
         }
     }
 };
+
+} // namespace gr::order

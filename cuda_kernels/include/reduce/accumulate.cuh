@@ -12,6 +12,11 @@
 #include "ops/ordering.cuh"
 #include "reduce/by_element.cuh"
 
+namespace gr::reduce {
+
+using namespace grid;
+using namespace ops;
+
 template <class F, class In> struct VectorAccumulator : ByElement<F, In> {};
 
 // ---- sums: what they have in common is SumOf<In>, with a State that `plus` adds ----
@@ -461,3 +466,5 @@ template <template <class> class F, class In> struct VectorBits : F<In> {
 template <class In> struct VectorAccumulator<BitwiseAnd<In>, In> : VectorBits<BitwiseAnd, In> {};
 template <class In> struct VectorAccumulator<BitwiseOr<In>, In> : VectorBits<BitwiseOr, In> {};
 template <class In> struct VectorAccumulator<BitwiseXor<In>, In> : VectorBits<BitwiseXor, In> {};
+
+} // namespace gr::reduce

@@ -2,6 +2,8 @@
 // taken in together, where that needs fewer instructions than one after the other.
 #pragma once
 
+namespace gr::reduce {
+
 // A specialization has
 //   add<N>(s, x, there, first, apart)
 //       takes into the State `s` those x(j), j < N, for which there(j) is true. there(0) is. The position of
@@ -34,3 +36,5 @@ template <class F, class In, class = void> struct BatchState {
 };
 template <class F, class In>
 struct BatchState<F, In, decltype(void(&BatchAccumulator<F, In>::to_state))> : BatchAccumulator<F, In> {};
+
+} // namespace gr::reduce

@@ -3,6 +3,10 @@
 
 #include "common/vec16.cuh"
 
+namespace gr::reduce {
+
+using namespace common;
+
 // For functors whose Acc is their State.
 template <class F> struct StateAccumulator : F {
     using State = typename F::State;
@@ -33,3 +37,5 @@ template <class F, class In> struct ByElement : StateAccumulator<F> {
             acc = F::combine(acc, s[k]);
     }
 };
+
+} // namespace gr::reduce

@@ -15,6 +15,8 @@
 #include "reduce/general/spread.cuh"
 #include "reduce/general/tiles.cuh"
 
+namespace gr::reduce {
+
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
@@ -186,6 +188,8 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
     with_loader<User>(p, [&](auto from) { reduce_whole<Custom<User>, decltype(from)>(p); });
 }
 
+} // namespace gr::reduce
+
 #define GR_CUSTOM_ENTRY(blocks, name, ...)                                                                   \
     extern "C" __global__ void __launch_bounds__(GR_GENERAL_THREADS, blocks)                                 \
         name(const gr_custom_params p) {                                                                     \
@@ -193,30 +197,35 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
     }
 
 // A kernel of a struct User each; a program has those that a plan asks for. For any layout:
-#define GR_CUSTOM_AXIS(name) GR_CUSTOM_ENTRY(1, name##_axis, custom_axis<User>)
-#define GR_CUSTOM_WHOLE(name) GR_CUSTOM_ENTRY(1, name##_whole, custom_whole<User>)
-#define GR_CUSTOM_LAST(name) GR_CUSTOM_ENTRY(1, name##_last, reduce_last<Custom<User>>)
+#define GR_CUSTOM_AXIS(name) GR_CUSTOM_ENTRY(1, name##_axis, gr::reduce::custom_axis<User>)
+#define GR_CUSTOM_WHOLE(name) GR_CUSTOM_ENTRY(1, name##_whole, gr::reduce::custom_whole<User>)
+#define GR_CUSTOM_LAST(name)                                                                                 \
+    GR_CUSTOM_ENTRY(1, name##_last, gr::reduce::reduce_last<gr::reduce::Custom<User>>)
 
 // For contiguous elements of one input:
 #define GR_CUSTOM_FLAT(name)                                                                                 \
     GR_ENTRY((GR_FLAT_MAX_THREADS), name##_flat, gr_flat_params,                                             \
-             flat<ByElement<Custom<User>, User::First::Stored>, User::First::Stored, false>)
+             gr::reduce::flat<gr::reduce::ByElement<GR_CUSTOM_TYPES>, User::First::Stored, false>)
 
 // For elements that are contiguous along other axes:
-#define GR_CUSTOM_TYPES Custom<User>, User::First::Stored
+#define GR_CUSTOM_TYPES gr::reduce::Custom<User>, User::First::Stored
 #define GR_CUSTOM_ROWS(name)                                                                                 \
-    GR_CUSTOM_ENTRY((rows_occupancy<GR_CUSTOM_TYPES>), name##_rows,                                          \
-                    reduce_rows<Custom<User>, ByElement<GR_CUSTOM_TYPES>, User::First::Stored>)
+    GR_CUSTOM_ENTRY((gr::reduce::rows_occupancy<GR_CUSTOM_TYPES>), name##_rows,                              \
+                    gr::reduce::reduce_rows<gr::reduce::Custom<User>,                                        \
+                                            gr::reduce::ByElement<GR_CUSTOM_TYPES>, User::First::Stored>)
 #define GR_CUSTOM_COLUMNS(name)                                                                              \
-    GR_CUSTOM_ENTRY((columns_occupancy<GR_CUSTOM_TYPES>), name##_columns, reduce_columns<GR_CUSTOM_TYPES>)
+    GR_CUSTOM_ENTRY((gr::reduce::columns_occupancy<GR_CUSTOM_TYPES>), name##_columns,                        \
+                    gr::reduce::reduce_columns<GR_CUSTOM_TYPES>)
 #define GR_CUSTOM_SPREAD(name)                                                                               \
-    GR_CUSTOM_ENTRY((columns_occupancy<GR_CUSTOM_TYPES>), name##_spread, reduce_spread<GR_CUSTOM_TYPES>)
-#define GR_CUSTOM_TILES(name) GR_CUSTOM_ENTRY(1, name##_tiles, reduce_tiles<GR_CUSTOM_TYPES>)
-#define GR_CUSTOM_MAP(name) GR_CUSTOM_ENTRY(1, name##_map, map_elements<GR_CUSTOM_TYPES>)
+    GR_CUSTOM_ENTRY((gr::reduce::columns_occupancy<GR_CUSTOM_TYPES>), name##_spread,                         \
+                    gr::reduce::reduce_spread<GR_CUSTOM_TYPES>)
+#define GR_CUSTOM_TILES(name) GR_CUSTOM_ENTRY(1, name##_tiles, gr::reduce::reduce_tiles<GR_CUSTOM_TYPES>)
+#define GR_CUSTOM_MAP(name) GR_CUSTOM_ENTRY(1, name##_map, gr::reduce::map_elements<GR_CUSTOM_TYPES>)
 
 // Before those, of a struct User with several outputs: each goes to an array of its own, for which the
 // general kernels' way of writing is made anew.
 #define GR_CUSTOM_OUTPUTS                                                                                    \
+    namespace gr::reduce {                                                                                   \
     template <>                                                                                              \
     __device__ void put<Custom<User>>(const gr_general_params &p, uint64_t index, Custom<User>::State s) {   \
         if (p.flags & GR_FINAL)                                                                              \
@@ -227,7 +236,7 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
     template <>                                                                                              \
     __device__ void put_vector<Custom<User>, column_width<User::First::Stored>>(                             \
         const gr_general_params &p, uint64_t index,                                                          \
-        const Custom<User>::State(&s)[column_width<User::First::Stored>]) {                                  \
+        const Custom<User>::State (&s)[column_width<User::First::Stored>]) {                                 \
         for (unsigned e = 0; e < column_width<User::First::Stored>; ++e)                                     \
             put<Custom<User>>(p, index + e, s[e]);                                                           \
     }                                                                                                        \
@@ -240,4 +249,5 @@ template <class User> __device__ void custom_whole(const gr_general_params &p) {
                 put<Custom<User>>(                                                                           \
                     p, at, Custom<User>::load(reinterpret_cast<const User::First::Stored *>(p.in)[at], 0));  \
         }                                                                                                    \
+    }                                                                                                        \
     }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+namespace gr::reduce {
+
 template <class F, class = void> constexpr bool has_start = false;
 template <class F> constexpr bool has_start<F, decltype(void(&F::start))> = true;
 template <class F, class = void> constexpr bool finishes_by_flags = false;
@@ -25,3 +27,5 @@ __device__ typename F::Out finished(typename F::State s, uint64_t parameter, uin
     else
         return F::finish(s, parameter);
 }
+
+} // namespace gr::reduce

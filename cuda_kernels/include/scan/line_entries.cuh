@@ -4,6 +4,8 @@
 #include "scan/one_wave.cuh"
 #include "scan/persistent.cuh"
 
+using namespace gr::scan;
+
 // Those of integers have 64 bits.
 #define GR_EACH_LINE(ENTRY, op, Running)                                                                     \
     ENTRY(op, f32, Running<float>)                                                                           \

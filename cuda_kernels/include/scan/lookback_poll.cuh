@@ -4,6 +4,8 @@
 
 #include "scan/scan.cuh"
 
+namespace gr::scan {
+
 // Polls a node once.
 template <class State> __device__ bool node_poll(uint64_t node, State &x) {
     Words<State> words;
@@ -63,3 +65,5 @@ template <class State> __device__ void node_clear(uint64_t node) {
     for (unsigned i = 0; i < Words<State>::count; i += 2)
         clear_flagged(node + 8 * i);
 }
+
+} // namespace gr::scan

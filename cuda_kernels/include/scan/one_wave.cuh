@@ -8,6 +8,8 @@
 #include "common/pdl.cuh"
 #include "scan/lookback_poll.cuh"
 
+namespace gr::scan {
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Elements are loaded as In. A warp's share of a piece are GR_ONE_WAVE_VECTORS rows of vectors, one a lane.
@@ -196,3 +198,5 @@ __device__ void scan_one_wave(const gr_one_wave_scan_params &p) {
              scan_one_wave<__VA_ARGS__>)
 
 #endif
+
+} // namespace gr::scan

@@ -14,6 +14,8 @@
 #include "common/pdl.cuh"
 #include "scan/lookback_poll.cuh"
 
+namespace gr::scan {
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 // Waits until a barrier's phase number `turn`, counted from 0, has ended.
@@ -459,3 +461,5 @@ constexpr unsigned long_line_blocks = PersistentScan<F, In>::blocks;
              gr_persistent_scan_params, scan_persistent<__VA_ARGS__>)
 
 #endif
+
+} // namespace gr::scan

@@ -10,6 +10,12 @@
 #include "ops/functors.cuh"
 #include "scan/params.h"
 
+namespace gr::scan {
+
+using namespace common;
+using namespace grid;
+using namespace ops;
+
 // The type of a running sum or product: double if elements are float.
 template <class T> struct RunningState { using type = Wide<T>; };
 template <> struct RunningState<float> { using type = double; };
@@ -295,3 +301,5 @@ template <class F> __device__ void scan_tiles(const gr_scan_params &p) {
     GR_SCAN_ENTRY(op, bf16, Running<gr_bf16>)                                                                \
     GR_SCAN_ENTRY(op, c64, Running<gr_c64>)                                                                  \
     GR_SCAN_ENTRY(op, c128, Running<gr_c128>)
+
+} // namespace gr::scan

@@ -4,6 +4,10 @@
 
 #include "ops/ordering.cuh"
 
+namespace gr::segments {
+
+using namespace ops;
+
 enum SegmentDtype {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) SEGMENT_##name,
 #include "base/dtypes.def"
@@ -149,3 +153,5 @@ template <class F, class = void> constexpr bool has_identity = false;
 template <class F> constexpr bool has_identity<F, decltype(void(&F::identity))> = true;
 template <class F, class In>
 constexpr bool streamed = has_identity<F> && !is_pair<In> && !(F::means && is_whole<In>);
+
+} // namespace gr::segments

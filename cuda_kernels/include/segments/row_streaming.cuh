@@ -10,6 +10,11 @@
 #include "grid/lookback_tiles.cuh"
 #include "segments/values.cuh"
 
+namespace gr::segments {
+
+using namespace common;
+using namespace grid;
+
 enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
 
 // The partial result of a range or a block: the State of the elements behind its last end and, of its first
@@ -607,3 +612,5 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
 #define GR_STREAM_ENTRIES(op, F)                                                                             \
     GR_STREAM_ENTRY(op, real, F<double>)                                                                     \
     GR_STREAM_ENTRY(op, whole, F<int64_t>)
+
+} // namespace gr::segments

@@ -10,6 +10,11 @@
 #include "segments/params.h"
 #include "segments/values.cuh"
 
+namespace gr::segments {
+
+using namespace common;
+using namespace grid;
+
 enum { GR_PART_ENDS = 1, GR_PART_HOLDS = 2 }; // a segment ends in it; elements are behind the last end
 
 // The partial result of a range of rows and ends: the State of the elements behind its last end.
@@ -336,3 +341,5 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
     GR_SEGMENT_ENTRY(op, real, F<double>)                                                                    \
     GR_SEGMENT_ENTRY(op, whole, F<int64_t>)                                                                  \
     GR_SEGMENT_ENTRY(op, pair, F<Pair<double>>)
+
+} // namespace gr::segments

@@ -5,6 +5,8 @@
 #include "segments/ops.cuh"
 #include "segments/params.h"
 
+namespace gr::segments {
+
 // Params has to, flags, out and nothing.
 template <class F, class Params> struct SegmentResults {
     using Held = typename F::Held;
@@ -83,3 +85,5 @@ template <class F, class Params> struct SegmentValues : SegmentResults<F, Params
             return truth_or(Value<Held>::of(x));
     }
 };
+
+} // namespace gr::segments

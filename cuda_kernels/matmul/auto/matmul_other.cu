@@ -4,6 +4,8 @@
 #include "common/entry.cuh"
 #include "matmul/accumulators.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, DEEP = 8, EACH = 4 };
 static_assert(TILE * TILE == THREADS * EACH * EACH, "a thread makes EACH by EACH results");
 

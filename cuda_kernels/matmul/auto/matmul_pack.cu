@@ -8,6 +8,8 @@
 #include "matmul/matmul.cuh"
 #include "matmul/vec16_rows.cuh"
 
+using namespace gr::matmul;
+
 enum { TILE = GR_MATMUL_PACK_TILE, THREADS = GR_MATMUL_THREADS, WARPS = THREADS / 32 };
 
 template <class T>

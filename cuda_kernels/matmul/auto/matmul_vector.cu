@@ -11,6 +11,9 @@
 #include "matmul/accumulators.cuh"
 #include "matmul/vec16_rows.cuh"
 
+using namespace gr::grid;
+using namespace gr::matmul;
+
 enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
 // Loads of columns under way at once: 1 x 8192 x 8192 takes 63 us on an H200, and 71 where the compiler
 // orders them.

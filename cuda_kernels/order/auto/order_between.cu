@@ -5,6 +5,9 @@
 #include "ops/functors.cuh"
 #include "order/order.cuh"
 
+using namespace gr::ops;
+using namespace gr::order;
+
 template <class T>
 constexpr bool is_float = std::is_same<T, float>::value || std::is_same<T, double>::value ||
                           std::is_same<T, gr_f16>::value || std::is_same<T, gr_bf16>::value;

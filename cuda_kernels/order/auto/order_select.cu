@@ -3,6 +3,9 @@
 #include "grid/tickets.cuh"
 #include "order/order.cuh"
 
+using namespace gr::grid;
+using namespace gr::order;
+
 extern __shared__ __align__(16) unsigned char order_shared[];
 
 // One digit of lines that several blocks share. Each adds what it counted to bins in global memory; the last

@@ -1,6 +1,8 @@
 // Lines of few elements, a warp's or less each: an element's rank is how many of its line are before it.
 #include "order/order.cuh"
 
+using namespace gr::order;
+
 // What becomes of the elements of a line that a thread has, their ranks known: `each` of them, `stride`
 // apart.
 template <class Key, unsigned each> struct Ranked {

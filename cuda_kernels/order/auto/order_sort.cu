@@ -3,6 +3,8 @@
 // elements have each digit, and then know where these go.
 #include "order/order.cuh"
 
+using namespace gr::order;
+
 // Which lanes of a warp have the same digit. Asking for it bit by bit is faster than the instruction that
 // finds it for any number.
 inline __device__ unsigned lanes_alike(unsigned digit) {

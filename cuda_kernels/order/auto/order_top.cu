@@ -2,6 +2,8 @@
 // sorted in tiles, and tiles merged.
 #include "order/order.cuh"
 
+using namespace gr::order;
+
 // How many elements stand in a part below the key of the line's rank, and how many are equal to it; or in a
 // line below that of NaNs.
 template <class Key>

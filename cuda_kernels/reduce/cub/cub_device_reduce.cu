@@ -16,6 +16,8 @@
 #include "common/element_types.cuh"
 #include "reduce/ops.def"
 
+using namespace gr::common;
+
 // An element in NumPy's order: NaN precedes everything, and two of them are equal.
 template <class T, bool Largest> struct Ordered {
     T value;

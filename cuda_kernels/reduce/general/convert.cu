@@ -5,6 +5,8 @@
 #include "common/vec.cuh"
 #include "reduce/general/copied.cuh"
 
+using namespace gr::reduce;
+
 enum Dtype {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) DTYPE_##name,
 #include "base/dtypes.def"

@@ -7,6 +7,8 @@
 #include "common/vec.cuh"
 #include "reduce/general/copied.cuh"
 
+using namespace gr::reduce;
+
 template <unsigned BYTES> struct Item;
 template <> struct Item<1> { using T = uint8_t; };
 template <> struct Item<2> { using T = uint16_t; };

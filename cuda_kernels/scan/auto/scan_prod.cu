@@ -1,4 +1,6 @@
 // Running products.
 #include "scan/scan.cuh"
 
+using namespace gr::scan;
+
 GR_SCAN_ENTRIES(prod, RunningProd)

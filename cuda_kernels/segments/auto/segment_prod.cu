@@ -1,4 +1,6 @@
 // Products of segments.
 #include "segments/segments.cuh"
 
+using namespace gr::segments;
+
 GR_SEGMENT_ENTRIES(prod, SegmentProd)

@@ -5,6 +5,8 @@
 #include "common/pdl.cuh"
 #include "segments/params.h"
 
+using namespace gr::common;
+
 extern "C" __global__ void __launch_bounds__(GR_SEGMENT_THREADS) segment_starts(const gr_segment_params p) {
     const uint64_t piece = blockIdx.x * uint64_t(GR_SEGMENT_THREADS / 32) + threadIdx.x / 32;
     const unsigned lane = threadIdx.x % 32;

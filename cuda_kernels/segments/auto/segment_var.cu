@@ -4,6 +4,8 @@
 #include "segments/params.h"
 #include "segments/segments.cuh"
 
+using namespace gr::segments;
+
 // Squares may exceed a double, and are then those of elements that are scaled by this factor.
 constexpr double SHRINK = 0x1p-538, LARGEST = 0x1p960;
 

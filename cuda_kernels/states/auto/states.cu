@@ -5,6 +5,8 @@
 #include "ops/ordering.cuh"
 #include "states/params.h"
 
+using namespace gr::ops;
+
 enum Dtype {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sum, mean, scope, bytes) DTYPE_##name,
 #include "base/dtypes.def"

@@ -10,6 +10,11 @@
 #include "grid/block_state.cuh"
 #include "reduce/finish.cuh"
 
+namespace gr::reduce {
+
+using namespace common;
+using namespace grid;
+
 #if __CUDA_ARCH__ >= 900
 #define GR_HOPPER 1
 #endif
@@ -212,3 +217,5 @@ template <class F, class In, bool Pair> __device__ void flat(const gr_flat_param
     }
     grid_reduce<F>(p, many<F, In, Pair>(p));
 }
+
+} // namespace gr::reduce

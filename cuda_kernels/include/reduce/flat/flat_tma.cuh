@@ -4,6 +4,8 @@
 
 #include "reduce/flat/flat.cuh"
 
+namespace gr::reduce {
+
 #ifdef GR_HOPPER
 
 // The pieces of one block in flight from global to shared memory, with an mbarrier for each stage.
@@ -91,3 +93,5 @@ template <class F, class In> __device__ void ring(const gr_flat_params &p) {
 }
 
 #endif
+
+} // namespace gr::reduce

@@ -5,6 +5,8 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/flat/flat_tma.cuh"
 
+using namespace gr::reduce;
+
 #define GR_FLAT(kernel, threads, op, dtype, ...)                                                             \
     GR_ENTRY((threads, 1), kernel##_##op##_##dtype, gr_flat_params, __VA_ARGS__)
 

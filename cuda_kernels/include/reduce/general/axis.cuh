@@ -5,6 +5,8 @@
 
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 // How general_axis loads elements: what a thread holds of an element in flight, and the State with that
 // element. A thread has `in_flight` elements of a result in flight; one that takes whole results `at_once` of
 // each. All loads are issued before the first computation. `second`: whether it reads a second input.
@@ -245,3 +247,5 @@ template <class F, class From> __device__ void reduce_axis(const gr_general_para
     if (along == 0 && result < p.results)
         put_one<F>(p, result, x);
 }
+
+} // namespace gr::reduce

@@ -5,6 +5,8 @@
 #include "common/vec.cuh"
 #include "reduce/general/words.cuh"
 
+namespace gr::reduce {
+
 // A row of a slot as loaded, and the number of rows in flight.
 template <class F, class In, bool Words = sizeof(In) <= 2 || PackedBatch<F, In>::there> struct Columns {
     using type = Vec<In, column_width<In>>;
@@ -235,3 +237,5 @@ template <class F, class In> __device__ void reduce_columns(const gr_general_par
                    s[e]);
         }
 }
+
+} // namespace gr::reduce

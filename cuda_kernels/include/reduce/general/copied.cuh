@@ -7,6 +7,10 @@
 
 #include "reduce/convert/params.h"
 
+namespace gr::reduce {
+
+using namespace common;
+
 // Adds to the addresses of source and destination the offsets of elements along the dimensions from `First`
 // on, for each of N element numbers.
 template <unsigned First, unsigned N>
@@ -74,3 +78,5 @@ __device__ void addresses(const gr_copy_params &p, uint64_t first, uint64_t (&fr
         to[i] += ahead[i] * last_out;
     }
 }
+
+} // namespace gr::reduce

@@ -11,6 +11,10 @@
 #include "reduce/finish.cuh"
 #include "reduce/general/pdl.cuh"
 
+namespace gr::reduce {
+
+using namespace grid;
+
 // The State after one more element, which follows all elements of `s`.
 template <class F, class In, class = void> struct Append {
     static __device__ typename F::State to(typename F::State s, In x, uint64_t position) {
@@ -83,3 +87,5 @@ template <class F> __device__ void put_one(const gr_general_params &p, uint64_t 
     typename F::State all[1] = {s};
     put_all<F>(p, 1, all, [&](unsigned) { return index; });
 }
+
+} // namespace gr::reduce

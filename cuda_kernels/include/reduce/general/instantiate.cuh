@@ -14,6 +14,8 @@
 #include "reduce/general/spread.cuh"
 #include "reduce/general/tiles.cuh"
 
+using namespace gr::reduce;
+
 // The accumulator of `rows`: its State must be the State of F, with which `last` and the other kernels
 // continue.
 template <class F, class In, class A = VectorAccumulator<F, In>>

@@ -5,6 +5,8 @@
 
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 template <class F> __device__ void reduce_last(const gr_general_params &p) {
     using State = typename F::State;
     __shared__ alignas(16) unsigned char raw[GR_GENERAL_THREADS * sizeof(State)];
@@ -45,3 +47,5 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
             __syncthreads(); // the next results use the same memory
     }
 }
+
+} // namespace gr::reduce

@@ -6,6 +6,8 @@
 #include "common/vec.cuh"
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 template <class F, class In> __device__ void map_elements(const gr_general_params &p) {
     using Out = typename F::Out;
     constexpr unsigned larger = sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out), width = 16 / larger;
@@ -48,3 +50,5 @@ template <class F, class In> __device__ void map_elements(const gr_general_param
     if (tail + first < p.results)
         out[tail + first] = finished<F>(p, F::load(in[tail + first], 0));
 }
+
+} // namespace gr::reduce

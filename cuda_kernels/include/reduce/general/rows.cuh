@@ -4,6 +4,8 @@
 
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 // Whether A accumulates vectors for this kernel, which then has twice as many in flight.
 template <class A, class = void> constexpr bool in_rows = false;
 template <class A> constexpr bool in_rows<A, decltype(void(A::in_rows))> = A::in_rows;
@@ -124,3 +126,5 @@ template <class F, class A, class In> __device__ void reduce_rows(const gr_gener
     if (at == 0 && result < p.results)
         put<F>(p, uint64_t(blockIdx.y) * p.results + result, whole);
 }
+
+} // namespace gr::reduce

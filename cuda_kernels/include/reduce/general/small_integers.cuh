@@ -7,6 +7,10 @@
 #include "ops/ordering.cuh"
 #include "reduce/general/words.cuh"
 
+namespace gr::reduce {
+
+using namespace ops;
+
 // For integers of up to 16 bits; sums of all elements in flight fit 32 bits.
 template <class In>
 constexpr bool is_brief = sizeof(In) <= 2 &&
@@ -122,3 +126,5 @@ template <class F, class In, bool Largest> struct ArgBatch {
 };
 template <class In> struct BatchAccumulator<ArgMax<In>, In> : ArgBatch<ArgMax<In>, In, true> {};
 template <class In> struct BatchAccumulator<ArgMin<In>, In> : ArgBatch<ArgMin<In>, In, false> {};
+
+} // namespace gr::reduce

@@ -6,6 +6,8 @@
 
 #include "reduce/general/words.cuh"
 
+namespace gr::reduce {
+
 // The address of the first element of all, and the address behind the last one.
 struct Bounds {
     uint64_t low, high;
@@ -143,3 +145,5 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
     if (active && row == 0)
         put_all<F>(p, live, s, [&](unsigned e) { return batch * c.width + uint64_t(column_of(e)); });
 }
+
+} // namespace gr::reduce

@@ -4,6 +4,8 @@
 
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 // Copies `n` elements from `address` on, to the place in the tile that has their alignment.
 template <class In> __device__ const In *load_tile(Vec16<In> *tile, uint64_t address, unsigned n) {
     constexpr unsigned width = Vec16<In>::length, each = GR_TILE_BYTES / 16 / GR_GENERAL_THREADS;
@@ -85,3 +87,5 @@ template <class F, class In> __device__ void reduce_tiles(const gr_general_param
             put<F>(p, first * t.width + result, x);
     }
 }
+
+} // namespace gr::reduce

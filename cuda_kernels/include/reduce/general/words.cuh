@@ -5,6 +5,8 @@
 #include "common/vec.cuh"
 #include "reduce/general/general.cuh"
 
+namespace gr::reduce {
+
 template <class In>
 constexpr unsigned column_width = 16 / sizeof(In) < GR_MAX_COLUMNS ? 16 / sizeof(In) : GR_MAX_COLUMNS;
 
@@ -103,3 +105,5 @@ __device__ void combine_down(typename F::State *shared, typename F::State (&s)[W
                 s[e] = F::combine(s[e], shared[e * GR_GENERAL_THREADS + threadIdx.x + half * c.across]);
     }
 }
+
+} // namespace gr::reduce

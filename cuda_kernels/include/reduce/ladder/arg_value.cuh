@@ -3,6 +3,8 @@
 
 #include "reduce/ladder/ops.cuh"
 
+namespace gr::reduce::ladder {
+
 // 16 bytes for every dtype, the position first: the host reads the position of the last one. Padding has a
 // name, or it would be copied byte by byte.
 template <class T, unsigned = sizeof(T)> struct ArgValue {
@@ -47,3 +49,5 @@ template <class T, bool Largest> struct Extreme<ArgValue<T>, Largest> {
 };
 template <class Acc> struct ArgMin : Extreme<Acc, false> {};
 template <class Acc> struct ArgMax : Extreme<Acc, true> {};
+
+} // namespace gr::reduce::ladder

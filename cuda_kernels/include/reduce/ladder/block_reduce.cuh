@@ -1,6 +1,8 @@
 // The block reduction by warp shuffles that v7 teaches, for the kernels after it.
 #pragma once
 
+namespace gr::reduce::ladder {
+
 // The result is valid in lane 0. All 32 lanes must take part.
 template <class Op, class Acc> __device__ Acc warp_reduce(Acc x) {
 #pragma unroll
@@ -22,3 +24,5 @@ template <class Op, class Acc> __device__ Acc block_reduce(Acc x) {
         x = warp_reduce<Op>(lane < warps ? warp_results[lane] : Op::identity());
     return x;
 }
+
+} // namespace gr::reduce::ladder

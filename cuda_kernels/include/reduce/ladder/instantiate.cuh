@@ -10,6 +10,8 @@
 #include "reduce/ladder/ops.cuh"
 #include "reduce/ops.def"
 
+using namespace gr::reduce::ladder;
+
 // Their names: the arguments are expanded before they are joined.
 #define GR_NAME(...) GR_JOINED(__VA_ARGS__)
 #define GR_JOINED(rung, op, dtype, suffix) rung##_##op##_##dtype##suffix

@@ -5,6 +5,10 @@
 #include "grid/tickets.cuh"
 #include "reduce/ladder/block_reduce.cuh"
 
+namespace gr::reduce::ladder {
+
+using namespace grid;
+
 // Combines one result of each of `parts` blocks, x in thread 0 of the one that is number `part`, into *out.
 template <class Op, class Acc>
 __device__ void last_block(Acc x, unsigned part, unsigned parts, Acc *out, Acc *block_sums,
@@ -28,3 +32,5 @@ __device__ void last_block(Acc x, unsigned part, unsigned parts, Acc *out, Acc *
     if (threadIdx.x == 0)
         *out = x;
 }
+
+} // namespace gr::reduce::ladder

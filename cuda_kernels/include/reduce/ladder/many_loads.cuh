@@ -3,6 +3,8 @@
 
 #include "reduce/ladder/vector_loads.cuh"
 
+namespace gr::reduce::ladder {
+
 // An array as whole vectors on 16-byte boundaries, and the few elements before and behind them.
 template <class In> struct AlignedSplit {
     uint64_t head, count, tail;
@@ -47,3 +49,5 @@ __device__ Acc accumulate_ends(Acc x, const AlignedSplit<In> &parts, const In *i
         x = Op::combine(x, in[parts.tail + first]);
     return x;
 }
+
+} // namespace gr::reduce::ladder

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+namespace gr::reduce::ladder {
+
 // What Acc is added and multiplied in: signed overflow is undefined in C++, but NumPy's int64 wraps, and so
 // does unsigned arithmetic.
 template <class Acc> struct Wrapping { using type = Acc; };
@@ -102,3 +104,5 @@ template <class Acc> struct BitwiseXor {
         return a ^ b;
     }
 };
+
+} // namespace gr::reduce::ladder

@@ -1,6 +1,8 @@
 // The completely unrolled tree in shared memory that v5 teaches, for the rungs after it.
 #pragma once
 
+namespace gr::reduce::ladder {
+
 template <class Op, class Acc> __device__ Acc warp_step(Acc *slots, unsigned t, unsigned stride, Acc x) {
     x = Op::combine(x, slots[t + stride]);
     __syncwarp();
@@ -43,3 +45,5 @@ template <class Op, unsigned Block, class Acc> __device__ Acc unrolled_tree(Acc 
     }
     return x;
 }
+
+} // namespace gr::reduce::ladder

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+namespace gr::reduce::ladder {
+
 template <class In> struct alignas(16) Vec16 {
     static constexpr unsigned length = 16 / sizeof(In);
     In at[length];
@@ -33,3 +35,5 @@ template <class Op, class Acc, class In> __device__ Acc accumulate_share(const I
         x = Op::combine(x, in[count * Vec::length + first]);
     return x;
 }
+
+} // namespace gr::reduce::ladder

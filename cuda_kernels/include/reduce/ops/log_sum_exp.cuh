@@ -6,6 +6,8 @@
 
 #include "reduce/accumulate.cuh"
 
+namespace gr::reduce {
+
 // The type that exponentials are computed in.
 template <class In> struct ExpValue { using type = float; };
 template <> struct ExpValue<double> { using type = double; };
@@ -123,3 +125,5 @@ template <class In> struct Softmax : LogSumExp<In> {
         return {s.most, isinf(s.most) || is_nan(s.most) ? T(NAN) : T(s.others + 1)};
     }
 };
+
+} // namespace gr::reduce

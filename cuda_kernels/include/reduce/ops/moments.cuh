@@ -7,6 +7,8 @@
 
 #include "reduce/ops/variance.cuh"
 
+namespace gr::reduce {
+
 struct PowerSums {
     double count; // negative where a NaN was left out
     double shift, first, second, third, fourth;
@@ -102,3 +104,5 @@ template <class In> struct VectorAccumulator<Moments<In>, In> : StateAccumulator
         acc = merge(acc, turn);
     }
 };
+
+} // namespace gr::reduce

@@ -6,6 +6,10 @@
 #include "reduce/batch_accumulate.cuh"
 #include "reduce/params.h"
 
+namespace gr::reduce {
+
+using ops::plus;
+
 // ---- sums; means, for which how many elements there are counts, too ----
 
 template <class In> struct NanSum {
@@ -295,3 +299,5 @@ struct VectorNanArgExtreme : StateAccumulator<NanArgExtreme<In, Largest>>, ByKey
 };
 template <class In> struct VectorAccumulator<NanArgMin<In>, In> : VectorNanArgExtreme<In, false> {};
 template <class In> struct VectorAccumulator<NanArgMax<In>, In> : VectorNanArgExtreme<In, true> {};
+
+} // namespace gr::reduce

@@ -9,6 +9,8 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/general/axis.cuh"
 
+namespace gr::reduce {
+
 template <class In> struct SumNorm {
     using State = double;
     using Out = In;
@@ -315,3 +317,5 @@ template <class In> struct FromPower : OneByOne {
         return loaded.taken ? AnyNorm<In>::combine(s, power_of(magnitude(widen(loaded.x)), loaded.order)) : s;
     }
 };
+
+} // namespace gr::reduce

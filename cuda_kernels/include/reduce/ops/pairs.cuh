@@ -4,6 +4,8 @@
 
 #include "reduce/accumulate.cuh"
 
+namespace gr::reduce {
+
 // Everything in double, where products of floats are exact.
 template <class T> __device__ double in_double(T x) {
     return double(x);
@@ -52,3 +54,5 @@ template <class In> struct VecDot : Dot<In> {
         return Dot<In>::load({x.re, -x.im}, y);
     }
 };
+
+} // namespace gr::reduce

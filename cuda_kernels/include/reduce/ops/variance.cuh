@@ -25,6 +25,8 @@
 #include "reduce/accumulate.cuh"
 #include "reduce/batch_accumulate.cuh"
 
+namespace gr::reduce {
+
 #define GR_VAR_SHRINK 0x1p-538 // its inverse, twice, makes a variance of a shrunk sum of squares
 #define GR_VAR_LARGEST 0x1p960 // so that products of two sums and a number of elements are finite
 
@@ -658,3 +660,5 @@ template <class In> struct VectorAccumulator<Var<In>, In> : VectorVar<In> {};
 template <class In>
 struct BatchAccumulator<Var<In>, In> : std::conditional<var_kind<In> == 0, VarTogether<VarOfNumbers<In>, In>,
                                                         BatchAccumulator<void, void>>::type {};
+
+} // namespace gr::reduce
