@@ -22,7 +22,12 @@ void gr_conv_naive(const gr_conv *self, gr_conv_job job) {
 /* ---- c3 ---- */
 
 void gr_conv_direct(const gr_conv *self, gr_conv_job job) {
-    enum { ROWS = 8, COLUMNS = 64, FILTERS = 24, VEC4_BYTES = 16 };
+    enum {
+        ROWS = GR_CONV_C3_ROWS,
+        COLUMNS = GR_CONV_C3_COLUMNS,
+        FILTERS = GR_CONV_C3_FILTERS,
+        VEC4_BYTES = 16
+    };
     enum { TWO_BLOCKS_BYTES = 100 << 10 }; /* shared memory per block that leaves space for a second one */
     gr_conv_tiles_params params = {
         .conv = gr_conv_make_params(self),
@@ -54,7 +59,7 @@ void gr_conv_direct(const gr_conv *self, gr_conv_job job) {
 
 /* ---- c4 ---- */
 
-enum { ROWS = 16, COLUMNS = 32 }; /* result pixels per block */
+enum { ROWS = GR_CONV_C4_ROWS, COLUMNS = GR_CONV_C4_COLUMNS }; /* result pixels per block */
 
 bool gr_conv_direct_rows_supports(const gr_conv *self) {
     enum { CHANNELS = 12 };
@@ -64,7 +69,7 @@ bool gr_conv_direct_rows_supports(const gr_conv *self) {
 }
 
 void gr_conv_direct_rows(const gr_conv *self, gr_conv_job job) {
-    enum { FILTERS = 24 };
+    enum { FILTERS = GR_CONV_C4_FILTERS };
     const gr_conv_tiles_params params = {
         .conv = gr_conv_make_params(self),
         .filter_tiles = gr_ceil_div(self->filters, FILTERS),

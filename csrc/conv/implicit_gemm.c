@@ -11,7 +11,7 @@
 /* ---- c2 ---- */
 
 void gr_conv_implicit_gemm(const gr_conv *self, gr_conv_job job) {
-    enum { PIXELS = 128, FILTERS = 32, WARP_FILTERS = 4, WARP = 32 };
+    enum { PIXELS = GR_CONV_C2_PIXELS, FILTERS = GR_CONV_C2_FILTERS, WARP_FILTERS = 4, WARP = 32 };
     gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
                                    .filter_tiles = gr_ceil_div(self->filters, FILTERS)};
     params.filters =
@@ -24,18 +24,16 @@ void gr_conv_implicit_gemm(const gr_conv *self, gr_conv_job job) {
 
 /* ---- c2_ring ---- */
 
-enum { MIN_FILTERS = 32 /* per block */ };
-
-/* A tile shape; `percent` as of gr_matmul_wave (measured on an H200, as in matmul/tiles.def). */
+/* A row of tiles.def; `percent` as of gr_matmul_wave. */
 typedef struct shape {
     uint32_t pixels, filters, threads, blocks_per_sm, percent[GR_MATMUL_RATES];
 } shape;
 
 static const shape shapes[] = {
-    {128, 128, 128, 2, {36, 72, 72, 72}},
-    {128, 64, 128, 4, {20, 38, 70, 70}},
-    {64, 64, 64, 6, {20, 42, 63, 67}},
-    {128, 32, 128, 5, {26, 44, 47, 47}},
+#define GR_TILE(pixels, filters, threads, blocks_per_sm, ...)                                                \
+    {pixels, filters, threads, blocks_per_sm, {__VA_ARGS__}},
+#include "conv/tiles.def"
+#undef GR_TILE
 };
 
 static uint64_t count_tiles(const gr_conv *self, const shape *of) {
@@ -70,7 +68,7 @@ bool gr_conv_implicit_gemm_async_supports(const gr_conv *self) {
 double gr_conv_implicit_gemm_async_time(const gr_conv *self) {
     static const double PACK_US = 2;
     const shape *of = best(self);
-    return (of->filters > MIN_FILTERS ? PACK_US : 0) + time_of(self, of);
+    return (of->filters > GR_CONV_C2_RING_FEW_FILTERS ? PACK_US : 0) + time_of(self, of);
 }
 
 /* Appends a transpose of w to (tap, filter) order, where the filters of a tap are contiguous; returns the
@@ -82,7 +80,7 @@ static uint64_t pack_filters(const gr_conv *self, const shape *of, gr_conv_job *
     const gr_matmul_shape packed = {taps, self->filters, gr_ceil_div(self->filters, VEC4) * VEC4};
     gr_matmul_view view = {
         .row = 1, .column = (int64_t)taps, .stack = {(int64_t)(self->filters * taps), 0, 0, 0}};
-    if (taps > 0 && of->filters > MIN_FILTERS)
+    if (taps > 0 && of->filters > GR_CONV_C2_RING_FEW_FILTERS)
         gr_matmul_pack_operand(&view, &packed, stack, gr_dtypes[self->dtype].item_bytes, &job->w,
                                job->program);
     return packed.pitch;

@@ -43,10 +43,28 @@ typedef struct gr_conv_tiles_params {
     uint64_t channel_vec4s; /* vectors of 4 channels that shared memory holds at once */
 } gr_conv_tiles_params;
 
+/* Results per thread block, which kernels and planners share. */
+enum {
+    GR_CONV_C2_PIXELS = 128,
+    GR_CONV_C2_FILTERS = 32,          /* max. */
+    GR_CONV_C2_RING_FEW_FILTERS = 32, /* max. filters per block for which c2_ring does not transpose w */
+    GR_CONV_WINOGRAD_BLOCK = 16,      /* filters and channels per block of the filter transform */
+    GR_CONV_C3_ROWS = 8,
+    GR_CONV_C3_COLUMNS = 64,
+    GR_CONV_C3_FILTERS = 24,
+    GR_CONV_C4_ROWS = 16,
+    GR_CONV_C4_COLUMNS = 32,
+    GR_CONV_C4_FILTERS = 24,
+    GR_CONV_MMA_TILES_24 = 8, /* c5 to c7: tiles of 64 pixels in a block of 24 filters, of 32 and of 64 */
+    GR_CONV_MMA_TILES_32 = 4,
+    GR_CONV_MMA_TILES_64 = 4,
+};
+
 /* The kernels for 12 channels, 3 x 3 taps and strides of 1: results per block, and bytes of dynamic shared
    memory, which static_asserts in the kernels hold to what they use. In NCHW columns are loaded in pairs. */
 enum {
     GR_CONV_C4_SHARED = 41632,
+    GR_CONV_C12_THREADS = 256,
     GR_CONV_C12_FILTERS = 24,
     GR_CONV_C12_ROWS = 4,
     GR_CONV_C12_COLUMNS = 128,

@@ -24,7 +24,10 @@ enum { SHAPES = 2 };
 
 /* Chooses among the shapes for which the rungs have kernels. */
 static const shape *choose_shape(const gr_conv *self, uint32_t terms) {
-    static const shape all[][SHAPES] = {{{24, 8, 1}, {64, 4, 1}}, {{24, 8, 2}, {32, 4, 2}}};
+    static const shape all[][SHAPES] = {
+        {{24, GR_CONV_MMA_TILES_24, 1}, {64, GR_CONV_MMA_TILES_64, 1}},
+        {{24, GR_CONV_MMA_TILES_24, 2}, {32, GR_CONV_MMA_TILES_32, 2}},
+    };
     enum { PIXELS_COST = 16 }; /* cost of reading the pixels, in filters */
     const shape *shapes = all[terms - 1], *best = shapes;
     uint64_t min_cost = UINT64_MAX;
@@ -90,7 +93,6 @@ static bool uses_c12_kernel(const gr_conv *self, const shape *of, const gr_conv_
 }
 
 static void append_c12(const gr_conv *self, const shape *of, const gr_conv_job *job) {
-    enum { THREADS = 256 };
     const bool nhwc = self->layout == GR_CONV_NHWC;
     const gr_conv_tiles_params params = {.conv = gr_conv_make_params(self),
                                          .filter_tiles = gr_ceil_div(self->filters, GR_CONV_C12_FILTERS),
@@ -99,7 +101,7 @@ static void append_c12(const gr_conv *self, const shape *of, const gr_conv_job *
                                gr_ceil_div(self->height.out, GR_CONV_C12_ROWS), self->batch};
     gr_step *step =
         gr_conv_launch(self, job, nhwc ? "_twelve_nhwc" : "_twelve_nchw", &params, sizeof params, grid);
-    step->block[0] = THREADS;
+    step->block[0] = GR_CONV_C12_THREADS;
     step->shared_bytes =
         nhwc && job->variant->precision == GR_PRECISION_TF32
             ? (uint32_t)GR_CONV_C12_TF32_NHWC_SHARED

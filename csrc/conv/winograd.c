@@ -8,7 +8,7 @@ enum {
     TILE = 2,      /* rows and columns of results per tile */
     PRODUCTS = 16, /* matrices: one per element of a transformed tile of 4 x 4 */
     VEC4 = 4,      /* channels or filters per thread in NHWC */
-    BLOCK = 16,    /* filters and channels per block of the filter transform */
+    BLOCK = GR_CONV_WINOGRAD_BLOCK,
 };
 
 static uint64_t tiles_of(const gr_conv *self) {

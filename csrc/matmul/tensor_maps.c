@@ -146,11 +146,7 @@ static tile_source source_of(const gr_matmul *self, const gr_matmul_variant *var
     return at;
 }
 
-/* Kernels with smaller tiles, for small products. A wave of tiles takes `percent` of the time of a wave of
-   the rung's own tiles, and the product `start` percent more; the kernel with the smallest estimate is chosen
-   (H200: 1024^3 in bfloat16 takes 6.3 us instead of 13.1, in TF32 12.2 instead of 27.2, in float64 41.9
-   instead of 73.8; 256^3 in float64 3.7 instead of 21.5). `slices` is the maximum of split-K slices, `shared`
-   is in bytes. */
+/* A row of small_tiles.def. */
 typedef struct small_tile {
     const char *rung, *entry;
     size_t item_bytes;
@@ -181,13 +177,9 @@ static double cost(const gr_matmul *self, const small_tile *of, uint32_t slices)
 static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *variant, uint32_t columns) {
     enum { MIN_SLICE_K = 256 }; /* minimum of k per slice */
     static const small_tile all[] = {
-        {"t1", "t1_low", 4, 64, 128, GR_MATMUL_T1_LOW_SHARED, 64, 45, 0, 1},
-        {"t3", "t3_narrow", 2, 128, 64, GR_MATMUL_T3_NARROW_SHARED, 128, 31, 15, 1},
-        {"t5", "t5_mid", 8, 128, 64, GR_MATMUL_T5_MID_SHARED, 128, 57, 0, 1},
-        {"t5", "t5_low", 8, 64, 32, GR_MATMUL_T5_LOW_SHARED, 64, 16, 0, 64},
-        {"t5", "t5_least", 8, 32, 16, GR_MATMUL_T5_LEAST_SHARED, 32, 8, 0, 64},
-        {"t5", "t5_low", 16, 64, 32, GR_MATMUL_T5_LOW_C128_SHARED, 64, 30, 0, 64},
-        {"t5", "t5_least", 16, 32, 16, GR_MATMUL_T5_LEAST_C128_SHARED, 32, 9, 0, 64},
+#define GR_SMALL_TILE(rung, entry, ...) {#rung, #entry, __VA_ARGS__},
+#include "matmul/small_tiles.def"
+#undef GR_SMALL_TILE
     };
     double min_cost = (double)count_waves(self, variant->rows, columns, 1) * 100;
     choice best = {NULL, 1};

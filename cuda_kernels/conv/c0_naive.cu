@@ -10,13 +10,13 @@
 
 using namespace gr::conv;
 
-enum { THREADS = 256, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
+enum { THREADS = row_c0.threads, PIXELS = GR_CONV_NAIVE_PIXELS, FILTERS = GR_CONV_NAIVE_FILTERS };
 
 // The sum of products of one result; TOGETHER: its channels lie one behind the other, of x and of w. Places
 // go on by steps that all threads share.
 template <class T, bool TOGETHER>
 __device__ T conv(const gr_conv_params &p, uint64_t image, uint64_t y, uint64_t x, uint64_t filter) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const int64_t step_of_x = TOGETHER ? 1 : p.of_x.channel, step_of_w = TOGETHER ? 1 : p.of_w.channel;
     const int64_t down = int64_t(p.height.dilation) * p.of_x.row,
                   along = int64_t(p.width.dilation) * p.of_x.column;
@@ -33,7 +33,7 @@ __device__ T conv(const gr_conv_params &p, uint64_t image, uint64_t y, uint64_t 
                 if (column < p.width.size)
 #pragma unroll 4
                     for (uint64_t c = 0; c < p.channels; ++c, a += step_of_x, b += step_of_w)
-                        sum = multiply_add(Wide<T>::of(*a), Wide<T>::of(*b), sum);
+                        sum = multiply_add(Accumulator<T>::of(*a), Accumulator<T>::of(*b), sum);
                 seen += along;
                 tap += p.of_w.column;
                 column += p.width.dilation;
@@ -43,7 +43,7 @@ __device__ T conv(const gr_conv_params &p, uint64_t image, uint64_t y, uint64_t 
         taps += p.of_w.row;
         row += p.height.dilation;
     }
-    return Wide<T>::back(sum);
+    return Accumulator<T>::back(sum);
 }
 
 template <class T, bool TOGETHER>

@@ -13,10 +13,10 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
-using namespace gr::common;
 using namespace gr::conv;
 
 enum { THREADS = GR_CONV_IM2COL_THREADS, AT_ONCE = 4 };
+static_assert(row_c1.threads == THREADS);
 enum { LENGTH = GR_CONV_IM2COL_MAX_LENGTH, LINES = GR_CONV_IM2COL_MAX_LINES }; // of a block
 
 // A pixel's or a tap's share of where an element lies.

@@ -13,7 +13,12 @@
 
 using namespace gr::conv;
 
-enum { PIXELS = 128, DEEP = 16, FILTERS = 32, AT_ONCE = 3 }; // of filters, at most
+enum {
+    PIXELS = GR_CONV_C2_PIXELS,
+    TILE_K = 16,
+    FILTERS = GR_CONV_C2_FILTERS,
+    AT_ONCE = 3
+}; // of filters, at most
 
 // A row that no picture has, nor with a tap's rows added: those are less than 2^30.
 constexpr unsigned NOWHERE = 0x7fffffff;
@@ -31,9 +36,9 @@ struct alignas(16) Pixel {
 };
 
 struct Tiles {
-    float a[DEEP][PIXELS + 4], b[DEEP][FILTERS + 4]; // longer rows, so that neighbours lie in other banks
+    float a[TILE_K][PIXELS + 4], b[TILE_K][FILTERS + 4]; // longer rows, so that neighbours lie in other banks
     Pixel pixels[PIXELS];
-    Tap taps[2][DEEP]; // of a step, and of the next
+    Tap taps[2][TILE_K]; // of a step, and of the next
 };
 
 inline __device__ Pixel pixel_of(const gr_conv_params &p, uint64_t number, uint64_t channel) {
@@ -67,7 +72,7 @@ inline __device__ float element(const gr_conv_params &p, const float *x, const P
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     __shared__ Tiles tiles;
     const gr_conv_params &p = tiled.conv;
-    const Part part(tiled);
+    const FilterTile part(tiled);
     const uint64_t first = uint64_t(part.rest) * PIXELS, pixels = p.batch * p.height.out * p.width.out;
     const unsigned k = unsigned(p.height.kernel * p.width.kernel * p.channels);
     const unsigned filters = unsigned(p.filters) - part.first;
@@ -76,20 +81,20 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     const unsigned pixel = threadIdx.x % 32 * 4, filter = threadIdx.x / 32 * 4; // of the thread's results
     for (unsigned i = threadIdx.x; i < PIXELS; i += blockDim.x)
         tiles.pixels[i] = pixel_of(p, first + i, part.group * p.channels);
-    if (threadIdx.x < DEEP)
+    if (threadIdx.x < TILE_K)
         tiles.taps[0][threadIdx.x] = tap_of<CHANNELS_LAST>(p, threadIdx.x);
 
     float sums[4][4] = {};
-    for (unsigned step = 0, now = 0; step < k; step += DEEP, now ^= 1) {
+    for (unsigned step = 0, now = 0; step < k; step += TILE_K, now ^= 1) {
         __syncthreads(); // the tiles of the last step are no longer read; the taps of this step are there
         const Tap *taps = tiles.taps[now];
         // Four along k for each pixel; where four channels lie together, in one load. All loads come first.
-        for (unsigned begin = threadIdx.x; begin < PIXELS * DEEP / 4; begin += AT_ONCE * blockDim.x) {
+        for (unsigned begin = threadIdx.x; begin < PIXELS * TILE_K / 4; begin += AT_ONCE * blockDim.x) {
             float a[AT_ONCE][4] = {};
 #pragma unroll
             for (int turn = 0; turn < AT_ONCE; ++turn) {
                 const unsigned i = begin + turn * blockDim.x, at = i / PIXELS * 4;
-                if (i >= PIXELS * DEEP / 4)
+                if (i >= PIXELS * TILE_K / 4)
                     break;
                 const Pixel seen = tiles.pixels[i % PIXELS];
                 if (!fours)
@@ -103,22 +108,22 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
 #pragma unroll
             for (int turn = 0; turn < AT_ONCE; ++turn) {
                 const unsigned i = begin + turn * blockDim.x;
-                if (i < PIXELS * DEEP / 4)
+                if (i < PIXELS * TILE_K / 4)
 #pragma unroll
                     for (int j = 0; j < 4; ++j)
                         tiles.a[i / PIXELS * 4 + j][i % PIXELS] = a[turn][j];
             }
         }
-        for (unsigned i = threadIdx.x; i < unsigned(tiled.filters) * DEEP; i += blockDim.x) {
-            const unsigned at = i % DEEP, to = i / DEEP;
+        for (unsigned i = threadIdx.x; i < unsigned(tiled.filters) * TILE_K; i += blockDim.x) {
+            const unsigned at = i % TILE_K, to = i / TILE_K;
             const bool there = step + at < k && to < filters;
             tiles.b[at][to] = there ? w[int64_t(to) * p.of_w.outer + taps[at].of_w] : 0;
         }
-        if (threadIdx.x < DEEP)
-            tiles.taps[now ^ 1][threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + DEEP + threadIdx.x);
+        if (threadIdx.x < TILE_K)
+            tiles.taps[now ^ 1][threadIdx.x] = tap_of<CHANNELS_LAST>(p, step + TILE_K + threadIdx.x);
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
+        for (int i = 0; i < TILE_K; ++i) {
             float a[4], b[4];
             load_four(&tiles.a[i][pixel], a);
             load_four(&tiles.b[i][filter], b);
@@ -136,5 +141,6 @@ template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &t
     }
 }
 
+static_assert(row_c2.threads == FILTERS * 8);
 GR_ENTRY((FILTERS * 8), c2_f32_nhwc, __grid_constant__ gr_conv_tiles_params, conv<true>)
 GR_ENTRY((FILTERS * 8), c2_f32_nchw, __grid_constant__ gr_conv_tiles_params, conv<false>)

@@ -14,14 +14,20 @@
 
 using namespace gr::conv;
 
-enum { DEEP = 16, SECTOR = 8, FEW = 32 /* as in csrc/conv/implicit_gemm_async.c */ };
+enum { TILE_K = 16, SECTOR = 8, FEW = GR_CONV_C2_RING_FEW_FILTERS };
 
-// Of its pixels by filters a thread makes DOWN by ACROSS.
-template <int PIXELS_, int FILTERS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
-    enum { PIXELS = PIXELS_, FILTERS = FILTERS_, DOWN = DOWN_, ACROSS = ACROSS_, STAGES = STAGES_ };
-    enum { THREADS = PIXELS * FILTERS / (DOWN * ACROSS) };
-    typedef Lane<FILTERS, DOWN, ACROSS> In;
-    float a[STAGES][DEEP][PIXELS + 4], b[STAGES][DEEP][FILTERS + 4];
+// Of its pixels by filters a thread makes DOWN by TURN_MN.
+template <int PIXELS_, int FILTERS_, int THREAD_M_, int THREAD_N_, int STAGES_> struct Shape {
+    enum {
+        PIXELS = PIXELS_,
+        FILTERS = FILTERS_,
+        THREAD_M = THREAD_M_,
+        THREAD_N = THREAD_N_,
+        STAGES = STAGES_
+    };
+    enum { THREADS = PIXELS * FILTERS / (THREAD_M * THREAD_N) };
+    typedef Lane<FILTERS, THREAD_M, THREAD_N> In;
+    float a[STAGES][TILE_K][PIXELS + 4], b[STAGES][TILE_K][FILTERS + 4];
 };
 
 // Rows, columns and elements that a pixel and a tap are from the first: those of both together say where x
@@ -54,20 +60,20 @@ template <bool NHWC> __device__ Share share_of_tap(const gr_conv_params &p, unsi
 // One thread's part of the copies: neighbouring lanes take neighbours in memory, which are channels in NHWC,
 // pixels in NCHW, and filters by fours, as w was turned before; where these are few, the taps of a filter.
 template <class S, bool NHWC> struct Gather {
-    enum { ACROSS = S::THREADS / SECTOR, HALVES = DEEP / SECTOR };
+    enum { TURN_MN = S::THREADS / SECTOR, HALVES = TILE_K / SECTOR };
     enum { TURNED = S::FILTERS > FEW, FOURS = S::FILTERS / 4, ROWS = S::THREADS / FOURS };
-    enum { TURNS_A = S::PIXELS / ACROSS, TURNS_B = TURNED ? DEEP / ROWS : S::FILTERS / ACROSS };
-    static_assert(TURNS_A == DEEP / 2 && TURNS_B <= DEEP / 2, "they come between products, in turns");
+    enum { TURNS_A = S::PIXELS / TURN_MN, TURNS_B = TURNED ? TILE_K / ROWS : S::FILTERS / TURN_MN };
+    static_assert(TURNS_A == TILE_K / 2 && TURNS_B <= TILE_K / 2, "they come between products, in turns");
     const gr_conv_params &p;
     const float *x, *w; // w: of this thread's first filters and tap
     unsigned k_a, across_a, k_b, across_b, filters, products, pitch, bytes_b;
     Share taps[HALVES];
 
-    __device__ Gather(const gr_conv_tiles_params &all, const Part &part)
+    __device__ Gather(const gr_conv_tiles_params &all, const FilterTile &part)
         : p(all.conv), x(reinterpret_cast<const float *>(p.x)), filters(unsigned(p.filters) - part.first),
           products(unsigned(p.height.kernel * p.width.kernel * p.channels)), pitch(unsigned(all.columns)) {
-        k_a = NHWC ? threadIdx.x % SECTOR : threadIdx.x / ACROSS;
-        across_a = NHWC ? threadIdx.x / SECTOR : threadIdx.x % ACROSS;
+        k_a = NHWC ? threadIdx.x % SECTOR : threadIdx.x / TURN_MN;
+        across_a = NHWC ? threadIdx.x / SECTOR : threadIdx.x % TURN_MN;
         k_b = TURNED ? threadIdx.x / FOURS : threadIdx.x % SECTOR;
         across_b = TURNED ? threadIdx.x % FOURS * 4 : threadIdx.x / SECTOR;
         bytes_b = across_b < filters ? min(16u, 4 * (filters - across_b)) : 0;
@@ -76,13 +82,13 @@ template <class S, bool NHWC> struct Gather {
                    : part.filters(p) + int64_t(across_b) * p.of_w.outer + k_b;
     }
     // What the turns of a step need; `known` are its taps.
-    __device__ void look_up(const Share (&known)[DEEP]) {
+    __device__ void look_up(const Share (&known)[TILE_K]) {
 #pragma unroll
         for (int h = 0; h < HALVES; ++h)
             taps[h] = known[k_a + h * SECTOR];
     }
-    __device__ void copy_pixels(float (&tile)[DEEP][S::PIXELS + 4], const Share *pixels, int turn) const {
-        const unsigned row = across_a + turn * ACROSS;
+    __device__ void copy_pixels(float (&tile)[TILE_K][S::PIXELS + 4], const Share *pixels, int turn) const {
+        const unsigned row = across_a + turn * TURN_MN;
         const Share pixel = pixels[row];
 #pragma unroll
         for (int h = 0; h < HALVES; ++h) {
@@ -92,7 +98,7 @@ template <class S, bool NHWC> struct Gather {
                              x + (there ? pixel.elements + taps[h].elements : 0), there ? 4 : 0);
         }
     }
-    __device__ void copy_filters(float (&tile)[DEEP][S::FILTERS + 4], unsigned step, int turn) const {
+    __device__ void copy_filters(float (&tile)[TILE_K][S::FILTERS + 4], unsigned step, int turn) const {
         const float *nothing = reinterpret_cast<const float *>(p.w);
         if (TURNED) {
             const bool there = step + turn * ROWS + k_b < products;
@@ -100,12 +106,12 @@ template <class S, bool NHWC> struct Gather {
                               there ? w + int64_t(step + turn * ROWS) * pitch : nothing, there ? bytes_b : 0);
             return;
         }
-        const unsigned row = across_b + turn * ACROSS;
-        const float *from = w + int64_t(turn * ACROSS) * p.of_w.outer + step;
+        const unsigned row = across_b + turn * TURN_MN;
+        const float *from = w + int64_t(turn * TURN_MN) * p.of_w.outer + step;
 #pragma unroll
         for (int h = 0; h < HALVES; ++h) {
             const bool there = row < filters && step + k_b + h * SECTOR < products;
-            ptx::cp_async<4>(&tile[(k_b + h * SECTOR) % DEEP][row], there ? from + h * SECTOR : nothing,
+            ptx::cp_async<4>(&tile[(k_b + h * SECTOR) % TILE_K][row], there ? from + h * SECTOR : nothing,
                              there ? 4 : 0);
         }
     }
@@ -140,21 +146,21 @@ __device__ void store_four(const gr_conv_params &p, float *out, unsigned pixel, 
 
 template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &all) {
     __shared__ alignas(16) S ring;
-    __shared__ Share pixels[S::PIXELS], taps[2][DEEP];
+    __shared__ Share pixels[S::PIXELS], taps[2][TILE_K];
     const gr_conv_params &p = all.conv;
-    const Part part(all);
+    const FilterTile part(all);
     const unsigned first = part.rest * S::PIXELS, t = threadIdx.x;
     const unsigned y = S::In::y(), x = S::In::x();
     Gather<S, NHWC> copies(all, part);
-    const unsigned steps = (copies.products + DEEP - 1) / DEEP;
+    const unsigned steps = (copies.products + TILE_K - 1) / TILE_K;
     for (unsigned i = t; i < S::PIXELS; i += S::THREADS)
         pixels[i] = share_of_pixel(p, first + i, part.group * p.channels);
 
     unsigned begun = 0, next = 0, now = 0;
     const auto turn = [](unsigned &stage) { stage = stage + 1 == S::STAGES ? 0 : stage + 1; };
     const auto prepare = [&](unsigned step) { // for the copies of a step, which come a barrier later
-        if (t < DEEP)
-            taps[step % 2][t] = share_of_tap<NHWC>(p, step * DEEP + t);
+        if (t < TILE_K)
+            taps[step % 2][t] = share_of_tap<NHWC>(p, step * TILE_K + t);
     };
     prepare(0);
     __syncthreads();
@@ -167,28 +173,28 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
             copies.copy_pixels(ring.a[next], pixels, i);
 #pragma unroll
         for (int i = 0; i < Gather<S, NHWC>::TURNS_B; ++i)
-            copies.copy_filters(ring.b[next], begun * DEEP, i);
+            copies.copy_filters(ring.b[next], begun * TILE_K, i);
         ptx::cp_async_commit_group();
         turn(next);
         __syncthreads();
     }
-    float sums[S::DOWN][S::ACROSS] = {};
+    float sums[S::THREAD_M][S::THREAD_N] = {};
     for (unsigned step = 0; step < steps; ++step, ++begun) {
         ptx::cp_async_wait_group<S::STAGES - 2>();
         __syncthreads(); // the copies of all are there, and the stage of the step before is no longer read
         copies.look_up(taps[begun % 2]);
         prepare(begun + 1);
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
+        for (int i = 0; i < TILE_K; ++i) {
             // Behind the last step zeros are copied that are never read, which avoids a branch.
-            constexpr int APART = DEEP / Gather<S, NHWC>::TURNS_B;
+            constexpr int APART = TILE_K / Gather<S, NHWC>::TURNS_B;
             if (i % 2 == 0)
                 copies.copy_pixels(ring.a[next], pixels, i / 2);
             else if (i % APART == 1)
-                copies.copy_filters(ring.b[next], begun * DEEP, i / APART);
-            float down[S::DOWN], across[S::ACROSS];
-            load_fragment<S::In::RUN_DOWN>(&ring.a[now][i][y], down);
-            load_fragment<S::In::RUN_ACROSS>(&ring.b[now][i][x], across);
+                copies.copy_filters(ring.b[next], begun * TILE_K, i / APART);
+            float down[S::THREAD_M], across[S::THREAD_N];
+            load_fragment<S::In::RUN_M>(&ring.a[now][i][y], down);
+            load_fragment<S::In::RUN_N>(&ring.b[now][i][x], across);
             add_products_serpentine(down, across, sums);
         }
         ptx::cp_async_commit_group();
@@ -201,20 +207,22 @@ template <class S, bool NHWC> __device__ void conv(const gr_conv_tiles_params &a
     float *out = reinterpret_cast<float *>(p.out) +
                  (part.group * p.filters + part.first) * (NHWC ? 1 : p.height.out * p.width.out);
 #pragma unroll
-    for (int r = 0; r < S::DOWN; r += NHWC ? 1 : 4)
+    for (int r = 0; r < S::THREAD_M; r += NHWC ? 1 : 4)
 #pragma unroll
-        for (int s = 0; s < S::ACROSS; s += NHWC ? 4 : 1) {
+        for (int s = 0; s < S::THREAD_N; s += NHWC ? 4 : 1) {
             float four[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i)
                 four[i] = NHWC ? sums[r][s + i] : sums[r + i][s];
-            store_four<NHWC>(p, out, first + y + r / 4 * S::In::RUN_DOWN + r % 4,
-                             x + s / 4 * S::In::RUN_ACROSS + s % 4, copies.filters, four);
+            store_four<NHWC>(p, out, first + y + r / 4 * S::In::RUN_M + r % 4,
+                             x + s / 4 * S::In::RUN_N + s % 4, copies.filters, four);
         }
 }
 
-#define GR_CONV(pixels, filters, down, across, stages, blocks)                                               \
-    typedef Shape<pixels, filters, down, across, stages> Shape##pixels##x##filters;                          \
+#define GR_CONV(pixels, filters, thread_m, thread_n, stages, blocks)                                         \
+    typedef Shape<pixels, filters, thread_m, thread_n, stages> Shape##pixels##x##filters;                    \
+    static_assert(row_##pixels##x##filters[0] == Shape##pixels##x##filters::THREADS &&                       \
+                  row_##pixels##x##filters[1] == blocks);                                                    \
     GR_ENTRY((Shape##pixels##x##filters::THREADS, blocks), c2_ring_f32_##pixels##x##filters##_nhwc,          \
              __grid_constant__ gr_conv_tiles_params, conv<Shape##pixels##x##filters, true>)                  \
     GR_ENTRY((Shape##pixels##x##filters::THREADS, blocks), c2_ring_f32_##pixels##x##filters##_nchw,          \

@@ -14,7 +14,7 @@
 
 using namespace gr::conv;
 
-enum { THREADS = 256, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };
+enum { THREADS = row_c2_winograd.threads, HIGH = 2, SEEN = 4, PLACES = SEEN * SEEN };
 
 inline __device__ float4 operator+(float4 a, float4 b) {
     return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
@@ -155,7 +155,7 @@ GR_WINOGRAD(results_nchw) {
         put_results<float>(p.conv, Tile(p, number % tiles), number / tiles, int64_t(tiles) * filters);
 }
 GR_WINOGRAD(filters_nhwc) { // a block has a square, which is turned in shared memory
-    enum { SQUARE = 16 /* as in csrc/conv/winograd.c */ };
+    enum { SQUARE = GR_CONV_WINOGRAD_BLOCK };
     static_assert(SQUARE * SQUARE == THREADS, "a thread for each");
     __shared__ float turned[PLACES][SQUARE][SQUARE + 1];
     const unsigned channels = unsigned(p.conv.channels), filters = unsigned(p.conv.filters);

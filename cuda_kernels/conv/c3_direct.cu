@@ -12,11 +12,12 @@
 #include "common/shared_array.cuh"
 #include "conv/tiles.cuh"
 
-using namespace gr::common;
 using namespace gr::conv;
 
 enum { DOWN = 8, FILTERS = 12 }; // of a thread
 enum { WARPS = 4, THREADS = 32 * WARPS, BLOCK_FILTERS = 2 * FILTERS, BLOCK_COLUMNS = 16 * WARPS };
+static_assert(DOWN == GR_CONV_C3_ROWS && BLOCK_COLUMNS == GR_CONV_C3_COLUMNS &&
+              BLOCK_FILTERS == GR_CONV_C3_FILTERS && THREADS == row_c3.threads);
 
 // The part of x and the filters that a block holds: as many channels as fit.
 struct Seen {
@@ -29,7 +30,7 @@ struct Seen {
     float4 *tile; // [vec4][row][column]
     float *bank;  // [tap][channel][filter]
 
-    __device__ Seen(const gr_conv_tiles_params &tiled, const Part &part, unsigned picture, unsigned top,
+    __device__ Seen(const gr_conv_tiles_params &tiled, const FilterTile &part, unsigned picture, unsigned top,
                     unsigned left, float4 *shared)
         : p(tiled.conv), rows(unsigned(tiled.rows)), columns(unsigned(tiled.columns)),
           vec4s(unsigned(tiled.channel_vec4s)),
@@ -98,7 +99,7 @@ struct Seen {
 
 template <bool CHANNELS_LAST> __device__ void conv(const gr_conv_tiles_params &tiled) {
     const gr_conv_params &p = tiled.conv;
-    const Part part(tiled);
+    const FilterTile part(tiled);
     const unsigned across = unsigned(tiled.tiles_x), down = unsigned(tiled.tiles_y),
                    picture = part.rest / across / down;
     const unsigned top = part.rest / across % down * DOWN, left = part.rest % across * BLOCK_COLUMNS;

@@ -14,13 +14,13 @@
 #include "conv/bulk_rows.cuh"
 #include "conv/tiles.cuh"
 
-using namespace gr::common;
 using namespace gr::conv;
 
 enum { CHANNELS = 12, TAPS = 9, WEIGHTS = CHANNELS * TAPS };
-enum { ACROSS = 4 };                                                   // columns of a thread
-enum { FILTERS = 24, THREADS = 192, ROWS = 16, SEEN_ROWS = ROWS + 2 }; // of a block
-enum { COLUMNS = 32, SEEN_COLUMNS = COLUMNS + 2, PITCH = COLUMNS + 4 };
+enum { ACROSS = 4 };                                             // columns of a thread
+enum { FILTERS = GR_CONV_C4_FILTERS, THREADS = row_c4.threads }; // of a block
+enum { ROWS = GR_CONV_C4_ROWS, SEEN_ROWS = ROWS + 2 };
+enum { COLUMNS = GR_CONV_C4_COLUMNS, SEEN_COLUMNS = COLUMNS + 2, PITCH = COLUMNS + 4 };
 
 // What it sees of x, rows in the order of the layout, where a row of a channel has PITCH elements in NCHW;
 // and its filters.
@@ -28,7 +28,7 @@ struct alignas(16) Shared {
     float rows[SEEN_ROWS][CHANNELS * PITCH], weights[FILTERS][WEIGHTS];
     uint64_t row_is_there[SEEN_ROWS], weights_are_there;
 };
-static_assert(sizeof(Shared) == GR_CONV_C4_SHARED, "bytes of shared memory");
+static_assert(sizeof(Shared) == row_c4.shared, "bytes of shared memory");
 
 // The barrier hears of it when this thread's copies so far are there.
 inline __device__ void arrive_with_copies(const uint64_t *barrier) {

@@ -17,12 +17,14 @@
 using namespace gr::conv;
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 1 };
+static_assert(THREADS == row_c5.threads && GROUPS * 4 == GR_CONV_MMA_TILES_24 &&
+              GROUPS * 2 == GR_CONV_MMA_TILES_64);
 
 GR_ENTRY((THREADS, 2), c5_f32_24, __grid_constant__ gr_conv_mma_params,
          tensor_core_conv<float, 24, GROUPS, 4>)
 GR_ENTRY((THREADS, 2), c5_f32_64, __grid_constant__ gr_conv_mma_params,
          tensor_core_conv<float, 64, GROUPS, 2>)
-GR_ENTRY((256, 2), c5_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params,
+GR_ENTRY((GR_CONV_C12_THREADS, 2), c5_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params,
          conv3x3_c12_k24<float, false, ROWS, AT_ONCE>)
 
 // In NHWC what a row of taps sees is contiguous.

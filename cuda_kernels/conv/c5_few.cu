@@ -20,6 +20,7 @@
 using namespace gr::conv;
 
 enum { WARPS = 8, THREADS = 32 * WARPS, PIECE = 16, TILES = 2 }; // tiles of 16 pixels that a warp has at once
+static_assert(THREADS == row_c5_few.threads && THREADS == row_c7_few.threads);
 
 // Where the two pieces of a step lie, from a pixel's first element on, and how many elements they have.
 struct alignas(16) Step {

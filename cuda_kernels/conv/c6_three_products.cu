@@ -15,6 +15,8 @@
 using namespace gr::conv;
 
 enum { GROUPS = 4, THREADS = 128 * GROUPS, CHAIN = 7 }; // steps that the tensor cores add up
+static_assert(THREADS == row_c6.threads && GROUPS * 2 == GR_CONV_MMA_TILES_24 &&
+              GROUPS == GR_CONV_MMA_TILES_32);
 
 template <int FILTERS, int TILES> __device__ void conv(const gr_conv_mma_params &p) {
     pdl_launch_dependents();
@@ -91,7 +93,9 @@ template <bool NHWC> __device__ void conv3x3_c12_k24(const gr_conv_tiles_params 
     }
 }
 
-GR_ENTRY((256, 2), c6_f32_twelve_nhwc, __grid_constant__ gr_conv_tiles_params, conv3x3_c12_k24<true>)
-GR_ENTRY((256, 2), c6_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params, conv3x3_c12_k24<false>)
+GR_ENTRY((GR_CONV_C12_THREADS, 2), c6_f32_twelve_nhwc, __grid_constant__ gr_conv_tiles_params,
+         conv3x3_c12_k24<true>)
+GR_ENTRY((GR_CONV_C12_THREADS, 2), c6_f32_twelve_nchw, __grid_constant__ gr_conv_tiles_params,
+         conv3x3_c12_k24<false>)
 GR_ENTRY((THREADS, 1), c6_f32_24, __grid_constant__ gr_conv_mma_params, conv<24, 2>)
 GR_ENTRY((THREADS, 1), c6_f32_32, __grid_constant__ gr_conv_mma_params, conv<32, 1>)

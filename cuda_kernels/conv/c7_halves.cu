@@ -10,11 +10,13 @@
 using namespace gr::conv;
 
 enum { GROUPS = 2, THREADS = 128 * GROUPS, ROWS = 4, AT_ONCE = 2 };
+static_assert(THREADS == row_c7.threads && GROUPS * 4 == GR_CONV_MMA_TILES_24 &&
+              GROUPS * 2 == GR_CONV_MMA_TILES_64);
 
 #define GR_CONV(suffix, T)                                                                                   \
-    GR_ENTRY((256, 2), c7_##suffix##_twelve_nhwc, __grid_constant__ gr_conv_tiles_params,                    \
+    GR_ENTRY((GR_CONV_C12_THREADS, 2), c7_##suffix##_twelve_nhwc, __grid_constant__ gr_conv_tiles_params,    \
              conv3x3_c12_k24<T, true, ROWS, AT_ONCE>)                                                        \
-    GR_ENTRY((256, 2), c7_##suffix##_twelve_nchw, __grid_constant__ gr_conv_tiles_params,                    \
+    GR_ENTRY((GR_CONV_C12_THREADS, 2), c7_##suffix##_twelve_nchw, __grid_constant__ gr_conv_tiles_params,    \
              conv3x3_c12_k24<T, false, ROWS, AT_ONCE>)                                                       \
     GR_ENTRY((THREADS, 2), c7_##suffix##_24, __grid_constant__ gr_conv_mma_params,                           \
              tensor_core_conv<T, 24, GROUPS, 4>)                                                             \

@@ -22,7 +22,8 @@
 
 using namespace gr::conv;
 
-enum { ROW_BYTES = 128, THREADS = 288, MULTIPLYING = 256, EIGHT = 8 };
+static_assert(row_c8.threads == row_c9.threads, "one kernel");
+enum { ROW_BYTES = 128, THREADS = row_c8.threads, MULTIPLYING = 256, EIGHT = 8 };
 
 // The pipelines of pixels and of filters: the plan says how many stages there are, and of how many bytes.
 struct PlannedStages {
@@ -58,11 +59,11 @@ struct Box {
 template <class T, bool PLANES>
 __device__ void bring_pixels(const gr_conv_tma_params &maps, const Stages &pixels, const Box &box,
                              const gr_conv_tap &tap, unsigned channel) {
-    constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
+    constexpr unsigned TILE_K = ROW_BYTES / sizeof(T);
     const gr_conv_params &p = maps.conv;
     pixels.wait_until_empty(maps.box_bytes);
     if (PLANES)
-        for (unsigned i = 0; i < maps.box_columns; i += DEEP)
+        for (unsigned i = 0; i < maps.box_columns; i += TILE_K)
             ptx::cp_async_bulk_tensor(
                 pixels.tiles() + i * ROW_BYTES, &maps.x,
                 {box.along + i, box.group * unsigned(p.channels) + channel, box.picture}, pixels.full());
@@ -89,18 +90,18 @@ inline __device__ void clear_behind(const gr_conv_tma_params &maps, unsigned cha
 template <class T, int FILTERS, bool PLANES>
 __device__ void bring(const gr_conv_tma_params &maps, const gr_conv_tap *taps, Stages &pixels,
                       Stages &filters, const Box &box) {
-    constexpr unsigned DEEP = ROW_BYTES / sizeof(T);
+    constexpr unsigned TILE_K = ROW_BYTES / sizeof(T);
     for (unsigned chunk = box.first; chunk < box.last; ++chunk)
         for (unsigned i = 0; i < maps.taps; ++i, filters.next()) {
             const gr_conv_tap tap = taps[i];
             if (tap.first) {
-                bring_pixels<T, PLANES>(maps, pixels, box, tap, chunk * DEEP);
+                bring_pixels<T, PLANES>(maps, pixels, box, tap, chunk * TILE_K);
                 pixels.next();
             }
             filters.wait_until_empty(FILTERS * ROW_BYTES);
             ptx::cp_async_bulk_tensor(
                 filters.tiles(), &maps.w,
-                {chunk * DEEP, tap.index, box.group * unsigned(maps.conv.filters) + box.filter},
+                {chunk * TILE_K, tap.index, box.group * unsigned(maps.conv.filters) + box.filter},
                 filters.full());
         }
 }

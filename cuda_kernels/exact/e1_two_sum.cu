@@ -10,23 +10,23 @@
 
 using namespace gr::exact;
 
-struct Pair {
+struct SumAndError {
     float sum, error;
 };
 
-inline __device__ Pair two_sum(float a, float b) {
+inline __device__ SumAndError two_sum(float a, float b) {
     const float sum = a + b, part = sum - a;
     return {sum, (a - (sum - part)) + (b - part)};
 }
 
 extern "C" __global__ void __launch_bounds__(GR_EXACT_THREADS) e1_sum_f32(const gr_exact_rung_params p) {
     const float *in = reinterpret_cast<const float *>(p.in);
-    const auto add = [](Pair a, Pair b) {
-        Pair both = two_sum(a.sum, b.sum);
+    const auto add = [](SumAndError a, SumAndError b) {
+        SumAndError both = two_sum(a.sum, b.sum);
         both.error += a.error + b.error;
         return both;
     };
-    Pair sum = {0, 0};
+    SumAndError sum = {0, 0};
     for (uint64_t i = first_of_thread(); i < p.count; i += threads_of_grid())
         sum = add(sum, {in[i], 0});
     // Of infinity there is no error: what two-sum makes of it is NaN.

@@ -36,18 +36,18 @@ inline __device__ void operator*=(gr_c64 &a, float factor) {
 
 } // namespace gr::common
 
-// A block's tile, of which a thread makes DOWN by ACROSS results.
-template <int ROWS_, int COLUMNS_, int DOWN_, int ACROSS_, int STAGES_> struct Shape {
-    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, DEEP = GR_MATMUL_TILE_K, STAGES = STAGES_ };
-    enum { DOWN = DOWN_, ACROSS = ACROSS_, THREADS = ROWS * COLUMNS / (DOWN * ACROSS) };
-    typedef Lane<COLUMNS, DOWN, ACROSS> In;
+// A block's tile, of which a thread makes THREAD_M by THREAD_N results.
+template <int ROWS_, int COLUMNS_, int THREAD_M_, int THREAD_N_, int STAGES_> struct Shape {
+    enum { ROWS = ROWS_, COLUMNS = COLUMNS_, TILE_K = GR_MATMUL_TILE_K, STAGES = STAGES_ };
+    enum { THREAD_M = THREAD_M_, THREAD_N = THREAD_N_, THREADS = ROWS * COLUMNS / (THREAD_M * THREAD_N) };
+    typedef Lane<COLUMNS, THREAD_M, THREAD_N> In;
     static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a warp's tile fits in the block's");
 };
 
 // Each block adds up its part of the tile over the sums of all blocks, in their order.
 template <int THREADS, class T, int ROWS, int COLUMNS>
-__device__ void add_up(const Matrices<T> &p, const TileCoord &place, T (&tile)[ROWS][COLUMNS], unsigned part,
-                       unsigned parts) {
+__device__ void add_up(const Matrices<T> &p, const ShiftedTileCoord &place, T (&tile)[ROWS][COLUMNS],
+                       unsigned part, unsigned parts) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
     for (unsigned i = (part * THREADS + threadIdx.x) * LENGTH; i < ROWS * COLUMNS;
@@ -69,24 +69,24 @@ __device__ void add_up(const Matrices<T> &p, const TileCoord &place, T (&tile)[R
 template <class T, class S, bool ANYHOW>
 __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsigned of, unsigned parts) {
     __shared__ alignas(16) union {
-        Steps<T, S::ROWS, S::COLUMNS, S::DEEP, S::THREADS, S::STAGES, ANYHOW> steps;
+        Steps<T, S::ROWS, S::COLUMNS, S::TILE_K, S::THREADS, S::STAGES, ANYHOW> steps;
         T sums[S::ROWS][S::COLUMNS];
     } shared;
-    const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, block);
+    const ShiftedTileCoord place = shifted_tile_coord<S::ROWS, S::COLUMNS>(p, block);
     const unsigned y = S::In::y(), x = S::In::x();
 
-    T sums[S::DOWN][S::ACROSS] = {};
+    T sums[S::THREAD_M][S::THREAD_N] = {};
     const auto multiply = [&](const auto &tile_a, const auto &tile_b, const auto &begin_copies) {
 #pragma unroll
-        for (int i = 0; i < S::DEEP; ++i) {
+        for (int i = 0; i < S::TILE_K; ++i) {
             begin_copies(i);
-            T down[S::DOWN], across[S::ACROSS];
-            load_fragment<S::In::RUN_DOWN>(&tile_a[i][y], down);
-            load_fragment<S::In::RUN_ACROSS>(&tile_b[i][x], across);
-            add_products_serpentine(down, across, sums);
+            T frag_a[S::THREAD_M], frag_b[S::THREAD_N];
+            load_fragment<S::In::RUN_M>(&tile_a[i][y], frag_a);
+            load_fragment<S::In::RUN_N>(&tile_b[i][x], frag_b);
+            add_products_serpentine(frag_a, frag_b, sums);
         }
     };
-    shared.steps.each(p, place, Span::of<S::DEEP>(p.k, number, of), multiply);
+    shared.steps.each(p, place, KRange::of<S::TILE_K>(p.k, number, of), multiply);
     free_of_store(sums);
     if (parts == 1) {
         store_own_results<typename S::In>(p, place, y, x, sums);
@@ -107,16 +107,18 @@ template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matm
     const unsigned slices = unsigned(p.slices), slice = slices == 1 ? 0 : pair / (pairs / slices);
     if (slices > 1)
         pdl_launch_dependents(); // the sum, which waits for the slices
-    const unsigned parts = cluster_size(), tile = blockIdx.x / parts, across = unsigned(p.n_tiles);
-    matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % across, tile / across},
+    const unsigned parts = cluster_size(), tile = blockIdx.x / parts, tiles_n = unsigned(p.n_tiles);
+    matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % tiles_n, tile / tiles_n},
                          slice * parts + blockIdx.x % parts, slices * parts, parts);
 }
 
 // For matrices stored by rows, and for any others. `blocks` must fit on a multiprocessor.
 #define GR_SHAPE(T, shape, blocks, name, anyhow)                                                             \
     GR_ENTRY((shape::THREADS, blocks), name, __grid_constant__ gr_matmul_params, matmul_of<T, shape, anyhow>)
-#define GR_MATMUL(of, T, rows, columns, down, across, stages, blocks)                                        \
-    typedef Shape<rows, columns, down, across, stages> Of_##of##rows##x##columns;                            \
+#define GR_MATMUL(of, T, rows, columns, thread_m, thread_n, stages, blocks)                                  \
+    typedef Shape<rows, columns, thread_m, thread_n, stages> Of_##of##rows##x##columns;                      \
+    static_assert(row_m10_##of##_##rows##x##columns[0] == Of_##of##rows##x##columns::THREADS &&              \
+                  row_m10_##of##_##rows##x##columns[1] == blocks);                                           \
     GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns, false)                     \
     GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
 

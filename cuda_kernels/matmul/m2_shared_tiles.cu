@@ -10,7 +10,7 @@
 
 using namespace gr::matmul;
 
-enum { TILE = 32, THREADS = TILE * TILE, BLOCKS = 2 };
+enum { TILE = 32, ROWS = TILE, COLUMNS = TILE, THREADS = TILE * TILE, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ T tile_a[TILE][TILE], tile_b[TILE][TILE];

@@ -10,60 +10,63 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 8, EACH = 8, THREADS = ROWS * COLUMNS / EACH / EACH, BLOCKS = 2 };
-enum { ACROSS = COLUMNS / EACH }; // threads of a row of threads, and from one column of a thread to its next
-enum { BRINGS = ROWS * DEEP / THREADS }; // elements of each tile that a thread brings
+enum { ROWS = 128, COLUMNS = 128, TILE_K = 8, THREAD_TILE = 8 };
+enum { THREADS = ROWS * COLUMNS / THREAD_TILE / THREAD_TILE, BLOCKS = 2 };
+enum {
+    THREADS_N = COLUMNS / THREAD_TILE
+}; // threads along n, and columns from one result of a thread to the next
+enum { LOADS = ROWS * TILE_K / THREADS }; // elements of each tile that a thread loads
 static_assert(ROWS == COLUMNS, "as many of A as of B");
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ T tile_a[ROWS][DEEP], tile_b[DEEP][COLUMNS];
+    __shared__ T tile_a[ROWS][TILE_K], tile_b[TILE_K][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const unsigned t = threadIdx.x;
-    const unsigned y = t / ACROSS * EACH, x = t % ACROSS;
+    const unsigned y = t / THREADS_N * THREAD_TILE, x = t % THREADS_N;
     // The elements that it brings lie below one another: every 32nd of a column of A, every second of B.
-    const unsigned a_row = t / DEEP, a_column = t % DEEP, b_row = t / COLUMNS, b_column = t % COLUMNS;
-    const T *a[BRINGS], *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
+    const unsigned a_row = t / TILE_K, a_column = t % TILE_K, b_row = t / COLUMNS, b_column = t % COLUMNS;
+    const T *a[LOADS], *b = p.row_of_b(b_row) + min(first_column + b_column, p.n - 1);
 #pragma unroll
-    for (int i = 0; i < BRINGS; ++i)
-        a[i] = p.row_of_a(min(first_row + a_row + i * (THREADS / DEEP), p.m - 1)) + a_column;
+    for (int i = 0; i < LOADS; ++i)
+        a[i] = p.row_of_a(min(first_row + a_row + i * (THREADS / TILE_K), p.m - 1)) + a_column;
 
-    T sums[EACH][EACH] = {};
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
-        T new_a[BRINGS], new_b[BRINGS];
+    T sums[THREAD_TILE][THREAD_TILE] = {};
+    for (uint64_t step = 0; step < p.k; step += TILE_K) {
+        T new_a[LOADS], new_b[LOADS];
 #pragma unroll
-        for (int i = 0; i < BRINGS; ++i, b += THREADS / COLUMNS * p.b_row) {
+        for (int i = 0; i < LOADS; ++i, b += THREADS / COLUMNS * p.b_row) {
             new_a[i] = a_column < p.k - step ? *a[i] : T(0);
             new_b[i] = b_row + i * (THREADS / COLUMNS) < p.k - step ? *b : T(0);
-            a[i] += DEEP;
+            a[i] += TILE_K;
         }
 #pragma unroll
-        for (int i = 0; i < BRINGS; ++i) {
-            tile_a[a_row + i * (THREADS / DEEP)][a_column] = new_a[i];
+        for (int i = 0; i < LOADS; ++i) {
+            tile_a[a_row + i * (THREADS / TILE_K)][a_column] = new_a[i];
             tile_b[b_row + i * (THREADS / COLUMNS)][b_column] = new_b[i];
         }
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
-            T of_a[EACH], of_b[EACH];
+        for (int i = 0; i < TILE_K; ++i) {
+            T of_a[THREAD_TILE], of_b[THREAD_TILE];
 #pragma unroll
-            for (int r = 0; r < EACH; ++r)
+            for (int r = 0; r < THREAD_TILE; ++r)
                 of_a[r] = tile_a[y + r][i];
 #pragma unroll
-            for (int s = 0; s < EACH; ++s)
-                of_b[s] = tile_b[i][x + s * ACROSS];
+            for (int s = 0; s < THREAD_TILE; ++s)
+                of_b[s] = tile_b[i][x + s * THREADS_N];
 #pragma unroll
-            for (int r = 0; r < EACH; ++r)
+            for (int r = 0; r < THREAD_TILE; ++r)
 #pragma unroll
-                for (int s = 0; s < EACH; ++s)
+                for (int s = 0; s < THREAD_TILE; ++s)
                     sums[r][s] = multiply_add(of_a[r], of_b[s], sums[r][s]);
         }
         __syncthreads();
     }
 #pragma unroll
-    for (int r = 0; r < EACH; ++r)
+    for (int r = 0; r < THREAD_TILE; ++r)
 #pragma unroll
-        for (int s = 0; s < EACH; ++s) {
-            const uint64_t row = first_row + y + r, column = first_column + x + s * ACROSS;
+        for (int s = 0; s < THREAD_TILE; ++s) {
+            const uint64_t row = first_row + y + r, column = first_column + x + s * THREADS_N;
             if (row < p.m && column < p.n)
                 p.c[row * p.n + column] = sums[r][s];
         }

@@ -11,10 +11,10 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
+enum { ROWS = 128, COLUMNS = 128, TILE_K = 16, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    __shared__ alignas(16) T tile_a[DEEP][ROWS + PADDING], tile_b[DEEP][COLUMNS];
+    __shared__ alignas(16) T tile_a[TILE_K][ROWS + PADDING], tile_b[TILE_K][COLUMNS];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -22,20 +22,20 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     const unsigned x = warp % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + lane % 4 * 4;
 
     T sums[8][8] = {};
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
-        ShareOfA<T, ROWS, DEEP, THREADS> of_a;
-        ShareOfB<T, DEEP, COLUMNS, THREADS> of_b;
+    for (uint64_t step = 0; step < p.k; step += TILE_K) {
+        ShareOfA<T, ROWS, TILE_K, THREADS> of_a;
+        ShareOfB<T, TILE_K, COLUMNS, THREADS> of_b;
         of_a.load(p, first_row, step, p.k, a_aligned);
         of_b.load(p, step, first_column, b_aligned);
         of_a.store(tile_a);
         of_b.store(tile_b);
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
-            T down[8], across[8];
-            load_fragment<WARP_ROWS / 2>(&tile_a[i][y], down);
-            load_fragment<WARP_COLUMNS / 2>(&tile_b[i][x], across);
-            add_products(down, across, sums);
+        for (int i = 0; i < TILE_K; ++i) {
+            T frag_a[8], frag_b[8];
+            load_fragment<WARP_ROWS / 2>(&tile_a[i][y], frag_a);
+            load_fragment<WARP_COLUMNS / 2>(&tile_b[i][x], frag_b);
+            add_products(frag_a, frag_b, sums);
         }
         __syncthreads();
     }

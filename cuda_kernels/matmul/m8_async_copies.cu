@@ -15,9 +15,9 @@ using namespace gr::matmul;
 enum { ROWS = 128, COLUMNS = 128, THREADS = 256, WARP_ROWS = 64, WARP_COLUMNS = 32, STAGES = 2, BLOCKS = 2 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
-    constexpr int DEEP = 64 / sizeof(T);
-    typedef Copies<T, DEEP, ROWS, THREADS, true> OfA;
-    typedef Copies<T, DEEP, COLUMNS, THREADS, false> OfB;
+    constexpr int TILE_K = 64 / sizeof(T);
+    typedef Copies<T, TILE_K, ROWS, THREADS, true> OfA;
+    typedef Copies<T, TILE_K, COLUMNS, THREADS, false> OfB;
     __shared__ alignas(16) typename OfA::Tile tile_a[STAGES];
     __shared__ alignas(16) typename OfB::Tile tile_b[STAGES];
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
@@ -41,20 +41,20 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     };
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage)
-        begin(stage * DEEP, stage);
+        begin(stage * TILE_K, stage);
 
     T sums[8][8] = {};
     unsigned now = 0, next = STAGES - 1;
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
+    for (uint64_t step = 0; step < p.k; step += TILE_K) {
         ptx::cp_async_wait_group<STAGES - 2>();
         __syncthreads(); // all threads' copies are there, and the stage of the last step is no longer read
-        begin(step + (STAGES - 1) * DEEP, next);
+        begin(step + (STAGES - 1) * TILE_K, next);
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
-            T down[8], across[8];
-            load_fragment<WARP_ROWS / 2>(&tile_a[now][i][y], down);
-            load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], across);
-            add_products(down, across, sums);
+        for (int i = 0; i < TILE_K; ++i) {
+            T frag_a[8], frag_b[8];
+            load_fragment<WARP_ROWS / 2>(&tile_a[now][i][y], frag_a);
+            load_fragment<WARP_COLUMNS / 2>(&tile_b[now][i][x], frag_b);
+            add_products(frag_a, frag_b, sums);
         }
         next = now;
         now = now + 1 == STAGES ? 0 : now + 1;

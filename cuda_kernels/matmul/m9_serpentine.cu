@@ -15,36 +15,38 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = GR_MATMUL_TILE_K, THREADS = 128, STAGES = 2, BLOCKS = 2 };
-enum { DOWN = 16, ACROSS = 8 }; // results of a thread
-typedef Lane<COLUMNS, DOWN, ACROSS> In;
+enum { ROWS = 128, COLUMNS = 128, TILE_K = GR_MATMUL_TILE_K, THREADS = 128, STAGES = 2, BLOCKS = 2 };
+enum { THREAD_M = 16, THREAD_N = 8 }; // results of a thread
+static_assert(row_m9.rows == ROWS && row_m9.columns == COLUMNS && row_m9.threads == THREADS &&
+              row_m9_f32_128x128[0] == THREADS && row_m9_f32_128x128[1] == BLOCKS);
+typedef Lane<COLUMNS, THREAD_M, THREAD_N> In;
 
 template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Block block) {
     __shared__ alignas(16) union {
-        Steps<T, ROWS, COLUMNS, DEEP, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
+        Steps<T, ROWS, COLUMNS, TILE_K, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
         Rows<In, T, THREADS> rows;
     } shared;
-    const TileCoord place = tile_coord<ROWS, COLUMNS>(p, block);
+    const ShiftedTileCoord place = shifted_tile_coord<ROWS, COLUMNS>(p, block);
     const unsigned y = In::y(), x = In::x();
 
-    T sums[DOWN][ACROSS] = {};
+    T sums[THREAD_M][THREAD_N] = {};
     const auto multiply = [&](const auto &tile_a, const auto &tile_b, const auto &begin_copies) {
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
+        for (int i = 0; i < TILE_K; ++i) {
             begin_copies(i);
-            T down[DOWN], across[ACROSS];
-            load_fragment<In::RUN_DOWN>(&tile_a[i][y], down);
-            load_fragment<In::RUN_ACROSS>(&tile_b[i][x], across);
+            T frag_a[THREAD_M], frag_b[THREAD_N];
+            load_fragment<In::RUN_M>(&tile_a[i][y], frag_a);
+            load_fragment<In::RUN_N>(&tile_b[i][x], frag_b);
 #pragma unroll
-            for (int r = 0; r < DOWN; ++r)
+            for (int r = 0; r < THREAD_M; ++r)
 #pragma unroll
-                for (int j = 0; j < ACROSS; ++j) {
-                    const int s = r % 2 ? ACROSS - 1 - j : j;
-                    sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+                for (int j = 0; j < THREAD_N; ++j) {
+                    const int s = r % 2 ? THREAD_N - 1 - j : j;
+                    sums[r][s] = multiply_add(frag_a[r], frag_b[s], sums[r][s]);
                 }
         }
     };
-    shared.steps.each(p, place, Span::of<DEEP>(p.k, 0, 1), multiply);
+    shared.steps.each(p, place, KRange::of<TILE_K>(p.k, 0, 1), multiply);
     free_of_store(sums);
     if (rows_aligned(p.c, p.n)) {
         store_own_results<In>(p, place, y, x, sums);
@@ -57,9 +59,9 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
 
 template <bool ANYHOW> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = matrix_of_block();
-    const unsigned across = unsigned(p.n_tiles);
+    const unsigned tiles_n = unsigned(p.n_tiles);
     if (pair < p.pairs)
-        matmul<float, ANYHOW>(matrices_of<float>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
+        matmul<float, ANYHOW>(matrices_of<float>(p, pair), Block{blockIdx.x % tiles_n, blockIdx.x / tiles_n});
 }
 
 // For matrices stored by rows, and for any others.

@@ -16,17 +16,17 @@ enum { ROWS = 128, COLUMNS = 128, WARP_ROWS = 64, WARP_COLUMNS = 64, STAGES = 3,
 enum { THREADS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS) * 32 };
 
 template <class T> struct Stage {
-    static constexpr int DEEP = 128 / sizeof(T), LENGTH = 16 / sizeof(T);
-    T a[ROWS][DEEP + LENGTH], b[DEEP][COLUMNS + 8]; // longer rows, so that neighbours lie in other banks
+    static constexpr int TILE_K = 128 / sizeof(T), LENGTH = 16 / sizeof(T);
+    T a[ROWS][TILE_K + LENGTH], b[TILE_K][COLUMNS + 8]; // longer rows, so that neighbours lie in other banks
 };
 
 template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     static_assert(STAGES * sizeof(Stage<T>) == GR_MATMUL_T0_SHARED, "bytes of shared memory");
-    constexpr int DEEP = Stage<T>::DEEP, STEP = 32 / sizeof(T);
+    constexpr int TILE_K = Stage<T>::TILE_K, STEP = 32 / sizeof(T);
     Stage<T> *ring = shared_array<Stage<T>>();
     const uint64_t first_row = block.y * ROWS, first_column = block.x * COLUMNS;
-    const unsigned below = unsigned(min(p.m - first_row, uint64_t(ROWS)));
-    const unsigned across = unsigned(min(p.n - first_column, uint64_t(COLUMNS)));
+    const unsigned valid_m = unsigned(min(p.m - first_row, uint64_t(ROWS)));
+    const unsigned valid_n = unsigned(min(p.n - first_column, uint64_t(COLUMNS)));
     const bool a_aligned = rows_aligned(p.a, p.a_row), b_aligned = rows_aligned(p.b, p.b_row);
     const unsigned warp = threadIdx.x / 32;
     const unsigned y = warp / (COLUMNS / WARP_COLUMNS) * WARP_ROWS;
@@ -35,25 +35,26 @@ template <class T> __device__ void matmul(const Matrices<T> &p, Block block) {
     // A group of copies for each step, empty behind the last.
     const auto begin = [&](uint64_t step, Stage<T> &to) {
         if (step < p.k) {
-            const unsigned deep = unsigned(min(p.k - step, uint64_t(DEEP)));
-            begin_tile<THREADS, DEEP>(to.a, p.row_of_a(first_row) + step, p.a_row, below, deep, a_aligned);
-            begin_tile<THREADS, COLUMNS>(to.b, p.row_of_b(step) + first_column, p.b_row, deep, across,
+            const unsigned valid_k = unsigned(min(p.k - step, uint64_t(TILE_K)));
+            begin_tile<THREADS, TILE_K>(to.a, p.row_of_a(first_row) + step, p.a_row, valid_m, valid_k,
+                                        a_aligned);
+            begin_tile<THREADS, COLUMNS>(to.b, p.row_of_b(step) + first_column, p.b_row, valid_k, valid_n,
                                          b_aligned);
         }
         ptx::cp_async_commit_group();
     };
     for (int i = 0; i < STAGES - 1; ++i)
-        begin(i * DEEP, ring[i]);
+        begin(i * TILE_K, ring[i]);
 
     float sums[WARP_ROWS / 16][WARP_COLUMNS / 8][4] = {};
     unsigned now = 0, next = STAGES - 1;
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
+    for (uint64_t step = 0; step < p.k; step += TILE_K) {
         ptx::cp_async_wait_group<STAGES - 2>();
         __syncthreads(); // all threads' copies are there; the stage of the last step is free
-        begin(step + (STAGES - 1) * DEEP, ring[next]);
+        begin(step + (STAGES - 1) * TILE_K, ring[next]);
         const Stage<T> &tiles = ring[now];
 #pragma unroll
-        for (int i = 0; i < DEEP; i += STEP) {
+        for (int i = 0; i < TILE_K; i += STEP) {
             uint32_t a[WARP_ROWS / 16][4], b[WARP_COLUMNS / 32][4][2];
 #pragma unroll
             for (int s = 0; s < WARP_COLUMNS / 32; ++s)

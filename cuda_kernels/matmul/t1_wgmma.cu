@@ -14,24 +14,24 @@
 
 using namespace gr::matmul;
 
-enum { COLUMNS = 128, DEEP = 32, B_BYTES = COLUMNS * DEEP * 4 };
+enum { COLUMNS = 128, TILE_K = 32, B_BYTES = COLUMNS * TILE_K * 4 };
 
 // Small products are of low tiles, so that more multiprocessors have one, and of more stages.
 template <int ROWS_, int STAGES> struct Shape {
-    static constexpr int ROWS = ROWS_, A_BYTES = ROWS * DEEP * 4;
+    static constexpr int ROWS = ROWS_, A_BYTES = ROWS * TILE_K * 4;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES> Stages;
 };
 typedef Shape<256, 4> High;
 typedef Shape<64, 8> Low;
-static_assert(High::Stages::END == GR_MATMUL_T1_SHARED && Low::Stages::END == GR_MATMUL_T1_LOW_SHARED,
-              "bytes of shared memory");
+static_assert(is_planned(row_t1, High::ROWS, COLUMNS, TILE_K, High::Stages::END) &&
+              is_planned(row_t1_low_4, Low::ROWS, COLUMNS, TILE_K, Low::Stages::END));
 
 template <class S>
 __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, const MatrixPair &pair,
                          TileCoord place) {
     const BFragments columns;
     float sums[S::ROWS / 2] = {};
-    for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < p.k; step += TILE_K, ring.next()) {
         uint32_t b[16];
         ring.wait_until_full();
         columns.load(ring.tiles() + S::A_BYTES, b);
@@ -55,7 +55,7 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     const TileCoord place = tile_coord<S::ROWS, COLUMNS>(maps.product, blockIdx.x);
     const auto produce = [&] {
         if (threadIdx.x == 256)
-            produce_f32<DEEP, COLUMNS, S::A_BYTES + B_BYTES, S::A_BYTES>(maps, ring, pair, place);
+            produce_f32<TILE_K, COLUMNS, S::A_BYTES + B_BYTES, S::A_BYTES>(maps, ring, pair, place);
     };
     specialize_warps<40, 232>(produce, [&] { multiply<S>(maps.product, ring, pair, place); });
 }

@@ -15,14 +15,14 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 32, A_BYTES = ROWS * DEEP * 4, B_BYTES = COLUMNS * DEEP * 4 };
+enum { ROWS = 128, COLUMNS = 128, TILE_K = 32, A_BYTES = ROWS * TILE_K * 4, B_BYTES = COLUMNS * TILE_K * 4 };
 enum { SMALL = A_BYTES, OF_B = 2 * A_BYTES, STAGES = 4, PARTING = 96 }; // bytes in a stage; threads
 typedef TmaPipeline<STAGES, OF_B + B_BYTES> Stages;
-static_assert(Stages::END + STAGES * 8 == GR_MATMUL_T2_SHARED, "bytes of shared memory");
+static_assert(is_planned(row_t2, ROWS, COLUMNS, TILE_K, Stages::END + STAGES * 8));
 
 // `bytes` is the ring; `parted` is the barrier of the first stage that ends when the small parts are there.
 inline __device__ void part(uint64_t k, Stages &ring, unsigned char *bytes, uint32_t parted) {
-    for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < k; step += TILE_K, ring.next()) {
         ring.wait_until_full();
         uint4 *tile = reinterpret_cast<uint4 *>(bytes + (ring.tiles() - ring.at));
 #pragma unroll 4
@@ -40,7 +40,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, const BFragments &colu
     uint32_t b[16];
     ring.wait_until_full();
     columns.load(ring.tiles() + OF_B, b);
-    for (uint64_t step = 0; step < k; step += DEEP) {
+    for (uint64_t step = 0; step < k; step += TILE_K) {
         uint32_t big[16], small[16];
 #pragma unroll
         for (int i = 0; i < 16; ++i) {
@@ -57,7 +57,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, const BFragments &colu
                           tile_descriptor(tile + (i / 4 == 1 ? SMALL : 0) + i % 4 * 32), i == 0);
         commit_products();
         ring.next();
-        if (step + DEEP < k) { // meanwhile
+        if (step + TILE_K < k) { // meanwhile
             ring.wait_until_full();
             columns.load(ring.tiles() + OF_B, b);
         }
@@ -85,8 +85,8 @@ extern "C" __global__ void __launch_bounds__(MATMUL_THREADS, 1)
     const auto produce = [&] {
         for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
             if (threadIdx.x == 256)
-                produce_f32<DEEP, COLUMNS, A_BYTES + B_BYTES, OF_B>(maps, ring, pair,
-                                                                    tile_coord<ROWS, COLUMNS>(p, number));
+                produce_f32<TILE_K, COLUMNS, A_BYTES + B_BYTES, OF_B>(maps, ring, pair,
+                                                                      tile_coord<ROWS, COLUMNS>(p, number));
             else if (threadIdx.x >= 288)
                 part(p.k, ring, bytes, parted);
     };

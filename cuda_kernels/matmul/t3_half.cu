@@ -13,20 +13,21 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, DEEP = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * DEEP * 2 };
+enum { ROWS = 128, TILE_K = 64, BOX = 64, ROW_BYTES = 2 * BOX, A_BYTES = ROWS * TILE_K * 2 };
 
 // Small products are of narrow tiles, so that more multiprocessors have one, and of more stages.
 template <int COLUMNS_, int STAGES, int CLUSTER_> struct Shape {
     static constexpr int COLUMNS = COLUMNS_, CLUSTER = CLUSTER_;
-    static constexpr int B_BYTES = COLUMNS * DEEP * 2, C_BYTES = ROWS * COLUMNS * 2;
+    static constexpr int B_BYTES = COLUMNS * TILE_K * 2, C_BYTES = ROWS * COLUMNS * 2;
     typedef TmaPipeline<STAGES, A_BYTES + B_BYTES, CLUSTER> Stages;
     typedef float Sums[COLUMNS / 2];
 };
 typedef Shape<256, 3, 2> Wide;
 typedef Shape<64, 6, 1> Narrow;
-static_assert(Wide::C_BYTES + Wide::Stages::END == GR_MATMUL_T3_SHARED &&
-                  Narrow::C_BYTES + Narrow::Stages::END == GR_MATMUL_T3_NARROW_SHARED,
-              "bytes of shared memory");
+static_assert(is_planned(row_t3, ROWS, Wide::COLUMNS, TILE_K, Wide::C_BYTES + Wide::Stages::END) &&
+              row_t3.cluster == Wide::CLUSTER && row_t3_narrow_2.cluster == Narrow::CLUSTER &&
+              is_planned(row_t3_narrow_2, ROWS, Narrow::COLUMNS, TILE_K,
+                         Narrow::C_BYTES + Narrow::Stages::END));
 
 template <class S> __device__ TileCoord place_in_cluster(const gr_matmul_params &p, unsigned number) {
     TileCoord place = tile_coord<ROWS * S::CLUSTER, S::COLUMNS>(p, number);
@@ -39,11 +40,11 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
                       TileCoord place) {
     constexpr unsigned SHARE = S::COLUMNS / S::CLUSTER;
     const unsigned first = blockIdx.x % S::CLUSTER * SHARE;
-    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < maps.product.k; step += TILE_K, ring.next()) {
         ring.wait_until_empty(A_BYTES + S::B_BYTES);
         ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = first; i < first + SHARE; i += BOX)
-            tma_load_cluster<S::CLUSTER>(ring.tiles() + A_BYTES + i * DEEP * 2, &maps.b,
+            tma_load_cluster<S::CLUSTER>(ring.tiles() + A_BYTES + i * TILE_K * 2, &maps.b,
                                          {place.column + i, uint32_t(step), pair.b}, ring.full());
     }
 }
@@ -52,14 +53,14 @@ template <class S, class T>
 __device__ void multiply(const gr_matmul_params &p, typename S::Stages &ring, unsigned group,
                          typename S::Sums &sums) {
     uint32_t last = 0;
-    for (uint64_t step = 0; step < p.k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < p.k; step += TILE_K, ring.next()) {
         ring.wait_until_full();
         const uint32_t a = ring.tiles() + group * A_BYTES / 2, b = ring.tiles() + A_BYTES;
         begin_products();
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             multiply(T(), sums, tile_descriptor(a + 32 * i),
-                     tile_descriptor(b + 16 * ROW_BYTES * i, DEEP * ROW_BYTES));
+                     tile_descriptor(b + 16 * ROW_BYTES * i, TILE_K * ROW_BYTES));
         commit_products();
         wait_for_products<1>(); // those of the step before are done
         if (last)

@@ -15,20 +15,20 @@
 
 using namespace gr::matmul;
 
-enum { ROWS = 128, COLUMNS = 128, DEEP = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
+enum { ROWS = 128, COLUMNS = 128, TILE_K = 64, BOX = 64, PART = 16384, SMALL = PART, OF_B = 2 * PART };
 typedef TmaPipeline<3, 4 * PART> Stages;
-static_assert(Stages::END == GR_MATMUL_T4_SHARED, "bytes of shared memory");
+static_assert(is_planned(row_t4, ROWS, COLUMNS, TILE_K, Stages::END));
 
 inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, const MatrixPair &pair,
                              TileCoord place) {
-    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < maps.product.k; step += TILE_K, ring.next()) {
         ring.wait_until_empty(4 * PART);
         for (unsigned small = 0; small < 2; ++small) {
             const uint32_t to = ring.tiles() + small * SMALL;
             ptx::cp_async_bulk_tensor(to, &maps.a, {uint32_t(step), place.row, 2 * pair.a + small},
                                       ring.full());
             for (unsigned i = 0; i < COLUMNS; i += BOX)
-                ptx::cp_async_bulk_tensor(to + OF_B + i * DEEP * 2, &maps.b,
+                ptx::cp_async_bulk_tensor(to + OF_B + i * TILE_K * 2, &maps.b,
                                           {place.column + i, uint32_t(step), 2 * pair.b + small},
                                           ring.full());
         }
@@ -36,7 +36,7 @@ inline __device__ void bring(const gr_matmul_tma_params &maps, Stages &ring, con
 }
 
 inline __device__ void multiply(uint64_t k, Stages &ring, unsigned group, float (&sums)[COLUMNS / 2]) {
-    for (uint64_t step = 0; step < k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < k; step += TILE_K, ring.next()) {
         ring.wait_until_full();
         const uint32_t a = ring.tiles() + group * PART / 2, b = ring.tiles() + OF_B;
         float some[COLUMNS / 2];
@@ -44,7 +44,7 @@ inline __device__ void multiply(uint64_t k, Stages &ring, unsigned group, float 
 #pragma unroll
         for (int i = 0; i < 12; ++i) // the small parts of A, those of B, and no small parts
             multiply(gr_f16(), some, tile_descriptor(a + (i < 4 ? SMALL : 0) + i % 4 * 32),
-                     tile_descriptor(b + (i / 4 == 1 ? SMALL : 0) + i % 4 * 2048, DEEP * 128), i == 0);
+                     tile_descriptor(b + (i / 4 == 1 ? SMALL : 0) + i % 4 * 2048, TILE_K * 128), i == 0);
         commit_products();
         finish_products(some);
         ring.release(ring.full());

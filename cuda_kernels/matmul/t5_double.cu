@@ -25,8 +25,8 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
     typedef Of_ Of;
     enum { ROWS = ROWS_, COLUMNS = COLUMNS_, WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_ };
     enum { WARPS = ROWS * COLUMNS / (WARP_ROWS * WARP_COLUMNS), GROUPS = READING_WARPS / WARPS };
-    enum { BOX = 128 / Of::BYTES, WORDS = Of::BYTES / 8, A_BYTES = ROWS * DEEP * Of::BYTES };
-    enum { BYTES = A_BYTES + COLUMNS * DEEP * Of::BYTES };
+    enum { BOX = 128 / Of::BYTES, WORDS = Of::BYTES / 8, A_BYTES = ROWS * TILE_K * Of::BYTES };
+    enum { BYTES = A_BYTES + COLUMNS * TILE_K * Of::BYTES };
     typedef TmaPipeline<STAGES, GROUPS * BYTES> Stages;
     struct Sums {
         typename Of::Sums of[WARP_ROWS / 16][WARP_COLUMNS / 8];
@@ -36,11 +36,11 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
 };
 
 // The part of k of a pair's slice, in whole stages.
-struct Span {
+struct KRange {
     uint64_t first, end;
 
-    template <class S> static __device__ Span of(const gr_matmul_params &p, const MatrixPair &pair) {
-        enum { STEP = S::GROUPS * DEEP };
+    template <class S> static __device__ KRange of(const gr_matmul_params &p, const MatrixPair &pair) {
+        enum { STEP = S::GROUPS * TILE_K };
         const uint64_t steps = (p.k + STEP - 1) / STEP, slice = pair.number / (p.pairs / p.slices);
         return {steps * slice / p.slices * STEP, steps * (slice + 1) / p.slices * STEP};
     }
@@ -48,16 +48,16 @@ struct Span {
 
 template <class S>
 __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const MatrixPair &pair,
-                      Span span, TileCoord place) {
-    for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
+                      KRange range, TileCoord place) {
+    for (uint64_t step = range.first; step < range.end; step += S::GROUPS * TILE_K, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
-            const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * DEEP;
-            for (unsigned i = 0; i < DEEP; i += S::BOX)
+            const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * TILE_K;
+            for (unsigned i = 0; i < TILE_K; i += S::BOX)
                 ptx::cp_async_bulk_tensor(to + i * S::ROWS * S::Of::BYTES, &maps.a,
                                           {uint32_t((k + i) * S::WORDS), place.row, pair.a}, ring.full());
             for (unsigned i = 0; i < S::COLUMNS; i += S::BOX)
-                ptx::cp_async_bulk_tensor(to + S::A_BYTES + i * DEEP * S::Of::BYTES, &maps.b,
+                ptx::cp_async_bulk_tensor(to + S::A_BYTES + i * TILE_K * S::Of::BYTES, &maps.b,
                                           {(place.column + i) * S::WORDS, uint32_t(k), pair.b}, ring.full());
         }
     }
@@ -68,9 +68,9 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
 // of in its own step, a stage was written again before its last loads, on an H200 that stored odd rows
 // besides.
 template <class S>
-__device__ void multiply(Span span, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
+__device__ void multiply(KRange range, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
                          uint32_t &before, typename S::Sums &sums) {
-    for (uint64_t step = span.first; step < span.end; step += S::GROUPS * DEEP, ring.next()) {
+    for (uint64_t step = range.first; step < range.end; step += S::GROUPS * TILE_K, ring.next()) {
         ring.wait_until_full();
         const uint32_t tile = ring.tiles() + group * S::BYTES;
 #pragma unroll
@@ -120,24 +120,24 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
         return;
     typename S::Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + S::ROWS - 1) / S::ROWS));
-    const Span span = Span::of<S>(p, pair);
+    const KRange range = KRange::of<S>(p, pair);
     pdl_launch_dependents();
     pdl_wait();
     if (threadIdx.x >= 256) {
         setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
-                bring<S>(maps, ring, pair, span, tile_coord<S::ROWS, S::COLUMNS>(p, number));
+                bring<S>(maps, ring, pair, range, tile_coord<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
     setmaxnreg_inc<232>();
     const unsigned group = threadIdx.x / 32 / S::WARPS, warp = threadIdx.x / 32 % S::WARPS;
-    const unsigned across = S::COLUMNS / S::WARP_COLUMNS;
-    const typename S::Of lane(warp / across * S::WARP_ROWS, warp % across * S::WARP_COLUMNS);
+    const unsigned warps_n = S::COLUMNS / S::WARP_COLUMNS;
+    const typename S::Of lane(warp / warps_n * S::WARP_ROWS, warp % warps_n * S::WARP_COLUMNS);
     uint32_t before = 0;
     for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
         typename S::Sums sums = {};
-        multiply<S>(span, ring, lane, group, before, sums);
+        multiply<S>(range, ring, lane, group, before, sums);
         if (S::GROUPS > 1)
             add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
         if (group > 0)
@@ -151,15 +151,19 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     }
 }
 
-#define GR_MATMUL(name, bytes, ...)                                                                          \
-    static_assert(Shape<__VA_ARGS__>::SHARED <= GR_MATMUL_##bytes##_SHARED, "bytes of shared memory");       \
+constexpr RungRow row_t5_16 = {row_t5.rows, row_t5.columns / 2, row_t5.threads, row_t5.shared,
+                               1,           row_t5.a_box,       row_t5.b_box};
+
+#define GR_MATMUL(name, row, ...)                                                                            \
+    static_assert(is_planned(row, Shape<__VA_ARGS__>::ROWS, Shape<__VA_ARGS__>::COLUMNS, TILE_K,             \
+                             Shape<__VA_ARGS__>::SHARED));                                                   \
     GR_ENTRY((MATMUL_THREADS, 1), name, __grid_constant__ gr_matmul_tma_params, matmul<Shape<__VA_ARGS__>>)
 
-GR_MATMUL(t5_f64, T5, OfDouble, 128, 128, 64, 32, 6)
-GR_MATMUL(t5_mid_f64, T5_MID, OfDouble, 128, 64, 32, 32, 8)
-GR_MATMUL(t5_low_f64, T5_LOW, OfDouble, 64, 32, 16, 32, 8)
-GR_MATMUL(t5_least_f64, T5_LEAST, OfDouble, 32, 16, 16, 16, 6)
-GR_MATMUL(t5_c128, T5, OfComplex, 128, 64, 32, 32, 4)
-GR_MATMUL(t5_low_c128, T5_LOW_C128, OfComplex, 64, 32, 32, 16, 4)
-GR_MATMUL(t5_least_c128, T5_LEAST_C128, OfComplex, 32, 16, 16, 16, 3)
+GR_MATMUL(t5_f64, row_t5, OfDouble, 128, 128, 64, 32, 6)
+GR_MATMUL(t5_mid_f64, row_t5_mid_8, OfDouble, 128, 64, 32, 32, 8)
+GR_MATMUL(t5_low_f64, row_t5_low_8, OfDouble, 64, 32, 16, 32, 8)
+GR_MATMUL(t5_least_f64, row_t5_least_8, OfDouble, 32, 16, 16, 16, 6)
+GR_MATMUL(t5_c128, row_t5_16, OfComplex, 128, 64, 32, 32, 4)
+GR_MATMUL(t5_low_c128, row_t5_low_16, OfComplex, 64, 32, 32, 16, 4)
+GR_MATMUL(t5_least_c128, row_t5_least_16, OfComplex, 32, 16, 16, 16, 3)
 GR_ENTRY((GR_MATMUL_THREADS), t5_sum_f64, __grid_constant__ gr_matmul_add_slices_params, add_slices<double>)

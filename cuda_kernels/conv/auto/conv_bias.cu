@@ -26,7 +26,8 @@ template <class T, int LENGTH> __device__ void add_bias(const gr_conv_bias_param
     for (int i = 0; i < LENGTH; ++i) {
         if (whole || first + i < p.count) {
             const T element = whole ? v.at[i] : to[i];
-            const T sum = Wide<T>::back(Wide<T>::of(element) + Wide<T>::of(bias[int64_t(filter) * p.stride]));
+            const T sum = Accumulator<T>::back(Accumulator<T>::of(element) +
+                                               Accumulator<T>::of(bias[int64_t(filter) * p.stride]));
             if (whole)
                 v.at[i] = sum;
             else

@@ -8,7 +8,6 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
-using namespace gr::common;
 using namespace gr::conv;
 
 enum { THREADS = GR_CONV_DEPTHWISE_THREADS, EACH = GR_CONV_DEPTHWISE_OUTPUTS };
@@ -51,14 +50,14 @@ template <class Pack> __device__ void store(Pack *to, const Pack &it) {
 
 // ---- which results are a thread's
 
-struct Place {
+struct FirstOutput {
     unsigned image, down, along, filter; // the first
     bool there;
 };
 
 // Threads are numbered as their results lie, of `rows` by `columns`, and of LENGTH filters.
 template <int LENGTH>
-__device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
+__device__ FirstOutput place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned columns) {
     const unsigned filters = unsigned(p.groups * p.filters) / LENGTH;
     const unsigned across = (unsigned(p.width.out) + columns - 1) / columns,
                    down = (unsigned(p.height.out) + rows - 1) / rows;
@@ -67,7 +66,7 @@ __device__ Place place_in_nhwc(const gr_conv_params &p, unsigned rows, unsigned 
     return {image, row % down * rows, pixel % across * columns, number % filters * LENGTH, image < p.batch};
 }
 
-inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
+inline __device__ FirstOutput place_in_nchw(const gr_conv_params &p, unsigned rows) {
     const unsigned filters = unsigned(p.groups * p.filters);
     const unsigned across = unsigned(p.width.out), down = (unsigned(p.height.out) + rows - 1) / rows;
     const unsigned number = blockIdx.x * THREADS + threadIdx.x, row = number / across;
@@ -77,7 +76,7 @@ inline __device__ Place place_in_nchw(const gr_conv_params &p, unsigned rows) {
 
 // The results of EACH columns of a row, and of LENGTH filters from number `filter` on.
 template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params &p) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     typedef Vec<T, LENGTH> Pack;
     const auto [image, y, first, filter, there] = place_in_nhwc<LENGTH>(p, 1, EACH);
     if (!there)
@@ -97,7 +96,7 @@ template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params 
             W weights[LENGTH];
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                weights[v] = Wide<T>::of(weight[v * p.of_w.outer]);
+                weights[v] = Accumulator<T>::of(weight[v * p.of_w.outer]);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
                 const unsigned at = column + r * unsigned(p.width.stride);
@@ -106,7 +105,7 @@ template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params 
                 const Pack seen = *reinterpret_cast<const Pack *>(line + at * p.of_x.column);
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
-                    sums[r][v] = multiply_add(Wide<T>::of(seen.at[v]), weights[v], sums[r][v]);
+                    sums[r][v] = multiply_add(Accumulator<T>::of(seen.at[v]), weights[v], sums[r][v]);
             }
         }
     }
@@ -117,7 +116,7 @@ template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params 
         Pack results;
 #pragma unroll
         for (int v = 0; v < LENGTH; ++v)
-            results.at[v] = Wide<T>::back(sums[r][v]);
+            results.at[v] = Accumulator<T>::back(sums[r][v]);
         *reinterpret_cast<Pack *>(reinterpret_cast<T *>(p.out) +
                                   conv_offset(p.of_out, image, y, first + r, filter)) = results;
     }
@@ -125,7 +124,7 @@ template <class T, int LENGTH> __device__ void along_a_row(const gr_conv_params 
 
 // The results of EACH rows of a column.
 template <class T> __device__ void down_a_column(const gr_conv_params &p) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const auto [image, first, x, filter, there] = place_in_nchw(p, EACH);
     if (!there)
         return;
@@ -141,12 +140,12 @@ template <class T> __device__ void down_a_column(const gr_conv_params &p) {
         unsigned row = tap_of(p.height, first, 0);
         for (unsigned i = 0; i < unsigned(p.height.kernel);
              ++i, row += unsigned(p.height.dilation), weight += p.of_w.row) {
-            const W factor = Wide<T>::of(*weight);
+            const W factor = Accumulator<T>::of(*weight);
 #pragma unroll
             for (int r = 0; r < EACH; ++r) {
                 const unsigned at = row + r * unsigned(p.height.stride);
                 if (at < unsigned(p.height.size))
-                    sums[r] = multiply_add(Wide<T>::of(line[at * p.of_x.row]), factor, sums[r]);
+                    sums[r] = multiply_add(Accumulator<T>::of(line[at * p.of_x.row]), factor, sums[r]);
             }
         }
     }
@@ -154,7 +153,7 @@ template <class T> __device__ void down_a_column(const gr_conv_params &p) {
     for (int r = 0; r < EACH; ++r)
         if (first + r < p.height.out)
             reinterpret_cast<T *>(p.out)[conv_offset(p.of_out, image, first + r, x, filter)] =
-                Wide<T>::back(sums[r]);
+                Accumulator<T>::back(sums[r]);
 }
 
 // ---- 3 x 3 taps
@@ -166,7 +165,7 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
     enum { ROWS = GR_CONV_DEPTHWISE_3X3_ROWS };
     enum { COLUMNS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_COLUMNS : GR_CONV_DEPTHWISE_3X3_COLUMNS_STRIDE_2 };
     enum { LENGTH = 4, SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS, SEEN = (COLUMNS - 1) * STRIDE + TAPS };
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     typedef Vec<T, LENGTH> Pack;
     const auto [image, down, along, filter, there] = place_in_nhwc<LENGTH>(p, ROWS, COLUMNS);
     if (!there)
@@ -184,7 +183,7 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
         const Pack some = taps[i];
 #pragma unroll
         for (int v = 0; v < LENGTH; ++v)
-            weights[i * LENGTH + v] = Wide<T>::of(some.at[v]);
+            weights[i * LENGTH + v] = Accumulator<T>::of(some.at[v]);
     }
 #pragma unroll
     for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row) {
@@ -199,7 +198,7 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
         for (int j = 0; j < SEEN; ++j)
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                seen[j][v] = Wide<T>::of(some[j].at[v]);
+                seen[j][v] = Accumulator<T>::of(some[j].at[v]);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
@@ -219,7 +218,7 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
             Pack results;
 #pragma unroll
             for (int v = 0; v < LENGTH; ++v)
-                results.at[v] = Wide<T>::back(sums[done][c][v]);
+                results.at[v] = Accumulator<T>::back(sums[done][c][v]);
             if (along + c < unsigned(p.width.out))
                 store(reinterpret_cast<Pack *>(to + done * p.of_out.row + c * p.of_out.column), results);
         }
@@ -230,7 +229,7 @@ template <class T, int STRIDE> __device__ void three_of_pixels(const gr_conv_par
 template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv_params &p) {
     enum { ROWS = STRIDE == 1 ? GR_CONV_DEPTHWISE_3X3_NCHW_ROWS : GR_CONV_DEPTHWISE_3X3_NCHW_ROWS_STRIDE_2 };
     enum { SEEN_ROWS = (ROWS - 1) * STRIDE + TAPS };
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const auto [image, down, along, filter, there] = place_in_nchw(p, ROWS);
     if (!there)
         return;
@@ -245,14 +244,14 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
     for (int i = 0; i < TAPS; ++i)
 #pragma unroll
         for (int j = 0; j < TAPS; ++j)
-            weights[i][j] = Wide<T>::of(taps[i * p.of_w.row + j * p.of_w.column]);
+            weights[i][j] = Accumulator<T>::of(taps[i * p.of_w.row + j * p.of_w.column]);
 #pragma unroll
     for (int i = 0; i < SEEN_ROWS; ++i, line += p.of_x.row) {
         const bool row = unsigned(top + i) < unsigned(p.height.size);
 #pragma unroll
         for (int j = 0; j < TAPS; ++j) {
             const bool inside = row && unsigned(left + j) < unsigned(p.width.size);
-            const W seen = inside ? Wide<T>::of(line[j * p.of_x.column]) : W(0);
+            const W seen = inside ? Accumulator<T>::of(line[j * p.of_x.column]) : W(0);
 #pragma unroll
             for (int r = 0; r < ROWS; ++r)
                 if (i >= r * STRIDE && i < r * STRIDE + TAPS)
@@ -263,7 +262,7 @@ template <class T, int STRIDE> __device__ void three_down_a_column(const gr_conv
 #pragma unroll
     for (int r = 0; r < ROWS; ++r, to += p.of_out.row)
         if (down + r < unsigned(p.height.out))
-            *to = Wide<T>::back(sums[r]);
+            *to = Accumulator<T>::back(sums[r]);
 }
 
 #define GR_KERNEL(name, ...)                                                                                 \

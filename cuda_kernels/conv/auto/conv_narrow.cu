@@ -7,11 +7,10 @@
 #include "common/vec.cuh"
 #include "conv/conv.cuh"
 
-using namespace gr::common;
 using namespace gr::conv;
 
 enum { THREADS = GR_CONV_POINTWISE_THREADS, LANES = GR_CONV_POINTWISE_LANES };
-enum { EACH = GR_CONV_POINTWISE_PIXELS }; // of a thread
+enum { PIXELS_PER_THREAD = GR_CONV_POINTWISE_PIXELS }; // of a thread
 
 // Zeros where there is no such filter. By filter or by channel first.
 template <class T, int FILTERS, bool BY_FILTER>
@@ -22,9 +21,9 @@ __device__ const float *bring_filters(const gr_conv_params &p) {
 #pragma unroll
         for (unsigned f = 0; f < FILTERS; ++f)
             weights[BY_FILTER ? f * channels + c : c * FILTERS + f] =
-                f < p.filters
-                    ? Wide<T>::of(reinterpret_cast<const T *>(p.w)[f * p.of_w.outer + c * p.of_w.channel])
-                    : 0;
+                f < p.filters ? Accumulator<T>::of(
+                                    reinterpret_cast<const T *>(p.w)[f * p.of_w.outer + c * p.of_w.channel])
+                              : 0;
     __syncthreads();
     return weights;
 }
@@ -43,13 +42,13 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
     const float *weights = bring_filters<T, FILTERS, true>(p);
     const unsigned channels = unsigned(p.channels), lane = threadIdx.x % LANES;
     const uint64_t pixels = p.batch * p.height.out * p.width.out,
-                   first = uint64_t(blockIdx.x) * (PIXELS * EACH) + threadIdx.x / LANES;
+                   first = uint64_t(blockIdx.x) * (PIXELS * PIXELS_PER_THREAD) + threadIdx.x / LANES;
     const T *from = reinterpret_cast<const T *>(p.x);
-    float sums[EACH][FILTERS] = {};
+    float sums[PIXELS_PER_THREAD][FILTERS] = {};
     for (unsigned c = lane * LENGTH; c < channels; c += LANES * LENGTH) {
-        Elements seen[EACH];
+        Elements seen[PIXELS_PER_THREAD];
 #pragma unroll
-        for (int i = 0; i < EACH; ++i)
+        for (int i = 0; i < PIXELS_PER_THREAD; ++i)
             seen[i] = first + i * PIXELS < pixels
                           ? *reinterpret_cast<const Elements *>(
                                 from + int64_t(first + i * PIXELS) * p.of_x.column + c)
@@ -62,14 +61,14 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
                 *reinterpret_cast<float4 *>(some + v) =
                     *reinterpret_cast<const float4 *>(weights + f * channels + c + v);
 #pragma unroll
-            for (int i = 0; i < EACH; ++i)
+            for (int i = 0; i < PIXELS_PER_THREAD; ++i)
 #pragma unroll
                 for (int v = 0; v < LENGTH; ++v)
-                    sums[i][f] = fmaf(Wide<T>::of(seen[i].at[v]), some[v], sums[i][f]);
+                    sums[i][f] = fmaf(Accumulator<T>::of(seen[i].at[v]), some[v], sums[i][f]);
         }
     }
 #pragma unroll
-    for (int i = 0; i < EACH; ++i) {
+    for (int i = 0; i < PIXELS_PER_THREAD; ++i) {
         float mine = 0; // of filter number `lane`
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f) {
@@ -77,28 +76,29 @@ template <class T, int FILTERS> __device__ void nhwc(const gr_conv_params &p) {
             mine = lane == f ? sum : mine;
         }
         if (lane < p.filters && first + i * PIXELS < pixels)
-            reinterpret_cast<T *>(p.out)[(first + i * PIXELS) * p.filters + lane] = Wide<T>::back(mine);
+            reinterpret_cast<T *>(p.out)[(first + i * PIXELS) * p.filters + lane] =
+                Accumulator<T>::back(mine);
     }
 }
 
 template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
-    typedef Vec<T, EACH> Pixels;
+    typedef Vec<T, PIXELS_PER_THREAD> Pixels;
     constexpr unsigned AT_ONCE = 32 / sizeof(T); // channels
     const float *weights = bring_filters<T, FILTERS, false>(p);
     const unsigned channels = unsigned(p.channels);
-    const uint64_t first = (uint64_t(blockIdx.x) * THREADS + threadIdx.x) * EACH;
+    const uint64_t first = (uint64_t(blockIdx.x) * THREADS + threadIdx.x) * PIXELS_PER_THREAD;
     if (first >= p.height.out * p.width.out)
         return;
     const T *from = reinterpret_cast<const T *>(p.x) + int64_t(blockIdx.y) * p.of_x.outer + first;
-    float sums[FILTERS][EACH] = {};
+    float sums[FILTERS][PIXELS_PER_THREAD] = {};
 #pragma unroll AT_ONCE
     for (unsigned c = 0; c < channels; ++c, from += p.of_x.channel) {
         const Pixels seen = *reinterpret_cast<const Pixels *>(from);
 #pragma unroll
         for (int f = 0; f < FILTERS; ++f)
 #pragma unroll
-            for (int i = 0; i < EACH; ++i)
-                sums[f][i] = fmaf(Wide<T>::of(seen.at[i]), weights[c * FILTERS + f], sums[f][i]);
+            for (int i = 0; i < PIXELS_PER_THREAD; ++i)
+                sums[f][i] = fmaf(Accumulator<T>::of(seen.at[i]), weights[c * FILTERS + f], sums[f][i]);
     }
     T *to = reinterpret_cast<T *>(p.out) + int64_t(blockIdx.y) * p.of_out.outer + first;
 #pragma unroll
@@ -107,8 +107,8 @@ template <class T, int FILTERS> __device__ void nchw(const gr_conv_params &p) {
             break;
         Pixels results;
 #pragma unroll
-        for (int i = 0; i < EACH; ++i)
-            results.at[i] = Wide<T>::back(sums[f][i]);
+        for (int i = 0; i < PIXELS_PER_THREAD; ++i)
+            results.at[i] = Accumulator<T>::back(sums[f][i]);
         store_at_once(to + f * p.of_out.channel, results);
     }
 }

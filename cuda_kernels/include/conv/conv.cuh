@@ -10,6 +10,21 @@ namespace gr::conv {
 
 using namespace matmul;
 
+// The rows of rungs.def and tiles.def, which the host plans by: row_c3, row_64x64. Kernels hold their own
+// constants against them.
+struct ConvRow {
+    unsigned threads, shared;
+};
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes, precision,  \
+                algorithm, layout_requirement, threads, shared)                                              \
+    constexpr ConvRow row_##name = {threads, shared};
+#include "conv/rungs.def"
+#undef GR_RUNG
+#define GR_TILE(pixels, filters, threads, blocks, ...)                                                       \
+    constexpr unsigned row_##pixels##x##filters[] = {threads, blocks};
+#include "conv/tiles.def"
+#undef GR_TILE
+
 // Stores neighbours at once, 4, 8 or 16 bytes. As PTX: if another branch stores them one by one, the compiler
 // merges both branches into single stores.
 template <class S> __device__ void store_at_once(void *to, const S &neighbours) {

@@ -13,7 +13,7 @@ namespace gr::conv {
 // PARTS: 1, or 2 for numbers that are split in hi and lo. Of NCHW pairs of columns are loaded at once.
 template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     enum { CHANNELS = 12, FILTERS = GR_CONV_C12_FILTERS, TAPS = 9 };
-    enum { COLUMNS = GR_CONV_C12_COLUMNS, THREADS = 256 };
+    enum { COLUMNS = GR_CONV_C12_COLUMNS, THREADS = GR_CONV_C12_THREADS };
     enum { SEEN_ROWS = ROWS + 2, SEEN_COLUMNS = COLUMNS + (NHWC ? 2 : 4) };
     enum { LENGTH = 16 / sizeof(T), PIECES = GR_CONV_C12_VEC16S(sizeof(T)), STEPS = (TAPS * PIECES + 1) / 2 };
     // Bytes, and from here on the offsets of what lies behind the planes.
@@ -23,7 +23,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                       WEIGHTS + 2 * STEPS * CHUNK == GR_CONV_C12_SHARED(NHWC, sizeof(T), PARTS),
                   "bytes of shared memory");
     typedef Vec<T, 4> Quad;
-    typedef Vec<T, 2> Pair;
+    typedef Vec<T, 2> Vec2;
 
     const gr_conv_params &p;
     uint32_t shared;
@@ -129,7 +129,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
         const int width = int(p.width.size), first = left - (left & 1);
         const int64_t plane = p.of_x.channel;
         const T *from = x + int64_t(top) * width + first;
-        Pair some[TURNS][4];
+        Vec2 some[TURNS][4];
 #pragma unroll
         for (int i = 0; i < TURNS; ++i) {
             const int number = threadIdx.x + i * THREADS, vec4 = number / PLACES,
@@ -138,9 +138,9 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                                unsigned(first + column) < unsigned(width);
 #pragma unroll
             for (int c = 0; c < 4; ++c)
-                some[i][c] = there ? *reinterpret_cast<const Pair *>(from + (4 * vec4 + c) * plane +
+                some[i][c] = there ? *reinterpret_cast<const Vec2 *>(from + (4 * vec4 + c) * plane +
                                                                      row * width + column)
-                                   : Pair();
+                                   : Vec2();
         }
         bring_filters();
 #pragma unroll
@@ -149,7 +149,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
                       row = number % PLACES / HALF, column = number % HALF * 2;
             if (number >= ALL)
                 continue;
-            const Pair *v = some[i];
+            const Vec2 *v = some[i];
             put_pixel(row, column, vec4, {v[0].at[0], v[1].at[0], v[2].at[0], v[3].at[0]});
             put_pixel(row, column + 1, vec4, {v[0].at[1], v[1].at[1], v[2].at[1], v[3].at[1]});
         }
@@ -203,7 +203,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
     }
     __device__ void store_pixels(T *to, int column, int there, const float (&sums)[FILTERS / 2]) const {
         const int all = int(p.filters);
-        const bool pairs = all % 2 == 0 && p.out % sizeof(Pair) == 0;
+        const bool pairs = all % 2 == 0 && p.out % sizeof(Vec2) == 0;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             if (column + 8 * h >= int(p.width.out))
@@ -212,7 +212,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
             for (int j = 0; j < FILTERS / 8; ++j) {
                 const float *v = sums + 4 * j + 2 * h;
                 if (pairs && 8 * j < there)
-                    store_at_once(to + 8 * h * all + 8 * j, Pair{T(v[0]), T(v[1])});
+                    store_at_once(to + 8 * h * all + 8 * j, Vec2{T(v[0]), T(v[1])});
                 else if (!pairs)
 #pragma unroll
                     for (int i = 0; i < 2; ++i)
@@ -232,7 +232,7 @@ template <class T, int PARTS, bool NHWC, int ROWS> struct Conv3x3C12K24 {
             const int number = i / 2 * 8 + mine, right = i % 2 * 8 - odd;
             if (number < filters && column + right < int(p.width.out))
                 store_at_once(to + number * p.of_out.channel + right,
-                              Pair{T(odd ? got : keep), T(odd ? keep : got)});
+                              Vec2{T(odd ? got : keep), T(odd ? keep : got)});
         }
     }
 };

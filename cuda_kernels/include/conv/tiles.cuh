@@ -9,11 +9,11 @@ namespace gr::conv {
 
 // Blocks are numbered through the parts of a group's filters first, so that those which see the same pixels
 // follow each other; then through the groups, and then through what the rung does not share.
-struct Part {
+struct FilterTile {
     unsigned group, first; // filter of the group
     unsigned rest;
 
-    __device__ explicit Part(const gr_conv_tiles_params &p) {
+    __device__ explicit FilterTile(const gr_conv_tiles_params &p) {
         const unsigned parts = unsigned(p.filter_tiles), groups = unsigned(p.conv.groups);
         first = blockIdx.x % parts * unsigned(p.filters);
         group = blockIdx.x / parts % groups;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/shared_array.cuh"
+#include "common/warp_max.cuh"
 #include "exact/params.h"
 
 namespace gr::exact {
@@ -48,17 +49,7 @@ inline __device__ void add_pieces(int64_t *state, int64_t value, unsigned positi
         add_piece(state, value, position, i);
 }
 
-// The maximum of a warp, the bits of any lane (or), and the sum; valid in all lanes.
-inline __device__ uint32_t warp_max(uint32_t x) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(0xffffffffu, x);
-#else
-#pragma unroll
-    for (unsigned offset = 16; offset > 0; offset /= 2)
-        x = max(x, __shfl_xor_sync(0xffffffffu, x, offset));
-    return x;
-#endif
-}
+// The bits of any lane of a warp (or), and the sum; valid in all lanes.
 inline __device__ uint32_t warp_or(uint32_t x) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_or_sync(0xffffffffu, x);

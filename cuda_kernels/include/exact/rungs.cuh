@@ -8,6 +8,13 @@ namespace gr::exact {
 
 using namespace grid;
 
+// The bytes of dynamic shared memory that rungs.def has for a rung, which are what its kernel uses:
+// shared_of_e2.
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, hands, shared)      \
+    constexpr unsigned shared_of_##name = shared;
+#include "exact/rungs.def"
+#undef GR_RUNG
+
 inline __device__ uint64_t first_of_thread() {
     return uint64_t(blockIdx.y) * blockDim.x + threadIdx.x;
 }
@@ -52,6 +59,8 @@ __device__ bool combine_blocks(T &x, const Combine &combine, const gr_exact_rung
 }
 
 constexpr gr_exact_size rung_size = {GR_EXACT_NARROW_WORDS, GR_EXACT_NARROW_BELOW};
+static_assert(shared_of_e2 == rung_size.words * 8 && shared_of_e3 == shared_of_e2 &&
+              shared_of_e4 == shared_of_e2 + GR_EXACT_THREADS * GR_EXACT_NARROW_BINS * sizeof(double));
 
 inline __device__ void clear_state() {
     if (threadIdx.x < rung_size.words)

@@ -205,13 +205,13 @@ template <class In, bool Pair> struct Loaded {
 
 // The elements of a result, and which of them a block takes: chunks that are contiguous, as neighbours are
 // more often alike.
-template <class In, bool Pair> struct Part {
+template <class In, bool Pair> struct BlockElements {
     using V = typename Loaded<In, Pair>::V;
     static constexpr unsigned turns = Loaded<In, Pair>::turns;
     const In *in, *second;
     unsigned count, head, chunks, begin, end; // few, as the host sees to
 
-    __device__ Part(const gr_exact_params &p, Offsets base)
+    __device__ BlockElements(const gr_exact_params &p, Offsets base)
         : in(reinterpret_cast<const In *>(p.in + base.in)),
           second(reinterpret_cast<const In *>(p.second + base.second)),
           count(static_cast<unsigned>(p.count)) {
@@ -340,7 +340,7 @@ inline __device__ uint32_t block_max(uint32_t x) {
 }
 
 // Adds up a block's elements of a result: the sum is in the first warp; of `flags` all threads have OUTLIERS.
-template <class In, bool Pair> __device__ FixedPointSum add_in_window(const Part<In, Pair> &part) {
+template <class In, bool Pair> __device__ FixedPointSum add_in_window(const BlockElements<In, Pair> &part) {
     using V = typename Loaded<In, Pair>::V;
     __shared__ uint32_t flags[32];
     __shared__ Whole sums[32];
@@ -472,7 +472,7 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     const uint64_t result = blockIdx.x;
     int64_t *state = block_state();
     if (p.results == 1)
-        Part<In, Pair>(p, {0, 0}).prefetch_first();
+        BlockElements<In, Pair>(p, {0, 0}).prefetch_first();
     pdl_launch_dependents();
     for (unsigned i = threadIdx.x; i < size.words; i += blockDim.x)
         state[i] = 0;
@@ -483,7 +483,7 @@ template <class In, bool Pair> __device__ void sum_in_window(const gr_exact_para
     if (threadIdx.x == 0 && gridDim.y > 1)
         ticket = draw_ticket(
             reinterpret_cast<unsigned *>(p.states + (result * size.words + size.words - 1) * 8), gridDim.y);
-    FixedPointSum sum = add_in_window(Part<In, Pair>(p, base));
+    FixedPointSum sum = add_in_window(BlockElements<In, Pair>(p, base));
     if (!join_sums<size.words>(p, result, size.below, ticket, sum))
         return;
     if (is_plain<In>(p, sum.flags)) {

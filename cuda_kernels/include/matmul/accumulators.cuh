@@ -38,15 +38,15 @@ template <class T, class W> struct Accumulate {
     }
 };
 
-template <class T> struct Wide : Accumulate<T, int32_t> {}; // small integers
-template <> struct Wide<float> : Accumulate<float, float> {};
-template <> struct Wide<double> : Accumulate<double, double> {};
-template <> struct Wide<int32_t> : Accumulate<int32_t, int32_t> {};
-template <> struct Wide<int64_t> : Accumulate<int64_t, int64_t> {};
-template <> struct Wide<gr_f16> : Accumulate<gr_f16, float> {};
-template <> struct Wide<gr_bf16> : Accumulate<gr_bf16, float> {};
+template <class T> struct Accumulator : Accumulate<T, int32_t> {}; // small integers
+template <> struct Accumulator<float> : Accumulate<float, float> {};
+template <> struct Accumulator<double> : Accumulate<double, double> {};
+template <> struct Accumulator<int32_t> : Accumulate<int32_t, int32_t> {};
+template <> struct Accumulator<int64_t> : Accumulate<int64_t, int64_t> {};
+template <> struct Accumulator<gr_f16> : Accumulate<gr_f16, float> {};
+template <> struct Accumulator<gr_bf16> : Accumulate<gr_bf16, float> {};
 
-template <> struct Wide<gr_bool> {
+template <> struct Accumulator<gr_bool> {
     typedef bool type;
     static __device__ bool of(gr_bool value) {
         return value.value != 0;
@@ -67,7 +67,7 @@ template <class T, class R> struct AccumulateComplex {
     }
 };
 
-template <> struct Wide<gr_c64> : AccumulateComplex<gr_c64, float> {};
-template <> struct Wide<gr_c128> : AccumulateComplex<gr_c128, double> {};
+template <> struct Accumulator<gr_c64> : AccumulateComplex<gr_c64, float> {};
+template <> struct Accumulator<gr_c128> : AccumulateComplex<gr_c128, double> {};
 
 } // namespace gr::matmul

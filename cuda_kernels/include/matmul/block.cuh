@@ -12,11 +12,12 @@ namespace gr::matmul {
 // bank conflicts.
 enum { PADDING = 4 };
 
-// The part of A that one thread loads: a vector of each of COUNT rows below one another, of the block's tile
-// of ROWS rows of DEEP elements. The thread transposes it: COUNT elements along m for each element along k.
-template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
-    static constexpr int LENGTH = Vec16<T>::LENGTH, COUNT = ROWS * DEEP / LENGTH / THREADS;
-    static_assert(COUNT * LENGTH * THREADS == ROWS * DEEP, "every thread brings as much");
+// The part of A that one thread loads: a vector of each of COUNT rows below one another, of the block's
+// tile of ROWS rows of TILE_K elements. The thread transposes it: COUNT elements along m for each element
+// along k.
+template <class T, int ROWS, int TILE_K, int THREADS> struct ShareOfA {
+    static constexpr int LENGTH = Vec16<T>::LENGTH, COUNT = ROWS * TILE_K / LENGTH / THREADS;
+    static_assert(COUNT * LENGTH * THREADS == ROWS * TILE_K, "every thread brings as much");
     Vec16<T> vectors[COUNT];
 
     // Two lanes next to each other, then down the rows: whole sectors of memory, and different banks for
@@ -32,11 +33,11 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     // them, which change no sum. A tile that is whole, and whose vectors are aligned, asks for nothing more.
     __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, uint64_t end,
                          bool aligned) {
-        const unsigned below = unsigned(min(p.m - first_row, uint64_t(ROWS)));
-        const unsigned across = unsigned(min(end - first, uint64_t(DEEP)));
+        const unsigned valid_m = unsigned(min(p.m - first_row, uint64_t(ROWS)));
+        const unsigned valid_k = unsigned(min(end - first, uint64_t(TILE_K)));
         const T *from = p.row_of_a(first_row + row()) + first + column();
         int64_t pitch = p.a_row;
-        if (aligned && below == ROWS && across == DEEP) {
+        if (aligned && valid_m == ROWS && valid_k == TILE_K) {
             load_whole(from, pitch);
             return;
         }
@@ -46,7 +47,7 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 vectors[i].element[j] =
-                    row() + i < below && column() + j < across ? from[i * pitch + j] : T(0);
+                    row() + i < valid_m && column() + j < valid_k ? from[i * pitch + j] : T(0);
     }
 
     // From the first of its elements on, of a tile that is whole and aligned.
@@ -56,7 +57,7 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
             vectors[i] = *reinterpret_cast<const Vec16<T> *>(from + i * pitch);
     }
 
-    template <int PITCH> __device__ void store(T (&tile)[DEEP][PITCH]) const {
+    template <int PITCH> __device__ void store(T (&tile)[TILE_K][PITCH]) const {
 #pragma unroll
         for (int j = 0; j < LENGTH; ++j) {
             Vec<T, COUNT> turned;
@@ -68,27 +69,27 @@ template <class T, int ROWS, int DEEP, int THREADS> struct ShareOfA {
     }
 };
 
-// The part of B that one thread loads: vectors of every few rows of the block's tile of DEEP rows of COLUMNS
-// elements.
-template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
-    static constexpr int LENGTH = Vec16<T>::LENGTH, ACROSS = COLUMNS / LENGTH,
-                         COUNT = DEEP * ACROSS / THREADS;
-    static_assert(THREADS % ACROSS == 0 && COUNT * THREADS == DEEP * ACROSS, "every thread brings as much");
+// The part of B that one thread loads: vectors of every few rows of the block's tile of TILE_K rows of
+// COLUMNS elements.
+template <class T, int TILE_K, int COLUMNS, int THREADS> struct ShareOfB {
+    static constexpr int LENGTH = Vec16<T>::LENGTH, VECS_N = COLUMNS / LENGTH,
+                         COUNT = TILE_K * VECS_N / THREADS;
+    static_assert(THREADS % VECS_N == 0 && COUNT * THREADS == TILE_K * VECS_N, "every thread brings as much");
     Vec16<T> vectors[COUNT];
 
     static __device__ unsigned row(int i) {
-        return threadIdx.x / ACROSS + i * (THREADS / ACROSS);
+        return threadIdx.x / VECS_N + i * (THREADS / VECS_N);
     }
     static __device__ unsigned column() {
-        return threadIdx.x % ACROSS * LENGTH;
+        return threadIdx.x % VECS_N * LENGTH;
     }
 
     __device__ void load(const Matrices<T> &p, uint64_t first_row, uint64_t first, bool aligned) {
-        const unsigned below = unsigned(min(p.k - first_row, uint64_t(DEEP)));
-        const unsigned across = unsigned(min(p.n - first, uint64_t(COLUMNS)));
+        const unsigned valid_k = unsigned(min(p.k - first_row, uint64_t(TILE_K)));
+        const unsigned valid_n = unsigned(min(p.n - first, uint64_t(COLUMNS)));
         const T *from = p.row_of_b(first_row + row(0)) + first + column();
         int64_t pitch = p.b_row;
-        if (aligned && below == DEEP && across == COLUMNS) {
+        if (aligned && valid_k == TILE_K && valid_n == COLUMNS) {
             load_whole(from, pitch);
             return;
         }
@@ -97,17 +98,18 @@ template <class T, int DEEP, int COLUMNS, int THREADS> struct ShareOfB {
         for (int i = 0; i < COUNT; ++i)
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
-                vectors[i].element[j] =
-                    row(i) < below && column() + j < across ? from[i * (THREADS / ACROSS) * pitch + j] : T(0);
+                vectors[i].element[j] = row(i) < valid_k && column() + j < valid_n
+                                            ? from[i * (THREADS / VECS_N) * pitch + j]
+                                            : T(0);
     }
 
     __device__ void load_whole(const T *from, int64_t pitch) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
-            vectors[i] = *reinterpret_cast<const Vec16<T> *>(from + i * (THREADS / ACROSS) * pitch);
+            vectors[i] = *reinterpret_cast<const Vec16<T> *>(from + i * (THREADS / VECS_N) * pitch);
     }
 
-    __device__ void store(T (&tile)[DEEP][COLUMNS]) const {
+    __device__ void store(T (&tile)[TILE_K][COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
             *reinterpret_cast<Vec16<T> *>(&tile[row(i)][column()]) = vectors[i];
@@ -127,23 +129,23 @@ template <int APART, class T, int N> __device__ void load_fragment(const T *from
 }
 
 // The products of eight elements of a column of A and eight of a row of B.
-template <class T> __device__ void add_products(const T (&down)[8], const T (&across)[8], T (&sums)[8][8]) {
+template <class T> __device__ void add_products(const T (&frag_a)[8], const T (&frag_b)[8], T (&sums)[8][8]) {
 #pragma unroll
     for (int r = 0; r < 8; ++r)
 #pragma unroll
         for (int s = 0; s < 8; ++s)
-            sums[r][s] = multiply_add(down[r], across[s], sums[r][s]);
+            sums[r][s] = multiply_add(frag_a[r], frag_b[s], sums[r][s]);
 }
 
-// The results of a thread: runs of four rows, DOWN from one to the next, by runs of four columns, ACROSS.
-template <int DOWN, int ACROSS, class T, int R, int S>
+// The results of a thread: runs of four rows, RUN_M from one to the next, by runs of four columns, RUN_N.
+template <int RUN_M, int RUN_N, class T, int R, int S>
 __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t first_column,
                               const T (&sums)[R][S]) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-        const uint64_t row = first_row + r / 4 * DOWN + r % 4;
+        const uint64_t row = first_row + r / 4 * RUN_M + r % 4;
         if (row >= p.m)
             return; // so are all later rows
 #pragma unroll
@@ -152,7 +154,7 @@ __device__ void store_results(const Matrices<T> &p, uint64_t first_row, uint64_t
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 v.element[j] = sums[r][s + j];
-            store_vec16(p.c + row * p.n, first_column + s / 4 * ACROSS + s % 4, p.n, aligned, v);
+            store_vec16(p.c + row * p.n, first_column + s / 4 * RUN_N + s % 4, p.n, aligned, v);
         }
     }
 }

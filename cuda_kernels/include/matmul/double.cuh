@@ -8,7 +8,7 @@
 
 namespace gr::matmul {
 
-enum { DEEP = 16 }; // elements along k that a stage brings
+enum { TILE_K = 16 }; // elements along k that a stage brings
 
 // sums += a b of 16 rows of 16 of A and 16 rows of eight of B, one product after the other in the order of k.
 inline __device__ void multiply_16(const double (&a)[8], const double (&b)[4], double (&sums)[4]) {
@@ -51,11 +51,11 @@ struct OfDouble {
         asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(at) : "memory");
         return value;
     }
-    __device__ A load_a(uint32_t tile, unsigned down) const {
+    __device__ A load_a(uint32_t tile, unsigned m) const {
         A a;
 #pragma unroll
         for (int i = 0; i < 8; ++i)
-            a.at[i] = load(tile + of_a[i / 2] + (down + i % 2 * 8) * 128);
+            a.at[i] = load(tile + of_a[i / 2] + (m + i % 2 * 8) * 128);
         return a;
     }
     __device__ B load_b(uint32_t tile, unsigned, unsigned eight) const {
@@ -68,13 +68,13 @@ struct OfDouble {
     static __device__ void multiply(const A &a, const B &b, Sums &sums) {
         multiply_16(a.at, b.at, sums.at);
     }
-    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned down,
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned m,
                           unsigned eight, const Sums &sums) const {
         const uint64_t to_column = place.column + column + eight / 2 * 16 + eight % 2 * 4;
         double *c = reinterpret_cast<double *>(p.c) + pair * p.m * p.n + to_column;
 #pragma unroll
         for (int i = 0; i < 4; i += 2) {
-            const uint64_t to_row = place.row + row + down + 4 * i;
+            const uint64_t to_row = place.row + row + m + 4 * i;
             if (to_row < p.m && to_column < p.n)
                 store_pair(c + to_row * p.n, p.n % 2 == 0 && p.c % 16 == 0, to_column, p.n, sums.at[i],
                            sums.at[i + 1]);
@@ -104,11 +104,11 @@ struct OfComplex {
     static __device__ void load(uint32_t at, double &re, double &im) {
         asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(re), "=d"(im) : "r"(at) : "memory");
     }
-    __device__ A load_a(uint32_t tile, unsigned down) const {
+    __device__ A load_a(uint32_t tile, unsigned m) const {
         A a;
 #pragma unroll
         for (int i = 0; i < 4; ++i)
-            load(tile + of_a[i / 2] + (down + i % 2 * 8) * 128, a.re[i], a.im[i]);
+            load(tile + of_a[i / 2] + (m + i % 2 * 8) * 128, a.re[i], a.im[i]);
         return a;
     }
     __device__ B load_b(uint32_t tile, unsigned half, unsigned eight) const {
@@ -125,12 +125,12 @@ struct OfComplex {
         multiply_8(minus, b.im, sums.re);
         multiply_8(a.im, b.re, sums.im);
     }
-    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned down,
+    __device__ void store(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned m,
                           unsigned eight, const Sums &sums) const {
         double2 *c = reinterpret_cast<double2 *>(p.c) + pair * p.m * p.n;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const uint64_t to_row = place.row + row + down + i / 2 * 8;
+            const uint64_t to_row = place.row + row + m + i / 2 * 8;
             const uint64_t to_column = place.column + column + eight * 8 + i % 2 * 4;
             if (to_row < p.m && to_column < p.n)
                 c[to_row * p.n + to_column] = double2{sums.re[i], sums.im[i]};

@@ -91,9 +91,9 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     t4_most(const __grid_constant__ gr_matmul_split_params p) {
     pdl_launch_dependents();
     pdl_wait();
-    const unsigned across = unsigned((p.columns + GR_MATMUL_THREADS - 1) / GR_MATMUL_THREADS);
-    const uint64_t column = blockIdx.x % across * uint64_t(GR_MATMUL_THREADS) + threadIdx.x;
-    const uint64_t share = blockIdx.x / across,
+    const unsigned blocks_n = unsigned((p.columns + GR_MATMUL_THREADS - 1) / GR_MATMUL_THREADS);
+    const uint64_t column = blockIdx.x % blocks_n * uint64_t(GR_MATMUL_THREADS) + threadIdx.x;
+    const uint64_t share = blockIdx.x / blocks_n,
                    shares = (p.rows + GR_MATMUL_MAXIMA_ROWS - 1) / GR_MATMUL_MAXIMA_ROWS;
     const uint64_t matrix = matrix_of_block();
     if (column >= p.columns || matrix >= p.matrices)
@@ -114,10 +114,10 @@ extern "C" __global__ void __launch_bounds__(GR_MATMUL_THREADS)
     t4_columns(const __grid_constant__ gr_matmul_split_params p) {
     pdl_launch_dependents();
     pdl_wait();
-    constexpr unsigned WIDE = 2 * GR_MATMUL_THREADS;
-    const unsigned across = unsigned((p.columns + WIDE - 1) / WIDE);
-    const uint64_t column = blockIdx.x % across * uint64_t(WIDE) + threadIdx.x * 2;
-    const uint64_t first = blockIdx.x / across * uint64_t(GR_MATMUL_SPLIT_ROWS);
+    constexpr unsigned BLOCK_COLUMNS = 2 * GR_MATMUL_THREADS;
+    const unsigned blocks_n = unsigned((p.columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS);
+    const uint64_t column = blockIdx.x % blocks_n * uint64_t(BLOCK_COLUMNS) + threadIdx.x * 2;
+    const uint64_t first = blockIdx.x / blocks_n * uint64_t(GR_MATMUL_SPLIT_ROWS);
     const uint64_t matrix = matrix_of_block();
     if (column >= p.columns || matrix >= p.matrices)
         return;

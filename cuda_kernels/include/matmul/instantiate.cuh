@@ -1,6 +1,6 @@
 // The entries of a rung of the matrix multiplications: GR_RUNG is its name, `matmul` its kernel for one pair
-// of matrices, THREADS the threads of a block, and BLOCKS the blocks per multiprocessor that registers must
-// allow, with elements of 4 bytes.
+// of matrices, ROWS by COLUMNS the tile and THREADS the threads of a block, and BLOCKS the blocks per
+// multiprocessor that registers must allow, with elements of 4 bytes.
 #include "common/entry.cuh"
 #include "matmul/matmul.cuh"
 
@@ -10,12 +10,14 @@ template <class T> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = matrix_of_block();
     if (pair >= p.pairs)
         return;
-    const unsigned across = unsigned(p.n_tiles);
-    matmul(matrices_of<T>(p, pair), Block{blockIdx.x % across, blockIdx.x / across});
+    const unsigned tiles_n = unsigned(p.n_tiles);
+    matmul(matrices_of<T>(p, pair), Block{blockIdx.x % tiles_n, blockIdx.x / tiles_n});
 }
 
 #define GR_JOIN(a, b) a##b
 #define GR_NAME(rung, suffix) GR_JOIN(rung, suffix)
+static_assert(GR_NAME(row_, GR_RUNG).rows == ROWS && GR_NAME(row_, GR_RUNG).columns == COLUMNS &&
+              GR_NAME(row_, GR_RUNG).threads == THREADS);
 #define GR_MATMUL(suffix, T)                                                                                 \
     GR_ENTRY((THREADS, sizeof(T) <= 4 ? BLOCKS : 1), GR_NAME(GR_RUNG, suffix),                               \
              __grid_constant__ gr_matmul_params, matmul_of<T>)

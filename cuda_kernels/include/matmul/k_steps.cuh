@@ -9,41 +9,43 @@ namespace gr::matmul {
 // A block's tile of C. At the edges of a matrix that is larger than a tile it is moved back over its
 // neighbours, so that it is whole, except for up to three columns that keep it on a boundary of 16 bytes; it
 // stores the results from `own_row` and `own_column` on.
-struct TileCoord {
+struct ShiftedTileCoord {
     uint64_t row, column, own_row, own_column;
 };
 
-template <int ROWS, int COLUMNS, class T> __device__ TileCoord tile_coord(const Matrices<T> &p, Block block) {
+template <int ROWS, int COLUMNS, class T>
+__device__ ShiftedTileCoord shifted_tile_coord(const Matrices<T> &p, Block block) {
     constexpr uint64_t LENGTH = Vec16<T>::LENGTH;
     const uint64_t row = block.y * ROWS, column = block.x * COLUMNS;
     const uint64_t last = (p.n - COLUMNS + LENGTH - 1) / LENGTH * LENGTH;
     return {p.m < ROWS ? 0 : min(row, p.m - ROWS), p.n < COLUMNS ? 0 : min(column, last), row, column};
 }
 
-// A block's steps of DEEP elements along k, of which the very first of all is the short one: whatever k is,
+// A block's steps of TILE_K elements along k, of which the very first of all is the short one: whatever k is,
 // all others are whole.
-struct Span {
+struct KRange {
     uint64_t first; // where they begin
     unsigned steps;
-    int deep; // elements of the first
+    int first_length; // elements of the first
 
-    template <int DEEP> static __device__ Span of(uint64_t k, unsigned part, unsigned parts) {
-        const unsigned all = unsigned((k + DEEP - 1) / DEEP);
+    template <int TILE_K> static __device__ KRange of(uint64_t k, unsigned part, unsigned parts) {
+        const unsigned all = unsigned((k + TILE_K - 1) / TILE_K);
         const unsigned each = parts == 1 ? all : all / parts, more = all - each * parts;
-        const unsigned before = each * part + min(part, more), short_by = unsigned(all * uint64_t(DEEP) - k);
-        return {before == 0 ? 0 : before * uint64_t(DEEP) - short_by, each + (part < more ? 1 : 0),
-                before == 0 ? DEEP - int(short_by) : DEEP};
+        const unsigned before = each * part + min(part, more),
+                       short_by = unsigned(all * uint64_t(TILE_K) - k);
+        return {before == 0 ? 0 : before * uint64_t(TILE_K) - short_by, each + (part < more ? 1 : 0),
+                before == 0 ? TILE_K - int(short_by) : TILE_K};
     }
 };
 
-// One thread's part of the copies of tiles of DEEP elements along k by WIDE along m or n, an element at once.
-// A turn of all threads brings SECTOR by ACROSS elements, neighbours in memory by neighbouring threads.
-// ANYHOW: neighbours need not lie along k, and the matrix may be narrower than a tile; zeros take the place
-// of the rest.
-template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements {
-    enum { SECTOR = 8, ACROSS = THREADS / SECTOR, PITCH = WIDE + 16 / sizeof(T) };
-    enum { TURNS = DEEP * WIDE / THREADS, TURNS_WIDE = WIDE / ACROSS, CHECKED = ANYHOW };
-    static_assert(DEEP % SECTOR == 0 && WIDE % ACROSS == 0, "turns fill a tile");
+// One thread's part of the copies of tiles of TILE_K elements along k by TILE_MN along m or n, an element at
+// once. A turn of all threads brings SECTOR by TURN_MN elements, neighbours in memory by neighbouring
+// threads. ANYHOW: neighbours need not lie along k, and the matrix may be narrower than a tile; zeros take
+// the place of the rest.
+template <class T, int TILE_K, int TILE_MN, int THREADS, bool ANYHOW> struct Elements {
+    enum { SECTOR = 8, TURN_MN = THREADS / SECTOR, PITCH = TILE_MN + 16 / sizeof(T) };
+    enum { TURNS = TILE_K * TILE_MN / THREADS, TURNS_MN = TILE_MN / TURN_MN, CHECKED = ANYHOW };
+    static_assert(TILE_K % SECTOR == 0 && TILE_MN % TURN_MN == 0, "turns fill a tile");
     const char *from;
     int64_t turn_bytes, k_step; // of elements that many apart, and elements from one along k to the next
     unsigned at;
@@ -52,57 +54,57 @@ template <class T, int DEEP, int WIDE, int THREADS, bool ANYHOW> struct Elements
     // From element `first` on, of `end`, and from `first_k` on along k; `step` leads along m or n.
     __device__ Elements(const T *matrix, int64_t step, int64_t k_step, uint64_t first, uint64_t end,
                         uint64_t first_k)
-        : turn_bytes(step * int64_t(ACROSS * sizeof(T))), k_step(k_step) {
+        : turn_bytes(step * int64_t(TURN_MN * sizeof(T))), k_step(k_step) {
         const bool along_k = !ANYHOW || k_step == 1;
-        const unsigned t = threadIdx.x, across = along_k ? t / SECTOR : t % ACROSS;
-        k = int(along_k ? t % SECTOR : t / ACROSS);
-        left = int(min(end - first, uint64_t(WIDE))) - int(across);
-        at = unsigned(k) * PITCH + across;
-        from = reinterpret_cast<const char *>(matrix + int64_t(first + across) * step) + k_bytes(first_k + k);
+        const unsigned t = threadIdx.x, mn = along_k ? t / SECTOR : t % TURN_MN;
+        k = int(along_k ? t % SECTOR : t / TURN_MN);
+        left = int(min(end - first, uint64_t(TILE_MN))) - int(mn);
+        at = unsigned(k) * PITCH + mn;
+        from = reinterpret_cast<const char *>(matrix + int64_t(first + mn) * step) + k_bytes(first_k + k);
     }
 
     __device__ int64_t k_bytes(int64_t elements) const {
         return elements * int64_t(sizeof(T)) * (ANYHOW ? k_step : 1);
     }
 
-    // The turn's part of the tile whose first element `source` is this thread's; `deep`: of a tile that ends
-    // there along k.
-    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
-        const int down = turn / TURNS_WIDE * SECTOR, across = turn % TURNS_WIDE * ACROSS;
+    // The turn's part of the tile whose first element `source` is this thread's; `valid_k`: of a tile that
+    // ends there along k.
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int valid_k) const {
+        const int k_offset = turn / TURNS_MN * SECTOR, mn_offset = turn % TURNS_MN * TURN_MN;
         bool there = true;
         if (CHECKED)
-            there = across < left;
+            there = mn_offset < left;
         if (SHORT)
-            there = there && k + down < deep;
-        ptx::cp_async<sizeof(T)>(tile + at + down * PITCH + across,
-                                 source + turn % TURNS_WIDE * turn_bytes + k_bytes(down),
+            there = there && k + k_offset < valid_k;
+        ptx::cp_async<sizeof(T)>(tile + at + k_offset * PITCH + mn_offset,
+                                 source + turn % TURNS_MN * turn_bytes + k_bytes(k_offset),
                                  there ? sizeof(T) : 0);
     }
 };
 
 // The same 16 bytes at once, of rows along m or n that are aligned.
-template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
-    enum { LENGTH = Vec16<T>::LENGTH, ACROSS = WIDE / LENGTH, ROWS = THREADS / ACROSS };
-    enum { TURNS = DEEP / ROWS, PITCH = WIDE + LENGTH, CHECKED = false };
-    static_assert(THREADS % ACROSS == 0 && DEEP % ROWS == 0, "turns fill a tile");
+template <class T, int TILE_K, int TILE_MN, int THREADS> struct Vectors {
+    enum { LENGTH = Vec16<T>::LENGTH, VECS_MN = TILE_MN / LENGTH, ROWS = THREADS / VECS_MN };
+    enum { TURNS = TILE_K / ROWS, PITCH = TILE_MN + LENGTH, CHECKED = false };
+    static_assert(THREADS % VECS_MN == 0 && TILE_K % ROWS == 0, "turns fill a tile");
     const char *from;
     int64_t k_step;
     unsigned at;
     int k;
 
     __device__ Vectors(const T *matrix, int64_t k_step, uint64_t first, uint64_t first_k)
-        : k_step(k_step), k(int(threadIdx.x / ACROSS)) {
-        const unsigned across = threadIdx.x % ACROSS * LENGTH;
-        at = unsigned(k) * PITCH + across;
-        from = reinterpret_cast<const char *>(matrix + first + across) + k_bytes(first_k + k);
+        : k_step(k_step), k(int(threadIdx.x / VECS_MN)) {
+        const unsigned mn = threadIdx.x % VECS_MN * LENGTH;
+        at = unsigned(k) * PITCH + mn;
+        from = reinterpret_cast<const char *>(matrix + first + mn) + k_bytes(first_k + k);
     }
 
     __device__ int64_t k_bytes(int64_t elements) const {
         return elements * int64_t(sizeof(T)) * k_step;
     }
 
-    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int deep) const {
-        const bool there = !SHORT || k + turn * ROWS < deep;
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int valid_k) const {
+        const bool there = !SHORT || k + turn * ROWS < valid_k;
         ptx::cp_async<16>(tile + at + turn * ROWS * PITCH, source + k_bytes(turn * ROWS), there ? 16 : 0);
     }
 };
@@ -112,51 +114,55 @@ template <class T, int DEEP, int WIDE, int THREADS> struct Vectors {
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
 // between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
 // by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
-template <class T, int ROWS, int COLUMNS, int DEEP, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
+template <class T, int ROWS, int COLUMNS, int TILE_K, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
 struct Steps {
     enum { PAD = 16 / sizeof(T) };
-    typedef T TileOfA[DEEP][ROWS + PAD];
-    typedef T TileOfB[DEEP][COLUMNS + PAD];
+    typedef T TileOfA[TILE_K][ROWS + PAD];
+    typedef T TileOfB[TILE_K][COLUMNS + PAD];
     TileOfA a[STAGES];
     TileOfB b[STAGES];
 
     // Has `multiply` take the tiles of A and B of each step. What it gets as its third argument it calls
     // before the products of each element along k: that begins copies of a later step.
     template <class F>
-    __device__ void each(const Matrices<T> &p, const TileCoord &place, const Span &span, F multiply) {
-        const Elements<T, DEEP, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
-                                                            span.first);
+    __device__ void each(const Matrices<T> &p, const ShiftedTileCoord &place, const KRange &range,
+                         F multiply) {
+        const Elements<T, TILE_K, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
+                                                              range.first);
         if constexpr (ANYHOW)
             run(of_a,
-                Elements<T, DEEP, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
-                                                          span.first),
-                span, multiply);
+                Elements<T, TILE_K, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
+                                                            range.first),
+                range, multiply);
         else
-            run(of_a, Vectors<T, DEEP, COLUMNS, THREADS>(p.b, p.b_row, place.column, span.first), span,
+            run(of_a, Vectors<T, TILE_K, COLUMNS, THREADS>(p.b, p.b_row, place.column, range.first), range,
                 multiply);
     }
 
   private:
     template <class Of>
-    static __device__ void copy_group(const Of &of, T *tile, const char *from, int i, int deep) {
+    static __device__ void copy_group(const Of &of, T *tile, const char *from, int i, int valid_k) {
 #pragma unroll
-        for (int turn = i * Of::TURNS / DEEP; turn < (i + GROUP) * Of::TURNS / DEEP; ++turn)
-            of.template copy<Of::CHECKED>(tile, from, turn, deep);
+        for (int turn = i * Of::TURNS / TILE_K; turn < (i + GROUP) * Of::TURNS / TILE_K; ++turn)
+            of.template copy<Of::CHECKED>(tile, from, turn, valid_k);
     }
 
-    template <class Of> static __device__ void copy_all(const Of &of, T *tile, const char *from, int deep) {
+    template <class Of>
+    static __device__ void copy_all(const Of &of, T *tile, const char *from, int valid_k) {
 #pragma unroll
         for (int turn = 0; turn < Of::TURNS; ++turn)
-            of.template copy<true>(tile, from, turn, deep);
+            of.template copy<true>(tile, from, turn, valid_k);
     }
 
     template <class OfA, class OfB, class F>
-    __device__ void run(const OfA &of_a, const OfB &of_b, const Span &span, F multiply) {
+    __device__ void run(const OfA &of_a, const OfB &of_b, const KRange &range, F multiply) {
         const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
         unsigned begun = 0, next = 0, now = 0;
         // After the last step the same tile is copied again and never read, which avoids a branch.
         const auto advance = [&] {
-            const int further = begun == 0 || begun >= span.steps ? 0 : begun == 1 ? span.deep : DEEP;
+            const int further = begun == 0 || begun >= range.steps ? 0
+                                : begun == 1                       ? range.first_length
+                                                                   : TILE_K;
             from_a += of_a.k_bytes(further);
             from_b += of_b.k_bytes(further);
             ++begun;
@@ -164,27 +170,27 @@ struct Steps {
         const auto turn = [](unsigned &stage) { stage = stage + 1 == STAGES ? 0 : stage + 1; };
 #pragma unroll 1
         for (int stage = 0; stage < STAGES - 1; ++stage) {
-            if (begun < span.steps) {
+            if (begun < range.steps) {
                 advance();
-                copy_all(of_a, &a[next][0][0], from_a, stage == 0 ? span.deep : DEEP);
-                copy_all(of_b, &b[next][0][0], from_b, stage == 0 ? span.deep : DEEP);
+                copy_all(of_a, &a[next][0][0], from_a, stage == 0 ? range.first_length : TILE_K);
+                copy_all(of_b, &b[next][0][0], from_b, stage == 0 ? range.first_length : TILE_K);
             } else {
                 ++begun;
             }
             ptx::cp_async_commit_group();
             turn(next);
         }
-        for (unsigned step = 0; step < span.steps; ++step) {
+        for (unsigned step = 0; step < range.steps; ++step) {
             ptx::cp_async_wait_group<STAGES - 2>();
             __syncthreads(); // the copies of all are there, and the stage of the step before is no longer
                              // read
-            const int deep = begun < span.steps ? DEEP : 0; // of what is copied, where that is checked
+            const int valid_k = begun < range.steps ? TILE_K : 0; // of what is copied, where that is checked
             advance();
             multiply(a[now], b[now], [&](int i) {
                 if (i % GROUP != 0)
                     return;
-                copy_group(of_a, &a[next][0][0], from_a, i, deep);
-                copy_group(of_b, &b[next][0][0], from_b, i, deep);
+                copy_group(of_a, &a[next][0][0], from_a, i, valid_k);
+                copy_group(of_b, &b[next][0][0], from_b, i, valid_k);
             });
             ptx::cp_async_commit_group();
             turn(next);
@@ -194,18 +200,18 @@ struct Steps {
     }
 };
 
-// The positions of a lane's results, DOWN along m by ACROSS along n in runs of four, in a tile of COLUMNS
-// columns. The tile of a warp is square, or nearly, which reads the fewest bytes from shared memory (2048 x
-// 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
-template <int COLUMNS, int DOWN, int ACROSS> struct Lane {
-    enum { LANES_DOWN = DOWN < ACROSS ? 8 : 4, LANES_ACROSS = 32 / LANES_DOWN };
-    enum { RUN_DOWN = 4 * LANES_DOWN, RUN_ACROSS = 4 * LANES_ACROSS }; // from one run to the next
-    enum { WARP_ROWS = LANES_DOWN * DOWN, WARP_COLUMNS = LANES_ACROSS * ACROSS };
+// The positions of a lane's results, THREAD_M along m by THREAD_N along n in runs of four, in a tile of
+// COLUMNS columns. The tile of a warp is square, or nearly, which reads the fewest bytes from shared memory
+// (2048 x 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
+template <int COLUMNS, int THREAD_M, int THREAD_N> struct Lane {
+    enum { LANES_M = THREAD_M < THREAD_N ? 8 : 4, LANES_N = 32 / LANES_M };
+    enum { RUN_M = 4 * LANES_M, RUN_N = 4 * LANES_N }; // from one run to the next
+    enum { WARP_ROWS = LANES_M * THREAD_M, WARP_COLUMNS = LANES_N * THREAD_N };
     static __device__ unsigned y() {
-        return threadIdx.x / 32 / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x % 32 / LANES_ACROSS * 4;
+        return threadIdx.x / 32 / (COLUMNS / WARP_COLUMNS) * WARP_ROWS + threadIdx.x % 32 / LANES_N * 4;
     }
     static __device__ unsigned x() {
-        return threadIdx.x / 32 % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + threadIdx.x % LANES_ACROSS * 4;
+        return threadIdx.x / 32 % (COLUMNS / WARP_COLUMNS) * WARP_COLUMNS + threadIdx.x % LANES_N * 4;
     }
 };
 
@@ -228,13 +234,13 @@ __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
     for (int r = 0; r < R; ++r)
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH)
-            *reinterpret_cast<Vec16<T> *>(tile + (r / 4 * In::RUN_DOWN + r % 4) * PITCH +
-                                          s / 4 * In::RUN_ACROSS + s % 4) = vec16_of(&sums[r][s]);
+            *reinterpret_cast<Vec16<T> *>(tile + (r / 4 * In::RUN_M + r % 4) * PITCH + s / 4 * In::RUN_N +
+                                          s % 4) = vec16_of(&sums[r][s]);
 }
 
 // A row's vector of results, as far as this block's own part of the tile goes.
 template <class T>
-__device__ void store_own(const Matrices<T> &p, const TileCoord &place, uint64_t row, uint64_t column,
+__device__ void store_own(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row, uint64_t column,
                           bool aligned, const Vec16<T> &v) {
     if (row < place.own_row || row >= p.m)
         return;
@@ -253,26 +259,26 @@ __device__ void store_own(const Matrices<T> &p, const TileCoord &place, uint64_t
 // Memory for 16 rows of each warp's tile, which begin up to three elements late.
 template <class In, class T, int THREADS> struct Rows {
     enum { PITCH = In::WARP_COLUMNS + 2 * Vec16<T>::LENGTH };
-    alignas(16) T of_warps[THREADS / 32][4 * In::LANES_DOWN][PITCH];
+    alignas(16) T of_warps[THREADS / 32][4 * In::LANES_M][PITCH];
 };
 
 // Stores what a warp has laid there: rows from `row` on, of which the first element, in C, lies `late`
 // elements behind a boundary of 16 bytes; all but the ends of a row goes out 16 bytes at once.
 template <class In, class T, int PITCH>
-__device__ void store_rows(const Matrices<T> &p, const TileCoord &place, uint64_t row, uint64_t column,
-                           const T (&rows)[4 * In::LANES_DOWN][PITCH]) {
+__device__ void store_rows(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row, uint64_t column,
+                           const T (&rows)[4 * In::LANES_M][PITCH]) {
     constexpr int LENGTH = Vec16<T>::LENGTH, PIECES = In::WARP_COLUMNS / LENGTH + 1;
     const uint64_t begin = max(column, place.own_column), end = min(column + In::WARP_COLUMNS, p.n);
 #pragma unroll 1
-    for (unsigned i = threadIdx.x % 32; i < 4 * In::LANES_DOWN * PIECES; i += 32) {
-        const unsigned down = i / PIECES, piece = i % PIECES;
-        if (row + down < place.own_row || row + down >= p.m)
+    for (unsigned i = threadIdx.x % 32; i < 4 * In::LANES_M * PIECES; i += 32) {
+        const unsigned y = i / PIECES, piece = i % PIECES;
+        if (row + y < place.own_row || row + y >= p.m)
             continue;
-        T *first = p.c + (row + down) * p.n + column;
+        T *first = p.c + (row + y) * p.n + column;
         const unsigned late = unsigned(reinterpret_cast<uint64_t>(first) / sizeof(T) % LENGTH);
-        const T *from = &rows[down][piece * LENGTH];
+        const T *from = &rows[y][piece * LENGTH];
         const int64_t at = int64_t(column) + piece * LENGTH - late;
-        T *to = p.c + int64_t(row + down) * int64_t(p.n) + at;
+        T *to = p.c + int64_t(row + y) * int64_t(p.n) + at;
         if (at >= int64_t(begin) && at + LENGTH <= int64_t(end)) {
             *reinterpret_cast<Vec16<T> *>(to) = *reinterpret_cast<const Vec16<T> *>(from);
             continue;
@@ -286,22 +292,22 @@ __device__ void store_rows(const Matrices<T> &p, const TileCoord &place, uint64_
 
 // Stores a thread's results through shared memory, which no thread uses any more.
 template <class In, int THREADS, class T, int R, int S>
-__device__ void store_own_rows(const Matrices<T> &p, const TileCoord &place, unsigned y, unsigned x,
+__device__ void store_own_rows(const Matrices<T> &p, const ShiftedTileCoord &place, unsigned y, unsigned x,
                                Rows<In, T, THREADS> &room, const T (&sums)[R][S]) {
     auto &rows = room.of_warps[threadIdx.x / 32];
-    const unsigned lane = threadIdx.x % 32, down = lane / In::LANES_ACROSS * 4;
-    const unsigned across = lane % In::LANES_ACROSS * 4;
-    const uint64_t column = place.column + x - across;
+    const unsigned lane = threadIdx.x % 32, lane_m = lane / In::LANES_N * 4;
+    const unsigned lane_n = lane % In::LANES_N * 4;
+    const uint64_t column = place.column + x - lane_n;
 #pragma unroll
     for (int group = 0; group < R; group += 4) {
-        const uint64_t row = place.row + y - down + group / 4 * In::RUN_DOWN;
+        const uint64_t row = place.row + y - lane_m + group / 4 * In::RUN_M;
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
-            const uint64_t first = reinterpret_cast<uint64_t>(p.c + (row + down + r) * p.n + column);
+            const uint64_t first = reinterpret_cast<uint64_t>(p.c + (row + lane_m + r) * p.n + column);
             const unsigned late = unsigned(first / sizeof(T) % Vec16<T>::LENGTH);
 #pragma unroll
             for (int s = 0; s < S; ++s)
-                rows[down + r][late + across + s / 4 * In::RUN_ACROSS + s % 4] = sums[group + r][s];
+                rows[lane_m + r][late + lane_n + s / 4 * In::RUN_N + s % 4] = sums[group + r][s];
         }
         __syncwarp();
         store_rows<In>(p, place, row, column, rows);
@@ -311,7 +317,7 @@ __device__ void store_own_rows(const Matrices<T> &p, const TileCoord &place, uns
 
 // A thread's results.
 template <class In, class T, int R, int S>
-__device__ void store_own_results(const Matrices<T> &p, const TileCoord &place, unsigned y, unsigned x,
+__device__ void store_own_results(const Matrices<T> &p, const ShiftedTileCoord &place, unsigned y, unsigned x,
                                   const T (&sums)[R][S]) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
@@ -319,8 +325,8 @@ __device__ void store_own_results(const Matrices<T> &p, const TileCoord &place, 
     for (int r = 0; r < R; ++r)
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH)
-            store_own(p, place, place.row + y + r / 4 * In::RUN_DOWN + r % 4,
-                      place.column + x + s / 4 * In::RUN_ACROSS + s % 4, aligned, vec16_of(&sums[r][s]));
+            store_own(p, place, place.row + y + r / 4 * In::RUN_M + r % 4,
+                      place.column + x + s / 4 * In::RUN_N + s % 4, aligned, vec16_of(&sums[r][s]));
 }
 
 } // namespace gr::matmul

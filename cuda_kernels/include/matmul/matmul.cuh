@@ -8,6 +8,26 @@
 
 namespace gr::matmul {
 
+// The rows of rungs.def, small_tiles.def and tiles.def, which the host plans by: row_t1, row_t1_low_4,
+// row_m10_f32_32x64. Kernels hold their own constants against them.
+struct RungRow {
+    unsigned rows, columns, threads, shared, cluster, a_box, b_box;
+};
+#define GR_RUNG(name, file, after, role, backends, capability, launch, title, technique, dtypes, precision,  \
+                rows, columns, threads, shared, blocks, cluster, a_box, b_box, c_box)                        \
+    constexpr RungRow row_##name = {rows, columns, threads, shared, cluster, a_box, b_box};
+#include "matmul/rungs.def"
+#undef GR_RUNG
+#define GR_SMALL_TILE(rung, entry, item_bytes, rows, columns, shared, a_box, ...)                            \
+    constexpr RungRow row_##entry##_##item_bytes = {rows, columns, row_##rung.threads, shared,               \
+                                                    1,    a_box,   row_##rung.b_box};
+#include "matmul/small_tiles.def"
+#undef GR_SMALL_TILE
+#define GR_TILE(rung, dtype, rows, columns, threads, blocks, ...)                                            \
+    constexpr unsigned row_##rung##_##dtype##_##rows##x##columns[] = {threads, blocks};
+#include "matmul/tiles.def"
+#undef GR_TILE
+
 // Kernels are built with -fmad=false, so that a * b + c stays two roundings; a matrix multiplication asks for
 // one.
 inline __device__ float multiply_add(float a, float b, float c) {

@@ -9,24 +9,25 @@
 
 namespace gr::matmul {
 
-// Begins to copy a tile of ROWS rows of WIDTH elements: `below` rows and `across` columns of it lie inside
-// the matrix, the others become zeros. Rows that are no whole pieces of 16 bytes come element by element, and
-// those of 2 bytes at once.
+// Begins to copy a tile of ROWS rows of WIDTH elements: `valid_rows` rows and `valid_columns` columns of it
+// lie inside the matrix, the others become zeros. Rows that are no whole pieces of 16 bytes come element by
+// element, and those of 2 bytes at once.
 template <int THREADS, int WIDTH, class T, int ROWS, int PITCH>
-__device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitch, unsigned below,
-                           unsigned across, bool aligned) {
-    constexpr int LENGTH = 16 / sizeof(T), NEIGHBOURS = WIDTH / LENGTH, DOWN = THREADS / NEIGHBOURS;
-    const bool pieces = aligned && across % LENGTH == 0;
+__device__ void begin_tile(T (&tile)[ROWS][PITCH], const T *corner, int64_t pitch, unsigned valid_rows,
+                           unsigned valid_columns, bool aligned) {
+    constexpr int LENGTH = 16 / sizeof(T), NEIGHBOURS = WIDTH / LENGTH, ROWS_PER_TURN = THREADS / NEIGHBOURS;
+    const bool pieces = aligned && valid_columns % LENGTH == 0;
     const unsigned first = threadIdx.x / NEIGHBOURS, column = threadIdx.x % NEIGHBOURS * LENGTH;
     const T *from = corner + int64_t(first) * pitch + column;
-    if (aligned && below == ROWS && across == WIDTH) {
+    if (aligned && valid_rows == ROWS && valid_columns == WIDTH) {
 #pragma unroll
-        for (int i = 0; i < ROWS / DOWN; ++i, from += DOWN * pitch)
-            ptx::cp_async<16>(&tile[first + i * DOWN][column], from, 16);
+        for (int i = 0; i < ROWS / ROWS_PER_TURN; ++i, from += ROWS_PER_TURN * pitch)
+            ptx::cp_async<16>(&tile[first + i * ROWS_PER_TURN][column], from, 16);
         return;
     }
-    for (unsigned row = first; row < ROWS; row += DOWN, from += DOWN * pitch) {
-        const unsigned there = row < below && column < across ? min(across - column, LENGTH) : 0;
+    for (unsigned row = first; row < ROWS; row += ROWS_PER_TURN, from += ROWS_PER_TURN * pitch) {
+        const unsigned there =
+            row < valid_rows && column < valid_columns ? min(valid_columns - column, LENGTH) : 0;
         if (pieces)
             ptx::cp_async<16>(&tile[row][column], there ? from : corner, there ? 16 : 0);
         else

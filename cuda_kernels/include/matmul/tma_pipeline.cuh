@@ -12,6 +12,14 @@ namespace gr::matmul {
 // Two groups of 128 threads multiply; one of another 128 asks for copies.
 enum { MATMUL_THREADS = 384, READING_WARPS = 8 };
 
+// Whether a row of rungs.def or small_tiles.def has the tile of a kernel, its bytes of shared memory, and the
+// boxes of its tensor maps.
+constexpr bool is_planned(const RungRow &row, unsigned rows, unsigned columns, unsigned tile_k,
+                          unsigned shared) {
+    return row.rows == rows && row.columns == columns && row.threads == MATMUL_THREADS &&
+           row.shared >= shared && row.a_box == rows && row.b_box == tile_k;
+}
+
 // Waits for the other warps of a group of four that multiplies.
 inline __device__ void group_barrier(unsigned group) {
     ptx::barrier_sync<128>(1 + group);
@@ -19,13 +27,13 @@ inline __device__ void group_barrier(unsigned group) {
 
 // A pipeline of stages for tiles, with two mbarriers each: a phase of `full` ends when the tiles have
 // arrived, a phase of `empty`, 8 bytes behind it, when all warps that read them have released the stage. Each
-// thread keeps its own stage and parity. Place says where the tiles are (at) and the barriers (barriers()),
+// thread keeps its own stage and parity. Storage says where the tiles are (at) and the barriers (barriers()),
 // and how many `stages` of how many `bytes` there are.
-template <class Place> struct Pipeline : Place {
+template <class Storage> struct Pipeline : Storage {
     unsigned stage = 0, parity = 0;
 
     // `readers`: the arrivals that empty a stage.
-    __device__ Pipeline(const Place &place, unsigned readers) : Place(place) {
+    __device__ Pipeline(const Storage &storage, unsigned readers) : Storage(storage) {
         if (threadIdx.x == 0)
             for (unsigned i = 0; i < this->stages; ++i) {
                 ptx::mbarrier_init(this->barriers() + 16 * i, 1);
@@ -100,9 +108,9 @@ struct TileCoord {
 
 template <int ROWS, int COLUMNS, int BAND = 8>
 __device__ TileCoord tile_coord(const gr_matmul_params &p, unsigned number) {
-    const unsigned across = unsigned(p.n_tiles), down = unsigned((p.m + ROWS - 1) / ROWS);
-    const unsigned band = number / (BAND * across), in = number - band * BAND * across;
-    const unsigned high = min(unsigned(BAND), down - BAND * band);
+    const unsigned tiles_n = unsigned(p.n_tiles), tiles_m = unsigned((p.m + ROWS - 1) / ROWS);
+    const unsigned band = number / (BAND * tiles_n), in = number - band * BAND * tiles_n;
+    const unsigned high = min(unsigned(BAND), tiles_m - BAND * band);
     return {(band * BAND + in % high) * ROWS, in / high * COLUMNS};
 }
 
@@ -117,16 +125,16 @@ struct MatrixPair {
     }
 };
 
-// Asks for the tiles of float32 of each step along k, DEEP elements of it: rows of A, and OF_B bytes behind
+// Asks for the tiles of float32 of each step along k, TILE_K elements of it: rows of A, and OF_B bytes behind
 // them rows of B, in boxes of 32 columns. BYTES in all.
-template <int DEEP, int COLUMNS, int BYTES, int OF_B, class Pipeline>
+template <int TILE_K, int COLUMNS, int BYTES, int OF_B, class Pipeline>
 __device__ void produce_f32(const gr_matmul_tma_params &maps, Pipeline &ring, const MatrixPair &pair,
                             TileCoord place) {
-    for (uint64_t step = 0; step < maps.product.k; step += DEEP, ring.next()) {
+    for (uint64_t step = 0; step < maps.product.k; step += TILE_K, ring.next()) {
         ring.wait_until_empty(BYTES);
         ptx::cp_async_bulk_tensor(ring.tiles(), &maps.a, {uint32_t(step), place.row, pair.a}, ring.full());
         for (unsigned i = 0; i < COLUMNS; i += 32)
-            ptx::cp_async_bulk_tensor(ring.tiles() + OF_B + i * DEEP * 4, &maps.b,
+            ptx::cp_async_bulk_tensor(ring.tiles() + OF_B + i * TILE_K * 4, &maps.b,
                                       {place.column + i, uint32_t(step), pair.b}, ring.full());
     }
 }

@@ -21,7 +21,7 @@ struct Compensated {
     float sum, lost;
 };
 
-template <class T> struct Pair { T re, im; };
+template <class T> struct ComplexParts { T re, im; };
 
 // Conversions of an element to the type that computes.
 template <class T> __device__ auto widen(T x) {
@@ -41,10 +41,10 @@ inline __device__ float widen(gr_f16 x) {
 inline __device__ float widen(gr_bf16 x) {
     return __bfloat162float(x);
 }
-inline __device__ Pair<float> widen(gr_c64 x) {
+inline __device__ ComplexParts<float> widen(gr_c64 x) {
     return {x.re, x.im};
 }
-inline __device__ Pair<double> widen(gr_c128 x) {
+inline __device__ ComplexParts<double> widen(gr_c128 x) {
     return {x.re, x.im};
 }
 
@@ -53,7 +53,7 @@ template <class In> using Wide = decltype(widen(In()));
 // What a plain sum of In is kept in: Compensated instead of float where the elements are float themselves.
 template <class In> struct SumState { using type = Wide<In>; };
 template <> struct SumState<float> { using type = Compensated; };
-template <> struct SumState<gr_c64> { using type = Pair<Compensated>; };
+template <> struct SumState<gr_c64> { using type = ComplexParts<Compensated>; };
 
 // Sums of everything that is a State. Signed overflow wraps, as in NumPy.
 template <class T, class U> __device__ T plus(T a, U b) {
@@ -66,7 +66,7 @@ inline __device__ Compensated plus(Compensated a, Compensated b) {
     const float sum = a.sum + b.sum, b_part = sum - a.sum, a_part = sum - b_part;
     return {sum, (a.lost + b.lost) + ((a.sum - a_part) + (b.sum - b_part))};
 }
-template <class T, class U> __device__ Pair<T> plus(Pair<T> a, Pair<U> b) {
+template <class T, class U> __device__ ComplexParts<T> plus(ComplexParts<T> a, ComplexParts<U> b) {
     return {plus(a.re, b.re), plus(a.im, b.im)};
 }
 
@@ -76,7 +76,7 @@ template <class T> __device__ T times(T a, T b) {
 inline __device__ int64_t times(int64_t a, int64_t b) {
     return int64_t(uint64_t(a) * uint64_t(b));
 }
-template <class T> __device__ Pair<T> times(Pair<T> a, Pair<T> b) {
+template <class T> __device__ ComplexParts<T> times(ComplexParts<T> a, ComplexParts<T> b) {
     return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
 
@@ -91,13 +91,13 @@ template <> struct Convert<Compensated, float> {
         return {x, 0.0f};
     }
 };
-template <> struct Convert<Pair<Compensated>, Pair<float>> {
-    static __device__ Pair<Compensated> to(Pair<float> x) {
+template <> struct Convert<ComplexParts<Compensated>, ComplexParts<float>> {
+    static __device__ ComplexParts<Compensated> to(ComplexParts<float> x) {
         return {{x.re, 0.0f}, {x.im, 0.0f}};
     }
 };
-template <class S, class T> struct Convert<Pair<S>, Pair<T>> {
-    static __device__ Pair<S> to(Pair<T> x) {
+template <class S, class T> struct Convert<ComplexParts<S>, ComplexParts<T>> {
+    static __device__ ComplexParts<S> to(ComplexParts<T> x) {
         return {x.re, x.im};
     }
 };
@@ -107,7 +107,7 @@ inline __device__ float normalize(Compensated x) {
     const float whole = x.sum + x.lost;
     return isfinite(x.sum) && x.lost != 0 ? whole : x.sum;
 }
-inline __device__ Pair<float> normalize(Pair<Compensated> x) {
+inline __device__ ComplexParts<float> normalize(ComplexParts<Compensated> x) {
     return {normalize(x.re), normalize(x.im)};
 }
 template <class T> __device__ T normalize(T x) {
@@ -136,12 +136,12 @@ template <> struct Narrow<gr_bool> {
     }
 };
 template <> struct Narrow<gr_c64> {
-    template <class T> static __device__ gr_c64 from(Pair<T> x) {
+    template <class T> static __device__ gr_c64 from(ComplexParts<T> x) {
         return {float(x.re), float(x.im)};
     }
 };
 template <> struct Narrow<gr_c128> {
-    static __device__ gr_c128 from(Pair<double> x) {
+    static __device__ gr_c128 from(ComplexParts<double> x) {
         return {x.re, x.im};
     }
 };
@@ -166,8 +166,8 @@ template <> struct Zero<Compensated> {
         return {0.0f, 0.0f};
     }
 };
-template <class T> struct Zero<Pair<T>> {
-    static __device__ Pair<T> make() {
+template <class T> struct Zero<ComplexParts<T>> {
+    static __device__ ComplexParts<T> make() {
         return {Zero<T>::make(), Zero<T>::make()};
     }
 };
@@ -183,8 +183,8 @@ template <> struct Neutral<Compensated> {
         return {-0.0f, 0.0f};
     }
 };
-template <class T> struct Neutral<Pair<T>> {
-    static __device__ Pair<T> make() {
+template <class T> struct Neutral<ComplexParts<T>> {
+    static __device__ ComplexParts<T> make() {
         return {Neutral<T>::make(), Neutral<T>::make()};
     }
 };
@@ -193,8 +193,8 @@ template <class T> struct One {
         return T(1);
     }
 };
-template <class T> struct One<Pair<T>> {
-    static __device__ Pair<T> make() {
+template <class T> struct One<ComplexParts<T>> {
+    static __device__ ComplexParts<T> make() {
         return {T(1), T(0)};
     }
 };
@@ -252,7 +252,7 @@ template <class In> struct Prod : Elementwise<In, typename SumOut<In>::type> {
 // be beyond it.
 template <class T> struct MeanState { using type = T; };
 template <> struct MeanState<Compensated> { using type = double; };
-template <> struct MeanState<Pair<Compensated>> { using type = Pair<double>; };
+template <> struct MeanState<ComplexParts<Compensated>> { using type = ComplexParts<double>; };
 template <> struct MeanState<int64_t> { using type = double; };
 template <> struct MeanState<uint64_t> { using type = double; };
 
@@ -260,7 +260,7 @@ template <class T> __device__ auto divide(T x, uint64_t count) {
     using Quotient = typename MeanState<T>::type;
     return Quotient(x) / Quotient(count);
 }
-template <class T> __device__ Pair<T> divide(Pair<T> x, uint64_t count) {
+template <class T> __device__ ComplexParts<T> divide(ComplexParts<T> x, uint64_t count) {
     return {x.re / T(count), x.im / T(count)};
 }
 
@@ -315,13 +315,13 @@ template <> struct Product<Compensated, float> {
         return {rounded, __fmaf_rn(x, y, -rounded)};
     }
 };
-template <class T> struct Product<Pair<T>, Pair<T>> {
-    static __device__ Pair<T> of(Pair<T> x, Pair<T> y) {
+template <class T> struct Product<ComplexParts<T>, ComplexParts<T>> {
+    static __device__ ComplexParts<T> of(ComplexParts<T> x, ComplexParts<T> y) {
         return times(x, y);
     }
 };
-template <> struct Product<Pair<Compensated>, Pair<float>> {
-    static __device__ Pair<Compensated> of(Pair<float> x, Pair<float> y) {
+template <> struct Product<ComplexParts<Compensated>, ComplexParts<float>> {
+    static __device__ ComplexParts<Compensated> of(ComplexParts<float> x, ComplexParts<float> y) {
         using P = Product<Compensated, float>;
         return {plus(P::of(x.re, y.re), P::of(-x.im, y.im)), plus(P::of(x.re, y.im), P::of(x.im, y.re))};
     }

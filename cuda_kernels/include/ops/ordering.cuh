@@ -13,14 +13,14 @@ namespace gr::ops {
 template <class T> __device__ bool is_nan(T x) {
     return x != x;
 }
-template <class T> __device__ bool is_nan(Pair<T> x) {
+template <class T> __device__ bool is_nan(ComplexParts<T> x) {
     return is_nan(x.re) || is_nan(x.im);
 }
 
 template <class T> __device__ bool less(T a, T b) {
     return a < b;
 }
-template <class T> __device__ bool less(Pair<T> a, Pair<T> b) {
+template <class T> __device__ bool less(ComplexParts<T> a, ComplexParts<T> b) {
     return a.re < b.re || (a.re == b.re && a.im < b.im);
 }
 
@@ -47,7 +47,7 @@ template <bool Largest, class T> __device__ auto worst(T x) {
         return Largest ? lowest : T(~lowest);
     }
 }
-template <bool Largest, class T> __device__ Pair<T> worst(Pair<T>) {
+template <bool Largest, class T> __device__ ComplexParts<T> worst(ComplexParts<T>) {
     return {worst<Largest>(T()), worst<Largest>(T())};
 }
 
@@ -63,13 +63,13 @@ template <class In, bool Largest> struct Extreme : Elementwise<In> {
 template <class In> struct Min : Extreme<In, false> {};
 template <class In> struct Max : Extreme<In, true> {};
 
-template <class T> struct Place {
+template <class T> struct ArgValue {
     T value;
     int64_t position; // -1: none yet
 };
 
 template <class In, bool Largest> struct ArgExtreme {
-    using State = Place<Wide<In>>;
+    using State = ArgValue<Wide<In>>;
     using Out = int64_t;
     static __device__ State identity() {
         return {Zero<Wide<In>>::make(), -1};
@@ -100,7 +100,7 @@ template <class In> struct ArgMax : ArgExtreme<In, true> {};
 template <class T> __device__ bool is_true(T x) {
     return x != 0;
 }
-template <class T> __device__ bool is_true(Pair<T> x) {
+template <class T> __device__ bool is_true(ComplexParts<T> x) {
     return x.re != 0 || x.im != 0;
 }
 

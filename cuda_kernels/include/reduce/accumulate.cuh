@@ -8,6 +8,7 @@
 // Its State may be another than that of F.
 #pragma once
 
+#include "common/warp_max.cuh"
 #include "grid/block_state.cuh"
 #include "ops/ordering.cuh"
 #include "reduce/by_element.cuh"
@@ -56,21 +57,22 @@ inline __device__ float two_sum(float a, float b, float &lost) {
     lost += (a - a_part) + (b - b_part);
     return sum;
 }
-inline __device__ Pair<float> two_sum(Pair<float> a, Pair<float> b, Pair<float> &lost) {
+inline __device__ ComplexParts<float> two_sum(ComplexParts<float> a, ComplexParts<float> b,
+                                              ComplexParts<float> &lost) {
     return {two_sum(a.re, b.re, lost.re), two_sum(a.im, b.im, lost.im)};
 }
 // As normalize(Compensated).
 inline __device__ double normalize(double sum, float lost) {
     return isfinite(sum) && lost != 0 ? sum + double(lost) : sum;
 }
-inline __device__ Pair<double> normalize(Pair<double> sum, Pair<float> lost) {
+inline __device__ ComplexParts<double> normalize(ComplexParts<double> sum, ComplexParts<float> lost) {
     return {normalize(sum.re, lost.re), normalize(sum.im, lost.im)};
 }
 
 inline __device__ bool all_finite(float x) {
     return isfinite(x);
 }
-template <class T> __device__ bool all_finite(Pair<T> x) {
+template <class T> __device__ bool all_finite(ComplexParts<T> x) {
     return isfinite(x.re) && isfinite(x.im);
 }
 
@@ -177,8 +179,8 @@ template <> struct SumOf<float> : AddsFloats<float, double, false> {};
 template <> struct SumOf<double> : AddsTurns<double, double> {};
 template <> struct SumOf<gr_f16> : AddsTurns<gr_f16, float> {};
 template <> struct SumOf<gr_bf16> : AddsTurns<gr_bf16, float> {};
-template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, false> {};
-template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, Pair<double>> {};
+template <> struct SumOf<gr_c64> : AddsFloats<gr_c64, ComplexParts<double>, false> {};
+template <> struct SumOf<gr_c128> : AddsTurns<gr_c128, ComplexParts<double>> {};
 
 template <class In> struct VectorAccumulator<Sum<In>, In> : SumOf<In> {
     using State = typename SumOf<In>::State;
@@ -193,7 +195,7 @@ template <class In> struct VectorAccumulator<Sum<In>, In> : SumOf<In> {
 
 template <class In> struct MeanOf : SumOf<In> {};
 template <> struct MeanOf<float> : AddsFloats<float, double, true> {};
-template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, Pair<double>, true> {};
+template <> struct MeanOf<gr_c64> : AddsFloats<gr_c64, ComplexParts<double>, true> {};
 
 // The sum of smaller integers is exact, so that only the quotient is rounded.
 template <class In> struct VectorAccumulator<Mean<In>, In> : MeanOf<In> {
@@ -354,14 +356,6 @@ template <class In> struct VectorAccumulator<Min<In>, In> : VectorExtreme<In, fa
 template <class In> struct VectorAccumulator<Max<In>, In> : VectorExtreme<In, true> {};
 
 #if __CUDA_ARCH__ >= 800
-inline __device__ uint32_t warp_most(uint32_t x) {
-    return __reduce_max_sync(0xffffffffu, x);
-}
-inline __device__ uint64_t warp_most(uint64_t x) {
-    const uint32_t high = warp_most(uint32_t(x >> 32));
-    return uint64_t(high) << 32 | warp_most(x >> 32 == high ? uint32_t(x) : 0u);
-}
-
 // Unsigned keys in the order of `wins`: a better element has a larger key. `Bytes` are those of the element.
 template <bool Largest, unsigned Bytes> __device__ uint32_t order_key(float x) {
     const uint32_t bits = __float_as_uint(x + 0.0f); // -0 equals 0
@@ -381,12 +375,12 @@ template <bool Largest, unsigned Bytes, class T> __device__ auto order_key(T x) 
 // For grid/block_state.cuh: the best of a warp in the order of keys, then the first place that has it.
 // Complex numbers have no key of up to 64 bits.
 template <class In, bool Largest> struct ByKey {
-    using State = Place<Wide<In>>;
+    using State = ArgValue<Wide<In>>;
     static __device__ State reduce_warp(State x) {
         const auto key = x.position < 0 ? 0 : order_key<Largest, sizeof(In)>(x.value);
-        const auto best = warp_most(key);
+        const auto best = warp_max(key);
         // No place is -1, the last of all as an unsigned number.
-        const uint64_t place = ~warp_most(key == best ? ~uint64_t(x.position) : 0);
+        const uint64_t place = ~warp_max(key == best ? ~uint64_t(x.position) : 0);
         const unsigned owner = __ffs(__ballot_sync(0xffffffffu, uint64_t(x.position) == place)) - 1;
         return {shuffle_from(x.value, owner), int64_t(place)};
     }
@@ -400,7 +394,7 @@ template <class In, bool Largest> struct ByKey {};
 // Searches for the position only if a turn has a better element, which is rare after the first turns.
 template <class In, bool Largest>
 struct VectorArgExtreme : StateAccumulator<ArgExtreme<In, Largest>>, ByKey<In, Largest> {
-    using State = Place<Wide<In>>;
+    using State = ArgValue<Wide<In>>;
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         const Wide<In> best = best_element<Largest>(best_chunk<N, Largest>(x));

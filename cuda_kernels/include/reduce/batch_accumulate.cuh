@@ -13,7 +13,7 @@ namespace gr::reduce {
 // A thread may have several results, with the same number of elements each. For these there may be
 //   in_flight
 //       how many elements of each result a thread of general_columns has in flight, if that is told.
-//   Kept, init()
+//   ThreadState, init()
 //       what a thread keeps of a result, and its start.
 //   take<N>(kept, rows, x, there)
 //       takes N elements into it, behind `rows` others.
@@ -26,11 +26,11 @@ template <class F, class In> struct BatchAccumulator {
 // What general_columns and general_spread keep of each result.
 template <class F, class In, class = void> struct BatchState {
     static constexpr bool there = false;
-    using Kept = typename F::State;
-    static __device__ Kept init() {
+    using ThreadState = typename F::State;
+    static __device__ ThreadState init() {
         return F::identity();
     }
-    static __device__ Kept to_state(const Kept &kept, uint64_t) {
+    static __device__ ThreadState to_state(const ThreadState &kept, uint64_t) {
         return kept;
     }
 };

@@ -19,7 +19,7 @@ using namespace ops;
 // The type of a running sum or product: double if elements are float.
 template <class T> struct RunningState { using type = Wide<T>; };
 template <> struct RunningState<float> { using type = double; };
-template <> struct RunningState<gr_c64> { using type = Pair<double>; };
+template <> struct RunningState<gr_c64> { using type = ComplexParts<double>; };
 
 template <class T> struct Running {
     using Out = T;

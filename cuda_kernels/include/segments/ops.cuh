@@ -93,7 +93,7 @@ template <class V> using SegmentMax = SegmentExtreme<V, true>;
 
 template <class V, bool Largest> struct SegmentPlace {
     using Held = V;
-    using State = Place<V>;
+    using State = ArgValue<V>;
     static constexpr bool truth = false, turned = true, places = true, means = false;
     static __device__ State load(V x, int64_t row) {
         return {x, row};

@@ -340,6 +340,6 @@ template <class F> __device__ void reduce_segments(const gr_segment_params &p) {
 #define GR_SEGMENT_ENTRIES(op, F)                                                                            \
     GR_SEGMENT_ENTRY(op, real, F<double>)                                                                    \
     GR_SEGMENT_ENTRY(op, whole, F<int64_t>)                                                                  \
-    GR_SEGMENT_ENTRY(op, pair, F<Pair<double>>)
+    GR_SEGMENT_ENTRY(op, pair, F<ComplexParts<double>>)
 
 } // namespace gr::segments

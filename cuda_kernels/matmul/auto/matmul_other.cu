@@ -6,50 +6,53 @@
 
 using namespace gr::matmul;
 
-enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, DEEP = 8, EACH = 4 };
-static_assert(TILE * TILE == THREADS * EACH * EACH, "a thread makes EACH by EACH results");
+enum { TILE = GR_MATMUL_OTHER_TILE, THREADS = GR_MATMUL_THREADS, TILE_K = 8, THREAD_TILE = 4 };
+static_assert(TILE * TILE == THREADS * THREAD_TILE * THREAD_TILE,
+              "a thread makes THREAD_TILE by THREAD_TILE results");
 
 template <class T>
 __device__ void matmul(const T *a, const T *b, T *c, const gr_matmul_params &p, uint64_t first_row,
                        uint64_t first_column) {
-    typedef typename Wide<T>::type W;
-    __shared__ alignas(16) unsigned char room[2 * TILE * DEEP * sizeof(W)];
+    typedef typename Accumulator<T>::type W;
+    __shared__ alignas(16) unsigned char room[2 * TILE * TILE_K * sizeof(W)];
     W(*tile_a)[TILE] = reinterpret_cast<W(*)[TILE]>(room); // of a step's columns of A and rows of B
-    W(*tile_b)[TILE] = tile_a + DEEP;
-    const unsigned t = threadIdx.x, y = t / (TILE / EACH), x = t % (TILE / EACH);
+    W(*tile_b)[TILE] = tile_a + TILE_K;
+    const unsigned t = threadIdx.x, y = t / (TILE / THREAD_TILE), x = t % (TILE / THREAD_TILE);
 
-    W sums[EACH][EACH] = {};
-    for (uint64_t step = 0; step < p.k; step += DEEP) {
-        for (unsigned i = t; i < TILE * DEEP; i += THREADS) {
-            const uint64_t row = first_row + i / DEEP, column = step + i % DEEP;
-            tile_a[i % DEEP][i / DEEP] =
-                row < p.m && column < p.k ? Wide<T>::of(a[int64_t(row) * p.a_row + int64_t(column)]) : W(0);
+    W sums[THREAD_TILE][THREAD_TILE] = {};
+    for (uint64_t step = 0; step < p.k; step += TILE_K) {
+        for (unsigned i = t; i < TILE * TILE_K; i += THREADS) {
+            const uint64_t row = first_row + i / TILE_K, column = step + i % TILE_K;
+            tile_a[i % TILE_K][i / TILE_K] =
+                row < p.m && column < p.k ? Accumulator<T>::of(a[int64_t(row) * p.a_row + int64_t(column)])
+                                          : W(0);
         }
-        for (unsigned i = t; i < TILE * DEEP; i += THREADS) {
+        for (unsigned i = t; i < TILE * TILE_K; i += THREADS) {
             const uint64_t row = step + i / TILE, column = first_column + i % TILE;
-            tile_b[i / TILE][i % TILE] =
-                row < p.k && column < p.n ? Wide<T>::of(b[int64_t(row) * p.b_row + int64_t(column)]) : W(0);
+            tile_b[i / TILE][i % TILE] = row < p.k && column < p.n
+                                             ? Accumulator<T>::of(b[int64_t(row) * p.b_row + int64_t(column)])
+                                             : W(0);
         }
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < DEEP; ++i) {
+        for (int i = 0; i < TILE_K; ++i) {
 #pragma unroll
-            for (int r = 0; r < EACH; ++r)
+            for (int r = 0; r < THREAD_TILE; ++r)
 #pragma unroll
-                for (int s = 0; s < EACH; ++s)
-                    sums[r][s] = multiply_add(tile_a[i][y + r * (TILE / EACH)],
-                                              tile_b[i][x + s * (TILE / EACH)], sums[r][s]);
+                for (int s = 0; s < THREAD_TILE; ++s)
+                    sums[r][s] = multiply_add(tile_a[i][y + r * (TILE / THREAD_TILE)],
+                                              tile_b[i][x + s * (TILE / THREAD_TILE)], sums[r][s]);
         }
         __syncthreads();
     }
 #pragma unroll
-    for (int r = 0; r < EACH; ++r)
+    for (int r = 0; r < THREAD_TILE; ++r)
 #pragma unroll
-        for (int s = 0; s < EACH; ++s) {
-            const uint64_t row = first_row + y + r * (TILE / EACH);
-            const uint64_t column = first_column + x + s * (TILE / EACH);
+        for (int s = 0; s < THREAD_TILE; ++s) {
+            const uint64_t row = first_row + y + r * (TILE / THREAD_TILE);
+            const uint64_t column = first_column + x + s * (TILE / THREAD_TILE);
             if (row < p.m && column < p.n)
-                c[row * p.n + column] = Wide<T>::back(sums[r][s]);
+                c[row * p.n + column] = Accumulator<T>::back(sums[r][s]);
         }
 }
 

@@ -33,9 +33,9 @@ template <class T>
 __device__ void pack_tile(const gr_matmul_pack_params &p, const T *from, T *to, uint64_t first_row,
                           uint64_t first_column) {
     __shared__ T tile[TILE][TILE + 1];
-    const bool down = llabs(p.row) < llabs(p.column); // neighbours in memory lie below one another
+    const bool column_major = llabs(p.row) < llabs(p.column); // neighbours in memory lie below one another
     for (unsigned i = threadIdx.x; i < TILE * TILE; i += THREADS) {
-        const unsigned y = down ? i % TILE : i / TILE, x = down ? i / TILE : i % TILE;
+        const unsigned y = column_major ? i % TILE : i / TILE, x = column_major ? i / TILE : i % TILE;
         const uint64_t row = first_row + y, column = first_column + x;
         if (row < p.rows && column < p.columns)
             tile[y][x] = from[int64_t(row) * p.row + int64_t(column) * p.column];
@@ -54,8 +54,8 @@ template <class T> __device__ void pack(const gr_matmul_pack_params &p) {
         return;
     const T *from = reinterpret_cast<const T *>(p.from) + stack_offset(p, p.from_stack, matrix);
     T *to = reinterpret_cast<T *>(p.to) + matrix * p.rows * p.to_pitch;
-    const unsigned across = unsigned(p.column_tiles);
-    const uint64_t row = uint64_t(blockIdx.x / across) * TILE, tile = blockIdx.x % across;
+    const unsigned tiles_n = unsigned(p.column_tiles);
+    const uint64_t row = uint64_t(blockIdx.x / tiles_n) * TILE, tile = blockIdx.x % tiles_n;
     if (p.column == 1)
         pack_rows(p, from, to, row, tile * 32 * Vec16<T>::LENGTH);
     else

@@ -17,7 +17,7 @@ using namespace gr::matmul;
 enum { THREADS = GR_MATMUL_THREADS, UNROLL = 4, WARPS = THREADS / 32 };
 // Loads of columns under way at once: 1 x 8192 x 8192 takes 63 us on an H200, and 71 where the compiler
 // orders them.
-enum { DEEP = 8 };
+enum { IN_FLIGHT = 8 };
 
 // 16 bytes, or 8, that are not needed again.
 template <class P> __device__ P load_once(const P *from) {
@@ -28,7 +28,7 @@ template <class P> __device__ P load_once(const P *from) {
 }
 
 template <class T> struct Line {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     static constexpr int LENGTH = Vec16<T>::LENGTH;
     const T *matrix, *vector;
     T *out;
@@ -38,14 +38,15 @@ template <class T> struct Line {
     int64_t line_stride, vector_stride;
 
     __device__ W element(uint64_t i) const {
-        return Wide<T>::of(vector[int64_t(i) * vector_stride]);
+        return Accumulator<T>::of(vector[int64_t(i) * vector_stride]);
     }
 };
 
 // Adds up one thread's share of a row: of `lanes` threads the one that is number `lane`.
 template <class T>
-__device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane, unsigned lanes) {
-    typedef typename Wide<T>::type W;
+__device__ typename Accumulator<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane,
+                                                    unsigned lanes) {
+    typedef typename Accumulator<T>::type W;
     constexpr int LENGTH = Vec16<T>::LENGTH;
     W sum = W(0);
     uint64_t i = p.first;
@@ -66,15 +67,15 @@ __device__ typename Wide<T>::type sum_of_row(const Line<T> &p, const T *row, uns
             for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
                 for (int j = 0; j < LENGTH; ++j)
-                    sums[j] = multiply_add(Wide<T>::of(of_row[u].element[j]),
-                                           Wide<T>::of(of_vector[u].element[j]), sums[j]);
+                    sums[j] = multiply_add(Accumulator<T>::of(of_row[u].element[j]),
+                                           Accumulator<T>::of(of_vector[u].element[j]), sums[j]);
         }
 #pragma unroll
         for (int j = 0; j < LENGTH; ++j)
             sum = add(sum, sums[j]);
     }
     for (i += lane; i < p.end; i += lanes)
-        sum = multiply_add(Wide<T>::of(row[i]), p.element(i), sum);
+        sum = multiply_add(Accumulator<T>::of(row[i]), p.element(i), sum);
     return sum;
 }
 
@@ -106,12 +107,12 @@ inline __device__ bool is_last(unsigned *ticket, unsigned parts) {
 // Hands over what a part has of `count` results from `first` on, a result a thread; the last adds them up.
 template <class T>
 __device__ void finish(const Line<T> &p, const gr_matmul_gemv_params &all, uint64_t first, unsigned count,
-                       typename Wide<T>::type sum) {
+                       typename Accumulator<T>::type sum) {
     const unsigned parts = unsigned(all.slices), t = threadIdx.x;
     const bool mine = t < count && first + t < all.results;
     if (parts == 1) {
         if (mine)
-            p.out[first + t] = Wide<T>::back(sum);
+            p.out[first + t] = Accumulator<T>::back(sum);
         return;
     }
     const unsigned part = blockIdx.x % parts;
@@ -124,11 +125,11 @@ __device__ void finish(const Line<T> &p, const gr_matmul_gemv_params &all, uint6
     sum = p.sums[first + t];
     for (unsigned i = 1; i < parts; ++i)
         sum = add(sum, p.sums[i * all.results + first + t]);
-    p.out[first + t] = Wide<T>::back(sum);
+    p.out[first + t] = Accumulator<T>::back(sum);
 }
 
 template <class T> __device__ Line<T> line_of(const gr_matmul_gemv_params &p, uint64_t pair) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const uint64_t tiles = gridDim.x / p.slices, part = blockIdx.x % p.slices;
     const uint64_t first = part * p.slice_length;
     return {reinterpret_cast<const T *>(p.matrix) + stack_offset(p, p.matrix_stack, pair),
@@ -144,7 +145,7 @@ template <class T> __device__ Line<T> line_of(const gr_matmul_gemv_params &p, ui
 
 // A row for each warp, or for the block.
 template <class T> __device__ void rows(const gr_matmul_gemv_params &p) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const uint64_t pair = matrix_of_block();
     if (pair >= p.pairs)
         return;
@@ -161,19 +162,19 @@ template <class T> __device__ void rows(const gr_matmul_gemv_params &p) {
 
 // 32 lanes times up to 16 bytes of columns; the warps share the products.
 template <class T> __device__ void columns(const gr_matmul_gemv_params &p) {
-    typedef typename Wide<T>::type W;
+    typedef typename Accumulator<T>::type W;
     const uint64_t pair = matrix_of_block();
     if (pair >= p.pairs)
         return;
-    constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vec16<T>::LENGTH, ACROSS = 32 * LENGTH;
-    static_assert(ACROSS <= THREADS, "a thread hands over one column");
+    constexpr int LENGTH = sizeof(T) == 1 ? 8 : Vec16<T>::LENGTH, WARP_COLUMNS = 32 * LENGTH;
+    static_assert(WARP_COLUMNS <= THREADS, "a thread hands over one column");
     typedef Vec<T, LENGTH> Piece;
-    __shared__ alignas(16) unsigned char room[WARPS * ACROSS * sizeof(W)];
-    W(*slots)[ACROSS] = reinterpret_cast<W(*)[ACROSS]>(room);
+    __shared__ alignas(16) unsigned char room[WARPS * WARP_COLUMNS * sizeof(W)];
+    W(*slots)[WARP_COLUMNS] = reinterpret_cast<W(*)[WARP_COLUMNS]>(room);
     const Line<T> line = line_of<T>(p, pair);
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint64_t first = blockIdx.x / p.slices * ACROSS;
-    const bool whole = rows_aligned(line.matrix, p.line_stride) && first + ACROSS <= p.results;
+    const uint64_t first = blockIdx.x / p.slices * WARP_COLUMNS;
+    const bool whole = rows_aligned(line.matrix, p.line_stride) && first + WARP_COLUMNS <= p.results;
     W sums[LENGTH] = {};
     if (whole) {
         const T *at = line.matrix + first + lane * LENGTH;
@@ -183,13 +184,13 @@ template <class T> __device__ void columns(const gr_matmul_gemv_params &p) {
             for (int u = 0; u < int(sizeof factors / sizeof factors[0]); ++u)
 #pragma unroll
                 for (int j = 0; j < LENGTH; ++j)
-                    sums[j] = multiply_add(Wide<T>::of(pieces[u].at[j]), factors[u], sums[j]);
+                    sums[j] = multiply_add(Accumulator<T>::of(pieces[u].at[j]), factors[u], sums[j]);
         };
-        for (; i + (DEEP - 1) * WARPS < line.end; i += DEEP * WARPS) {
-            Piece pieces[DEEP];
-            W factors[DEEP];
+        for (; i + (IN_FLIGHT - 1) * WARPS < line.end; i += IN_FLIGHT * WARPS) {
+            Piece pieces[IN_FLIGHT];
+            W factors[IN_FLIGHT];
 #pragma unroll
-            for (int u = 0; u < DEEP; ++u) {
+            for (int u = 0; u < IN_FLIGHT; ++u) {
                 pieces[u] =
                     load_once(reinterpret_cast<const Piece *>(at + int64_t(i + u * WARPS) * p.line_stride));
                 factors[u] = line.element(i + u * WARPS);
@@ -208,18 +209,18 @@ template <class T> __device__ void columns(const gr_matmul_gemv_params &p) {
 #pragma unroll
             for (int j = 0; j < LENGTH; ++j)
                 if (first + lane + j * 32 < p.results)
-                    sums[j] = multiply_add(Wide<T>::of(row[first + lane + j * 32]), factor, sums[j]);
+                    sums[j] = multiply_add(Accumulator<T>::of(row[first + lane + j * 32]), factor, sums[j]);
         }
     }
 #pragma unroll
     for (int j = 0; j < LENGTH; ++j)
         slots[warp][whole ? lane * LENGTH + j : lane + j * 32] = sums[j];
     __syncthreads();
-    const unsigned column = threadIdx.x % ACROSS;
+    const unsigned column = threadIdx.x % WARP_COLUMNS;
     W sum = slots[0][column];
     for (int w = 1; w < WARPS; ++w)
         sum = add(sum, slots[w][column]);
-    finish(line, p, first, ACROSS, sum);
+    finish(line, p, first, WARP_COLUMNS, sum);
 }
 
 #define GR_VECTOR(suffix, T)                                                                                 \

@@ -132,15 +132,15 @@ template <unsigned BYTES> __device__ void copy_each(const gr_copy_params &p) {
 // ---- tiles ----
 
 // The part of all elements that a block takes: where it begins, and its first element in both directions.
-struct Place {
+struct TileOrigin {
     uint64_t in, out, across, down;
 };
 
-__device__ Place place_of_block(const gr_transpose_params &p, unsigned tile_across, unsigned tile_down) {
+__device__ TileOrigin tile_origin(const gr_transpose_params &p, unsigned tile_across, unsigned tile_down) {
     const unsigned row = blockIdx.x / p.tiles_across;
     unsigned outer = row / p.tiles_down;
-    Place place = {p.in, p.out, uint64_t(blockIdx.x - row * p.tiles_across) * tile_across,
-                   uint64_t(row - outer * p.tiles_down) * tile_down};
+    TileOrigin place = {p.in, p.out, uint64_t(blockIdx.x - row * p.tiles_across) * tile_across,
+                        uint64_t(row - outer * p.tiles_down) * tile_down};
 #pragma unroll
     for (unsigned d = 0; d < GR_TRANSPOSE_OUTER_DIMS; ++d) {
         const unsigned rest = outer / p.outer[d], at = outer - rest * p.outer[d];
@@ -158,7 +158,7 @@ template <unsigned BYTES> __device__ void turn_elements(const gr_transpose_param
     constexpr unsigned ROWS = GR_COPY_THREADS / 32, EACH = EDGE / ROWS, WIDE = EDGE / 32;
     using T = typename Item<BYTES>::T;
     __shared__ T tile[EDGE][EDGE + PAD];
-    const Place place = place_of_block(p, EDGE, EDGE);
+    const TileOrigin place = tile_origin(p, EDGE, EDGE);
     const unsigned lane = threadIdx.x % 32, row = threadIdx.x / 32;
     T loaded[EACH][WIDE] = {};
 #pragma unroll
@@ -230,7 +230,7 @@ __device__ void turn_vectors(const gr_transpose_params &p) {
     static_assert(COLUMNS * ROWS == GR_TRANSPOSE_VECTOR_THREADS, "a square each");
     using Row = Vec<uint32_t, SIZE>;
     __shared__ Row tile[DOWN][ROWS];
-    const Place place = place_of_block(p, ACROSS, DOWN);
+    const TileOrigin place = tile_origin(p, ACROSS, DOWN);
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned column = lane % LANES + warp % (COLUMNS / LANES) * LANES;
     const unsigned row = lane / LANES + warp / (COLUMNS / LANES) * (32 / LANES);

@@ -70,7 +70,7 @@ __device__ void add_rows(const gr_general_params &p, const Slot<In> &slot, uint6
     Walk<false> walk(p, k);
     // Positions count rows, of which a ragged batch has several in a period.
     const unsigned replicas = p.columns.replicas;
-    typename BatchState<F, In>::Kept kept[width];
+    typename BatchState<F, In>::ThreadState kept[width];
 #pragma unroll
     for (unsigned e = 0; e < width; ++e)
         kept[e] = BatchState<F, In>::init();

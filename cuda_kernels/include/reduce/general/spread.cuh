@@ -69,7 +69,7 @@ template <class In, unsigned AtOnce> __device__ uint32_t word_of(const Spread<In
 // `position` its position, behind `rows` others.
 template <class F, class In, unsigned AtOnce, unsigned Width = column_width<In>>
 __device__ void spread_rows(const gr_general_params &p, uint64_t first, unsigned live, uint64_t position,
-                            uint64_t k, typename BatchState<F, In>::Kept (&s)[Width], uint64_t &rows) {
+                            uint64_t k, typename BatchState<F, In>::ThreadState (&s)[Width], uint64_t &rows) {
     // Sixteen loads, of up to 64 bytes together.
     constexpr unsigned loads = Width / AtOnce, bytes = Width * sizeof(In);
     constexpr unsigned in_flight = 16 / loads < 64 / bytes ? 16 / loads : 64 / bytes;
@@ -128,7 +128,7 @@ template <class F, class In> __device__ void reduce_spread(const gr_general_para
     if (active) {
         const uint64_t length = p.along.extent[0];
         const ThreadShare turns(p, row + uint64_t(c.down) * blockIdx.y);
-        typename BatchState<F, In>::Kept kept[width];
+        typename BatchState<F, In>::ThreadState kept[width];
         uint64_t rows = 0;
 #pragma unroll
         for (unsigned e = 0; e < width; ++e)

@@ -32,7 +32,7 @@ template <class In, unsigned N> __device__ uint32_t word_of(const Packed<In, N> 
 // Takes the rows that are there, the first of them always, into what is kept of a slot that had `rows`
 // others. The position of element e of loaded[j] is row[e] + first + j * apart.
 template <class F, class In, class Loaded, unsigned N, unsigned Width>
-__device__ void add_turn(typename BatchState<F, In>::Kept (&s)[Width], uint64_t rows,
+__device__ void add_turn(typename BatchState<F, In>::ThreadState (&s)[Width], uint64_t rows,
                          const Loaded (&loaded)[N], const bool (&there)[N], const uint64_t (&row)[Width],
                          uint64_t first, uint64_t apart) {
     using Of = PackedBatch<F, In>;

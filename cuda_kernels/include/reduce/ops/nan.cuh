@@ -152,10 +152,10 @@ template <class T> __device__ T lesser(T a, T b) {
 template <class T> __device__ T larger(T a, T b) {
     return fmax(a, b);
 }
-template <class T> __device__ Pair<T> lesser(Pair<T> a, Pair<T> b) {
+template <class T> __device__ ComplexParts<T> lesser(ComplexParts<T> a, ComplexParts<T> b) {
     return is_nan(a) || (!is_nan(b) && less(b, a)) ? b : a;
 }
-template <class T> __device__ Pair<T> larger(Pair<T> a, Pair<T> b) {
+template <class T> __device__ ComplexParts<T> larger(ComplexParts<T> a, ComplexParts<T> b) {
     return is_nan(a) || (!is_nan(b) && less(a, b)) ? b : a;
 }
 
@@ -173,8 +173,8 @@ template <class T> struct NoNumber {
         return NAN;
     }
 };
-template <class T> struct NoNumber<Pair<T>> {
-    static __device__ Pair<T> make() {
+template <class T> struct NoNumber<ComplexParts<T>> {
+    static __device__ ComplexParts<T> make() {
         return {NAN, NAN};
     }
 };
@@ -252,7 +252,7 @@ template <class In> struct Extremes {
 // ---- where they are: -1 where all are NaN ----
 
 template <class In, bool Largest> struct NanArgExtreme : ArgExtreme<In, Largest> {
-    using State = Place<Wide<In>>;
+    using State = ArgValue<Wide<In>>;
     static __device__ State load(In x, uint64_t position) {
         const Wide<In> value = widen(x);
         return {value, is_nan(value) ? -1 : int64_t(position)};
@@ -269,14 +269,14 @@ template <class In> struct NanArgMax : NanArgExtreme<In, true> {};
 template <class T> __device__ bool same(T a, T b) {
     return a == b;
 }
-template <class T> __device__ bool same(Pair<T> a, Pair<T> b) {
+template <class T> __device__ bool same(ComplexParts<T> a, ComplexParts<T> b) {
     return a.re == b.re && a.im == b.im;
 }
 
 // As FlatArgExtreme: searches for the position only if a turn has a better element.
 template <class In, bool Largest>
 struct VectorNanArgExtreme : StateAccumulator<NanArgExtreme<In, Largest>>, ByKey<In, Largest> {
-    using State = Place<Wide<In>>;
+    using State = ArgValue<Wide<In>>;
     template <unsigned N>
     static __device__ void accumulate(State &acc, const Vec16<In> *x, uint64_t first, uint64_t apart) {
         constexpr unsigned length = Vec16<In>::length;

@@ -198,7 +198,7 @@ inline __device__ double magnitude(float x) {
 inline __device__ double magnitude(double x) {
     return fabs(x);
 }
-template <class T> __device__ double magnitude(Pair<T> x) {
+template <class T> __device__ double magnitude(ComplexParts<T> x) {
     return hypot(double(x.re), double(x.im));
 }
 

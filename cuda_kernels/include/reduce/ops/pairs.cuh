@@ -10,7 +10,7 @@ namespace gr::reduce {
 template <class T> __device__ double in_double(T x) {
     return double(x);
 }
-template <class T> __device__ Pair<double> in_double(Pair<T> x) {
+template <class T> __device__ ComplexParts<double> in_double(ComplexParts<T> x) {
     return {double(x.re), double(x.im)};
 }
 
@@ -18,7 +18,7 @@ inline __device__ double quotient(double a, double b) {
     return a / b;
 }
 // Scaled by the larger part of the divisor: R. L. Smith, "Algorithm 116: complex division" (1962).
-inline __device__ Pair<double> quotient(Pair<double> a, Pair<double> b) {
+inline __device__ ComplexParts<double> quotient(ComplexParts<double> a, ComplexParts<double> b) {
     if (fabs(b.re) >= fabs(b.im)) {
         const double ratio = b.im / b.re, by = b.re + b.im * ratio;
         return {(a.re + a.im * ratio) / by, (a.im - a.re * ratio) / by};

@@ -241,24 +241,24 @@ template <class F, class In> struct VarTogether {
     using Value = typename F::Value;
     using T = typename F::T;
     static constexpr uint32_t is_shrunk = 1u << 31; // next to the number of NaNs
-    struct Kept {
+    struct ThreadState {
         Value shift;
         uint32_t left_out;
         T sum, squares;
     };
-    static __device__ Kept init() {
+    static __device__ ThreadState init() {
         return {0, 0, 0, 0};
     }
-    static __device__ uint32_t marks_of(const Kept &kept) {
+    static __device__ uint32_t marks_of(const ThreadState &kept) {
         return (kept.left_out & ~is_shrunk ? GR_VAR_HAS_NAN : 0) |
                (kept.left_out & is_shrunk ? GR_VAR_SHRUNK : 0);
     }
-    static __device__ State to_state(const Kept &kept, uint64_t rows) {
+    static __device__ State to_state(const ThreadState &kept, uint64_t rows) {
         return {double(rows - (kept.left_out & ~is_shrunk)), kept.shift, marks_of(kept), kept.sum,
                 kept.squares};
     }
     // Of `count` elements so far, and the next one.
-    static __device__ void set_shift(Kept &kept, uint32_t count, Value next) {
+    static __device__ void set_shift(ThreadState &kept, uint32_t count, Value next) {
         if (count == 0)
             kept.shift = !is_floating<In> || isfinite(next) ? next : Value(0);
         else if (is_far(T(count), kept.sum, kept.squares))
@@ -276,12 +276,12 @@ template <class F, class In> struct VarTogether {
         const Value mean = sum / rows;
         return isfinite(mean) ? mean : Value(widen(x(0)));
     }
-    static __device__ void shrink(Kept &kept) {
+    static __device__ void shrink(ThreadState &kept) {
         kept = {Value(kept.shift * GR_VAR_SHRINK), kept.left_out | is_shrunk, T(kept.sum * GR_VAR_SHRINK),
                 T(kept.squares * GR_VAR_SHRINK * GR_VAR_SHRINK)};
     }
     // `rows` were there before; where all of them were left out, there is no point yet.
-    static __device__ void take_one(Kept &kept, uint32_t rows, In x) {
+    static __device__ void take_one(ThreadState &kept, uint32_t rows, In x) {
         Value value = Value(widen(x));
         if (value != value) {
             ++kept.left_out;
@@ -302,7 +302,7 @@ template <class F, class In> struct VarTogether {
     }
     // BatchAccumulator, unless a square or a sum overflows; whether that is so.
     template <unsigned N, class Each, class There>
-    static __device__ bool take_all(Kept &kept, const Each &x, const There &there) {
+    static __device__ bool take_all(ThreadState &kept, const Each &x, const There &there) {
         Value sum = 0, squares = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; ++j) {
@@ -318,7 +318,7 @@ template <class F, class In> struct VarTogether {
         return true;
     }
     template <unsigned N, class Each, class There>
-    static __device__ void take(Kept &kept, uint32_t rows, const Each &x, const There &there) {
+    static __device__ void take(ThreadState &kept, uint32_t rows, const Each &x, const There &there) {
         const uint32_t count = rows - kept.left_out; // as a signed number, negative where it is shrunk
         bool together = true;
         if (int32_t(count ^ (count + N)) > int32_t(count)) { // it is shrunk, 0 or about to double
@@ -335,7 +335,7 @@ template <class F, class In> struct VarTogether {
     }
     template <unsigned N, class Each, class There>
     static __device__ State add(State s, const Each &x, const There &there, uint64_t, uint64_t) {
-        Kept kept = {s.shift, s.marks & GR_VAR_SHRUNK ? is_shrunk : 0, s.sum, s.squares};
+        ThreadState kept = {s.shift, s.marks & GR_VAR_SHRUNK ? is_shrunk : 0, s.sum, s.squares};
         unsigned rows = 0;
 #pragma unroll
         for (unsigned j = 0; j < N; ++j)
@@ -518,7 +518,7 @@ inline __device__ double count_one(double count, bool is_nan) {
 
 struct ShiftedPairs {
     double count; // negative where there was a NaN
-    Pair<double> shift, sum;
+    ComplexParts<double> shift, sum;
     double squares; // negative where they are shrunk
 };
 
@@ -530,14 +530,15 @@ inline __device__ ShiftedPairs shrunk(const ShiftedPairs &s) {
             s.squares * factor * factor};
 }
 
-inline __device__ bool is_finite(Pair<double> x) {
+inline __device__ bool is_finite(ComplexParts<double> x) {
     return isfinite(x.re) && isfinite(x.im);
 }
 // Sums about a point that is so far before the present one.
-inline __device__ Pair<double> moved(Pair<double> sum, double count, Pair<double> apart) {
+inline __device__ ComplexParts<double> moved(ComplexParts<double> sum, double count,
+                                             ComplexParts<double> apart) {
     return {fma(count, apart.re, sum.re), fma(count, apart.im, sum.im)};
 }
-inline __device__ double product(Pair<double> a, Pair<double> b) {
+inline __device__ double product(ComplexParts<double> a, ComplexParts<double> b) {
     return fma(a.re, b.re, a.im * b.im);
 }
 
@@ -551,7 +552,7 @@ template <class In> struct VarOfComplex {
         return append(identity(), x, 0);
     }
     // The squares of results without `_plain` are negative where they are shrunk.
-    static __device__ State append_plain(const State &s, Pair<double> value) {
+    static __device__ State append_plain(const State &s, ComplexParts<double> value) {
         const bool is_nan = value.re != value.re || value.im != value.im;
         const double re = is_nan ? 0.0 : value.re - s.shift.re, im = is_nan ? 0.0 : value.im - s.shift.im;
         return {count_one(s.count, is_nan),
@@ -559,20 +560,20 @@ template <class In> struct VarOfComplex {
                 {s.sum.re + re, s.sum.im + im},
                 fma(re, re, fma(im, im, fabs(s.squares)))};
     }
-    static __device__ void set_shift(State &s, Pair<double> next) {
+    static __device__ void set_shift(State &s, ComplexParts<double> next) {
         const double count = fabs(s.count);
         if (count == 0) {
-            s.shift = is_finite(next) ? next : Pair<double>{0, 0};
+            s.shift = is_finite(next) ? next : ComplexParts<double>{0, 0};
         } else if (product(s.sum, s.sum) > 0.25 * count * fabs(s.squares)) {
-            const Pair<double> mean = {s.shift.re + s.sum.re / count, s.shift.im + s.sum.im / count};
-            const Pair<double> apart = {s.shift.re - mean.re, s.shift.im - mean.im};
-            const Pair<double> sum = moved(s.sum, count, apart);
+            const ComplexParts<double> mean = {s.shift.re + s.sum.re / count, s.shift.im + s.sum.im / count};
+            const ComplexParts<double> apart = {s.shift.re - mean.re, s.shift.im - mean.im};
+            const ComplexParts<double> sum = moved(s.sum, count, apart);
             const double squares = fabs(s.squares) + product(apart, plus(s.sum, sum));
             s = {s.count, mean, sum, with_sign(fabs(squares), is_negative(s.squares))};
         }
     }
     static __device__ State append(State s, In x, uint64_t) {
-        const Pair<double> value = {x.re, x.im};
+        const ComplexParts<double> value = {x.re, x.im};
         if (__double2hiint(s.count) << 12 == 0) // 0, or a power of two
             set_shift(s, value);
         const State next = append_plain(s, value);
@@ -587,10 +588,10 @@ template <class In> struct VarOfComplex {
     }
     static __device__ State combine_plain(const State &a, const State &b) {
         const double in_a = fabs(a.count), in_b = fabs(b.count);
-        const Pair<double> apart = {b.shift.re - a.shift.re, b.shift.im - a.shift.im};
-        const Pair<double> back = {-apart.re, -apart.im};
-        const Pair<double> from_a = moved(b.sum, in_b, apart), from_b = moved(a.sum, in_a, back);
-        const Pair<double> sum_a = plus(a.sum, from_a), sum_b = plus(b.sum, from_b);
+        const ComplexParts<double> apart = {b.shift.re - a.shift.re, b.shift.im - a.shift.im};
+        const ComplexParts<double> back = {-apart.re, -apart.im};
+        const ComplexParts<double> from_a = moved(b.sum, in_b, apart), from_b = moved(a.sum, in_a, back);
+        const ComplexParts<double> sum_a = plus(a.sum, from_a), sum_b = plus(b.sum, from_b);
         const bool nearer = product(sum_b, sum_b) < product(sum_a, sum_a);
         const double more = nearer ? product(back, plus(a.sum, from_b)) : product(apart, plus(b.sum, from_a));
         return {count_of(a.count, b.count), nearer ? b.shift : a.shift, nearer ? sum_b : sum_a,
@@ -646,9 +647,10 @@ template <class In> struct VectorVarOfComplex : StateAccumulator<VarOfComplex<In
 
 template <class In>
 constexpr int var_kind =
-    std::is_same<Wide<In>, Pair<float>>::value || std::is_same<Wide<In>, Pair<double>>::value ? 2
-    : !is_floating<In> && sizeof(In) <= 2                                                     ? 1
-                                                                                              : 0;
+    std::is_same<Wide<In>, ComplexParts<float>>::value || std::is_same<Wide<In>, ComplexParts<double>>::value
+        ? 2
+    : !is_floating<In> && sizeof(In) <= 2 ? 1
+                                          : 0;
 template <class In, int = var_kind<In>> struct Var : VarOfNumbers<In> {};
 template <class In> struct Var<In, 1> : VarOfIntegers<In> {};
 template <class In> struct Var<In, 2> : VarOfComplex<In> {};
