@@ -43,6 +43,7 @@ _NAMES = (
 _TWO = core_callable("rootnorm", *_NAMES)
 # By order; whatever the core does not take as it is comes back as NotImplemented.
 _QUICK = {
+    None: _TWO,
     2: _TWO,
     1: core_callable("sumnorm", *_NAMES),
     np.inf: core_callable("extremes", *_NAMES, _core.MAGNITUDE),
@@ -60,15 +61,9 @@ def _bits_of(order: float) -> int:
 
 
 def _core_of(ord: Any) -> Callable[..., Any] | None:
-    """Return the core's callable for an order, if there is one."""
-    if ord is None:
-        return _TWO
-    if not isinstance(ord, (int, float)):
-        return None
-    known = _QUICK.get(ord)
-    if known is None and type(ord) in (int, float) and ord != 0 and abs(ord) < _MAX_ORDER:
-        return _core_of_order(float(ord))
-    return known
+    """Return the core's callable for an order that has no operator of its own, if there is one."""
+    plain = type(ord) in (int, float) and ord != 0 and abs(ord) < _MAX_ORDER
+    return _core_of_order(float(ord)) if plain else None
 
 
 def _parts_side_by_side(operand: Operand) -> Operand:
@@ -133,7 +128,8 @@ def norm(
     >>> gpureduce.norm(np.float32([[3, -4], [6, 8]]), 1, axis=1, device="sim")
     array([ 7., 14.], dtype=float32)
     """
-    known = _core_of(ord)
+    known = _QUICK.get(ord) if ord is None or isinstance(ord, (int, float)) else None
+    known = _core_of(ord) if known is None else known
     if known is not None:
         core_options = {
             "out": out,
