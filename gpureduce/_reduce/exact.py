@@ -81,6 +81,8 @@ def sum(
         output.wait_for_inputs()
         total = _whole_sums(operand, axes, mask, output.stream)
         return output.store(_fitting(total if start is None else total + int(start), loop))
+    if loop.kind in "biu":
+        raise TypeError(f"dtype: there is no exact sum of {operand.dtype} in {loop}")
     result = run("sum", output.cast(operand, loop), axes, mask, start, output)
     return _stored(output, "sum", result, source, axes, mask, start)
 

@@ -115,3 +115,6 @@ def test_casts_that_lose_nans_are_refused(device):
             function(a.astype("complex128"), dtype="float64")
     with pytest.raises(TypeError, match="dtype: "):
         gpureduce.sum(a, dtype="U3")
+    for given in (a, a.numpy()):
+        with pytest.raises(TypeError, match="dtype: there is no exact sum of float64 in int64"):
+            gpureduce.fsum(given, dtype="int64")

@@ -50,6 +50,7 @@ PASSED_AS = {
     **{("array.swapaxes", axis): "axis" for axis in ("axis1", "axis2")},
     **{(name, axis): "axis" for name in FUNCTIONS for axis in ("axis1", "axis2") if "trace" in name},
     **{(name, "array"): "a" for name in FUNCTIONS if name.startswith("numpy_like")},
+    **{(name, "x"): "a" for name in FUNCTIONS if name.startswith("numpy_like.linalg")},
 }  # fmt: skip
 # Texts of NumPy for shapes that do not go together, and texts about the object that a method is of.
 NAMELESS = re.compile(
