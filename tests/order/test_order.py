@@ -317,12 +317,12 @@ def test_bfloat16(device):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_nans(dtype, device):
+def test_nans(dtype, device, some):
     """NaNs of either sign are last, whatever their other bits are; and those of one line stay there."""
     a = values((4, 10000), dtype, 5)
     a[0, 5], a[2, 9999] = np.nan, -np.nan
     a[2, :40] = np.array([-np.inf, np.inf, np.nan, -np.nan], dtype).repeat(10)
-    for rows in (a, a[:, :50], np.tile(a, (70, 1))):
+    for rows in (a, a[:, :50], *some([np.tile(a, (70, 1))], 2)):
         exactly(gpureduce.median(rows, axis=1, device=device), np.median(rows, axis=1))
         exactly(gpureduce.nanmedian(rows, axis=1, device=device), np.nanmedian(rows, axis=1))
     sorted_ = np.sort(a, axis=1)
