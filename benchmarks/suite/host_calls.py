@@ -80,14 +80,16 @@ def inputs() -> dict[str, np.ndarray]:
     return found | {"g": np.arange(SHAPE[0]) % 8, "s": np.array([0, 3, 100])}
 
 
-def calls(torch: Any, text: str, arrays: dict[str, np.ndarray]) -> dict[str, Callable[[], Any]]:
+def calls(
+    torch: Any, text: str, arrays: dict[str, np.ndarray], device: str = "cuda:0"
+) -> dict[str, Callable[[], Any]]:
     """Return the call of each contender that has it."""
     host = {"s": arrays["s"], "torch": torch}
     there = {name: torch.from_numpy(array).cuda() for name, array in arrays.items()} | host
     found = {"torch": of_text(CALLS[text], there)} if CALLS[text] else {}
     if not text.startswith("x"):  # a method of our own
         found["tensor"] = of_text(text, there)
-    own = {name: to_device(array, "cuda:0") for name, array in arrays.items()} | host
+    own = {name: to_device(array, device) for name, array in arrays.items()} | host
     return found | {"ours": of_text(text, own)}
 
 
@@ -124,7 +126,7 @@ class HostCalls(Benchmark):
         gc.disable()
         try:
             for text in self.options.calls:
-                contenders = calls(self.torch, text, arrays)
+                contenders = calls(self.torch, text, arrays, str(self.where))
                 taken = batch_times(contenders, self.torch.cuda.synchronize, BATCH, repeats + 1, WARM_UP)
                 us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
                 yield {"call": text, "theirs": CALLS[text], "us": us}
