@@ -114,14 +114,14 @@ def exact_sum(
     array([1., 7.], dtype=float32)
     """
     array = _on_host(a, "a")
+    reduced = reduced_axes(axis, array.ndim)
     if array.dtype.kind in "biu":
-        return np.sum(array, axis=axis)
+        return np.sum(array, axis=reduced)
     if array.dtype.kind == "c":
         real, imag = exact_sum(array.real, axis), exact_sum(array.imag, axis)
         result = np.empty(np.shape(real), array.dtype)
         result.real, result.imag = real, imag
         return result[()]
-    reduced = reduced_axes(axis, array.ndim)
     kept_axes = [each for each in range(array.ndim) if each not in reduced]
     rows = array.transpose([*kept_axes, *reduced]).reshape(
         math.prod(array.shape[each] for each in kept_axes), -1

@@ -310,7 +310,7 @@ def python_calls(call):
 
 def test_few_python_calls_lead_to_the_core(device, on_gpu):
     array = np.arange(1000, dtype=np.float32)
-    numbered = 2 * on_gpu  # the regular expression that reads "cuda" and its number
+    numbered = 3 * on_gpu  # the regular expression that reads "cuda" and its number
     there = gpureduce.to_device(array, device)
     numbers = gpureduce.to_device(array.astype(np.int32), device)
     rows, rows_mask = (gpureduce.to_device(each.reshape(10, 100), device) for each in (array, array < 3))

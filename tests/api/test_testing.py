@@ -48,6 +48,9 @@ def test_exact_sum_refuses_what_is_no_number():
         exact_sum(["x"])
     with pytest.raises(np.exceptions.AxisError):
         exact_sum([1.0], axis=1)
+    for a in ([1.0], [1], [1j]):
+        with pytest.raises(TypeError, match="axis"):
+            exact_sum(a, axis=int)
 
 
 def test_same_bits_are_accepted():

@@ -49,6 +49,14 @@ def attribute(path):
     return value
 
 
+def exists(path):
+    """Return whether a dotted name stands for something that can be called."""
+    try:
+        return callable(attribute(path))
+    except ImportError:
+        return False
+
+
 def test_each_public_function_has_a_row():
     public = {name for name in gpureduce.__all__ if inspect.isfunction(getattr(gpureduce, name))}
     tools = LINES[LINES.index("## Functions without a counterpart") :]
@@ -65,8 +73,7 @@ def test_names_elsewhere_exist(library, module):
     pytest.importorskip(module)
     named = [names[library] for names in ROWS.values() if names[library]]
     assert len(named) >= 3
-    for path in named:
-        assert path.startswith(f"{module}.") and callable(attribute(path)), path
+    assert [path for path in named if not (path.startswith(f"{module}.") and exists(path))] == []
 
 
 def test_functions_that_numpy_has_are_not_missing():
