@@ -1,6 +1,6 @@
-// Accesses shared memory in the patterns of tests/support/shared_patterns.py, to be run under ncu: every pattern as
-// an instruction of its own in `loads` and `stores`, and each alone, over and over, in `load_again` and
-// `store_again`.
+// Accesses shared memory in the patterns of tests/support/shared_patterns.py, to be run under ncu: every
+// pattern as an instruction of its own in `loads` and `stores`, and each alone, over and over, in
+// `load_again` and `store_again`.
 //
 // Usage: shared_patterns <file>: for widths 4, 8, 16 each 64 patterns of 32 int32 byte addresses, -1 for a
 // lane that takes no part.

@@ -1,8 +1,8 @@
 // Kernels in which lanes of a warp wait for each other, or have returned before others: a GPU from sm_70 on
 // runs them by its independent thread scheduling.
 //   nvcc -arch=native thread_scheduling.cu -o thread_scheduling && ./thread_scheduling
-// tests/simulator/test_thread_scheduling.py has the simulator run them. Each comment "expect" has what thread t of n
-// leaves in out[t], as an expression of Python.
+// tests/simulator/test_thread_scheduling.py has the simulator run them. Each comment "expect" has what thread
+// t of n leaves in out[t], as an expression of Python.
 
 // expect ballot_after_return: min(32, n - 1 - t // 32 * 32) if t < n - 1 else 0
 extern "C" __global__ void ballot_after_return(int *out, int n) {
