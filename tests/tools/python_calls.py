@@ -1,4 +1,4 @@
-"""Python calls, files and time per public function on the simulator: `python tests/python_calls.py`."""
+"""Python calls, files and time per public function on the simulator: `python tests/tools/python_calls.py`."""
 
 from __future__ import annotations
 
