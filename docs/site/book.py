@@ -12,7 +12,7 @@ LADDERS = {
     "reduction": ("reductions", "docs/ladder.md", 4096, "a sum of 4,096"),
     "matmul": ("products of matrices", "docs/matmul.md", (64, 64, 64), "a product of 64 x 64 by 64 x 64"),
     "conv": (
-        *("convolutions", "docs/conv.md", ((1, 18, 18, 12), (24, 3, 3, 12))),
+        *("convolutions", "docs/conv.md", ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"})),
         "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
     "exact": ("exact sums", "docs/exact.md", 4096, "a sum of 4,096"),
