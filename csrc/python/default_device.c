@@ -43,8 +43,11 @@ int py_find_default_device(py_state *state, int *kind, int *index) {
     }
     const int code = atomic_load_explicit(&state->default_device, memory_order_relaxed);
     *kind = code > 0 ? GR_DEVICE_CUDA : GR_DEVICE_SIM;
+    *index = 0;
+    if (code == UNSET)
+        return 0;
     *index = code > 0 ? code - 1 : -code;
-    return code != UNSET;
+    return 1;
 }
 
 PyObject *py_default_device(PyObject *module, PyObject *Py_UNUSED(ignored)) {
