@@ -53,8 +53,9 @@ def _stem(name: str) -> str:
 
 def _group(name: str, ladders: dict[str, str]) -> str:
     if name.endswith((".gz", ".fatbin")):
-        stem = _stem(name)
-        ladder = ladders.get(stem) or ladders[stem.removesuffix("_75")]
+        stem = _stem(name).removesuffix("_75")
+        # Of a source <prefix>_op.cu a file is compiled for each operator.
+        ladder = ladders.get(stem) or ladders[f"{stem.partition('_')[0]}_op"]
         return f"kernels/{ladder}, {'PTX' if name.endswith('.gz') else 'for GPUs'}"
     if "/_ptx/src/" in name:
         return "kernels' sources"

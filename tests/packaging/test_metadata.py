@@ -2,11 +2,13 @@
 
 import re
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import gpureduce
+from tests.packaging import contents
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,3 +67,18 @@ def test_wheels_have_no_benchmarks_and_source_archives_have_them(settings):
     assert "_bench/*.json" in data and not any("results" in pattern or ".cu" in pattern for pattern in data)
     assert "graft benchmarks" in (ROOT / "MANIFEST.in").read_text().splitlines()
     assert [path.name for path in (ROOT / "gpureduce" / "_bench").glob("*.json")] == ["ladder_h200.json"]
+
+
+def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
+    """A wheel with the kernels of this installation, each of which has a family; then with a file too many."""
+    package = Path(gpureduce.__file__).parent
+    wheel = tmp_path / "gpureduce.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in package.rglob("*"):
+            if path.suffix in (".gz", ".fatbin", ".cu") and "_ptx" in path.parts:
+                archive.writestr(f"gpureduce/{path.relative_to(package).as_posix()}", b"")
+    assert contents.main(str(wheel)) == 0
+    assert "kernels/reduce, PTX" in capsys.readouterr().out
+    with zipfile.ZipFile(wheel, "a") as archive:
+        archive.writestr("gpureduce/_ptx/notes.txt", b"")
+    assert contents.main(str(wheel)) == 1
