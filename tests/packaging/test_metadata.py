@@ -70,7 +70,7 @@ def test_wheels_have_no_benchmarks_and_source_archives_have_them(settings):
 
 
 def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
-    """A wheel with the kernels of this installation, each of which has a family; then with a file too many."""
+    """A wheel with the kernels of this installation, each of a family; then with a file too many."""
     package = Path(gpureduce.__file__).parent
     wheel = tmp_path / "gpureduce.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
