@@ -14,7 +14,7 @@ from tests.support import numpy_oracle as oracle
 from tests.support.children import interrupted, python
 from tests.support.like_numpy import around_one, assert_like_numpy, numbers
 from tests.support.sanitized import forks_beside_threads, leaves_a_call_unfinished
-from tests.support.thread_count import has_at_most, thread_count
+from tests.support.thread_count import has_at_most, settled_thread_count, thread_count
 
 PLACES = 8  # of the ring
 
@@ -200,7 +200,7 @@ def test_many_threads(chunk, device):
 def test_free_memory(chunk, device):
     array = whole_numbers(9 * chunk // 4, "float32")
     gpureduce.free_memory()
-    before = thread_count()
+    before = settled_thread_count()
     for _ in range(3):
         assert gpureduce.sum(array, device=device) == array.astype(np.int64).sum()
     assert thread_count() > before  # the copy threads wait for the next call

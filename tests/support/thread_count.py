@@ -1,6 +1,7 @@
 """Which threads this process still has: Linux lists one for a moment after it was joined."""
 
 import os
+import time
 
 from tests.support.waiting import soon
 
@@ -9,6 +10,15 @@ TASKS = "/proc/self/task"
 
 def thread_count():
     return len(os.listdir(TASKS))
+
+
+def settled_thread_count():
+    """Return the least count of some moments, in which threads that were joined leave the list."""
+    counts = [thread_count()]
+    for _ in range(10):
+        time.sleep(0.005)
+        counts.append(thread_count())
+    return min(counts)
 
 
 def has_at_most(threads):
