@@ -20,7 +20,7 @@ from tests.support import every_call
 CLEAN = (MemoryError, gpureduce.DeviceError)
 # So many allocations fail in turn, then ever fewer: of those that load a kernel file at first a third
 # more each time, of those of a call a quarter.
-EACH = 10**9 if "all" in sys.argv[1:] else 10
+EACH = 10**9 if "all" in sys.argv[1:] else 6
 ASSURED = 3  # in a row without a failure, after which there is no further allocation to fail
 
 allocator = ctypes.CDLL(None)

@@ -373,8 +373,9 @@ def namespaces(headers: Path) -> Iterator[str]:
         if folder is None or not text:
             continue
         namespace = f"gr::{folder.replace('/', '::')}"
-        depth = itertools.accumulate({"{": 1, "}": -1}.get(character, 0) for character in text)
-        closes = [at for at, open_ in enumerate(depth) if open_ == 0 and text[at] == "}"]
+        braces = list(re.finditer("[{}]", text))
+        depth = itertools.accumulate(1 if brace[0] == "{" else -1 for brace in braces)
+        closes = [brace.start() for brace, open_ in zip(braces, depth, strict=True) if open_ == 0]
         is_whole = re.match(rf"namespace {namespace}(::\w+)* {{", text) and closes == [len(text) - 1]
         if not is_whole and not text.startswith(f"using namespace {namespace};"):
             yield f"cuda_kernels/include/{name}:1: is not in namespace {namespace}"
