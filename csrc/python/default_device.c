@@ -1,4 +1,4 @@
-/* The default device: where calls on arrays of the host go that name no device. The device of the innermost
+/* The default device: where calls on host arrays go that name no device. The device of the innermost
    context of the calling thread or task comes first, then that of the process. */
 #include "python/methods.h"
 

@@ -146,10 +146,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
         parsed = parse_second(arguments, call);
     const bool on_device = call->job.inputs[PY_SOURCE].on_device && !py_is_none(arguments[PY_NAME_axis]);
     if (parsed > 0)
-        parsed =
-            py_job_parse_out(&call->job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
-    if (parsed > 0)
-        parsed = py_job_parse_stream(&call->job, arguments[PY_NAME_stream]);
+        parsed = py_job_parse_out_and_stream(&call->job, arguments, on_device);
     if (parsed <= 0 || py_call_plan(call) == 0)
         return parsed;
     if (!gr_op_is_positional(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))

@@ -112,7 +112,7 @@ static bool parse_host_out(py_job *self) {
     return found && dtype == self->dtype && matches_shape(self, (size_t)PyArray_NDIM(array), extent);
 }
 
-int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device) {
+static int parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device) {
     if (!py_is_none(as_device) && !PyBool_Check(as_device))
         return 0;
     self->on_device = py_is_none(as_device) ? on_device : as_device == Py_True;
@@ -223,15 +223,17 @@ int py_job_parse_stream(py_job *self, PyObject *value) {
     return py_stream_argument(self->state, value, &self->stream) < 0 ? -1 : 1;
 }
 
+int py_job_parse_out_and_stream(py_job *self, const py_arguments arguments, bool on_device) {
+    const int parsed = parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device], on_device);
+    return parsed > 0 ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : parsed;
+}
+
 int py_job_parse_options(py_job *self, const py_arguments arguments) {
     int parsed = py_job_parse_device(self, arguments[PY_NAME_device]);
     for (size_t i = 1; parsed > 0 && i < self->input_count; ++i)
         if (py_job_is_apart(self, &self->inputs[i]))
             return 0;
-    if (parsed > 0)
-        parsed = py_job_parse_out(self, arguments[PY_NAME_out], arguments[PY_NAME_as_device],
-                                  self->inputs[0].on_device);
-    return parsed > 0 ? py_job_parse_stream(self, arguments[PY_NAME_stream]) : parsed;
+    return parsed > 0 ? py_job_parse_out_and_stream(self, arguments, self->inputs[0].on_device) : parsed;
 }
 
 int py_job_parse_inputs(py_job *self, PyObject *const *inputs, const char *const *names,

@@ -40,10 +40,11 @@ void py_job_release(py_job *self);
 
 /* Parse `device=`, `out=` with `as_device=`, and `stream=` of the public functions on the fast path. 1:
    parsed; 0: fall back to Python; -1 with an exception set. Call them in this order after the inputs are
-   converted; dtype, ndim and extent of the result must be set before py_job_parse_out. */
+   converted; dtype, ndim and extent of the result must be set before `out=` is parsed.
+   Without `as_device=`, the result stays on the device if `on_device`. */
 int py_job_parse_device(py_job *self, PyObject *value);
-int py_job_parse_out(py_job *self, PyObject *out, PyObject *as_device, bool on_device);
 int py_job_parse_stream(py_job *self, PyObject *value);
+int py_job_parse_out_and_stream(py_job *self, const py_arguments arguments, bool on_device);
 /* All of them, for inputs that have to be in one place. */
 int py_job_parse_options(py_job *self, const py_arguments arguments);
 /* Converts two inputs, whose strides become multiples of the element size. */

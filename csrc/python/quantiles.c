@@ -265,10 +265,7 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
         return 0;
     parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     if (parsed > 0)
-        parsed = py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device],
-                                  source->on_device && !py_is_none(axis));
-    if (parsed > 0)
-        parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+        parsed = py_job_parse_out_and_stream(job, arguments, source->on_device && !py_is_none(axis));
     job->check_nonfinite = self->order.nans;
     return parsed > 0 &&
                    (py_job_out_overlaps(job) || (self->order.nans && job->out != NULL && !job->on_device))

@@ -85,12 +85,7 @@ static int parse_arguments(scan_call *self, const py_arguments arguments) {
     if (parsed > 0)
         parsed = infer_shape(self);
     if (parsed > 0)
-        parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
-    if (parsed > 0)
-        parsed =
-            py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], source->on_device);
-    if (parsed > 0)
-        parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+        parsed = py_job_parse_options(job, arguments);
     if (parsed <= 0)
         return parsed;
     job->check_nonfinite = !source->on_device && gr_dtypes[source->dtype].kind != GR_KIND_BITS;

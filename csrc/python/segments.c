@@ -276,10 +276,7 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     if (parsed > 0)
         parsed = cut(self, arguments, self->segments.length);
     if (parsed > 0)
-        parsed =
-            py_job_parse_out(job, arguments[PY_NAME_out], arguments[PY_NAME_as_device], source->on_device);
-    if (parsed > 0)
-        parsed = py_job_parse_stream(job, arguments[PY_NAME_stream]);
+        parsed = py_job_parse_out_and_stream(job, arguments, source->on_device);
     if (parsed <= 0)
         return parsed;
     job->check_nonfinite =

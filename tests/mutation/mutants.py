@@ -396,7 +396,7 @@ MUTANTS = (
     Mutant(
         "a result written where the array is read-only",
         JOB,
-        "py_job_parse_out",
+        "parse_out",
         "!device_out->read_only && ",
         "",
         ("tests/driver/test_fake_driver.py", "-k", "tensors or interface"),
