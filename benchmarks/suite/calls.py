@@ -8,9 +8,7 @@ whether it can be captured into a graph, and replayed with other contents.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -18,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from benchmarks.harness import markdown
-from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.benchmark import WrongResultError
+from benchmarks.harness.calls import CallBenchmark
 from benchmarks.harness.wall_clock import batch_times
 from gpureduce._arrays.device_array import DeviceArray, to_device
-from gpureduce._bench import environment
 from gpureduce._bench.stats import summarize_times
 from gpureduce._reduce import functions
 
@@ -164,7 +162,7 @@ def captured(stage: CallContenders, call: Call) -> bool:
     return np.array_equal(stage.read(result), stage.expected(values))
 
 
-class Calls(Benchmark):
+class Calls(CallBenchmark):
     """Calls of reductions whose results stay on the device."""
 
     summary = "host time of calls whose result stays on the device, compared with PyTorch and CuPy"
@@ -174,29 +172,12 @@ class Calls(Benchmark):
         " in the default stream or another, the longer one"
     )
     required = ("torch", "cupy")
+    calls = CALLS
     repeats = TURNS - 1
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 5, "calls": list(CALLS)[:2]}
 
-    @classmethod
-    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the options of this benchmark."""
-        parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=CALLS, metavar="TEXT")
-
-    def head(self) -> dict[str, Any]:
-        """Return the CPU."""
-        return {"cpu": environment.cpu_name()}
-
-    def run(self) -> Iterator[dict[str, Any]]:
-        """Yield the row of each call, without garbage collection."""
-        gc.collect()
-        gc.disable()
-        try:
-            for text in self.options.calls:
-                yield self._row(text)
-        finally:
-            gc.enable()
-
-    def _row(self, text: str) -> dict[str, Any]:
+    def run_case(self, text: str) -> list[dict[str, Any]]:
+        """Return the row of a call."""
         torch, cupy = self.torch, self.libraries.get("cupy")
         default, side = cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)
         row: dict[str, Any] = {"call": text, "shape": list(CALLS[text][1]), "dtype": "float32", "us": {}}
@@ -217,7 +198,7 @@ class Calls(Benchmark):
                     row["captured"] = {name: captured(stage, call) for name, call in calls.items()}
         torch_us = row["us"]["torch"]["median"]
         row["ratio"] = {name: round(row["us"][name]["median"] / torch_us, 3) for name in OURS}
-        return row
+        return [row]
 
     def _check(self, stage: CallContenders) -> None:
         values = numbers(stage.shape, 1)

@@ -6,20 +6,17 @@ launches of kernels. Each contender makes some calls, the device finishes them, 
 
 from __future__ import annotations
 
-import argparse
-import gc
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from benchmarks.harness import markdown
-from benchmarks.harness.benchmark import Benchmark
+from benchmarks.harness.calls import CallBenchmark
 from benchmarks.harness.wall_clock import batch_times
 from gpureduce import _functions
 from gpureduce._arrays.device_array import to_device
-from gpureduce._bench import environment
 from gpureduce._states.build import partial
 
 SHAPE = (64, 256)
@@ -98,7 +95,7 @@ def of_text(text: str, given: dict[str, Any]) -> Callable[[], Any]:
     return eval(f"lambda: {text}", vars(_functions) | {"partial": partial} | given)
 
 
-class HostCalls(Benchmark):
+class HostCalls(CallBenchmark):
     """One call of each operator."""
 
     summary = "host time of one call of every operator, compared with PyTorch"
@@ -107,31 +104,17 @@ class HostCalls(Benchmark):
         f" {SHAPE[0]} x {SHAPE[1]} float32, results stay on the device"
     )
     required = ("torch",)
+    calls = CALLS
     repeats = TURNS
     quick: ClassVar[Mapping[str, Any]] = {"repeats": 2}
 
-    @classmethod
-    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the options of this benchmark."""
-        parser.add_argument("--calls", nargs="+", default=list(CALLS), choices=CALLS, metavar="TEXT")
-
-    def head(self) -> dict[str, Any]:
-        """Return the CPU."""
-        return {"cpu": environment.cpu_name()}
-
-    def run(self) -> Iterator[dict[str, Any]]:
-        """Yield the row of each call, without garbage collection."""
-        arrays, repeats = inputs(), self.options.repeats
-        gc.collect()
-        gc.disable()
-        try:
-            for text in self.options.calls:
-                contenders = calls(self.torch, text, arrays, str(self.where))
-                taken = batch_times(contenders, self.torch.cuda.synchronize, BATCH, repeats + 1, WARM_UP)
-                us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
-                yield {"call": text, "theirs": CALLS[text], "us": us}
-        finally:
-            gc.enable()
+    def run_case(self, text: str) -> list[dict[str, Any]]:
+        """Return the row of a call."""
+        contenders = calls(self.torch, text, inputs(), str(self.where))
+        turns = self.options.repeats + 1
+        taken = batch_times(contenders, self.torch.cuda.synchronize, BATCH, turns, WARM_UP)
+        us = {name: round(statistics.median(values), 2) for name, values in taken.items()}
+        return [{"call": text, "theirs": CALLS[text], "us": us}]
 
     @staticmethod
     def line(row: dict[str, Any]) -> str:
