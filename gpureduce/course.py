@@ -1,7 +1,7 @@
 """The course: exercises in CUDA, and reduction kernels of your own next to the rungs of the ladder.
 
 An exercise is a file with a gap, and a check of what is made of it. ``gpureduce exercise list`` shows them,
-and docs/exercises.md how to add one. The check grades whether a kernel is right where it may go wrong,
+and docs/tutorials/exercises.md how to add one. The check grades whether a kernel is right where it may go wrong,
 without races, and as sparing as the exercise asks, by its counters. `ladder` checks, profiles and times a
 reduction kernel of your own; ``%load_ext gpureduce`` does so in a notebook.
 

@@ -2,7 +2,7 @@
 
 ``pip install 'gpureduce[dask]'``. Chunks may be arrays of NumPy, CuPy or whatever else `gpureduce.sum` takes.
 Sums, means, variances and dot products are exact: their bits depend neither on the chunks nor on the workers.
-What is no Dask array is reduced at once. See docs/dask.md.
+What is no Dask array is reduced at once. See docs/how-to/dask.md.
 
 >>> import dask.array as da, gpureduce.dask as gd
 >>> x = da.arange(10.0, chunks=4)

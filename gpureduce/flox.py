@@ -2,7 +2,7 @@
 
 Once this module is imported, flox knows the engine ``"gpureduce"``, and with a device ``"gpureduce:sim"`` or
 ``"gpureduce:cuda:1"``. flox has no place where engines are named, so that its function which calls one is
-replaced by one that knows ours, too; other engines are what they were. See docs/flox.md.
+replaced by one that knows ours, too; other engines are what they were. See docs/how-to/xarray.md.
 
 >>> import numpy as np, flox, gpureduce.flox
 >>> a, labels = np.array([1.0, 2.0, 4.0, 8.0]), np.array(["x", "y", "x", "y"])

@@ -1,4 +1,4 @@
-"""The page docs/coverage.md: operator by dtype by variant by backend.
+"""The page docs/reference/coverage.md: operator by dtype by variant by backend.
 
 What it says comes from the core's own tables, and tests/reductions/test_coverage.py runs every cell of it.
 """

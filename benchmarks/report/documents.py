@@ -18,26 +18,26 @@ from gpureduce._profiles.palette import DARK, LIGHT
 
 END = "<!-- end -->"
 PALETTES = {"light": LIGHT, "dark": DARK}
-MATMUL, CONV = "docs/matmul.md", "docs/conv.md"
+MATMUL, CONV = "docs/benchmarks/matmul.md", "docs/benchmarks/convolution.md"
 CONV_LAYERS = ("conv_h200.json", "conv_tf32_h200.json", "conv_halves_h200.json")
 # The tables that benchmarks make of their own results: marker and result file, by document and benchmark.
 TABLES = {
-    ("docs/accuracy.md", "accuracy"): "accuracy_h200.json",
-    ("docs/arrays.md", "arrays"): "arrays_h100.json",
-    ("docs/axis.md", "axis"): "axis_h200.json",
-    ("docs/axis.md", "layouts"): "layouts_h200.json",
-    ("docs/exact.md", "exact_sums"): "exact_h200.json",
-    ("docs/host_arrays.md", "host"): "host_h200.json",
-    ("docs/instrument.md", "instrument"): "instrument_xeon.json",
-    ("docs/moments.md", "moments"): "moments_h100.json",
-    ("docs/order.md", "order"): "order_h200.json",
-    ("docs/peers.md", "interleaved"): "interleaved_h200.json",
-    ("docs/peers.md", "peers"): "peers_h200.json",
-    ("docs/segments_and_scans.md", "scans"): "scans_h100.json",
-    ("docs/several_gpus.md", "multi_device"): "multi_device_h100.json",
-    ("docs/streams.md", "calls"): "calls_h200.json",
-    ("docs/streams.md", "host_calls"): "host_calls_h100.json",
-    ("docs/torch.md", "operators"): "operators_h200.json",
+    ("docs/benchmarks/accuracy.md", "accuracy"): "accuracy_h200.json",
+    ("docs/benchmarks/copies.md", "arrays"): "arrays_h100.json",
+    ("docs/benchmarks/axes.md", "axis"): "axis_h200.json",
+    ("docs/benchmarks/layouts.md", "layouts"): "layouts_h200.json",
+    ("docs/benchmarks/exact-sums.md", "exact_sums"): "exact_h200.json",
+    ("docs/benchmarks/host-arrays.md", "host"): "host_h200.json",
+    ("docs/benchmarks/profiler.md", "instrument"): "instrument_xeon.json",
+    ("docs/benchmarks/variance.md", "moments"): "moments_h100.json",
+    ("docs/benchmarks/order-statistics.md", "order"): "order_h200.json",
+    ("docs/benchmarks/sums.md", "interleaved"): "interleaved_h200.json",
+    ("docs/benchmarks/sums.md", "peers"): "peers_h200.json",
+    ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
+    ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h100.json",
+    ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
+    ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h100.json",
+    ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
 }
 
 
@@ -53,7 +53,7 @@ def tables() -> dict[str, dict[str, str]]:
         found.setdefault(document, {})[marker(name)] = find(name).table(load(result))
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     found["README.md"] = {"<!-- ladder-line -->": ladder.ladder_line(rungs)}
-    found["docs/ladder.md"] = {
+    found["docs/benchmarks/reduction-ladder.md"] = {
         marker("ladder"): ladder.ladder_table(rungs, published),
         marker("technique"): ladder.technique_table(ladder.result("techniques_h200.json")),
     }
@@ -76,18 +76,18 @@ def charts() -> dict[str, str]:
     record, conv_record = load_matmul(), load("conv_published_h200.json")
     drawn: dict[str, str | None] = {}
     for name, palette in PALETTES.items():
-        drawn[f"docs/ladder-{name}.svg"] = ladder.ladder_chart(rungs, published, palette)
-        drawn[f"docs/lanes-{name}.svg"] = readme_charts.lanes(palette)
-        drawn[f"docs/peers-{name}.svg"] = readme_charts.peers_svg(load("peers_h200.json"), palette)
-        drawn[f"docs/several-{name}.svg"] = multi_device.svg(load("multi_device_h100.json"), palette)
-        drawn[f"docs/matmul-{name}.svg"] = matmul.ladder_chart(record, load("published_matmul.json"), palette)
-        drawn[f"docs/conv-{name}.svg"] = conv.ladder_chart(conv_record, load("published_conv.json"), palette)
+        drawn[f"docs/images/ladder-{name}.svg"] = ladder.ladder_chart(rungs, published, palette)
+        drawn[f"docs/images/lanes-{name}.svg"] = readme_charts.lanes(palette)
+        drawn[f"docs/images/peers-{name}.svg"] = readme_charts.peers_svg(load("peers_h200.json"), palette)
+        drawn[f"docs/images/several-{name}.svg"] = multi_device.svg(load("multi_device_h100.json"), palette)
+        drawn[f"docs/images/matmul-{name}.svg"] = matmul.ladder_chart(record, load("published_matmul.json"), palette)
+        drawn[f"docs/images/conv-{name}.svg"] = conv.ladder_chart(conv_record, load("published_conv.json"), palette)
     return {path: text for path, text in drawn.items() if text is not None}
 
 
 def documents(root: Path) -> dict[str, str]:
     """Return what the documents and charts should hold, by the name of the file."""
-    found = {**charts(), "docs/coverage.md": coverage.page()}
+    found = {**charts(), "docs/reference/coverage.md": coverage.page()}
     for document, parts in tables().items():
         text = (root / document).read_text(encoding="utf-8")
         for begin, table in parts.items():
@@ -115,7 +115,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--figures", action="store_true", help="draw the figures that need matplotlib, too")
     options = parser.parse_args(argv)
     if options.figures:
-        for path in draw_figures(Path(options.root, "docs")):
+        for path in draw_figures(Path(options.root, "docs/images")):
             print(path)
     stale = 0
     for document, text in documents(Path(options.root)).items():

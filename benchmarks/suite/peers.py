@@ -261,7 +261,7 @@ class Peers(Benchmark):
 
     @staticmethod
     def table(record: dict[str, Any]) -> str:
-        """Return the tables of docs/peers.md, or those of a few sizes."""
+        """Return the tables of docs/benchmarks/sums.md, or those of a few sizes."""
         return report.tables(record)
 
     @staticmethod

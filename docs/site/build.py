@@ -18,49 +18,93 @@ from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = (
-    *("docs/*.svg", "docs/*.png", "notebooks/*.ipynb", "examples/*.py"),
+    *("docs/images/*", "notebooks/*.ipynb", "examples/*.py"),
     *("benchmarks/results/*.json", "LICENSE"),
     # Sources that guides link to.
     *("cuda_kernels/include/**/*.cuh", "cuda_kernels/reduce/*.cu", "csrc/reduce/rungs.def"),
     *("csrc/reduce/flat/shapes.def", "csrc/ptxsim/*.def"),
     *("csrc/ptxsim/*.h", "csrc/ptxsim/interpreter/hooks.h"),
 )
-PAGES = ("README.md", "docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = ("README.md", "docs/*/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 # The order of pages; Sphinx says which one is missing.
 SECTIONS = {
-    "Guides": [
-        f"docs/{name}"
+    "Tutorials": [
+        *(f"docs/tutorials/{name}" for name in ("quickstart", "write-a-rung", "exercises")),
+        *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv")),
+    ],
+    "How-to guides": [
+        f"docs/how-to/{name}"
         for name in (
-            "use",
             "install",
-            "arrays",
-            "errors",
-            "reduction_kernel",
-            "devices",
-            "streams",
-            "states",
-            "several_gpus",
-            "numpy_differences",
-            "moments",
-            "norms",
-            "segments_and_scans",
-            "order",
+            "choose-a-device",
+            "host-arrays",
+            "several-gpus",
+            "merge-partial-results",
             "dask",
-            "flox",
-            "torch",
+            "xarray",
+            "pytorch-operators",
+            "custom-reductions",
+            "profile-and-debug-a-kernel",
+        )
+    ],
+    "Reference": [
+        *(f"reference/{module}" for module in MODULES),
+        *(
+            f"docs/reference/{name}"
+            for name in (
+                "arrays-and-dtypes",
+                "differences-from-numpy",
+                "names",
+                "errors",
+                "coverage",
+                "counters",
+                "simulator-ptx",
+                "glossary",
+            )
+        ),
+    ],
+    "Explanation": [
+        f"docs/explanation/{name}"
+        for name in (
+            "how-auto-chooses",
+            "axes",
+            "exact-sums",
+            "scans-and-segments",
+            "order-statistics",
+            "variance",
+            "norms",
+            "streams",
+            "how-the-simulator-works",
         )
     ],
     "Ladders": [
-        *("docs/ladder", "docs/why-auto-is-fast", "docs/matmul", "docs/conv", "docs/exact"),
-        *(*BOOK, "docs/coverage"),
+        *(f"docs/explanation/{name}-ladder" for name in ("reduction", "matmul", "convolution")),
+        *BOOK,
     ],
-    "Notebooks": ["notebooks/ladder", "notebooks/bandwidth", "notebooks/matmul", "notebooks/conv"],
-    "To learn": ["docs/own_kernels", "docs/exercises", "docs/write-your-own-rung", "docs/glossary"],
-    "Inside": ["docs/instrument", "docs/simulator", "docs/how-the-simulator-works", "docs/waiting"],
-    "Results": ["docs/peers", "docs/axis", "docs/host_arrays", "docs/accuracy"],
-    "Reference": ["docs/names", *(f"reference/{module}" for module in MODULES)],
-    "Project": ["CHANGELOG", "CONTRIBUTING", "SECURITY"],
+    "Benchmarks": [
+        f"docs/benchmarks/{name}"
+        for name in (
+            "sums",
+            "axes",
+            "layouts",
+            "reduction-ladder",
+            "matmul",
+            "convolution",
+            "exact-sums",
+            "variance",
+            "order-statistics",
+            "scans-and-segments",
+            "calls",
+            "pytorch",
+            "host-arrays",
+            "copies",
+            "several-gpus",
+            "profiler",
+            "accuracy",
+        )
+    ],
+    "Contributing": ["CONTRIBUTING", "docs/contributing/waiting-for-blocks", "CHANGELOG", "SECURITY"],
 }
 
 PICTURE = re.compile(

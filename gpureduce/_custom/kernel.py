@@ -127,7 +127,7 @@ class ReductionKernel:
     or ``~/.cache``, by a digest of NVRTC's version, the options and the source. The latest 256 kernels stay
     loaded.
 
-    Of what the simulator does not run, docs/simulator.md has a list: it raises `SimulationError`. What GPUs
+    Of what the simulator does not run, docs/reference/simulator-ptx.md has a list: it raises `SimulationError`. What GPUs
     approximate, as in ``exp`` and ``rsqrt``, it computes more exactly, so that results may differ in their
     last bits.
 
@@ -260,7 +260,7 @@ class ReductionKernel:
             ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the
             library of the first array on a device, or the stream of a `DeviceArray`. The call comes after
             what is in it and in the streams of the arrays; the host waits only for results that it gets. See
-            docs/streams.md.
+            docs/explanation/streams.md.
         device : str or Device, optional
             ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for host
             arrays the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.

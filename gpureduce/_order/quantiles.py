@@ -69,7 +69,7 @@ def median(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` is there and
         `axis` is given.
@@ -91,7 +91,7 @@ def median(
     Notes
     -----
     The elements in the middle are found by radix selection, exactly: nothing is sorted, and `a` is read once
-    for each eleven bits of an element. The host waits only for results that it gets: see docs/order.md.
+    for each eleven bits of an element. The host waits only for results that it gets: see docs/explanation/order-statistics.md.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def quantile(
     -----
     With weights the elements are sorted, and the host adds the weights up. Without,
     all quantiles are found together, sixteen elements in each pass over `a`. The host waits only for results
-    that it gets, and where there are more than eight of a line: see docs/order.md.
+    that it gets, and where there are more than eight of a line: see docs/explanation/order-statistics.md.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def topk(
     -----
     NaN is larger than all numbers, and zeros of either sign are equal. Of equal elements those with the
     lowest indices are taken, so that results are the same on every run. The host waits only for results that
-    it gets. See docs/order.md.
+    it gets. See docs/explanation/order-statistics.md.
 
     Examples
     --------

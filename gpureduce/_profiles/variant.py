@@ -214,7 +214,7 @@ def profile(
     Notes
     -----
     Counters are those of the PTX. The rules of shared memory and of sectors are those of NVIDIA GPUs since
-    Volta; docs/instrument.md compares them with the hardware's counters.
+    Volta; docs/reference/counters.md compares them with the hardware's counters.
 
     Examples
     --------

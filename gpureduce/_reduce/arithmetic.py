@@ -73,7 +73,7 @@ def sum(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -81,7 +81,7 @@ def sum(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -92,7 +92,7 @@ def sum(
         named variant refuses it.
     exact : bool
         True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order
-        of the elements nor on the device. See docs/exact.md.
+        of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def prod(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -186,7 +186,7 @@ def prod(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -263,7 +263,7 @@ def min(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -271,7 +271,7 @@ def min(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -346,7 +346,7 @@ def max(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -354,7 +354,7 @@ def max(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -431,7 +431,7 @@ def mean(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -439,7 +439,7 @@ def mean(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -450,7 +450,7 @@ def mean(
         named variant refuses it.
     exact : bool
         True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order
-        of the elements nor on the device. See docs/exact.md.
+        of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------
@@ -515,7 +515,7 @@ def dot(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -523,7 +523,7 @@ def dot(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -534,7 +534,7 @@ def dot(
         named variant refuses it.
     exact : bool
         True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order
-        of the elements nor on the device. See docs/exact.md.
+        of the elements nor on the device. See docs/explanation/exact-sums.md.
 
     Returns
     -------

@@ -110,7 +110,7 @@ def var(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -118,7 +118,7 @@ def var(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -136,7 +136,7 @@ def var(
     -----
     The elements are read once: threads keep sums about points of their own, merged as by T. F. Chan, G. H.
     Golub and R. J. LeVeque, "Algorithms for computing the sample variance" (1983), so that a large mean costs
-    no digits: see docs/moments.md. Result dtypes are those of `numpy.var`; halves are computed in float32,
+    no digits: see docs/explanation/variance.md. Result dtypes are those of `numpy.var`; halves are computed in float32,
     float32 in float32 and float64, and everything else in float64. Of complex numbers it is the mean of
     squared distances, and real.
 
@@ -212,7 +212,7 @@ def std(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -220,7 +220,7 @@ def std(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -305,7 +305,7 @@ def nanvar(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -313,7 +313,7 @@ def nanvar(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -399,7 +399,7 @@ def nanstd(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -407,7 +407,7 @@ def nanstd(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -489,7 +489,7 @@ def moments(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -497,7 +497,7 @@ def moments(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -517,7 +517,7 @@ def moments(
     Threads sum up the first four powers of what lies between elements and a point near the mean, in
     float64, and move the sums from one point to another as by P. Pebay, "Formulas for robust, one-pass
     parallel computation of covariances and arbitrary-order statistical moments" (2008): see
-    docs/moments.md. Counts are int64, the others have the dtype of `numpy.var`. Skewness and kurtosis of
+    docs/explanation/variance.md. Counts are int64, the others have the dtype of `numpy.var`. Skewness and kurtosis of
     equal elements are NaN. The host finishes them: the call waits for the device, and cannot be captured
     into a graph. Complex numbers are refused.
 

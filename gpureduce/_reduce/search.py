@@ -53,7 +53,7 @@ def argmin(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -61,7 +61,7 @@ def argmin(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.
@@ -129,7 +129,7 @@ def argmax(
         Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
         host array the default device, which `set_default_device` sets, else the first CUDA device or, without
         one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/states.md.
+        over several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
     stream : int or object, optional
@@ -137,7 +137,7 @@ def argmax(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device and `axis` is given.

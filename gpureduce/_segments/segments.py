@@ -85,7 +85,7 @@ def segment_reduce(
         ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
         a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
         earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/streams.md.
+        host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
         it there if `a` is on a device.

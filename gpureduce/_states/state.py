@@ -33,7 +33,7 @@ class State:
 
     States of one operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any grouping;
     `result` gives what the reduction of all their elements gives. They can be pickled, and turned into bytes
-    of a fixed layout: see docs/states.md. One on a device is merged there, into the left one, without the
+    of a fixed layout: see docs/how-to/merge-partial-results.md. One on a device is merged there, into the left one, without the
     host; its result, its bytes and pickles are made in host memory.
 
     Attributes
@@ -213,7 +213,7 @@ class State:
         return OPERATORS[self.op].result(self.to_host()._fields, self._element_dtype, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, whose layout docs/states.md tells.
+        """Return it as bytes, whose layout docs/how-to/merge-partial-results.md tells.
 
         Returns
         -------

@@ -86,7 +86,7 @@ def compare(name, elements, dtype, where, device):
 
 
 def differs(name, elements, dtype, where):
-    """What is ours alone; see docs/arrays.md."""
+    """What is ours alone; see docs/reference/arrays-and-dtypes.md."""
     if elements == "complex128":
         # Neither has an order here, and NumPy's median of complex numbers is by their real parts.
         return name in ("median", "quantile", "percentile", "logsumexp")

@@ -84,7 +84,7 @@ def test_variances_take_as_long_as_sums():
 
 
 def test_axes_were_measured_in_every_shape():
-    """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/axis.md says."""
+    """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/explanation/axes.md says."""
     rows = [row for row in load("axis_h200.json")["rows"] if row["dtype"] == "float32"]
     ratios = {(tuple(row["shape"]), row["axes"][0]): row["ratio"] for row in rows if len(row["shape"]) == 2}
     sweep = [ratios[(1 << i, 1 << (24 - i)), axis] for i in range(25) for axis in (0, 1)]
@@ -92,7 +92,7 @@ def test_axes_were_measured_in_every_shape():
 
 
 def test_arrays_of_the_host_go_as_fast_as_the_bus():
-    """What docs/host_arrays.md says of one run: compared with the peers, and with a plain copy."""
+    """What docs/how-to/host-arrays.md says of one run: compared with the peers, and with a plain copy."""
     rows = {(row["where"], row["n"]): row for row in load("host_h200.json")["rows"]}
     long, short = rows["host", 1 << 28], rows["host", 1 << 10]
     assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
@@ -114,7 +114,7 @@ def peers():
 
 
 def test_float32_sums_are_faster_than_cubs(peers):
-    """What docs/peers.md says of one run."""
+    """What docs/benchmarks/sums.md says of one run."""
     rows, best = peers
     ratio = {k: rows["sum", "float32", k, 0]["ratio"]["cub"] for k in range(31)}
     assert max(ratio.values()) <= 1
@@ -164,7 +164,7 @@ def test_sums_one_after_the_other_are_as_fast_as_they_were(peers):
     assert len(slower) > 150 and max(slower) <= 1.02 and np.median(slower) <= 0.97
 
 
-# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's: docs/peers.md.
+# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's: docs/benchmarks/sums.md.
 ALONE = (
     *((128, 1.03), (2 << 10, 1.14), (16 << 10, 1.3), (1 << 20, 0.85), (4 << 20, 0.88), (24 << 20, 0.94)),
     *((48 << 20, 1.03), (128 << 20, 0.80), (256 << 20, 0.95), (512 << 20, 0.97), (4 << 30, 0.99)),
@@ -200,10 +200,10 @@ def test_documents_with_committed_results_are_current(capsys):
 
 
 def test_documents_of_which_one_is_stale_are_reported(tmp_path, capsys, monkeypatch):
-    page = tmp_path / "docs" / "coverage.md"
-    page.parent.mkdir()
+    page = tmp_path / "docs/reference/coverage.md"
+    page.parent.mkdir(parents=True)
     page.write_text(coverage.page().replace("| sum |", "| total |", 1))
-    monkeypatch.setattr(documents, "documents", lambda root: {"docs/coverage.md": coverage.page()})
+    monkeypatch.setattr(documents, "documents", lambda root: {"docs/reference/coverage.md": coverage.page()})
     root = ["--root", str(tmp_path)]
     assert documents.main(["--check", *root]) == 1
     assert f"{page} is not current" in capsys.readouterr().out
@@ -216,10 +216,10 @@ def test_documents_of_matmul_follow_its_results(monkeypatch):
     rows = [{**row, "variant": name} for name in ("m1", "m2", "auto", "cublas")]
     head = {"device": "Some GPU", "toolkit": "13", "driver_cuda": "13", "date": "2026", "method": "None."}
     monkeypatch.setattr(documents, "load_matmul", lambda: {**head, "rows": rows})
-    parts = documents.tables()["docs/matmul.md"]
+    parts = documents.tables()["docs/benchmarks/matmul.md"]
     for marker in ("<!-- matmul-table -->", "<!-- matmul-sizes -->"):
         assert "Some GPU" in parts[marker] and "123.4" in parts[marker]
-    assert "Some GPU, measured 2026" in documents.charts()["docs/matmul-dark.svg"]
+    assert "Some GPU, measured 2026" in documents.charts()["docs/images/matmul-dark.svg"]
 
 
 def test_the_busiest_unit_is_not_the_dram_before_v4():
@@ -356,7 +356,7 @@ def test_scans_keep_what_they_reach():
 
 
 def test_several_gpus_take_the_time_of_one():
-    """What docs/several_gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
+    """What docs/how-to/several-gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
     rows = {
         (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
         for row in load("multi_device_h100.json")["rows"]
@@ -376,7 +376,7 @@ def test_several_gpus_take_the_time_of_one():
 
 
 def test_copies_take_less_time_than_pytorchs():
-    """Except the cases that docs/arrays.md names."""
+    """Except the cases that docs/reference/arrays-and-dtypes.md names."""
     rows = load("arrays_h100.json")["rows"]
     over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
     assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
@@ -386,7 +386,7 @@ def test_copies_take_less_time_than_pytorchs():
 
 
 def test_layouts_have_few_cliffs():
-    """Beside PyTorch, in layouts drawn at random; docs/axis.md lists those that are slower."""
+    """Beside PyTorch, in layouts drawn at random; docs/explanation/axes.md lists those that are slower."""
     rows = load("layouts_h200.json")["rows"]
     over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
     assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38

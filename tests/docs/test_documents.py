@@ -14,7 +14,7 @@ from benchmarks.report import svg as chart
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = [README, *sorted(ROOT.glob("docs/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+PAGES = [README, *sorted(ROOT.glob("docs/*/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 SUMS = ("sum", "float32", 0)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -37,7 +37,7 @@ def test_the_readme_is_short():
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
     first = "\n".join(lines[:30])
-    assert "docs/lanes-dark.svg" in first and "docs/peers-dark.svg" in first
+    assert "docs/images/lanes-dark.svg" in first and "docs/images/peers-dark.svg" in first
     assert "git clone" in first and "pip install" in first
 
 
@@ -60,10 +60,10 @@ def test_every_guide_is_found_from_the_readme():
         new = {page for page in near if page.suffix == ".md" and page.exists()} - found
     assert set(PAGES) <= found
     seen = {(page.parent / link).resolve() for page in found for link in links(page)}
-    assert set(ROOT.glob("docs/*.svg")) <= seen
+    assert set(ROOT.glob("docs/images/*.svg")) <= seen
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/use.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorials/quickstart.md"])
 def test_the_first_example_runs(name, default_device, capsys):
     example = re.search(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)[1]
     names = {}
@@ -76,8 +76,12 @@ def test_the_first_example_runs(name, default_device, capsys):
 EXAMPLE = re.compile(
     r"^(?:<!-- not run: needs ([^>]+) -->\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
-ELSEWHERE = ("README", "write-your-own-rung", "flox")  # above, and in tests of their own
-EXTRAS = {"own_kernels": "cuda.pathfinder", "reduction_kernel": "cuda.pathfinder", "use": "matplotlib"}
+ELSEWHERE = ("README", "write-a-rung", "xarray")  # above, and in tests of their own
+EXTRAS = {
+    "profile-and-debug-a-kernel": "cuda.pathfinder",
+    "custom-reductions": "cuda.pathfinder",
+    "quickstart": "matplotlib",
+}
 SHORTER = {
     "bench(n=2**25)": 'bench(n=2**12, variants=["v0", "v7"])',
     'bench(ops="matmul")': 'bench(n=64, variants="m3")',
@@ -98,7 +102,7 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
     shared = "template <class T> __global__ void", "__global__ void"
     kernel = re.search(
-        r"```cuda\n(.*?)```", (ROOT / "docs/write-your-own-rung.md").read_text("utf-8"), re.DOTALL
+        r"```cuda\n(.*?)```", (ROOT / "docs/tutorials/write-a-rung.md").read_text("utf-8"), re.DOTALL
     )
     (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel[1].replace(*shared), "utf-8")
     names = {"__name__": "example"}
@@ -146,7 +150,7 @@ def test_the_picture_of_the_threads(palette):
 
 def test_the_code_that_the_glossary_names_is_there():
     """Each file exists, and holds the name that the entry gives next to it."""
-    text = (ROOT / "docs" / "glossary.md").read_text()
+    text = (ROOT / "docs/reference/glossary.md").read_text()
     named = re.findall(r"`((?:csrc|cuda_kernels)/[\w./]+)`(?::\s+`(\w+)`)?", text)
     assert len(named) > 20
     for path, name in named:

@@ -158,7 +158,7 @@ def test_a_teacher_adds_one_by_a_folder(tmp_path):
 
 
 def test_the_guide_has_all_and_its_check_runs(tmp_path):
-    guide = Path(__file__).resolve().parents[2] / "docs" / "exercises.md"
+    guide = Path(__file__).resolve().parents[2] / "docs/tutorials/exercises.md"
     if not guide.exists():
         pytest.skip("no documents next to the tests")
     text = guide.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""docs/names.md says what each public function is called elsewhere, and is right about it."""
+"""docs/reference/names.md says what each public function is called elsewhere, and is right about it."""
 
 import importlib
 import inspect
@@ -9,7 +9,7 @@ import pytest
 
 import gpureduce
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "names.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/names.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="no docs next to the tests")
 LINES = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
 LIBRARIES = ("NumPy", "array API", "SciPy", "CuPy", "PyTorch")

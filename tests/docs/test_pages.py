@@ -30,25 +30,25 @@ def blocks(name, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("section", page("why-auto-is-fast").split("\n## ") if DOCS.exists() else [])
+@pytest.mark.parametrize("section", page("explanation/how-auto-chooses").split("\n## ") if DOCS.exists() else [])
 def test_figures_of_the_default_stand_in_the_files_that_are_named(section):
     """Those of a section in the files that it names."""
     names = set(re.findall(r"\]\(([^)#]+)\)", section))
-    named = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in names)
+    named = "\n".join((DOCS / "explanation" / name).read_text(encoding="utf-8") for name in names)
     figures = set(re.findall(r"\d[\d,]*\.\d+", re.sub(r"compute capability \d\.\d", "", section)))
     assert names and len(figures) >= 3 * section.startswith(("# Why", "A shape", "Where"))
     assert not {each for each in figures if not re.search(rf"(?<![\d.]){re.escape(each)}(?!\d)", named)}
 
 
 def test_the_kernel_that_is_followed_through_the_simulator(capsys):
-    exec(blocks("how-the-simulator-works", "python")[0], {})
+    exec(blocks("explanation/how-the-simulator-works", "python")[0], {})
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    said = blocks("how-the-simulator-works", "text")[0].splitlines()
+    said = blocks("explanation/how-the-simulator-works", "text")[0].splitlines()
     assert [line for line in lines if line in said] == said
 
 
 @pytest.mark.parametrize(
-    "name", ["how-the-simulator-works", "why-auto-is-fast", "write-your-own-rung", "ladder"]
+    "name", ["explanation/how-the-simulator-works", "explanation/how-auto-chooses", "tutorials/write-a-rung", "explanation/reduction-ladder"]
 )
 def test_files_that_are_named_are_there(name):
     """Those with a folder stand there; a file without one is somewhere among the sources."""
@@ -61,7 +61,7 @@ def test_files_that_are_named_are_there(name):
 
 def test_the_program_of_v0_is_what_export_writes():
     """But for what is left out, where dots stand."""
-    (said,) = blocks("ladder", "cuda")
+    (said,) = blocks("explanation/reduction-ladder", "cuda")
     written = [line.strip() for line in gpureduce.kernels.export("v0").splitlines()]
     at = 0
     for line in map(str.strip, said.splitlines()):
@@ -72,7 +72,7 @@ def test_the_program_of_v0_is_what_export_writes():
 @pytest.fixture
 def kernel_and_rung(tmp_path, monkeypatch):
     """The two files of the page that leads to a rung, where it says they are."""
-    kernel, rung = blocks("write-your-own-rung", "cuda")
+    kernel, rung = blocks("tutorials/write-a-rung", "cuda")
     (tmp_path / "cuda_kernels/reduce").mkdir(parents=True)
     (tmp_path / "cuda_kernels/reduce/butterfly.cu").write_text(rung, encoding="utf-8")
     (tmp_path / "butterfly.cu").write_text(kernel, encoding="utf-8")
@@ -82,7 +82,7 @@ def kernel_and_rung(tmp_path, monkeypatch):
 
 def test_the_first_step_to_a_rung(kernel_and_rung, capsys):
     pytest.importorskip("cuda.pathfinder")
-    exec(blocks("write-your-own-rung", "python")[0], {})
+    exec(blocks("tutorials/write-a-rung", "python")[0], {})
     said = capsys.readouterr().out
     assert "right, and without races" in said
     barriers = re.search(r"barriers +([\d,]+) +([\d,]+) +9x", said)
@@ -110,7 +110,7 @@ def test_the_file_of_a_rung_is_one(kernel_and_rung, op, dtype):
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler")
 def test_the_row_of_a_rung_fits_the_table(tmp_path):
     """The C file that makes records of the table takes it, and no other word in its place."""
-    (row,) = blocks("write-your-own-rung", "c")
+    (row,) = blocks("tutorials/write-a-rung", "c")
     table = (ROOT / "csrc/reduce/rungs.def").read_text(encoding="utf-8")
     (tmp_path / "reduce").mkdir()
     command = ["gcc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{tmp_path}"]
@@ -123,7 +123,7 @@ def test_the_row_of_a_rung_fits_the_table(tmp_path):
 
 
 def test_the_commands_to_a_rung_are_there():
-    lines = "".join(blocks("write-your-own-rung", "bash")).splitlines()
+    lines = "".join(blocks("tutorials/write-a-rung", "bash")).splitlines()
     commands = [shlex.split(line, comments=True) for line in lines]
     assert {command[0] for command in commands} == {"pip", "gpureduce", "python"}
     for command, *arguments in commands:

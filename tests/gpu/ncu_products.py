@@ -3,7 +3,7 @@
 On a GPU machine ``python tests/gpu/ncu_products.py measure FOLDER`` runs every rung under ncu and writes
 FOLDER/ncu_products_raw.json. Anywhere, ``python tests/gpu/ncu_products.py simulate ncu_products_raw.json
 --out tests/data/ncu_products.json`` adds the simulator's column, and ``python tests/gpu/ncu_products.py table
-tests/data/ncu_products.json`` prints the table of docs/instrument.md.
+tests/data/ncu_products.json`` prints the table of docs/reference/counters.md.
 """
 
 import argparse

@@ -15,7 +15,7 @@ flox = pytest.importorskip("flox")
 
 import gpureduce.flox as gf  # noqa: E402
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "flox.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs/how-to/xarray.md"
 OURS = (
     *("sum", "nansum", "prod", "nanprod", "mean", "nanmean", "min", "max", "nanmin", "nanmax", "count"),
     *("any", "all", "argmin", "argmax", "var", "nanvar", "std", "nanstd"),

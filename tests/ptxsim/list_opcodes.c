@@ -1,4 +1,4 @@
-/* Generates the list of instructions in docs/simulator.md from opcodes.def and unsupported.def. Usage:
+/* Generates the list of instructions in docs/reference/simulator-ptx.md from opcodes.def and unsupported.def. Usage:
    list_opcodes FILE writes it between the marks of the file; list_opcodes --check FILE only checks that it is
    up to date. */
 #include <stdlib.h>

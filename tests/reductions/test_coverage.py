@@ -1,4 +1,4 @@
-"""The table docs/coverage.md is current and true: every cell runs, and every blank is refused."""
+"""The table docs/reference/coverage.md is current and true: every cell runs, and every blank is refused."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import gpureduce
 from benchmarks.report import coverage
 from tests.support import numpy_oracle as oracle
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/reference/coverage.md"
 TABLE = coverage.cells()
 VARIANTS = ("auto", *(variant.name for variant in gpureduce.variants("reduction")))
 INSTALLED = {variant.name: variant.installed for variant in gpureduce.variants("reduction")}

@@ -1,6 +1,6 @@
 """Corners of NumPy's functions: value, type, dtype, shape and warnings, expression by expression.
 
-`docs/numpy_differences.md` has what differs on purpose; DIFFERENT below is the test of that page.
+`docs/reference/differences-from-numpy.md` has what differs on purpose; DIFFERENT below is the test of that page.
 """
 
 import warnings

@@ -20,7 +20,7 @@ from tests.support.sanitized import UNDER_ASAN
 
 # AddressSanitizer ends a process that asks for as much memory as 2**45 elements take.
 VALUES = [value for name, value in HOSTILE.items() if not (UNDER_ASAN and name == "2**45")]
-# docs/errors.md lists these.
+# docs/reference/errors.md lists these.
 DOCUMENTED = (
     TypeError,
     ValueError,  # CompileError and numpy.exceptions.AxisError are of this class

@@ -61,7 +61,7 @@ def rows_reduced(op, a, rows, axis):
 
 def test_documented_reductions_are_those_taken(device):
     """The page names each reduction that segments take, and the functions that it excludes raise."""
-    page = Path(__file__).resolve().parents[2] / "docs/segments_and_scans.md"
+    page = Path(__file__).resolve().parents[2] / "docs/explanation/scans-and-segments.md"
     taken, refused = re.search(
         r"^- The reductions are (.*?)\. Others(.*?)\.\n", page.read_text("utf-8"), re.M | re.S
     ).groups()

@@ -1,6 +1,6 @@
 """Variances, moments and norms over the whole range of exponents, in adversarial orders.
 
-The bounds are those of docs/moments.md.
+The bounds are those of docs/explanation/variance.md.
 """
 
 import math

@@ -42,14 +42,14 @@ Values from which deviations are taken, instead of the means: of the shape that 
     "block_size, grid_size : int, optional": """\
 Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.""",
     "device : str, Device or list of them, optional": f"""\
-{DEVICE} A list, or ``"cuda:all"``, distributes a host array over several devices: see docs/states.md.""",
+{DEVICE} A list, or ``"cuda:all"``, distributes a host array over several devices: see docs/how-to/merge-partial-results.md.""",
     "device : str or Device, optional": DEVICE,
     "stream : int or object, optional": """\
 CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
 ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on a
 device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
 earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-host memory. See docs/streams.md.""",
+host memory. See docs/explanation/streams.md.""",
     "progress : callable or bool, optional": """\
 Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
 the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
@@ -57,7 +57,7 @@ is installed. Only whole contiguous arrays are copied in chunks: other calls do 
 variant refuses it.""",
     "exact : bool": """\
 True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order of
-the elements nor on the device. See docs/exact.md.""",
+the elements nor on the device. See docs/explanation/exact-sums.md.""",
     "as_device : bool, optional": f"{PLACE} it there if {{first}} is on a device.",
     "out : numpy.ndarray or device array, optional": """\
 Array of the shape of the result, which receives it and is returned. An array on a device must have the
