@@ -65,16 +65,15 @@ def sum(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype to which elements are cast before they are reduced.
+        Data type to which elements are cast before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -109,16 +108,15 @@ def mean(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype to which elements are cast before they are reduced.
+        Data type to which elements are cast before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -150,18 +148,17 @@ def var(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype to which elements are cast before they are reduced.
+        Data type to which elements are cast before they are reduced.
     ddof : int
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -197,18 +194,17 @@ def std(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype to which elements are cast before they are reduced.
+        Data type to which elements are cast before they are reduced.
     ddof : int
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -243,16 +239,15 @@ def prod(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype to which elements are cast before they are reduced.
+        Data type to which elements are cast before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -286,14 +281,13 @@ def min(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -323,14 +317,13 @@ def max(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -360,14 +353,13 @@ def argmin(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int, optional
-        Axis to search. None searches all elements.
+        Axis to search. Default: the whole array, in C order.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -401,14 +393,13 @@ def argmax(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int, optional
-        Axis to search. None searches all elements.
+        Axis to search. Default: the whole array, in C order.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -442,14 +433,13 @@ def any(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -479,14 +469,13 @@ def all(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -516,14 +505,13 @@ def count_nonzero(
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 
@@ -546,12 +534,11 @@ def dot(a: Any, b: Any, *, split_every: Split = None, device: str | Device | Non
     Parameters
     ----------
     a : dask.array.Array
-        Elements, of any shape and chunks.
+        Input array of any shape and chunks.
     b : dask.array.Array
         As long as `a`, whose chunks it gets where it has others.
     split_every : int or dict, optional
-        Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's
-        setting.
+        Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional
         Device on which the workers reduce their chunks, as for `gpureduce.sum`.
 

@@ -112,13 +112,13 @@ def sum(
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : torch.dtype or dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced.
+        Data type of the result. Elements are cast to it before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -148,13 +148,13 @@ def prod(
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : torch.dtype or dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced.
+        Data type of the result. Elements are cast to it before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -184,13 +184,13 @@ def mean(
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : torch.dtype or dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced.
+        Data type of the result. Elements are cast to it before they are reduced.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -221,11 +221,11 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -252,11 +252,11 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -283,11 +283,11 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int, optional
-        Axis to search. None searches the tensor in C order.
+        Axis to search. Default: the whole tensor, in C order.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -315,11 +315,11 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int, optional
-        Axis to search. None searches the tensor in C order.
+        Axis to search. Default: the whole tensor, in C order.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -347,11 +347,11 @@ def all(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -373,11 +373,11 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -399,11 +399,11 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -425,11 +425,11 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -454,11 +454,11 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------
@@ -479,11 +479,11 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
     Parameters
     ----------
     a : torch.Tensor
-        Elements, of any shape and strides, on a GPU or the CPU.
+        Input tensor of any shape and strides, on a GPU or the CPU.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     keepdims : bool
-        True keeps reduced axes, with length one.
+        True keeps the reduced axes with length one.
 
     Returns
     -------

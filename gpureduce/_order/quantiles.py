@@ -52,24 +52,24 @@ def median(
     a : array_like or device array
         Elements, of any real dtype that `sum` takes, and of any strides.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. An array on a device must have
-        the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. An array on a device must have the
+        result's dtype and C order.
     overwrite_input : bool
         Whether `a` may be changed; it never is.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     device : str or Device, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
         Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` is there and
         `axis` is given.
@@ -176,7 +176,7 @@ def quantile(
         ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``,
         ``"median_unbiased"`` and ``"normal_unbiased"``.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     weights : array_like or device array, optional
         Weights of the elements, of the shape of `a` or of its axes that are reduced, in the order of `axis`,
         none of them negative; with method ``"inverted_cdf"`` alone.

@@ -96,7 +96,7 @@ def reduce(
         ``"nanmax"``, ``"nanargmin"``, ``"nanargmax"``, ``"fmin"``, ``"fmax"``, ``"ptp"``, ``"logical_xor"``
         or ``"logsumexp"``.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     **arguments
         Those of the function of that name.
 

@@ -78,55 +78,56 @@ def var(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-        read as plain arrays; masked arrays are refused.
+        Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that
+        `numpy.asarray` accepts, or an array on a device, which is read there without a copy (a `DeviceArray`,
+        or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
+        ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's choice.
-        The cast of an array on a device makes a temporary copy there.
+        Data type of the accumulator and of the result. Default: as in NumPy. For an array on a device, the
+        cast makes a temporary copy there.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
-        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. A host array may have any dtype to which
+        NumPy would cast the result; an array on a device must have the result's dtype and C order.
     ddof : float
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for
-        a sample.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+        variance, 1 the sample variance.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
-        on a device, on that device.
+        Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+        device or in host memory; for a host array, in host memory only.
     mean : array_like, optional
-        Values from which deviations are taken, instead of the means: of the shape that the result has with
-        ``keepdims=True``, or one that broadcasts to it.
+        Mean to take deviations from, instead of computing it. Its shape broadcasts to the shape that the
+        result has with ``keepdims=True``.
     correction : float, optional
-        The array API's name of `ddof`.
+        Name of `ddof` in the array API standard. Pass only one of the two.
     variant : str
-        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
-        dtypes in its ``coverage``.
+        Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+        operators and dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/how-to/merge-partial-results.md.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
+        array across several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
-        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
+        Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+        variant.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
-        named variant refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to
+        the device, and at the end. An exception that it raises stops the call. True shows a progress bar
+        (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
+        other calls report nothing, and a named variant raises ValueError.
 
     Returns
     -------
@@ -180,55 +181,56 @@ def std(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-        read as plain arrays; masked arrays are refused.
+        Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that
+        `numpy.asarray` accepts, or an array on a device, which is read there without a copy (a `DeviceArray`,
+        or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
+        ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's choice.
-        The cast of an array on a device makes a temporary copy there.
+        Data type of the accumulator and of the result. Default: as in NumPy. For an array on a device, the
+        cast makes a temporary copy there.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
-        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. A host array may have any dtype to which
+        NumPy would cast the result; an array on a device must have the result's dtype and C order.
     ddof : float
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for
-        a sample.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+        variance, 1 the sample variance.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
-        on a device, on that device.
+        Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+        device or in host memory; for a host array, in host memory only.
     mean : array_like, optional
-        Values from which deviations are taken, instead of the means: of the shape that the result has with
-        ``keepdims=True``, or one that broadcasts to it.
+        Mean to take deviations from, instead of computing it. Its shape broadcasts to the shape that the
+        result has with ``keepdims=True``.
     correction : float, optional
-        The array API's name of `ddof`.
+        Name of `ddof` in the array API standard. Pass only one of the two.
     variant : str
-        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
-        dtypes in its ``coverage``.
+        Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+        operators and dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/how-to/merge-partial-results.md.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
+        array across several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
-        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
+        Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+        variant.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
-        named variant refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to
+        the device, and at the end. An exception that it raises stops the call. True shows a progress bar
+        (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
+        other calls report nothing, and a named variant raises ValueError.
 
     Returns
     -------
@@ -273,55 +275,56 @@ def nanvar(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-        read as plain arrays; masked arrays are refused.
+        Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that
+        `numpy.asarray` accepts, or an array on a device, which is read there without a copy (a `DeviceArray`,
+        or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
+        ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's choice.
-        The cast of an array on a device makes a temporary copy there.
+        Data type of the accumulator and of the result. Default: as in NumPy. For an array on a device, the
+        cast makes a temporary copy there.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
-        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. A host array may have any dtype to which
+        NumPy would cast the result; an array on a device must have the result's dtype and C order.
     ddof : float
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for
-        a sample.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+        variance, 1 the sample variance.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
-        on a device, on that device.
+        Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+        device or in host memory; for a host array, in host memory only.
     mean : array_like, optional
-        Values from which deviations are taken, instead of the means: of the shape that the result has with
-        ``keepdims=True``, or one that broadcasts to it.
+        Mean to take deviations from, instead of computing it. Its shape broadcasts to the shape that the
+        result has with ``keepdims=True``.
     correction : float, optional
-        The array API's name of `ddof`.
+        Name of `ddof` in the array API standard. Pass only one of the two.
     variant : str
-        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
-        dtypes in its ``coverage``.
+        Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+        operators and dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/how-to/merge-partial-results.md.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
+        array across several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
-        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
+        Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+        variant.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
-        named variant refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to
+        the device, and at the end. An exception that it raises stops the call. True shows a progress bar
+        (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
+        other calls report nothing, and a named variant raises ValueError.
 
     Returns
     -------
@@ -367,55 +370,56 @@ def nanstd(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-        read as plain arrays; masked arrays are refused.
+        Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that
+        `numpy.asarray` accepts, or an array on a device, which is read there without a copy (a `DeviceArray`,
+        or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
+        ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     dtype : dtype_like, optional
-        Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's choice.
-        The cast of an array on a device makes a temporary copy there.
+        Data type of the accumulator and of the result. Default: as in NumPy. For an array on a device, the
+        cast makes a temporary copy there.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. The result is cast to the dtype
-        of a host array, as NumPy does; an array on a device must have the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. A host array may have any dtype to which
+        NumPy would cast the result; an array on a device must have the result's dtype and C order.
     ddof : float
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for
-        a sample.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+        variance, 1 the sample variance.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
-        on a device, on that device.
+        Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+        device or in host memory; for a host array, in host memory only.
     mean : array_like, optional
-        Values from which deviations are taken, instead of the means: of the shape that the result has with
-        ``keepdims=True``, or one that broadcasts to it.
+        Mean to take deviations from, instead of computing it. Its shape broadcasts to the shape that the
+        result has with ``keepdims=True``.
     correction : float, optional
-        The array API's name of `ddof`.
+        Name of `ddof` in the array API standard. Pass only one of the two.
     variant : str
-        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
-        dtypes in its ``coverage``.
+        Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+        operators and dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/how-to/merge-partial-results.md.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
+        array across several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
-        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
+        Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+        variant.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
-        named variant refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to
+        the device, and at the end. An exception that it raises stops the call. True shows a progress bar
+        (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
+        other calls report nothing, and a named variant raises ValueError.
 
     Returns
     -------
@@ -459,22 +463,22 @@ def moments(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-        takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-        library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-        read as plain arrays; masked arrays are refused.
+        Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that
+        `numpy.asarray` accepts, or an array on a device, which is read there without a copy (a `DeviceArray`,
+        or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
+        ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int or tuple of int, optional
-        Axes to reduce. None reduces all.
+        Axis or axes along which to reduce. Default: all axes.
     order : int
         The order of the highest moment: 1 (mean), 2 (variance), 3 (skewness) or 4 (kurtosis).
     ddof : float
-        Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for
-        a sample.
+        Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+        variance, 1 the sample variance.
     keepdims : bool
-        True keeps reduced axes, with length one, so that the result broadcasts against `a`.
+        True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     where : array_like of bool
-        Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array
-        on a device, on that device.
+        Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+        device or in host memory; for a host array, in host memory only.
     bias : bool
         Whether skewness and kurtosis are those of the elements, as `scipy.stats` has them by default, rather
         than estimates of what the elements are a sample of.
@@ -483,29 +487,30 @@ def moments(
     nan_policy : str
         ``"propagate"``: moments with a NaN among the elements are NaN; ``"omit"``: NaNs are left out.
     variant : str
-        Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and
-        dtypes in its ``coverage``.
+        Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+        operators and dtypes in its ``coverage``.
     device : str, Device or list of them, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`. A list, or ``"cuda:all"``, distributes a host array
-        over several devices: see docs/how-to/merge-partial-results.md.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
+        array across several devices: see docs/how-to/merge-partial-results.md.
     block_size, grid_size : int, optional
-        Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.
+        Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+        variant.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device and `axis` is given.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device and `axis` is given.
     progress : callable or bool, optional
-        Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-        the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-        is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a
-        named variant refuses it.
+        Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to
+        the device, and at the end. An exception that it raises stops the call. True shows a progress bar
+        (tqdm's, if installed). Only a contiguous host array that is reduced as a whole is copied in chunks:
+        other calls report nothing, and a named variant raises ValueError.
 
     Returns
     -------

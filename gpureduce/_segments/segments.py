@@ -72,23 +72,23 @@ def segment_reduce(
     axis : int
         The axis that is cut into segments.
     out : numpy.ndarray or device array, optional
-        Array of the shape of the result, which receives it and is returned. An array on a device must have
-        the result's dtype and C order.
+        Output array of the shape of the result; it is also returned. An array on a device must have the
+        result's dtype and C order.
     ddof : float
         Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
     device : str or Device, optional
-        Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of `a`; for a
-        host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-        one, the simulator, with one `SimulatorWarning`.
+        Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
+        host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
+        the simulator with a `SimulatorWarning` if there is none.
     stream : int or object, optional
-        CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on
-        a device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-        earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-        host memory. See docs/explanation/streams.md.
+        CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+        ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on
+        a device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered
+        after the work already queued on this stream and on the streams of the other arguments. The host
+        synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves
-        it there if `a` is on a device.
+        True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+        True if `a` is on a device.
 
     Returns
     -------

@@ -16,70 +16,71 @@ from tests.tools import make_stub
 
 PACKAGE = make_stub.PACKAGE
 WIDTH = 110
-PLACE = (
-    "True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. None leaves"
-)
+PLACE = """\
+True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default: True if"""
 DEVICE = """\
-Device that does the work: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None means the device of {first}; for
-a host array the default device, which `set_default_device` sets, else the first CUDA device or, without
-one, the simulator, with one `SimulatorWarning`."""
+Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of {first}, or for a
+host array the default device (see `set_default_device`): without a setting, the first CUDA device, or the
+simulator with a `SimulatorWarning` if there is none."""
 
 # By the first line of an entry: the text, for functions of arrays that have such an entry.
 ANY = {
-    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
-    "keepdims : bool": "True keeps reduced axes, with length one, so that the result broadcasts against `a`.",
-    "initial : scalar, optional": "Value with which every result begins, as if it were one more element.",
+    "axis : int or tuple of int, optional": "Axis or axes along which to reduce. Default: all axes.",
+    "keepdims : bool": """\
+True keeps the reduced axes with length one, so that the result broadcasts against `a`.""",
+    "initial : scalar, optional": "Starting value of the reduction, which counts as one more element.",
     "where : array_like of bool": """\
-Elements to include, broadcast to the shape of `a`: an array of bool in host memory or, for an array on
-a device, on that device.""",
+Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
+device or in host memory; for a host array, in host memory only.""",
     "ddof : float": """\
-Delta degrees of freedom: variances of N elements divide by ``N - ddof``. 0 is for a population, 1 for a
-sample.""",
+Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
+variance, 1 the sample variance.""",
     "mean : array_like, optional": """\
-Values from which deviations are taken, instead of the means: of the shape that the result has with
-``keepdims=True``, or one that broadcasts to it.""",
-    "correction : float, optional": "The array API's name of `ddof`.",
+Mean to take deviations from, instead of computing it. Its shape broadcasts to the shape that the result
+has with ``keepdims=True``.""",
+    "correction : float, optional": "Name of `ddof` in the array API standard. Pass only one of the two.",
     "block_size, grid_size : int, optional": """\
-Threads per block, and blocks of the first launch; only with a named variant. None takes its defaults.""",
+Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
+variant.""",
     "device : str, Device or list of them, optional": f"""\
-{DEVICE} A list, or ``"cuda:all"``, distributes a host array over several devices: see docs/how-to/merge-partial-results.md.""",
+{DEVICE} A list, or ``"cuda:all"``, splits a host array across several devices: see docs/how-to/merge-partial-results.md.""",
     "device : str or Device, optional": DEVICE,
     "stream : int or object, optional": """\
-CUDA stream of the work: an integer handle, or an object that has one (``torch.cuda.Stream``,
-``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the stream of the first array on a
-device: the current stream of its library, or the stream of a `DeviceArray`. The work comes after
-earlier work in that stream and in the streams of the other arrays. The host waits only for results in
-host memory. See docs/explanation/streams.md.""",
+CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first argument on a
+device, which is its library's current stream, or the stream of a `DeviceArray`. The call is ordered after
+the work already queued on this stream and on the streams of the other arguments. The host synchronizes
+only when a result is returned to host memory. See docs/explanation/streams.md.""",
     "progress : callable or bool, optional": """\
-Called as ``progress(done, total)``, in bytes, about every 50 ms while a long host array is copied to
-the device, and at the end; an exception that it raises stops the call. True shows a bar, tqdm's if it
-is installed. Only whole contiguous arrays are copied in chunks: other calls do not report, and a named
-variant refuses it.""",
+Called as ``progress(done, total)``, in bytes, about every 50 ms while a large host array is copied to the
+device, and at the end. An exception that it raises stops the call. True shows a progress bar (tqdm's, if
+installed). Only a contiguous host array that is reduced as a whole is copied in chunks: other calls report
+nothing, and a named variant raises ValueError.""",
     "exact : bool": """\
-True returns the exact result, rounded once to nearest, ties to even: it depends neither on the order of
+True returns the correctly rounded result (to nearest, ties to even), which depends neither on the order of
 the elements nor on the device. See docs/explanation/exact-sums.md.""",
-    "as_device : bool, optional": f"{PLACE} it there if {{first}} is on a device.",
+    "as_device : bool, optional": f"{PLACE} {{first}} is on a device.",
     "out : numpy.ndarray or device array, optional": """\
-Array of the shape of the result, which receives it and is returned. An array on a device must have the
-result's dtype and C order.""",
+Output array of the shape of the result; it is also returned. An array on a device must have the result's
+dtype and C order.""",
 }
 # Of the operators, which `reduce` calls by name, and `dot`.
 OPERATORS = {
     "a : array_like or device array": """\
-Elements, of any shape, strides, byte order and alignment: a NumPy array, or whatever `numpy.asarray`
-takes; or an array on a device, which is read there without a copy: a `DeviceArray`, or another
-library's array with DLPack or ``__cuda_array_interface__``. Subclasses such as ``numpy.matrix`` are
-read as plain arrays; masked arrays are refused.""",
+Input array of any shape, strides, byte order and alignment: a NumPy array, or anything that `numpy.asarray`
+accepts, or an array on a device, which is read there without a copy (a `DeviceArray`, or another library's
+array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as ``numpy.matrix`` are treated
+as plain arrays; masked arrays raise TypeError.""",
     "dtype : dtype_like, optional": """\
-Dtype of the result, to which elements are cast before they are reduced. None takes NumPy's
-choice. The cast of an array on a device makes a temporary copy there.""",
+Data type of the accumulator and of the result. Default: as in NumPy. For an array on a device, the cast
+makes a temporary copy there.""",
     "out : numpy.ndarray or device array, optional": """\
-Array of the shape of the result, which receives it and is returned. The result is cast to the dtype of
-a host array, as NumPy does; an array on a device must have the result's dtype and C order.""",
+Output array of the shape of the result; it is also returned. A host array may have any dtype to which NumPy
+would cast the result; an array on a device must have the result's dtype and C order.""",
     "variant : str": """\
-Kernel: ``"auto"``, or the name of one of `variants`, for whole arrays and for the operators and dtypes
-in its ``coverage``.""",
-    "as_device : bool, optional": f"{PLACE} it there if `a` is on a device and `axis` is given.",
+Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
+operators and dtypes in its ``coverage``.""",
+    "as_device : bool, optional": f"{PLACE} `a` is on a device and `axis` is given.",
 }
 # Of functions with a text of their own for an entry of such a first line.
 OWN = {
@@ -93,24 +94,24 @@ OWN = {
     ),
     "segment_reduce": ("ddof : float",),
 }
-FIRST = {"conv2d": "`x`"}  # where `a` is called otherwise
+FIRST = {"conv2d": "`x`"}  # where `a` has another name
 TENSORS = {
-    "a : torch.Tensor": "Elements, of any shape and strides, on a GPU or the CPU.",
-    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
-    "axis : int, optional": "Axis to search. None searches the tensor in C order.",
+    "a : torch.Tensor": "Input tensor of any shape and strides, on a GPU or the CPU.",
+    "axis : int or tuple of int, optional": "Axis or axes along which to reduce. Default: all axes.",
+    "axis : int, optional": "Axis to search. Default: the whole tensor, in C order.",
     "dtype : torch.dtype or dtype_like, optional": """\
-Dtype of the result, to which elements are cast before they are reduced.""",
-    "keepdims : bool": "True keeps reduced axes, with length one.",
+Data type of the result. Elements are cast to it before they are reduced.""",
+    "keepdims : bool": "True keeps the reduced axes with length one.",
 }
 CHUNKED = {
-    "a : dask.array.Array": "Elements, of any shape and chunks.",
-    "axis : int or tuple of int, optional": "Axes to reduce. None reduces all.",
-    "axis : int, optional": "Axis to search. None searches all elements.",
-    "dtype : dtype_like, optional": "Dtype to which elements are cast before they are reduced.",
-    "keepdims : bool": "True keeps reduced axes, with length one.",
-    "ddof : int": "Delta degrees of freedom: variances of N elements divide by ``N - ddof``.",
+    "a : dask.array.Array": "Input array of any shape and chunks.",
+    "axis : int or tuple of int, optional": "Axis or axes along which to reduce. Default: all axes.",
+    "axis : int, optional": "Axis to search. Default: the whole array, in C order.",
+    "dtype : dtype_like, optional": "Data type to which elements are cast before they are reduced.",
+    "keepdims : bool": "True keeps the reduced axes with length one.",
+    "ddof : int": "Delta degrees of freedom: the variance of N elements divides by ``N - ddof``.",
     "split_every : int or dict, optional": """\
-Number of states that are merged at a time, or a dict with one for each axis. None takes Dask's setting.""",
+Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.""",
     "device : str or Device, optional": """\
 Device on which the workers reduce their chunks, as for `gpureduce.sum`.""",
 }
