@@ -10,16 +10,23 @@ from gpureduce._bench.sources import with_headers
 # Of each ladder: what it is of, where its figures are, what `gpureduce.profile` is asked, and words for that.
 LADDERS = {
     "reduction": ("reductions", "docs/explanation/reduction-ladder.md", 4096, "a sum of 4,096"),
-    "matmul": ("products of matrices", "docs/explanation/matmul-ladder.md", (64, 64, 64), "a product of 64 x 64 by 64 x 64"),
+    "matmul": (
+        "matrix multiplications",
+        "docs/explanation/matmul-ladder.md",
+        (64, 64, 64),
+        "a product of 64 x 64 by 64 x 64",
+    ),
     "conv": (
-        *("convolutions", "docs/explanation/convolution-ladder.md", ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"})),
+        "convolutions",
+        "docs/explanation/convolution-ladder.md",
+        ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"}),
         "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
     "exact": ("exact sums", "docs/explanation/exact-sums.md", 4096, "a sum of 4,096"),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
 ROUNDS = 20  # that are drawn; more are no picture
-ROLES = {"rung": "", "side": "Beside the ladder. ", "study": "For study: wrong on purpose. "}
+ROLES = {"rung": "", "side": "Not on the ladder. ", "study": "For study: wrong on purpose. "}
 LEAD = re.compile(r"[A-Z][^.:]{2,40}:")  # such as "What limits it now:"
 
 

@@ -104,7 +104,11 @@ SECTIONS = {
             "accuracy",
         )
     ],
-    "Contributing": ["CONTRIBUTING", "docs/contributing/waiting-for-blocks", "CHANGELOG", "SECURITY"],
+    "Contributing": [
+        "CONTRIBUTING",
+        *(f"docs/contributing/{name}" for name in ("style", "waiting-for-blocks")),
+        *("CHANGELOG", "SECURITY"),
+    ],
 }
 
 PICTURE = re.compile(

@@ -1,85 +1,147 @@
 #!/usr/bin/env python3
-"""Counts idioms for which technical English has better words: tests/tools/words.py [--list] [FOLDER...].
+"""Counts idioms for which technical English has better words: tests/tools/words.py [--list] [KIND...].
 
-PATTERNS has each idiom as a regular expression, and what to write instead. LIMITS has the folders that are
-checked, with the number of idioms allowed per 1,000 words. --list shows each place.
+idioms.toml has each idiom as a regular expression, and what to write instead. KINDS has the texts that are
+checked, with the number of idioms allowed per 1,000 words. In documents, no line of 40 characters or more may
+stand twice in a page, outside tables and code. --list shows each place. The rules are in
+docs/contributing/style.md.
 """
 
 import argparse
+import ast
+import collections
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
+IDIOMS = Path(__file__).with_name("idioms.toml")
 SUFFIXES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".pyi", ".md", ".sh"}
-LIMITS = {"csrc": 0.15, "cuda_kernels": 0.15, "gpureduce": 0.3, "tests": 0.2}
-UNITS = "call|thread|block|warp|row|launch|element|result|reduction|step|group|lane|multiprocessor|device|GPU"
-PATTERNS = {
-    r"\barrays? of the host\b|\bof the host\b": "host array, on the host",
-    r"\bbeside\b": "next to, compared with, in addition to",
-    r"\b(lies?|lying) (there|where|side by side|by rows|evenly|on (a|the) device)\b": "is stored, contiguous",
-    r"\bin place of\b": "instead of",
-    r"\bproducts? of matrices\b": "matrix multiplication",
-    rf"\b(microseconds?|bytes?|threads?|blocks?|elements?|us) an? (?:{UNITS})\b": "per call, per thread",
-    r"\btakes? (?:at most |only |about )?[01]\.\d+(?: to [01]\.\d+)? of\b": "2 % slower than",
-    r"\b[Nn]obody\b|\bwho (?:warns|reads|waits|asks|comes|has|draws|is)\b": "name the actor",
-    r"\bthe (?:memory|machine|card) gives\b": "the memory delivers",
-    r"\b(?:of|to|for|by|in|than) (?:those|that) (?:that|which|of which|who)\b": "name the noun",
-    r"\bthat of (?:the|a|an)\b": "name the noun",
-    r"\bare there to be\b|\bis there, too\b|\bwhat there is\b": "say what exists",
-    r"\bas (?:it|they) (?:lies?|stands?|comes?)\b": "unchanged, without copying",
-    r"\b(?:NaN|lone call|order) wins\b": "NaN propagates, takes precedence",
-    r"\bhas room\b|\bfinds? room\b|\broom for\b": "fits, capacity for",
-    r"\bso many\b|\bas many as\b": "say the number, up to",
-    r"\bon (?:its|their) way\b": "in flight, pending",
-    r"\bgoes? (?:round|the way|by the)\b": "say what happens",
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "notebooks", "examples")
+LONG = 40
+# Examples of what not to write, in the style guide.
+EXAMPLES = re.compile(r"<!-- examples -->.*?<!-- end -->", re.DOTALL)
+
+
+class Kind(NamedTuple):
+    """Texts with one limit: where they are, idioms per 1,000 words, and how a file's text is read."""
+
+    places: tuple[str, ...]
+    limit: float
+    read: str = "source"
+
+
+KINDS = {
+    "csrc": Kind(("csrc",), 0.15),
+    "cuda_kernels": Kind(("cuda_kernels",), 0.15),
+    "gpureduce": Kind(("gpureduce",), 0.3),
+    "messages": Kind(("gpureduce",), 0.5, "strings"),
+    "tests": Kind(("tests",), 0.2),
+    "docs": Kind(DOCUMENTS, 4.0, "document"),
 }
+
+
+def idioms() -> dict[re.Pattern[str], str]:
+    """Return each idiom, and what to write instead."""
+    listed = tomllib.loads(IDIOMS.read_text(encoding="utf-8"))["idiom"]
+    return {re.compile(each["pattern"]): each["instead"] for each in listed}
+
+
+def files(*places: str) -> Iterator[Path]:
+    """Give each tracked file of some folders."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "--", *places], capture_output=True, text=True, check=True
+    )
+    yield from (path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file())
 
 
 def sources(folder: str, suffixes: set[str]) -> list[tuple[str, str]]:
     """Return name and text of each tracked file in a folder that has one of the suffixes."""
-    listed = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "--", folder], capture_output=True, text=True, check=True
-    )
-    paths = [ROOT / name for name in listed.stdout.splitlines()]
-    return [
-        (str(path.relative_to(ROOT)), path.read_text(errors="replace"))
-        for path in paths
-        if path.suffix in suffixes and path.is_file()
+    paths = [path for path in files(folder) if path.suffix in suffixes]
+    return [(str(path.relative_to(ROOT)), path.read_text(errors="replace")) for path in paths]
+
+
+def strings(source: str) -> str:
+    """Return what Python code says to its users: docstrings, messages and help, which have spaces."""
+    values = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return "\n".join(value for value in values if isinstance(value, str) and " " in value)
+
+
+def document(path: Path) -> str | None:
+    """Return the text of a page: of a notebook its cells, without outputs."""
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return "\n\n".join("".join(cell["source"]) for cell in cells)
+    if path.suffix not in {".md", ".py", ".cu"}:
+        return None
+    return EXAMPLES.sub("", path.read_text(encoding="utf-8"))
+
+
+def text_of(path: Path, read: str) -> str | None:
+    """Return the text of a file that is checked, or None if there is none."""
+    if read == "document":
+        return document(path)
+    if read == "strings":
+        return strings(path.read_text(encoding="utf-8")) if path.suffix == ".py" else None
+    return path.read_text(errors="replace") if path.suffix in SUFFIXES else None
+
+
+def found(text: str, patterns: dict[re.Pattern[str], str]) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of words in a text, and its idioms: the words around, and what to write."""
+    text = re.sub(r"\s+[#*/]*\s*", " ", text)  # without the marks of comments
+    places = [
+        (text[max(match.start() - 30, 0) : match.end() + 30], instead)
+        for pattern, instead in patterns.items()
+        for match in pattern.finditer(text)
     ]
+    return len(text.split()), places
 
 
-def found(folder: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """Return the number of words in a folder, and its idioms: file, words around it, what to write."""
-    words, places = 0, []
-    for name, source in sources(folder, SUFFIXES):
-        text = re.sub(r"\s+[#*/]*\s*", " ", source)  # without the marks of comments
-        words += len(text.split())
-        for pattern, instead in PATTERNS.items():
-            for match in re.finditer(pattern, text):
-                places.append((name, text[max(match.start() - 30, 0) : match.end() + 30], instead))
-    return words, places
+def repeated(text: str) -> list[str]:
+    """Return the long lines that stand twice in a page, outside tables and code."""
+    text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for line in text.splitlines() if not line.startswith(("    ", "\t"))]
+    counts = collections.Counter(line for line in lines if len(line) >= LONG and line[0] not in "|<")
+    return [line for line, count in counts.items() if count > 1]
 
 
-def main() -> int:
+def check(name: str, show: bool) -> bool:
+    """Print what a kind of text has; return whether that is within its limit."""
+    kind, patterns = KINDS[name], idioms()
+    words, places, twice = 0, [], []
+    for path in files(*kind.places):
+        text = text_of(path, kind.read)
+        if text is None:
+            continue
+        more, around = found(text, patterns)
+        words += more
+        places += [(path.relative_to(ROOT), *each) for each in around]
+        if kind.read == "document" and path.suffix != ".py":
+            twice += [(path.relative_to(ROOT), line) for line in repeated(text)]
+    rate = 1000 * len(places) / max(words, 1)
+    print(f"{name}: {len(places)} idioms in {words} words, {rate:.2f} per 1,000 (limit {kind.limit})")
+    for place, around, instead in places if show else ():
+        print(f"  {place}: ...{around}...  -> {instead}")
+    for place, line in twice:
+        print(f"  {place}: stands twice: {line}")
+    return rate <= kind.limit and not twice
+
+
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="show each place")
-    parser.add_argument("folders", nargs="*", default=list(LIMITS))
-    args = parser.parse_args()
-    above = False
-    for folder in args.folders:
-        words, places = found(folder)
-        rate = 1000 * len(places) / max(words, 1)
-        limit = LIMITS.get(folder)
-        above |= limit is not None and rate > limit
-        print(
-            f"{folder}: {len(places)} idioms in {words} words, {rate:.2f} per 1,000"
-            + (f" (limit {limit})" if limit else "")
-        )
-        for name, around, instead in places if args.list else ():
-            print(f"  {name}: ...{around}...  -> {instead}")
-    return int(above)
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
+    args = parser.parse_args(argv)
+    if unknown := set(args.kinds) - set(KINDS):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; expected {', '.join(KINDS)}")
+    good = [check(name, args.list) for name in args.kinds or KINDS]
+    return int(not all(good))
 
 
 if __name__ == "__main__":
