@@ -8,6 +8,22 @@ from typing import Any
 from benchmarks.harness.libraries import LABELS
 
 _RULES = {"l": "---", "r": "--:"}
+# Words of methods in committed records, and how benchmarks write them now.
+_REWORDED = (
+    ("over rotated places", "over rotated inputs"),
+    ("microseconds a copy of 2^24 elements or so", "microseconds per copy of about 2^24 elements"),
+    (
+        "wall clock from the call to a Python float, in loops; medians",
+        "median wall-clock time from the call to the Python float, each contender in a loop of its own",
+    ),
+    ("from the call to its return, medians of", "host time from the call to its return, median of"),
+    ("x 2^10", "x has 2^10 elements"),
+    (
+        "waits with 0.1 s of work queued before the call, in the default stream or another, the longer one",
+        "blocking times with 0.1 s of work queued before the call, the longer one of the default stream and"
+        " another",
+    ),
+)
 
 
 def table(heads: Sequence[str], align: str, rows: Iterable[Sequence[str]]) -> list[str]:
@@ -29,6 +45,14 @@ def source(record: dict[str, Any], *libraries: str) -> str:
     versions = [f"{LABELS[name]} {record[name]}" for name in libraries if record.get(name)]
     cuda = [f"CUDA {record['toolkit']}", f"driver for CUDA {record['driver_cuda']}"]
     return ", ".join([record["device"], *cpu, *cuda, *versions, record["date"]])
+
+
+def method(record: dict[str, Any]) -> str:
+    """Return how a record was measured, in today's words."""
+    text = record["method"]
+    for old, new in _REWORDED:
+        text = text.replace(old, new)
+    return text
 
 
 def cell(value: Any, form: str = "{}") -> str:

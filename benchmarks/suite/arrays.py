@@ -103,7 +103,7 @@ class Arrays(Benchmark):
     """Copies and conversions of arrays of 2^24 elements or so."""
 
     summary = "copy() and astype() of arrays in all layouts, compared with PyTorch and CuPy"
-    method = "graph replays over rotated places; microseconds per copy of 2^24 elements or so"
+    method = "graph replays over rotated inputs; microseconds per copy of about 2^24 elements"
     required = ("torch",)
     optional = ("cupy",)
     repeats = 7
@@ -199,7 +199,7 @@ class Arrays(Benchmark):
         for row in record["rows"]:
             layouts.setdefault(row["layout"], {})[row["dtype"], row["to"]] = row
         columns = list(dict.fromkeys((row["dtype"], row["to"]) for row in record["rows"]))
-        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."]
+        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {markdown.method(record)}."]
         for title, copies in (("`copy()`", True), ("`astype`", False)):
             pairs = [pair for pair in columns if (pair[0] == pair[1]) == copies]
             names = [pair[0] if copies else f"{pair[0]} to {pair[1]}" for pair in pairs]
@@ -208,7 +208,7 @@ class Arrays(Benchmark):
                 for layout, of in layouts.items()
                 if any(pair in of for pair in pairs)
             )
-            heads = [f"{title}, us: ours / PyTorch / CuPy", *names]
+            heads = [f"{title}, us: gpureduce / PyTorch / CuPy", *names]
             lines += ["", *markdown.table(heads, "lr", rows)]
         return "\n".join(lines)
 

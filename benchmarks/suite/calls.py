@@ -29,9 +29,9 @@ SLEEP = 200_000_000  # cycles of the device: 0.1 s of an H200
 LABELS = {
     "torch": "PyTorch",
     "cupy": "CuPy",
-    "gpureduce_of_tensor": "gpureduce, of a tensor",
-    "gpureduce_of_cupy": "of a CuPy array",
-    "gpureduce_of_ours": "of a `DeviceArray`",
+    "gpureduce_of_tensor": "gpureduce, PyTorch tensor",
+    "gpureduce_of_cupy": "gpureduce, CuPy array",
+    "gpureduce_of_ours": "gpureduce, `DeviceArray`",
 }
 OURS = tuple(name for name in LABELS if name.startswith("gpureduce"))
 # By the text in the table: operator, shape, axis, and whether an output is passed.
@@ -167,9 +167,9 @@ class Calls(CallBenchmark):
 
     summary = "host time of calls whose result stays on the device, compared with PyTorch and CuPy"
     method = (
-        f"from the call to its return, medians of {TURNS - 1} turns of {BATCH} calls;"
-        " X is 4096 x 1024 float32, x 2^10; waits with 0.1 s of work queued before the call,"
-        " in the default stream or another, the longer one"
+        f"host time from the call to its return, median of {TURNS - 1} turns of {BATCH} calls;"
+        " X is 4096 x 1024 float32, x has 2^10 elements; blocking times with 0.1 s of work queued before the"
+        " call, the longer one of the default stream and another"
     )
     required = ("torch", "cupy")
     calls = CALLS
@@ -222,11 +222,11 @@ class Calls(CallBenchmark):
             return f"{max(where[name]['median'] for where in row['wait_ms'].values()):.2f}"
 
         tables: dict[str, Callable[[dict[str, Any], str], str]] = {
-            "a call, in us": lambda row, name: markdown.median_us(row, name, "{:.2f}"),
-            "how long the host waits, in ms": worst,
-            "captured into a graph": lambda row, name: "yes" if row["captured"][name] else "no",
+            "host time per call, us": lambda row, name: markdown.median_us(row, name, "{:.2f}"),
+            "time the call blocks the host, ms": worst,
+            "can be captured into a CUDA graph": lambda row, name: "yes" if row["captured"][name] else "no",
         }
-        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."]
+        lines = [f"{markdown.source(record, 'torch', 'cupy')}: {markdown.method(record)}."]
         for title, cell in tables.items():
             cells = ([f"`{row['call']}`", *(cell(row, name) for name in names)] for row in rows)
             lines += ["", *markdown.table([title, *LABELS.values()], "lr", cells)]

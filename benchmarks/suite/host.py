@@ -55,7 +55,7 @@ class Host(Benchmark):
     """Sums of host arrays and of arrays on the device, as Python floats."""
 
     summary = "sums from Python to a float, of host and device arrays, compared with CuPy, PyTorch and NumPy"
-    method = "wall clock from the call to a Python float, in loops; medians"
+    method = "median wall-clock time from the call to the Python float, each contender in a loop of its own"
     optional = ("torch", "cupy")
     quick: ClassVar[Mapping[str, Any]] = {"powers": [10, 20, 24], "pinned_bytes": 1 << 26}
 
@@ -168,7 +168,7 @@ class Host(Benchmark):
         groups: dict[str, list[dict[str, Any]]] = {}
         for row in record["rows"]:
             groups.setdefault(row["where"], []).append(_with_cpu(row))
-        head = f"{markdown.source(record, 'torch', 'cupy', 'numpy')}: {record['method']}."
+        head = f"{markdown.source(record, 'torch', 'cupy', 'numpy')}: {markdown.method(record)}."
         if "pinned" in groups:
             copy, pinned = groups["pinned copy"][0], groups["pinned"][0]
             head += (
@@ -178,7 +178,7 @@ class Host(Benchmark):
         last = groups["host"][-1]
         head += (
             f" the sum of {markdown.power(last['n'])} from pageable memory: {last['gb_per_s']:.1f} GB/s."
-            " *ratio* is our time over the other's."
+            " *ratio* is the time of gpureduce divided by the time to the left of it."
         )
         of_host = ["`cupy.asarray(a).sum()`", "`torch.from_numpy(a).cuda().sum()`", "`numpy.sum(a)`", "CPU"]
         of_device = ["CuPy `.sum()`", "PyTorch `.sum().item()`"]
@@ -188,7 +188,7 @@ class Host(Benchmark):
                 "",
                 *_table("`gpureduce.sum(a)`", of_host, groups["host"], ("cupy", "torch", "numpy", "cpu")),
                 "",
-                "From an array on the device to a Python float, each library's own array:",
+                "Sums of GPU arrays, each library with its own array, from the call to the Python float:",
                 "",
                 *_table("`gpureduce.sum(d)`", of_device, groups["device"], ("cupy", "torch")),
             ]

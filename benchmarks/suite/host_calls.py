@@ -67,7 +67,7 @@ CALLS = {
     "x[1:, ::2]": "x[1:, ::2]",
     "x.reshape(-1)": "x.reshape(-1)",
 }
-LABELS = {"torch": "PyTorch", "tensor": "gpureduce, of a tensor", "ours": "of a `DeviceArray`"}
+LABELS = {"torch": "PyTorch", "tensor": "gpureduce, PyTorch tensor", "ours": "gpureduce, `DeviceArray`"}
 
 
 def inputs() -> dict[str, np.ndarray]:
@@ -100,7 +100,7 @@ class HostCalls(CallBenchmark):
 
     summary = "host time of one call of every operator, compared with PyTorch"
     method = (
-        f"from the call to its return, medians of {TURNS} turns of {BATCH} calls; x is"
+        f"host time from the call to its return, median of {TURNS} turns of {BATCH} calls; x is"
         f" {SHAPE[0]} x {SHAPE[1]} float32, results stay on the device"
     )
     required = ("torch",)
@@ -132,8 +132,8 @@ class HostCalls(CallBenchmark):
             ]
             for row in record["rows"]
         )
-        heads = ["a call, in us", *LABELS.values(), "PyTorch's"]
-        head = f"{markdown.source(record, 'torch')}: {record['method']}."
+        heads = ["host time per call, us", *LABELS.values(), "PyTorch's call"]
+        head = f"{markdown.source(record, 'torch')}: {markdown.method(record)}."
         return "\n".join([head, "", *markdown.table(heads, f"l{'r' * len(LABELS)}l", rows)])
 
 

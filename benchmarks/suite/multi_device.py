@@ -40,9 +40,9 @@ LABELS = {
     "nccl": "PyTorch: sums, NCCL's all-reduce, `.item()`",
     "cupy": "CuPy: a sum and `.item()` each",
     "jax": "JAX: jitted `jnp.sum` of a sharded array",
-    "copies": "copies to all GPUs at once",
-    "numpy": "NumPy, in place",
-    "torch_cpu": "PyTorch's threads, in place",
+    "copies": "copies to all GPUs at once, no sum",
+    "numpy": "NumPy on the CPU",
+    "torch_cpu": "PyTorch on the CPU, all threads",
 }
 Call = Callable[[int], object]
 
@@ -126,7 +126,7 @@ class MultiDevice(Benchmark):
     """Sums of sharded tensors and of host arrays on 1, 2, 4 and 8 devices."""
 
     summary = "sums over several GPUs, compared with PyTorch, NCCL, CuPy and JAX"
-    method = "us from the call to the float, medians"
+    method = "median time in microseconds from the call to the Python float"
     optional = ("torch", "cupy", "jax")
     quick: ClassVar[Mapping[str, Any]] = {"sizes": [10, 20], "host_size": 22}
 
@@ -220,18 +220,16 @@ class MultiDevice(Benchmark):
         lines = ["Simulated: no figures of a GPU.", ""]
         if not record["simulated"]:
             where = markdown.source(record, "torch", "cupy", "jax")
-            lines[0] = f"{record['gpus']} devices, {where}: {record.get('method', MultiDevice.method)}."
+            lines[0] = f"{record['gpus']} x {where}: {MultiDevice.method}."
         for where, what in (
             ("device", "float32 on each GPU"),
-            ("pinned", "pinned"),
-            ("pageable", "pageable"),
+            ("pinned", "float32 in pinned host memory"),
+            ("pageable", "float32 in pageable host memory"),
         ):
             rows = [row for row in record["rows"] if row["where"] == where]
             if not rows:
                 continue
-            columns = [f"{row['gpus']} x {markdown.power(row['n'])}" for row in rows]
-            if where != "device":
-                columns = [f"{markdown.power(row['n'])} to {row['gpus']}" for row in rows]
+            columns = [f"{_count(row['gpus'])}, {markdown.power(row['n'])}" for row in rows]
             labels = dict(LABELS)
             if where != "device":
                 labels["gpureduce"] = "`gpureduce.sum(array, device=[...])`"
@@ -244,8 +242,8 @@ class MultiDevice(Benchmark):
         if not record["simulated"]:
             lines += [
                 "<picture>",
-                '  <source media="(prefers-color-scheme: dark)" srcset="several-dark.svg">',
-                '  <img alt="Times of sums over the number of GPUs" src="several-light.svg">',
+                '  <source media="(prefers-color-scheme: dark)" srcset="../images/several-dark.svg">',
+                '  <img alt="Times of sums over the number of GPUs" src="../images/several-light.svg">',
                 "</picture>",
             ]
         return "\n".join(lines).rstrip()
@@ -265,15 +263,14 @@ def svg(record: dict, palette: Palette) -> str:
     rows = [row for row in record["rows"] if row["where"] == "device"]
     first, *others = palette.series
     colours = dict(zip(BARS, (first, palette.faint, *others, palette.text), strict=True))
-    title, y = "Sums over several GPUs, us from the call to the float", float(TOP)
+    title, y = "Sums over several GPUs, us from the call to the Python float", float(TOP)
     parts = [drawing.text(0, 20, title, palette.text, size=16)]
     for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
         found = [row for row in rows if row["n"] == n]
         longest = max(time for row in found for name in BARS if (time := _time(row, name)))
         parts.append(drawing.text(0, y - 8, f"2^{n.bit_length() - 1} float32 on each", palette.text))
         for row in found:
-            count = f"{row['gpus']} GPUs" if row["gpus"] > 1 else "1 GPU"
-            parts.append(drawing.text(0, y + BAR - 1, count, palette.faint, size=12))
+            parts.append(drawing.text(0, y + BAR - 1, _count(row["gpus"]), palette.faint, size=12))
             for name in BARS:
                 if (time := _time(row, name)) is None:
                     continue
@@ -290,6 +287,10 @@ def svg(record: dict, palette: Palette) -> str:
         'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">'
     )
     return "\n".join([head, "<title>Times of sums over the number of GPUs</title>", *parts, "</svg>", ""])
+
+
+def _count(gpus: int) -> str:
+    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"
 
 
 def _time(row: dict, name: str) -> float | None:

@@ -20,9 +20,9 @@ from gpureduce._bench.stats import summarize_times
 from gpureduce._reduce import functions
 
 LABELS = {
-    "eager": "called",
+    "eager": "eager",
     "compiled": "compiled",
-    "graph": "compiled into a graph",
+    "graph": "compiled to a CUDA graph",
 }
 MODES = {"compiled": "default", "graph": "reduce-overhead"}
 NAMESPACES = ("torch", "gpureduce.torch")
@@ -86,8 +86,8 @@ class Operators(Benchmark):
 
     summary = "host time of gpureduce.torch's operators, called and compiled, compared with PyTorch"
     method = (
-        f"from the call to its return, medians of {calls.TURNS - 1} turns of {calls.BATCH} calls;"
-        " X is 4096 x 1024 float32, x 2^10"
+        f"host time from the call to its return, median of {calls.TURNS - 1} turns of {calls.BATCH} calls;"
+        " X is 4096 x 1024 float32, x has 2^10 elements"
     )
     required = ("torch",)
     repeats = calls.TURNS - 1
@@ -146,8 +146,8 @@ class Operators(Benchmark):
             [f"`{row['call']}`", *(markdown.median_us(row, name, "{:.1f}") for name in names)]
             for row in record["rows"]
         )
-        head = f"{markdown.source(record, 'torch')}: {record['method']}."
-        heads = ["a call, in us", *heads, "`gpureduce`, called"]
+        head = f"{markdown.source(record, 'torch')}: {markdown.method(record)}."
+        heads = ["host time per call, us", *heads, "eager, `gpureduce`"]
         return "\n".join([head, "", *markdown.table(heads, "lr", rows)])
 
 

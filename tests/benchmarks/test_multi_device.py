@@ -49,8 +49,8 @@ def test_tables(record):
     simulated = multi_device.MultiDevice.table(record)
     assert "Simulated: no figures of a GPU." in simulated and "<picture>" not in simulated
     text = multi_device.MultiDevice.table(measured(record))
-    assert text.startswith("4 devices, NVIDIA H200") and "several-dark.svg" in text
-    assert "| 4 x 2^28 |" in text and "| 2^29 to 2 |" in text and "| 3500.2 |" in text
+    assert text.startswith("4 x NVIDIA H200") and "several-dark.svg" in text
+    assert "| 4 GPUs, 2^28 |" in text and "| 2 GPUs, 2^29 |" in text and "| 3500.2 |" in text
     row = next(line for line in text.splitlines() if line.startswith(f"| {multi_device.LABELS['nccl']}"))
     number = list(multi_device.LABELS).index("nccl")
     assert row.split("|")[2:-1] == [f" {gpus * 100 + number:.1f} " for gpus in (1, 1, 2, 2, 4, 4)]

@@ -92,7 +92,7 @@ def test_axes_were_measured_in_every_shape():
 
 
 def test_arrays_of_the_host_go_as_fast_as_the_bus():
-    """What docs/how-to/host-arrays.md says of one run: compared with the peers, and with a plain copy."""
+    """What docs/benchmarks/host-arrays.md says of one run: compared with the peers, and with a plain copy."""
     rows = {(row["where"], row["n"]): row for row in load("host_h200.json")["rows"]}
     long, short = rows["host", 1 << 28], rows["host", 1 << 10]
     assert long["gb_per_s"] >= 0.9 * rows["pinned copy", 1 << 28]["gb_per_s"]
@@ -356,7 +356,7 @@ def test_scans_keep_what_they_reach():
 
 
 def test_several_gpus_take_the_time_of_one():
-    """What docs/how-to/several-gpus.md says of two H100s: of tensors on both, and of an array in pinned memory."""
+    """What docs/benchmarks/several-gpus.md says of two H100s: of tensors on both, and of host arrays."""
     rows = {
         (row["where"], row["gpus"], row["n"]): {name: t["median"] for name, t in row["us"].items()}
         for row in load("multi_device_h100.json")["rows"]
@@ -376,7 +376,7 @@ def test_several_gpus_take_the_time_of_one():
 
 
 def test_copies_take_less_time_than_pytorchs():
-    """Except the cases that docs/reference/arrays-and-dtypes.md names."""
+    """Except the cases that docs/benchmarks/copies.md names."""
     rows = load("arrays_h100.json")["rows"]
     over = {(row["layout"], row["dtype"], row["to"]): row["of_torch"] for row in rows}
     assert len(rows) == len(arrays.cases()) and statistics.geometric_mean(over.values()) <= 0.56
