@@ -15,8 +15,8 @@ OTHER_CHANNELS = ("c8", "c9", "c5_few", "c7_few")  # for more of them, or fewer,
 WORST = 0.01  # a relative error that no precision has: the results were wrong
 
 CHART = """<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="conv-dark.svg">
-  <img alt="Speed-up of each rung over c0, and as published" src="conv-light.svg">
+  <source media="(prefers-color-scheme: dark)" srcset="../images/conv-dark.svg">
+  <img alt="Speed-up of each rung over c0, and as published" src="../images/conv-light.svg">
 </picture>"""
 
 

@@ -22,8 +22,8 @@ Functions that share kernels are not in the table. `nansum`, `nanprod`, `nanmean
 `nanargmin`, `nanargmax`, `fmin`, `fmax`, `ptp`, `logical_xor` and `trace` take all dtypes on both
 backends; `norm`,
 `logsumexp` and `softmax_denominator` floating ones, `norm` complex ones, too; `average`, `vecdot` and `inner`
-pairs of arrays. See [norms.md](norms.md). `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`,
-`nanpercentile` and `topk` take all dtypes but complex ones on both backends. See [order.md](order.md).
+pairs of arrays. See [norms](../explanation/norms.md). `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`,
+`nanpercentile` and `topk` take all dtypes but complex ones on both backends. See [order statistics](../explanation/order-statistics.md).
 """
 
 

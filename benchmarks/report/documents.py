@@ -80,8 +80,12 @@ def charts() -> dict[str, str]:
         drawn[f"docs/images/lanes-{name}.svg"] = readme_charts.lanes(palette)
         drawn[f"docs/images/peers-{name}.svg"] = readme_charts.peers_svg(load("peers_h200.json"), palette)
         drawn[f"docs/images/several-{name}.svg"] = multi_device.svg(load("multi_device_h100.json"), palette)
-        drawn[f"docs/images/matmul-{name}.svg"] = matmul.ladder_chart(record, load("published_matmul.json"), palette)
-        drawn[f"docs/images/conv-{name}.svg"] = conv.ladder_chart(conv_record, load("published_conv.json"), palette)
+        drawn[f"docs/images/matmul-{name}.svg"] = matmul.ladder_chart(
+            record, load("published_matmul.json"), palette
+        )
+        drawn[f"docs/images/conv-{name}.svg"] = conv.ladder_chart(
+            conv_record, load("published_conv.json"), palette
+        )
     return {path: text for path, text in drawn.items() if text is not None}
 
 

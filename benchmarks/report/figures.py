@@ -1,4 +1,4 @@
-"""Draws the figures of docs/explanation/matmul-ladder.md and docs/explanation/exact-sums.md: ``python benchmarks/docs_tables.py --figures``."""
+"""Draws the charts that need matplotlib: ``python benchmarks/docs_tables.py --figures``."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ FIRST = "m1"  # the first rung that was published
 VENDORS = (None, "ieee", "tf32")  # the precisions that cuBLAS is asked for
 
 CHART = """<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="{name}-dark.svg">
-  <img alt="{alt}" src="{name}-light.svg">
+  <source media="(prefers-color-scheme: dark)" srcset="../images/{name}-dark.svg">
+  <img alt="{alt}" src="../images/{name}-light.svg">
 </picture>"""
 
 

@@ -30,7 +30,9 @@ def blocks(name, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("section", page("explanation/how-auto-chooses").split("\n## ") if DOCS.exists() else [])
+@pytest.mark.parametrize(
+    "section", page("explanation/how-auto-chooses").split("\n## ") if DOCS.exists() else []
+)
 def test_figures_of_the_default_stand_in_the_files_that_are_named(section):
     """Those of a section in the files that it names."""
     names = set(re.findall(r"\]\(([^)#]+)\)", section))
@@ -48,7 +50,13 @@ def test_the_kernel_that_is_followed_through_the_simulator(capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["explanation/how-the-simulator-works", "explanation/how-auto-chooses", "tutorials/write-a-rung", "explanation/reduction-ladder"]
+    "name",
+    [
+        "explanation/how-the-simulator-works",
+        "explanation/how-auto-chooses",
+        "tutorials/write-a-rung",
+        "explanation/reduction-ladder",
+    ],
 )
 def test_files_that_are_named_are_there(name):
     """Those with a folder stand there; a file without one is somewhere among the sources."""

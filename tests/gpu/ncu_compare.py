@@ -4,7 +4,8 @@ On a GPU machine ``python tests/gpu/ncu_compare.py measure FOLDER`` runs the run
 tests/support/shared_patterns.py under ncu and writes FOLDER/ncu_raw.json. Anywhere,
 ``python tests/gpu/ncu_compare.py simulate ncu_raw.json --out tests/data/ncu_h200.json --patterns
 tests/data/shared_wavefronts_h200.json`` adds the simulator's column, and
-``python tests/gpu/ncu_compare.py table tests/data/ncu_h200.json`` prints the table of docs/reference/counters.md.
+``python tests/gpu/ncu_compare.py table tests/data/ncu_h200.json`` prints the table of
+docs/reference/counters.md.
 """
 
 import argparse
