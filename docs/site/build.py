@@ -55,6 +55,7 @@ SECTIONS = {
             for name in (
                 "arrays-and-dtypes",
                 "differences-from-numpy",
+                "promises",
                 "names",
                 "errors",
                 "coverage",
