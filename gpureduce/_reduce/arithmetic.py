@@ -101,16 +101,15 @@ def sum(
 
     Notes
     -----
-    Result dtypes are those of `numpy.sum`: integers smaller than 64 bits and bool add up in 64 bits, and wrap
-    there. float16 and bfloat16 are added in float32 and rounded once; float32 and complex64 sums are
-    compensated. No elements give 0. With `exact`, sums of integers that do not fit raise
-    OverflowError.
+    The result has the dtype that `numpy.sum` gives: bool and integers of fewer than 64 bits are summed in 64
+    bits, and wrap around there. float16 and bfloat16 are accumulated in float32 and rounded once. float32 and
+    complex64 sums are compensated. The sum of an empty array is 0. With ``exact=True``, an integer sum that
+    overflows raises OverflowError.
 
     The ladder of named variants follows M. Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007),
-    with the races and lost tails of the printed kernels mended; `source` shows each rung.
+    without the data races and the dropped tail elements of the printed kernels; `source` shows each rung.
 
-    Errors are those of `numpy.sum` for the same call, and `DeviceError` when the device is not there
-    or fails.
+    The call raises what `numpy.sum` raises, and DeviceError if the device does not exist or fails.
 
     Examples
     --------
@@ -204,7 +203,7 @@ def prod(
 
     Notes
     -----
-    No elements give 1. Result dtypes are those of `numpy.prod`.
+    The product of an empty array is 1. The result has the dtype that `numpy.prod` gives.
 
     Examples
     --------
@@ -290,7 +289,7 @@ def min(
 
     Notes
     -----
-    NaN propagates. No elements, or a mask, without `initial` raise ValueError.
+    NaNs propagate. An empty array, or a mask, requires `initial`; otherwise ValueError is raised.
 
     Examples
     --------
@@ -374,7 +373,7 @@ def max(
 
     Notes
     -----
-    NaN propagates. No elements, or a mask, without `initial` raise ValueError.
+    NaNs propagate. An empty array, or a mask, requires `initial`; otherwise ValueError is raised.
 
     Examples
     --------
@@ -463,9 +462,10 @@ def mean(
 
     Notes
     -----
-    Integers and bool give float64. float16 and bfloat16 are averaged in float32 and rounded once. The mean of
-    float32 or complex64 elements is finite also where their sum is beyond the dtype. The mean of no elements
-    is NaN, with a RuntimeWarning; of a mask that leaves some without any, it comes with results on the host.
+    The mean of integers or bool is float64. float16 and bfloat16 are accumulated in float32 and rounded once.
+    The mean of float32 or complex64 elements is finite even if their sum would overflow the dtype. The mean
+    of an empty slice is NaN, with a RuntimeWarning. If a mask leaves a slice empty, the warning is issued
+    only for results in host memory.
 
     Examples
     --------
@@ -499,7 +499,7 @@ def dot(
     progress: Progress = None,
     exact: bool = False,
 ) -> Any:
-    """Return the dot product of two vectors of one length.
+    """Return the dot product of two vectors.
 
     Parameters
     ----------
@@ -509,7 +509,7 @@ def dot(
         or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
         ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     b : array_like or device array
-        As long as `a`, and in the memory of `a`.
+        Second vector, of the length of `a`: in host memory if `a` is, else on the device of `a`.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. A host array may have any dtype to which
         NumPy would cast the result; an array on a device must have the result's dtype and C order.
@@ -549,12 +549,13 @@ def dot(
     Raises
     ------
     ValueError
-        Unless both have one dimension and one length, or none.
+        If `a` and `b` are not two vectors of the same length, or two scalars.
 
     Notes
     -----
-    Accumulates as `sum` does, but integers wrap in the result's own dtype, as in NumPy. Complex numbers are
-    not conjugated. An `out` must have exactly the result's dtype. Integers have no `exact` result.
+    Accumulates as `sum` does, but integers wrap around in the dtype of the result, as in NumPy. Complex
+    numbers are not conjugated. `out` must have exactly the dtype of the result. ``exact=True`` requires
+    floating-point or complex elements.
 
     Examples
     --------
@@ -584,12 +585,12 @@ def fsum(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the exact sum of array elements, rounded once: ``sum(..., exact=True)``.
+    """Return the correctly rounded sum of array elements: ``sum(..., exact=True)``.
 
     Parameters
     ----------
     a, axis, dtype, out, keepdims, initial, where, device, stream, as_device
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def bitwise_and(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the bitwise and of integers or bools.
+    """Return the bitwise AND of integers or bools.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def bitwise_and(
 
     Notes
     -----
-    The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
-    No elements give all bits set.
+    By default all axes are reduced, whereas ``numpy.ufunc.reduce`` reduces axis 0. The result for an empty
+    array has all bits set.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def bitwise_or(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the bitwise or of integers or bools.
+    """Return the bitwise OR of integers or bools.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def bitwise_or(
 
     Notes
     -----
-    The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
+    By default all axes are reduced, whereas ``numpy.ufunc.reduce`` reduces axis 0.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def bitwise_xor(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the bitwise exclusive or of integers or bools.
+    """Return the bitwise XOR of integers or bools.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def bitwise_xor(
 
     Notes
     -----
-    The axis defaults to None, all axes, unlike that of NumPy's ``ufunc.reduce``.
+    By default all axes are reduced, whereas ``numpy.ufunc.reduce`` reduces axis 0.
 
     Examples
     --------

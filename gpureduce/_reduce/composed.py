@@ -66,12 +66,12 @@ def ptp(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the largest element less the smallest ("peak to peak").
+    """Return the range of the elements: the maximum minus the minimum ("peak to peak").
 
     Parameters
     ----------
     a, axis, out, keepdims, device, stream, as_device, progress
-        As those of `max`.
+        As for `max`.
 
     Returns
     -------
@@ -79,7 +79,8 @@ def ptp(
 
     Notes
     -----
-    As `numpy.ptp`, in one pass over floating numbers and two over others. Differences of integers wrap.
+    As `numpy.ptp`: one pass over floating-point numbers, two passes over others. Differences of integers wrap
+    around.
 
     Examples
     --------
@@ -143,12 +144,12 @@ def logical_xor(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return whether the number of elements that are not 0 is odd.
+    """Return the logical XOR of the elements: whether an odd number of them is nonzero.
 
     Parameters
     ----------
     a, axis, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `any`, and of `sum`.
+        As for `any` and `sum`.
 
     Returns
     -------
@@ -156,7 +157,7 @@ def logical_xor(
 
     Notes
     -----
-    The reduction of `numpy.logical_xor`.
+    The result is that of ``numpy.logical_xor.reduce``, except that all axes are reduced by default.
 
     Examples
     --------
@@ -203,19 +204,19 @@ def average(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the mean with weights.
+    """Return the weighted average.
 
     Parameters
     ----------
     a : array_like or device array
         As that of `mean`.
     axis, keepdims, device, stream, as_device
-        As those of `mean`.
+        As for `mean`.
     weights : array_like or device array, optional
-        Of the shape of `a`, or of its axes that are reduced, in the order of `axis`; in the memory of `a`.
-        None weighs all elements alike.
+        Weights, of the shape of `a` or of its reduced axes in the order of `axis`: in host memory if `a` is,
+        else on the device of `a`. Default: equal weights.
     returned : bool
-        Whether the sum of the weights is returned, too.
+        True also returns the sum of the weights.
 
     Returns
     -------
@@ -224,13 +225,13 @@ def average(
     Raises
     ------
     ZeroDivisionError
-        Where weights add up to 0 and the result is on the host; on the device such a result is NaN or
-        infinite.
+        If weights sum to zero and the result is in host memory. A result on a device is NaN or infinite
+        instead.
 
     Notes
     -----
-    As `numpy.average`, in one pass: products and weights are added up in double, and divided there. An array
-    of the device is not cast, so it and its weights have one dtype of floating or complex numbers.
+    As `numpy.average`, in one pass: weighted elements and weights are summed in float64, and divided there.
+    Arrays on a device are not cast: `a` and `weights` must have the same floating-point or complex dtype.
 
     Examples
     --------
@@ -334,17 +335,17 @@ def vecdot(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the dot products of vectors that lie along an axis.
+    """Return the dot products of vectors along an axis.
 
     Parameters
     ----------
     x1, x2 : array_like or device array
-        As that of `sum`, both lying in one place; axes but the one of the vectors are broadcast. The first is
-        conjugated.
+        Input arrays, as for `sum`: both in host memory, or both on one device. All axes other than `axis` are
+        broadcast. The complex conjugate of `x1` is used.
     out, device, stream, as_device
-        As those of `sum`.
+        As for `sum`.
     axis : int
-        The axis of the vectors, in both.
+        Axis of the vectors in both arrays.
 
     Returns
     -------
@@ -352,7 +353,7 @@ def vecdot(
 
     Notes
     -----
-    As `numpy.vecdot` and the array API's ``vecdot``. Sums are kept as those of `dot`.
+    As `numpy.vecdot` and ``vecdot`` of the array API standard. Accumulates as `dot` does.
 
     Examples
     --------
@@ -401,14 +402,14 @@ def inner(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the dot products of each vector of one array with each of another, along their last axes.
+    """Return the dot products of all pairs of vectors along the last axes of two arrays.
 
     Parameters
     ----------
     a, b : array_like or device array
-        As those of `dot`, of one dimension or more.
+        Input arrays, as for `dot`, with at least one dimension.
     out, device, stream, as_device
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
@@ -416,8 +417,8 @@ def inner(
 
     Notes
     -----
-    As `numpy.inner`: complex numbers are not conjugated. `matmul` of the second one transposed has the same
-    products, and is quicker where there are many of them.
+    As `numpy.inner`: complex numbers are not conjugated. For many vectors, `matmul` with the transpose of `b`
+    computes the same products faster.
 
     Examples
     --------
@@ -463,11 +464,11 @@ def trace(
     a : array_like or device array
         As that of `sum`, of two dimensions or more.
     offset : int
-        How far to the right of the main diagonal, or below it where negative.
+        Offset from the main diagonal: positive above it, negative below it.
     axis1, axis2 : int
-        The axes between which the diagonals lie.
+        Axes of the matrices whose diagonals are summed.
     dtype, out, device, stream, as_device
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
@@ -475,7 +476,7 @@ def trace(
 
     Notes
     -----
-    As `numpy.trace`: the `sum` of a view.
+    As `numpy.trace`: the `sum` of a view of the diagonals.
 
     Examples
     --------

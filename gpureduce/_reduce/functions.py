@@ -83,7 +83,7 @@ def reduce(
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
     **arguments: Unpack[Arguments],
 ) -> Any:
-    """Reduce an array by the operator of the given name.
+    """Reduce an array by an operator given by its name.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def reduce(
     axis : int or tuple of int, optional
         Axis or axes along which to reduce. Default: all axes.
     **arguments
-        Those of the function of that name.
+        Keyword arguments of the function of that name.
 
     Returns
     -------

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class Moments(NamedTuple):
-    """What `moments` returns; what is beyond its order is None.
+    """Named tuple that `moments` returns. Moments above the requested order are None.
 
     Attributes
     ----------
     count : numpy scalar, numpy.ndarray or DeviceArray
-        How many elements there are.
+        Number of elements.
     mean, var, skewness, kurtosis : numpy scalar, numpy.ndarray or DeviceArray
-        The moments.
+        Mean, variance, skewness and kurtosis.
 
     Examples
     --------
@@ -135,14 +135,14 @@ def var(
 
     Notes
     -----
-    The elements are read once: threads keep sums about points of their own, merged as by T. F. Chan, G. H.
-    Golub and R. J. LeVeque, "Algorithms for computing the sample variance" (1983), so that a large mean costs
-    no digits: see docs/explanation/variance.md. Result dtypes are those of `numpy.var`; halves are computed in float32,
-    float32 in float32 and float64, and everything else in float64. Of complex numbers it is the mean of
-    squared distances, and real.
+    The elements are read once. Each thread accumulates sums about its own shift, and shifted sums are merged
+    as described by T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample variance"
+    (1983), so that a large mean costs no accuracy: see docs/explanation/variance.md. The result has the dtype
+    that `numpy.var` gives. float16 and bfloat16 are accumulated in float32, float32 in float32 and float64,
+    everything else in float64. The variance of complex numbers is real: the mean of ``abs(x - mean)**2``.
 
-    Where `ddof` is not less than the number of elements NumPy's RuntimeWarning comes, and NaN or infinity;
-    without the warning where the result stays on the device.
+    If the number of elements is not greater than `ddof`, the result is NaN or infinity, with NumPy's
+    RuntimeWarning if it is in host memory.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def std(
 
     Notes
     -----
-    The root of `var`, which says more.
+    The square root of `var`; see there for the algorithm and for result dtypes.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def nanvar(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the variance of the elements that are not NaN.
+    """Return the variance of the elements, ignoring NaNs.
 
     Parameters
     ----------
@@ -332,8 +332,8 @@ def nanvar(
 
     Notes
     -----
-    As `var`, with whose kernels NaNs are left out on the way. Where `ddof` is not less than the number of
-    of elements that are left, the result is NaN.
+    As `var`, in the same single pass. If the number of elements that are not NaN is not greater than `ddof`,
+    the result is NaN.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def nanstd(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the standard deviation of the elements that are not NaN.
+    """Return the standard deviation of the elements, ignoring NaNs.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def nanstd(
 
     Notes
     -----
-    The root of `nanvar`.
+    The square root of `nanvar`.
 
     Examples
     --------
@@ -458,7 +458,7 @@ def moments(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Moments:
-    """Return count, mean, variance, skewness and kurtosis, of one pass over the elements.
+    """Return count, mean, variance, skewness and kurtosis, computed in one pass.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def moments(
     axis : int or tuple of int, optional
         Axis or axes along which to reduce. Default: all axes.
     order : int
-        The order of the highest moment: 1 (mean), 2 (variance), 3 (skewness) or 4 (kurtosis).
+        Order of the highest moment: 1 (mean), 2 (variance), 3 (skewness) or 4 (kurtosis).
     ddof : float
         Delta degrees of freedom: the variance of N elements divides by ``N - ddof``. 0 gives the population
         variance, 1 the sample variance.
@@ -480,12 +480,12 @@ def moments(
         Elements to include, broadcast to the shape of `a`. For an array on a device, the mask may be on that
         device or in host memory; for a host array, in host memory only.
     bias : bool
-        Whether skewness and kurtosis are those of the elements, as `scipy.stats` has them by default, rather
-        than estimates of what the elements are a sample of.
+        True, as in `scipy.stats`, computes skewness and kurtosis of the elements themselves; False corrects
+        them for the bias of a sample.
     fisher : bool
-        Whether 3 is taken off the kurtosis, so that it is 0 of the normal distribution.
+        True subtracts 3 from the kurtosis, so that the normal distribution has kurtosis 0.
     nan_policy : str
-        ``"propagate"``: moments with a NaN among the elements are NaN; ``"omit"``: NaNs are left out.
+        ``"propagate"`` returns NaN if an element is NaN; ``"omit"`` ignores NaNs.
     variant : str
         Kernel to run: ``"auto"``, or the name of one of `variants`, which reduces whole arrays only, with the
         operators and dtypes in its ``coverage``.
@@ -515,16 +515,16 @@ def moments(
     Returns
     -------
     Moments
-        A named tuple of numpy scalars, arrays or DeviceArrays, with None for what is beyond `order`.
+        Named tuple of numpy scalars, arrays or DeviceArrays; moments above `order` are None.
 
     Notes
     -----
-    Threads sum up the first four powers of what lies between elements and a point near the mean, in
-    float64, and move the sums from one point to another as by P. Pebay, "Formulas for robust, one-pass
-    parallel computation of covariances and arbitrary-order statistical moments" (2008): see
-    docs/explanation/variance.md. Counts are int64, the others have the dtype of `numpy.var`. Skewness and kurtosis of
-    equal elements are NaN. The host finishes them: the call waits for the device, and cannot be captured
-    into a graph. Complex numbers are refused.
+    Threads accumulate the first four powers of ``x - shift``, with a shift near the mean, in float64, and
+    merge them as described by P. Pebay, "Formulas for robust, one-pass parallel computation of covariances
+    and arbitrary-order statistical moments" (2008): see docs/explanation/variance.md. The count is int64; the
+    moments have the dtype that `numpy.var` gives. Skewness and kurtosis of equal elements are NaN. The host
+    computes the moments from the sums: the call synchronizes with the device, and cannot be captured into a
+    graph. Complex numbers raise TypeError.
 
     Examples
     --------

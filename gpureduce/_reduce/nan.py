@@ -134,12 +134,12 @@ def nansum(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the sum of the elements that are not NaN.
+    """Return the sum of the elements, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, dtype, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
@@ -147,8 +147,9 @@ def nansum(
 
     Notes
     -----
-    As `numpy.nansum`: NaNs count as 0, complex numbers are NaN where either part is, and integers go to
-    `sum`. float32 and complex64 are added up in double, float16 and bfloat16 in float32, and rounded once.
+    As `numpy.nansum`: NaNs count as 0. A complex number is NaN if either part is. Integers are passed to
+    `sum`. float32 and complex64 are accumulated in float64, float16 and bfloat16 in float32; the result is
+    rounded once.
 
     Examples
     --------
@@ -175,12 +176,12 @@ def nanprod(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the product of the elements that are not NaN.
+    """Return the product of the elements, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, dtype, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `prod`.
+        As for `prod`.
 
     Returns
     -------
@@ -188,7 +189,7 @@ def nanprod(
 
     Notes
     -----
-    As `numpy.nanprod`: NaNs count as 1, and integers go to `prod`.
+    As `numpy.nanprod`: NaNs count as 1. Integers are passed to `prod`.
 
     Examples
     --------
@@ -214,12 +215,12 @@ def nanmean(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the mean of the elements that are not NaN.
+    """Return the mean of the elements, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, dtype, out, keepdims, where, device, stream, as_device, progress
-        As those of `mean`.
+        As for `mean`.
 
     Returns
     -------
@@ -227,8 +228,9 @@ def nanmean(
 
     Notes
     -----
-    As `numpy.nanmean`, but rounded once: sums are kept as those of `nansum`, so that they may be beyond the
-    dtype. The mean of no elements is NaN, with a RuntimeWarning where the result is on the host.
+    As `numpy.nanmean`, but rounded once: sums are accumulated as in `nansum`, so that they may exceed the
+    range of the dtype. The mean of a slice without numbers is NaN, with a RuntimeWarning if the result is in
+    host memory.
 
     Examples
     --------
@@ -265,12 +267,12 @@ def nanmin(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the smallest element that is not NaN.
+    """Return the smallest element, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `min`.
+        As for `min`.
 
     Returns
     -------
@@ -278,8 +280,8 @@ def nanmin(
 
     Notes
     -----
-    As `numpy.nanmin`: where all elements are NaN, the result is, with a RuntimeWarning where it is on the
-    host. Integers go to `min`.
+    As `numpy.nanmin`: if all elements of a slice are NaN, the result is NaN, with a RuntimeWarning if the
+    result is in host memory. Integers are passed to `min`.
 
     Examples
     --------
@@ -305,12 +307,12 @@ def nanmax(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the largest element that is not NaN.
+    """Return the largest element, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `max`.
+        As for `max`.
 
     Returns
     -------
@@ -318,8 +320,8 @@ def nanmax(
 
     Notes
     -----
-    As `numpy.nanmax`: where all elements are NaN, the result is, with a RuntimeWarning where it is on the
-    host. Integers go to `max`.
+    As `numpy.nanmax`: if all elements of a slice are NaN, the result is NaN, with a RuntimeWarning if the
+    result is in host memory. Integers are passed to `max`.
 
     Examples
     --------
@@ -345,12 +347,12 @@ def fmin(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the smallest element, and NaN only where there is no other.
+    """Return the smallest element, ignoring NaNs; NaN if all elements are NaN.
 
     Parameters
     ----------
     a, axis, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `min`.
+        As for `min`.
 
     Returns
     -------
@@ -358,7 +360,7 @@ def fmin(
 
     Notes
     -----
-    The reduction of `numpy.fmin`: `nanmin` without its warning.
+    As ``numpy.fmin.reduce``, and as `nanmin` without the warning.
 
     Examples
     --------
@@ -384,12 +386,12 @@ def fmax(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the largest element, and NaN only where there is no other.
+    """Return the largest element, ignoring NaNs; NaN if all elements are NaN.
 
     Parameters
     ----------
     a, axis, out, keepdims, initial, where, device, stream, as_device, progress
-        As those of `max`.
+        As for `max`.
 
     Returns
     -------
@@ -397,7 +399,7 @@ def fmax(
 
     Notes
     -----
-    The reduction of `numpy.fmax`: `nanmax` without its warning.
+    As ``numpy.fmax.reduce``, and as `nanmax` without the warning.
 
     Examples
     --------
@@ -421,12 +423,12 @@ def nanargmin(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the position of the first smallest element that is not NaN.
+    """Return the index of the smallest element, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, out, keepdims, device, stream, as_device, progress
-        As those of `argmin`.
+        As for `argmin`.
 
     Returns
     -------
@@ -434,9 +436,9 @@ def nanargmin(
 
     Notes
     -----
-    Where all elements of a slice are NaN, `numpy.nanargmin`'s ValueError is raised; in a result on the
-    device the position is -1. Beside infinities NaNs stay out, where NumPy may return the position of one.
-    Integers go to `argmin`.
+    If all elements of a slice are NaN, ValueError is raised, as by `numpy.nanargmin`; in a result on a device
+    the position is -1 instead. NaNs are ignored even if all other elements are infinite, where NumPy may
+    return the position of a NaN. Integers are passed to `argmin`.
 
     Examples
     --------
@@ -460,12 +462,12 @@ def nanargmax(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the position of the first largest element that is not NaN.
+    """Return the index of the largest element, ignoring NaNs.
 
     Parameters
     ----------
     a, axis, out, keepdims, device, stream, as_device, progress
-        As those of `argmax`.
+        As for `argmax`.
 
     Returns
     -------
@@ -473,9 +475,9 @@ def nanargmax(
 
     Notes
     -----
-    Where all elements of a slice are NaN, `numpy.nanargmax`'s ValueError is raised; in a result on the
-    device the position is -1. Beside infinities NaNs stay out, where NumPy may return the position of one.
-    Integers go to `argmax`.
+    If all elements of a slice are NaN, ValueError is raised, as by `numpy.nanargmax`; in a result on a device
+    the position is -1 instead. NaNs are ignored even if all other elements are infinite, where NumPy may
+    return the position of a NaN. Integers are passed to `argmax`.
 
     Examples
     --------

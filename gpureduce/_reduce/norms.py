@@ -97,18 +97,18 @@ def norm(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return a norm of the elements along axes, taken as one vector.
+    """Return a vector norm of the elements along axes.
 
     Parameters
     ----------
     a : array_like or device array
         As that of `sum`; integers in host memory become float64, those of a device are refused.
     ord : float, optional
-        The order: 2 or None for the root of the sum of squares, 1 for the sum of magnitudes, ``inf`` and
-        ``-inf`` for the largest and the smallest magnitude, 0 for the number of elements that are not 0; any
-        other number p for the p-th root of the sum of p-th powers.
+        Order of the norm. Default: 2, the root of the sum of squares. 1 is the sum of magnitudes, ``inf`` and
+        ``-inf`` are the largest and the smallest magnitude, 0 is the number of nonzero elements. Any other
+        number p is the p-th root of the sum of p-th powers of the magnitudes.
     axis, keepdims, out, device, stream, as_device, progress
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
@@ -116,9 +116,9 @@ def norm(
 
     Notes
     -----
-    As `numpy.linalg.norm` of vectors, and as the array API's ``linalg.vector_norm``: several axes are one
-    vector, not a matrix. Nothing over- or underflows on the way, whatever the order: a result is infinite
-    only where the norm itself is beyond the dtype. Sums are kept in double.
+    As `numpy.linalg.vector_norm`, and as ``linalg.vector_norm`` of the array API standard: several axes form
+    one vector, not a matrix. No intermediate result overflows or underflows, for any order: a result is
+    infinite only if the norm itself exceeds the range of the dtype. Sums are accumulated in float64.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def logsumexp(
         As that of `sum`, of real numbers; integers in host memory become float64, those of a device are
         refused.
     axis, out, keepdims, device, stream, as_device, progress
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
@@ -187,8 +187,8 @@ def logsumexp(
 
     Notes
     -----
-    As `scipy.special.logsumexp`, in one pass: each part keeps the largest of its elements, and the sum of the
-    exponentials of what the others lie below it. Of no elements it is -inf.
+    As `scipy.special.logsumexp`, in one pass: each partial result holds its largest element m, and the sum of
+    ``exp(x - m)``. The result for an empty array is -inf.
 
     Examples
     --------
@@ -221,24 +221,24 @@ def softmax_denominator(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Return the largest element, and the sum of the exponentials of all elements less it, in one pass.
+    """Return the maximum and the sum of ``exp(a - maximum)``, the denominator of the softmax.
 
     Parameters
     ----------
     a : array_like or device array
         As that of `logsumexp`.
     axis, keepdims, device, stream, as_device
-        As those of `sum`.
+        As for `sum`.
 
     Returns
     -------
     largest, total : numpy scalar, numpy.ndarray or DeviceArray
-        ``exp(a - largest) / total`` is the softmax. Those of float16 and bfloat16 are float32. On a device
-        they are views of one array, its elements by turns.
+        The softmax is ``exp(a - largest) / total``. For float16 and bfloat16 both are float32. On a device
+        both are views of one array, in which their elements alternate.
 
     Notes
     -----
-    The total is NaN where the largest element is infinite or NaN.
+    Both results take one pass over the elements. The total is NaN if the maximum is infinite or NaN.
 
     Examples
     --------

@@ -183,7 +183,7 @@ def count_nonzero(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return how many elements are not zero; NaN counts.
+    """Return the number of nonzero elements; NaN counts as nonzero.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def argmin(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the position of the smallest element.
+    """Return the index of the smallest element.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def argmin(
 
     Notes
     -----
-    The first of equals wins, and the first NaN before everything. No elements raise ValueError.
+    Of equal elements the first one is returned. If there are NaNs, the first NaN is returned. An empty array
+    raises ValueError.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def argmax(
     as_device: bool | None = None,
     progress: Progress = None,
 ) -> Any:
-    """Return the position of the largest element.
+    """Return the index of the largest element.
 
     Parameters
     ----------
@@ -155,7 +156,8 @@ def argmax(
 
     Notes
     -----
-    The first of equals wins, and the first NaN before everything. No elements raise ValueError.
+    Of equal elements the first one is returned. If there are NaNs, the first NaN is returned. An empty array
+    raises ValueError.
 
     Examples
     --------
