@@ -44,8 +44,10 @@ SECTIONS = {
             "dask",
             "xarray",
             "pytorch-operators",
+            "reproducible-sums",
             "custom-reductions",
             "profile-and-debug-a-kernel",
+            "teach-a-course",
         )
     ],
     "Reference": [

@@ -33,12 +33,14 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def test_the_readme_is_short():
+def test_the_readme_begins_with_an_example():
+    """An example with its output, then a picture and how to install, on the first screen."""
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
-    first = "\n".join(lines[:30])
-    assert "docs/images/lanes-dark.svg" in first and "docs/images/peers-dark.svg" in first
-    assert "git clone" in first and "pip install" in first
+    example = "\n".join(lines[:25])
+    assert EXAMPLE.search(f"{example}\n")["output"]
+    first = "\n".join(lines[:60])
+    assert "<picture>" in first and "git clone" in first and "pip install" in first
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -63,24 +65,18 @@ def test_every_guide_is_found_from_the_readme():
     assert set(ROOT.glob("docs/images/*.svg")) <= seen
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tutorials/quickstart.md"])
-def test_the_first_example_runs(name, default_device, capsys):
-    example = re.search(r"```python\n(.*?)```", (ROOT / name).read_text("utf-8"), re.DOTALL)[1]
-    names = {}
-    exec(example, names)
-    assert names["a"].shape == (200, 1000) and names["gpureduce"] is gpureduce
-    assert "// v7: warp shuffle." in capsys.readouterr().out
-
-
-# Python in a page, and what is needed to run it, if the simulator is not enough.
+# Python in a page: what it needs, if the simulator is not enough, and what it prints, if the page shows it.
 EXAMPLE = re.compile(
-    r"^(?:<!-- not run: needs ([^>]+) -->\n)?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?:<!-- (?:needs: (?P<needs>[a-z0-9 ]+)|not run: needs (?P<reason>[^>]+)) -->\n)?"
+    r"```python\n(?P<code>.*?)^```$"
+    r"(?:\n+<!-- output -->\n```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
 )
-ELSEWHERE = ("README", "write-a-rung", "xarray")  # above, and in tests of their own
+NEEDS = {"gpu", "gpus", "torch", "cupy", "jax", "mpi4py", "network", "file"}
+ELSEWHERE = ("write-a-rung", "xarray")  # in tests of their own
 EXTRAS = {
     "profile-and-debug-a-kernel": "cuda.pathfinder",
     "custom-reductions": "cuda.pathfinder",
-    "quickstart": "matplotlib",
 }
 SHORTER = {
     "bench(n=2**25)": 'bench(n=2**12, variants=["v0", "v7"])',
@@ -93,8 +89,8 @@ RUNS = [
 
 
 @pytest.mark.parametrize("page", RUNS, ids=lambda page: page.name)
-def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
-    """One after the other, each with the names of those before."""
+def test_examples_of_a_page_run(page, monkeypatch, tmp_path, capsys):
+    """One after the other, each with the names of those before; they print what the page shows."""
     if page.stem in EXTRAS:
         pytest.importorskip(EXTRAS[page.stem])
     text = page.read_text("utf-8")
@@ -107,15 +103,22 @@ def test_examples_of_a_page_run(page, monkeypatch, tmp_path):
     (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel[1].replace(*shared), "utf-8")
     names = {"__name__": "example"}
     for example in EXAMPLE.finditer(text):
-        need, code = example.groups()
-        if need is not None:
-            assert re.search("GPU|PyTorch|mpi4py|file|data set", need)
+        if example["needs"] is not None:
+            assert set(example["needs"].split()) <= NEEDS, example["needs"]
             continue
+        if example["reason"] is not None:
+            assert re.search("GPU|PyTorch|mpi4py|file|data set", example["reason"])
+            continue
+        code = example["code"]
         for long, short in SHORTER.items():
             code = code.replace(long, short)
-        lines = "\n" * text.count("\n", 0, example.start(2))  # errors name the line of the page
+        lines = "\n" * text.count("\n", 0, example.start("code"))  # errors name the line of the page
         with gpureduce.device("sim"):
+            capsys.readouterr()
             exec(compile(lines + code, str(page), "exec"), names)
+        if example["output"] is not None:
+            printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+            assert printed == example["output"].splitlines()
 
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])

@@ -157,12 +157,29 @@ def test_a_teacher_adds_one_by_a_folder(tmp_path):
     }
 
 
-def test_the_guide_has_all_and_its_check_runs(tmp_path):
-    guide = Path(__file__).resolve().parents[2] / "docs/tutorials/exercises.md"
-    if not guide.exists():
+def guide(name):
+    """Return the text of a page of docs/."""
+    path = Path(__file__).resolve().parents[2] / "docs" / name
+    if not path.exists():
         pytest.skip("no documents next to the tests")
-    text = guide.read_text("utf-8")
+    return path.read_text("utf-8")
+
+
+def test_the_tutorial_lists_all_exercises_and_solves_one():
+    text = guide("tutorials/exercises.md")
     assert [f"| {int(each.number)}, {each.title} |" in text for each in ALL] == [True] * len(ALL)
+    third = exercise(3)
+    solved = re.search(r"```cuda\n(.*?)```", text, re.DOTALL)[1]
+    gap = solved.replace("        __syncthreads();\n", "")
+    assert gap in third.start
+    before, after = re.findall(r"```text\n(03.*?)```", text, re.DOTALL)
+    assert str(third.check(third.start.replace(gap, solved))) == after.strip()
+    found = str(third.check(third.start)).replace("kernel.cu", f"{third.name}.cu")
+    assert before.split() == found.split()
+
+
+def test_the_check_of_the_guide_for_teachers_runs(tmp_path):
+    text = guide("how-to/teach-a-course.md")
     folder = tmp_path / "1_scale"
     folder.mkdir()
     (folder / "check.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[-1])
