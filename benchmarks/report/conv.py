@@ -21,7 +21,7 @@ CHART = """<picture>
 
 
 def refuse_wrong(record: dict) -> None:
-    """Raise ValueError for a row whose results were wrong: such a time is none."""
+    """Raise ValueError for a row whose results were wrong, so that its time counts for nothing."""
     for row in record["rows"]:
         if not row["error"] < WORST:
             what = f"{row['variant']} of {row['name']}, {row['dtype']} in {row['layout']}"
@@ -49,16 +49,16 @@ def _plain(row: dict) -> bool:
 
 
 def ladder_rows(record: dict) -> list[dict[str, dict]]:
-    """Return what was measured at the published size, both layouts of each, by layout.
+    """Return the rows at the published size, both layouts of each, by layout.
 
-    All of plain float32, then what is new in other kinds, with the default and cuDNN. cuDNN has
-    nothing like three products of TF32.
+    All float32 rows, then the variants that only other kinds have, with the default and cuDNN. cuDNN has
+    no counterpart of 3xTF32.
     """
     order = list(conv_labels())
     pairs: dict[tuple, dict[str, dict]] = {}
     for row in record["rows"]:
-        beside_itself = row["variant"] == VENDOR and row["precision"] == "tf32x3"
-        if row["variant"] in order and row["variant"] not in OTHER_CHANNELS and not beside_itself:
+        without_counterpart = row["variant"] == VENDOR and row["precision"] == "tf32x3"
+        if row["variant"] in order and row["variant"] not in OTHER_CHANNELS and not without_counterpart:
             pairs.setdefault((_kind(row), row["variant"]), {})[row["layout"]] = row
     shown = {name for kind, name in pairs if kind == ("float32", "ieee")} - {AUTO, VENDOR}
     kinds = list(dict.fromkeys(kind for kind, _ in pairs))
@@ -85,10 +85,10 @@ def ladder(record: dict, published: dict) -> str:
     lines = [
         CHART,
         "",
-        f"{_where(record)}: {p.n} pictures of {p.h} x {p.w} with {p.c} channels by {p.f} filters of {p.kh} x"
-        f" {p.kw}, float32 where nothing else is said, on the device. *published*: the same steps on a"
-        f" {published['device']}. *cuDNN's speed*: of the same dtype and layout, in the same run, of"
-        " its TF32 for tf32, its plain float32 for tf32x3.",
+        f"{_where(record)}: {p.n} images of {p.h} x {p.w} with {p.c} channels, {p.f} filters of"
+        f" {p.kh} x {p.kw}, float32 unless stated otherwise. *published*: times published for a"
+        f" {published['device']}. *of cuDNN's speed*: cuDNN with the same dtype and layout in the same run,"
+        " with TF32 for tf32, float32 for tf32x3.",
         "",
         "| variant | technique | NHWC (us) | NCHW (us) | of cuDNN's speed, NHWC | NCHW | over c0, NHWC | NCHW"
         " | published (ms) | published, over c0 |",
@@ -139,7 +139,7 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
 
 
 def layers(records: list[dict]) -> str:
-    """Return what the default takes of cuDNN's time, layer by layer, and the geometric means."""
+    """Return the default's time and its ratio to cuDNN's, layer by layer, and the geometric means."""
     shares: dict[tuple, dict[str, dict]] = {}
     for record in records:
         refuse_wrong(record)
@@ -149,10 +149,10 @@ def layers(records: list[dict]) -> str:
     columns = list(shares)
     names = list(dict.fromkeys(name for column in columns for name in shares[column]))
     lines = [
-        f"{_where(records[0])}. {records[0]['method']} Microseconds of `auto`, and what that is of cuDNN's"
-        " time; above 1 in bold.",
+        f"{_where(records[0])}. {records[0]['method']} Each cell: microseconds of `auto`, and its time"
+        " divided by cuDNN's, in bold if `auto` is slower.",
         "",
-        "| layer | n x h x w x c, filters, kernel | "
+        "| layer | n x h x w x c, filters, filter size | "
         + " | ".join(f"{_kind_name(kind)}, {layout}" for kind, layout in columns)
         + " |",
         "|---|---|" + "--:|" * len(columns),

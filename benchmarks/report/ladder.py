@@ -31,8 +31,8 @@ def ladder_table(found: BenchResult, published: dict) -> str:
     first = records[0]
     gpu = published["device"].removeprefix("NVIDIA ").split("-")[0]
     lines = [
-        f"{found.title()}: sum of {first['n']:,} float32 on the device, {first['block_size']} threads per"
-        f" block where they can be chosen, all passes. {gpu}: first pass, as published for"
+        f"{found.title()}: sum of {first['n']:,} float32, {first['block_size']} threads per block if the"
+        f" variant takes a block size, all passes. *{gpu}*: first pass, as published for"
         f" {published['device']} ([source]({published['source'].split()[-1]})).",
         "",
         "| variant | technique | time (us) | GB/s | % of peak | over v0 | after | over that"
@@ -58,7 +58,7 @@ def ladder_table(found: BenchResult, published: dict) -> str:
 
 
 def ladder_line(found: BenchResult) -> str:
-    """Return what the README says of the ladder: the first rung, the last that is published, the default."""
+    """Return the line of the README: the first rung, the last published one, the default."""
     records = {row["variant"]: row for row in ladder_records(found)}
     first = next(iter(records.values()))
     times = ", ".join(
@@ -72,8 +72,8 @@ def technique_table(found: BenchResult) -> str:
     records = ladder_records(found)
     read = found.head["read_gb_per_s"]
     lines = [
-        f"{found.title()}: sum of {records[0]['n']:,} float32, all passes; % of the {read:,.0f} GB/s at which"
-        " `auto` reads 1 GiB.",
+        f"{found.title()}: sum of {records[0]['n']:,} float32, all passes. *% of read*: of {read:,.0f} GB/s,"
+        " the bandwidth of `auto` for 1 GiB.",
         "",
         "| technique | variant | time (us) | GB/s | % of read |",
         "|---|---|--:|--:|--:|",

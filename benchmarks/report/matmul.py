@@ -9,7 +9,7 @@ from gpureduce._bench.matmul_timing import PUBLISHED, VENDOR
 from gpureduce._device.variants import AUTO, variants
 
 FIRST = "m1"  # the first rung that was published
-VENDORS = (None, "ieee", "tf32")  # the precisions that cuBLAS is asked for
+VENDORS = (None, "ieee", "tf32")  # the precisions in which cuBLAS is timed
 
 CHART = """<picture>
   <source media="(prefers-color-scheme: dark)" srcset="../images/{name}-dark.svg">
@@ -37,7 +37,7 @@ def _is_plain(row: dict) -> bool:
 
 
 def refuse_wrong(record: dict) -> None:
-    """Raise ValueError for a row whose results were wrong: such a time is none."""
+    """Raise ValueError for a row whose results were wrong, so that its time counts for nothing."""
     for row in record["rows"]:
         if not row["error"] < 0.01:
             size = " x ".join(map(str, _size(row)))
@@ -46,7 +46,7 @@ def refuse_wrong(record: dict) -> None:
 
 
 def ladder_rows(record: dict) -> list[dict]:
-    """Return the rows at the published size: all of float32, then of other kinds what is new there.
+    """Return the rows at the published size: all float32 rows, then the variants that only other kinds have.
 
     The default and cuBLAS follow new rungs.
     """
@@ -89,8 +89,9 @@ def ladder(record: dict, published: dict) -> str:
     lines = [
         CHART.format(name="matmul", alt="Speed-up of each rung over m1, and as published"),
         "",
-        f"{_where(record)}: {m} x {k} times {k} x {n} float32 on the device. *published*: the same steps on"
-        f" a {published['device']}. *cuBLAS's speed*: of the same dtype, in the same run, TF32 for tf32.",
+        f"{_where(record)}: {m} x {k} times {k} x {n}, float32 unless stated otherwise. *published*: times"
+        f" published for a {published['device']}. *of cuBLAS's speed*: cuBLAS with the same dtype in the same"
+        " run, with TF32 for tf32.",
         "",
         "| variant | technique | time (us) | TFLOP/s | of cuBLAS's speed | over m1 | published (ms)"
         " | published, over m1 |",
@@ -130,24 +131,24 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     ]
     m, n, k = PUBLISHED
     series = [f"{record['device']}, measured {record['date']}", f"{published['device']}, as published"]
-    title = f"Product of {m} x {k} by {k} x {n} float32, rung by rung"
+    title = f"Multiplication of {m} x {k} by {k} x {n} float32, rung by rung"
     after = {name: before(name, "matmul", ours) for name, *_ in shown if name in rungs}
     return chart.speedup_svg(title, shown, series, palette, FIRST, after)
 
 
 def counts(record: dict) -> str:
-    """Return what the rungs do, as the simulator counted it."""
+    """Return the simulator's counts for the rungs."""
     techniques = {variant.name: variant.technique for variant in variants("matmul")}
     rows = [row for row in record["rows"] if row["variant"] in techniques]
     m, n, k = _size(rows[0])
     lines = [
         f"Counted on the simulator, for a product of {m} x {n} x {k} float32 by the PTX that nvcc"
-        f" {record['toolkit']} made: multiply-adds in a warp instruction, of 32 at most but on tensor cores;"
-        " bytes of global memory per FLOP; passes through shared memory for 32 multiply-adds, one of a warp;"
-        " barriers in all.",
+        f" {record['toolkit']} made: multiply-adds per warp instruction (at most 32 without tensor cores);"
+        " bytes of global memory per FLOP; shared-memory wavefronts, and bank conflicts among them, per 32"
+        " multiply-adds; barriers in total.",
         "",
         "| rung | what it does | multiply-adds per instruction | bytes per FLOP | shared wavefronts"
-        " | of them conflicts | barriers |",
+        " | bank conflicts | barriers |",
         "|---|---|" + "--:|" * 5,
     ]
     each = m * n * k / 32
@@ -180,7 +181,7 @@ def shapes(record: dict) -> str:
             "",
             f"### {dtype}" + (f", {precision}" if precision not in (None, "ieee") else ""),
             "",
-            "| M x N x K | `auto` (us) | TFLOP/s | cuBLAS (us) | over cuBLAS | error | cuBLAS's error |",
+            "| M x N x K | `auto` (us) | TFLOP/s | cuBLAS (us) | of cuBLAS's time | error | cuBLAS's error |",
             "|---|" + "--:|" * 6,
         ]
         for row in mine:

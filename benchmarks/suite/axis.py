@@ -102,7 +102,7 @@ class Axis(Benchmark):
     """Sums over the axes of arrays of 2^24 and 2^26 elements."""
 
     summary = "sums over axes in every shape, compared with the flat sum and torch.sum"
-    method = "graph replays over rotated input copies; microseconds per reduction, all passes"
+    method = "graph replays that rotate over copies of the input; microseconds per reduction, all passes"
     optional = ("torch",)
     device = "cuda"
     repeats = 20
@@ -223,7 +223,7 @@ class Axis(Benchmark):
             rows = (
                 [_name(shape), *_cells(axes.get(0)), *_cells(axes.get(1))] for shape, axes in shapes.items()
             )
-            title = f"### {dtype}, {markdown.power(n)} elements; all of them into one sum: {flat:.1f} us"
+            title = f"### {dtype}, {markdown.power(n)} elements (full sum: {flat:.1f} us)"
             lines += ["", title, "", *markdown.table(heads, "lr", rows)]
         if rest:
             rows = (

@@ -21,10 +21,10 @@ from gpureduce._matmul.product import PRECISIONS
 METHOD = (
     "Each figure is the median over replays of a CUDA graph captured from calls of the public"
     " functions, in microseconds per convolution; the graphs of all contenders take turns. A"
-    " graph rotates over sets of images, filters and results that are together larger than the"
-    " L2 cache, as far as 64 sets are. cuDNN chooses its kernel by trying"
-    " (``torch.backends.cudnn.benchmark``). Results are poisoned with NaN first and compared"
-    " with float64: the error is the error of the whole result, by its Frobenius norm."
+    " graph rotates over up to 64 sets of images, filters and results, which together are larger"
+    " than the L2 cache. cuDNN chooses its kernel by timing (``torch.backends.cudnn.benchmark``)."
+    " Results are poisoned with NaN first and compared with float64: the error is the relative"
+    " error of the whole result in the Frobenius norm."
 )
 SET_BYTES = 152 << 20  # of the sets that a graph rotates over: more than twice the 60 MB L2 cache of an H200
 MAX_SETS = 64

@@ -358,7 +358,7 @@ class ExactSums(Benchmark):
         """Return times of plain and exact sums, of CUB's, and of dot products."""
         head = (
             f"{markdown.source(record)}: {record['method']}."
-            " Normal data: plain / exact, and in brackets CUB's."
+            " Normally distributed data: plain sum / exact sum (CUB's plain sum)."
         )
         rows = {(row["op"], row["dtype"], row["data"], row["n"]): row for row in record["rows"]}
         pairs = dict.fromkeys((op, dtype) for op, dtype, kind, _ in rows if kind == KINDS[0])
@@ -374,7 +374,7 @@ class ExactSums(Benchmark):
         sums = [dtype for op, dtype in columns if op == "sum" and ("sum", dtype, KINDS[-1], n) in rows]
         if sums:
             kinds = ", ".join(f"{dtype} {slowest_over_fastest(record, dtype, n):.2f}" for dtype in sums)
-            what = f"The slowest of six kinds of data over the fastest, of {markdown.power(n)} elements"
+            what = f"Slowest of six kinds of data over the fastest, for {markdown.power(n)} elements"
             lines += ["", f"{what}: {kinds}."]
         return "\n".join(lines)
 

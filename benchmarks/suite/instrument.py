@@ -85,7 +85,7 @@ class Instrument(Benchmark):
 
     @staticmethod
     def table(record: dict[str, Any]) -> str:
-        """Return how many times longer a profile takes."""
+        """Return the time of a profile relative to a plain run."""
         head = (
             f"{record['cpu']}, {record['date']}: sum of {record['rows'][0]['n']:,} float32 on the simulator;"
             f" {record['method']}."
@@ -98,7 +98,7 @@ class Instrument(Benchmark):
             ]
             for row in record["rows"]
         )
-        heads = ["variant", "plain (ms)", "with counters", "with counters and race check"]
+        heads = ["variant", "plain (ms)", "with counters", "with counters and race detector"]
         return "\n".join([head, "", *markdown.table(heads, "lr", rows)])
 
 

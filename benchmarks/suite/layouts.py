@@ -238,7 +238,7 @@ class Layouts(Benchmark):
     """Both libraries over every layout."""
 
     summary = "reductions of 328 drawn layouts of any strides, compared with PyTorch"
-    method = "graph replays over rotated places; microseconds per reduction, all passes"
+    method = "graph replays that rotate over copies of the input; microseconds per reduction, all passes"
     required = ("torch",)
     repeats = 7
     quick: ClassVar[Mapping[str, Any]] = {"count": 24, "repeats": 3}

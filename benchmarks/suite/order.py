@@ -206,8 +206,8 @@ class Order(Benchmark):
             for row in record["rows"]
             if row["dtype"] == "float32"
         )
-        heads = ["float32", "shape", "gpureduce", "`torch.kthvalue`", "`torch.median(a)`", "PyTorch", "CuPy"]
-        head = f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."
+        heads = ["function", "shape", "gpureduce", "`torch.kthvalue`", "`torch.median(a)`", "PyTorch", "CuPy"]
+        head = f"{markdown.source(record, 'torch', 'cupy')}: float32, {record['method']}."
         return "\n".join([head, "", *markdown.table(heads, "lr", rows)])
 
 

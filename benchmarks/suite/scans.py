@@ -214,10 +214,10 @@ class Scans(Benchmark):
             for row in record["rows"]
             if row["what"] == "segments"
         )
-        heads = ["float32", "`cumulative_sum`", "a copy", "CUB", "PyTorch", "CuPy"]
+        heads = ["float32", "`cumulative_sum`", "copy", "CUB", "PyTorch", "CuPy"]
         lines = [f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}.", ""]
         lines += [*markdown.table(heads, "r", scans), ""]
-        heads = ["segments of 2^26", "lengths", "`segment_reduce`", "flat `sum`", "CUB"]
+        heads = ["segments of 2^26", "lengths", "`segment_reduce`", "full `sum`", "CUB"]
         return "\n".join(lines + markdown.table(heads, "rlr", segments))
 
 

@@ -71,7 +71,6 @@ SECTIONS = {
         f"docs/explanation/{name}"
         for name in (
             "how-auto-chooses",
-            "axes",
             "exact-sums",
             "scans-and-segments",
             "order-statistics",

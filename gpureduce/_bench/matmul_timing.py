@@ -18,10 +18,10 @@ PUBLISHED = (2048, 2048, 1024)
 VENDOR = "cublas"
 METHOD = (
     "Each figure is the median over replays of a CUDA graph captured from calls of the public functions with"
-    " ``out=``, in microseconds a product; the graphs of all contenders take turns. A graph goes round sets"
-    " of matrices that are together larger than the L2 cache, as far as 64 sets are. Results are poisoned"
-    " with NaN first and compared with float64, or complex128: the error is of the whole matrix, by its"
-    " Frobenius norm."
+    " ``out=``, in microseconds per product; the graphs of all contenders take turns. A graph rotates over up"
+    " to 64 sets of matrices, which together are larger than the L2 cache. Results are poisoned with NaN"
+    " first and compared with float64, or complex128: the error is the relative error of the whole matrix in"
+    " the Frobenius norm."
 )
 Shape = tuple[int, int, int]
 

@@ -31,8 +31,8 @@ LAUNCHES = 8  # a graph holds at least as many reductions
 READ_BYTES = 1 << 30  # of the array whose sum measures the read bandwidth
 
 CUDA_METHOD = (
-    "first and all passes: graph replays over copies of the input that take turns (512 MiB, at most 1024), "
-    "microseconds a reduction; end to end: array in host memory to scalar in host memory, wall clock"
+    "first and all passes: graph replays over alternating copies of the input (512 MiB, at most 1024), "
+    "microseconds per reduction; end to end: array in host memory to scalar in host memory, wall clock"
 )
 SIM_METHOD = "counts of PTX on the simulator, over all passes; a model of what kernels do, not of time"
 

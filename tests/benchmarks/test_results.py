@@ -84,7 +84,7 @@ def test_variances_take_as_long_as_sums():
 
 
 def test_axes_were_measured_in_every_shape():
-    """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/explanation/axes.md says."""
+    """Sums of 2^24 float32 come near the bandwidth of the flat sum, as docs/benchmarks/axes.md says."""
     rows = [row for row in load("axis_h200.json")["rows"] if row["dtype"] == "float32"]
     ratios = {(tuple(row["shape"]), row["axes"][0]): row["ratio"] for row in rows if len(row["shape"]) == 2}
     sweep = [ratios[(1 << i, 1 << (24 - i)), axis] for i in range(25) for axis in (0, 1)]
@@ -386,7 +386,7 @@ def test_copies_take_less_time_than_pytorchs():
 
 
 def test_layouts_have_few_cliffs():
-    """Beside PyTorch, in layouts drawn at random; docs/explanation/axes.md lists those that are slower."""
+    """Beside PyTorch, in layouts drawn at random; docs/benchmarks/layouts.md lists those that are slower."""
     rows = load("layouts_h200.json")["rows"]
     over = [row["of_torch"] for row in rows if row["of_torch"] > 1.05]
     assert len(rows) >= 320 and statistics.geometric_mean(row["of_torch"] for row in rows) <= 0.38
