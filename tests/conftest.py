@@ -42,7 +42,7 @@ if str(ROOT) not in sys.path:
 import gpureduce  # noqa: E402
 from gpureduce import _core  # noqa: E402
 from gpureduce._bench import environment  # noqa: E402
-from tests.support import fake_driver, selection  # noqa: E402
+from tests.support import fake_driver, pages, selection  # noqa: E402
 
 # Tests of figures that were committed change with these alone: they run with --committed, as in .ci/run.
 # Builds with sanitizers test the C core. They run no test of a folder in WITHOUT_C (documents, committed
@@ -133,8 +133,11 @@ def pytest_collection_finish():
     gc.freeze()  # thousands of tests, in which nothing is to be found when garbage is looked for
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Say how many tests were skipped for which reason."""
+def pytest_terminal_summary(terminalreporter, config):
+    """Say how many tests were skipped for which reason, and how many code blocks of pages did not run."""
+    reports = (report for each in terminalreporter.stats.values() for report in each)
+    if any("test_examples_of_a_page_run" in getattr(report, "nodeid", "") for report in reports):
+        terminalreporter.write_line(pages.summary(config.getoption("device")))
     reasons = collections.Counter(
         report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "unknown"
         for report in terminalreporter.stats.get("skipped", ())

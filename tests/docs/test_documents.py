@@ -1,5 +1,6 @@
 """The README and docs/ as a reader meets them: short, without dead ends, and their examples run."""
 
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -11,10 +12,16 @@ from benchmarks.harness.libraries import LABELS
 from benchmarks.harness.results import load
 from benchmarks.report import readme_charts as front
 from benchmarks.report import svg as chart
+from gpureduce.__main__ import _parser
+from tests.support import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = [README, *sorted(ROOT.glob("docs/*/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
+PAGES = pages.PAGES
+GUIDES = [page for page in PAGES if page.parent.name in ("tutorials", "how-to")]
+BEGIN_LATER = ("host-arrays", "install", "write-a-rung")
+TOOLS = ("pytest", "venv", "pip")
+SCRIPTS = ()
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 SUMS = ("sum", "float32", 0)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -37,8 +44,8 @@ def test_the_readme_begins_with_an_example():
     """An example with its output, then a picture and how to install, on the first screen."""
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
-    example = "\n".join(lines[:25])
-    assert EXAMPLE.search(f"{example}\n")["output"]
+    code, output = pages.blocks("\n".join(lines[:25]) + "\n")[:2]
+    assert code.language == "python" and output.is_output
     first = "\n".join(lines[:60])
     assert "<picture>" in first and "git clone" in first and "pip install" in first
 
@@ -65,60 +72,94 @@ def test_every_guide_is_found_from_the_readme():
     assert set(ROOT.glob("docs/images/*.svg")) <= seen
 
 
-# Python in a page: what it needs, if the simulator is not enough, and what it prints, if the page shows it.
-EXAMPLE = re.compile(
-    r"^(?:<!-- (?:needs: (?P<needs>[a-z0-9 ]+)|not run: needs (?P<reason>[^>]+)) -->\n)?"
-    r"```python\n(?P<code>.*?)^```$"
-    r"(?:\n+<!-- output -->\n```text\n(?P<output>.*?)^```$)?",
-    re.MULTILINE | re.DOTALL,
-)
-NEEDS = {"gpu", "gpus", "torch", "cupy", "jax", "mpi4py", "network", "file"}
 ELSEWHERE = ("write-a-rung", "xarray")  # in tests of their own
-EXTRAS = {
-    "profile-and-debug-a-kernel": "cuda.pathfinder",
-    "custom-reductions": "cuda.pathfinder",
-}
 SHORTER = {
     "bench(n=2**25)": 'bench(n=2**12, variants=["v0", "v7"])',
     'bench(ops="matmul")': 'bench(n=64, variants="m3")',
 }
 RUNS = [
     page for page in PAGES
-    if page.exists() and page.stem not in ELSEWHERE and EXAMPLE.search(page.read_text("utf-8"))
+    if page.exists() and page.stem not in ELSEWHERE and "```python\n" in page.read_text("utf-8")
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("page", RUNS, ids=lambda page: page.name)
-def test_examples_of_a_page_run(page, monkeypatch, tmp_path, capsys):
-    """One after the other, each with the names of those before; they print what the page shows."""
-    if page.stem in EXTRAS:
-        pytest.importorskip(EXTRAS[page.stem])
-    text = page.read_text("utf-8")
+@pytest.fixture
+def folder_of_examples(monkeypatch, tmp_path):
+    """The folder in which the code of a page runs: it has a kernel, mine.cu."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GPUREDUCE_CACHE_DIR", os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path))
     shared = "template <class T> __global__ void", "__global__ void"
-    kernel = re.search(
-        r"```cuda\n(.*?)```", (ROOT / "docs/tutorials/write-a-rung.md").read_text("utf-8"), re.DOTALL
-    )
-    (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel[1].replace(*shared), "utf-8")
-    names = {"__name__": "example"}
-    for example in EXAMPLE.finditer(text):
-        if example["needs"] is not None:
-            assert set(example["needs"].split()) <= NEEDS, example["needs"]
+    page = (ROOT / "docs/tutorials/write-a-rung.md").read_text("utf-8")
+    kernel = next(block.code for block in pages.blocks(page) if block.language == "cuda")
+    (tmp_path / "mine.cu").write_text("typedef float T;\n" + kernel.replace(*shared), "utf-8")
+
+
+@pytest.mark.parametrize("page", RUNS, ids=lambda page: page.name)
+def test_examples_of_a_page_run(page, device, folder_of_examples):
+    """One after the other, each with the names of those before, and they print what the page says."""
+    found = pages.blocks(page.read_text("utf-8"))
+    if missing := pages.lacking(found):
+        pytest.skip(f"needs {missing}")
+    names, printed = {"__name__": "example"}, None
+    for block in found:
+        if block.is_output:
+            assert block.language == "text"
+            same = printed is None or pages.is_same(block.code, printed)
+            assert same, f"line {block.line}: prints {printed}"
+        printed = None
+        if block.language != "python" or not pages.runs(block, device):
             continue
-        if example["reason"] is not None:
-            assert re.search("GPU|PyTorch|mpi4py|file|data set", example["reason"])
-            continue
-        code = example["code"]
         for long, short in SHORTER.items():
-            code = code.replace(long, short)
-        lines = "\n" * text.count("\n", 0, example.start("code"))  # errors name the line of the page
-        with gpureduce.device("sim"):
-            capsys.readouterr()
-            exec(compile(lines + code, str(page), "exec"), names)
-        if example["output"] is not None:
-            printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-            assert printed == example["output"].splitlines()
+            block = block._replace(code=block.code.replace(long, short))
+        with gpureduce.device(device if "gpu" in block.needs else "sim"):
+            printed = pages.run(block, page, names)
+
+
+def test_an_output_that_differs_is_seen():
+    text = "```python\nx = 1 + 1\nprint(x)\n```\n<!-- output -->\n```text\n2\n```\n"
+    code, output = pages.blocks(text)
+    assert output.is_output and output.line == 7
+    assert pages.is_same(output.code, pages.run(code, "page", {}))
+    assert not pages.is_same(output.code, pages.run(code._replace(code="print(3)\n"), "page", {}))
+    assert pages.is_same("a\n...\nb", "a\n1\n2\nb\n") and not pages.is_same("a\n...\nb", "a\n1\n2\n")
+
+
+@pytest.mark.parametrize("code", ["x = 1 + 1  # -> {}", "1 + 1  # -> {}", "print(1 + 1)  # -> {}"])
+def test_a_value_that_differs_is_seen(code):
+    pages.run(pages.Block("python", code.format(2), 1), "page", {})
+    with pytest.raises(AssertionError, match="page:1: says 3"):
+        pages.run(pages.Block("python", code.format(3), 1), "page", {})
+
+
+def test_a_block_runs_where_its_needs_are_there():
+    (block,) = pages.blocks("<!-- needs: gpu torch -->\n```python\n```\n")
+    assert block.needs == ("gpu", "torch") and not pages.runs(block, "sim")
+    assert pages.runs(block._replace(needs=()), "sim")
+    assert not pages.runs(block._replace(needs=("network",)), "sim")
+    with pytest.raises(ValueError, match="needs: luck"):
+        pages.blocks("<!-- needs: luck -->\n```python\n```\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_are_there(page):
+    """The parser takes those of gpureduce; scripts and modules exist."""
+    for command, *arguments in pages.commands(page.read_text("utf-8")):
+        if command == "gpureduce":
+            _parser().parse_args(arguments)
+        elif command.rpartition("/")[2] in ("python", "python3") and arguments[0] == "-m":
+            assert arguments[1] in TOOLS or importlib.util.find_spec(arguments[1]), arguments
+        elif command.rpartition("/")[2] in ("python", "python3") and arguments[0].endswith(".py"):
+            assert arguments[0] in SCRIPTS or (ROOT / arguments[0]).exists(), arguments
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_a_guide_begins_with_code(page):
+    """Of a tutorial or how-to guide, within the first screen."""
+    found = pages.blocks(page.read_text("utf-8"))
+    lines = [block.line for block in found if block.language in ("python", "bash")]
+    if page.stem in BEGIN_LATER:
+        pytest.skip("not yet rewritten")
+    assert lines and lines[0] <= 25
 
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])
