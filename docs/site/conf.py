@@ -1,5 +1,7 @@
 """Sphinx's settings; build.py calls it."""
 
+import re
+
 import gpureduce
 
 project = "gpureduce"
@@ -29,3 +31,15 @@ myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the notebooks are committed with their outputs
 nb_render_markdown_format = "myst"  # tables among them
+
+PAGE = re.compile(r"\b(docs/[\w-]+/[\w-]+)\.md\b")
+
+
+def link_pages(app, what, name, obj, options, lines):
+    """Turn the pages that a docstring names by their paths, such as docs/explanation/streams.md, into links."""
+    lines[:] = [PAGE.sub(r":doc:`/\1`", line) for line in lines]
+
+
+def setup(app):
+    """Connect it behind numpydoc's own handler, which makes reStructuredText of the sections."""
+    app.connect("autodoc-process-docstring", link_pages, priority=900)

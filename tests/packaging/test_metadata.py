@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpureduce
-from tests.packaging import contents
+from tests.packaging import addresses, contents
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,3 +82,44 @@ def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("gpureduce/_ptx/notes.txt", b"")
     assert contents.main(str(wheel)) == 1
+
+
+def test_addresses_of_a_release(tmp_path, settings):
+    """Metadata, README and docstrings of a copy name the given addresses, no placeholder and no path."""
+    for name in ("pyproject.toml", "README.md", "gpureduce/_reduce/arithmetic.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    site, repository = "https://docs.example.org/gpureduce", "https://code.example.org/us/gpureduce"
+    addresses.main(str(tmp_path), f"{site}/", repository)
+
+    tomllib = pytest.importorskip("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    urls = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    assert urls["Documentation"] == f"{site}/index.html" and urls["Repository"] == repository
+    assert all(url.startswith(addresses.PLACEHOLDER) for url in settings["project"]["urls"].values())
+
+    front = (tmp_path / "README.md").read_text("utf-8")
+    targets = [
+        target or source for target, source in re.findall(r"\]\(([^)]+)\)|src(?:set)?=\"([^\"]+)\"", front)
+    ]
+    assert len(targets) > 30 and all(target.startswith(("https://", "#")) for target in targets)
+    assert f"{site}/docs/tutorials/quickstart.html" in targets and f"{site}/notebooks/ladder.html" in targets
+    assert (
+        f"{repository}/raw/main/docs/images/lanes-dark.svg" in targets
+        and f"{repository}/blob/main/LICENSE" in targets
+    )
+    assert f"git clone {repository} gpureduce" in front and "ADDRESS" not in front
+
+    module = (tmp_path / "gpureduce/_reduce/arithmetic.py").read_text("utf-8")
+    assert f"{site}/docs/explanation/streams.html" in module and not re.search(
+        r"(?<!/)docs/[\w-]+/[\w-]+\.md", module
+    )
+
+
+def test_docstrings_name_pages_that_exist():
+    """By their paths in the repository, which the site and a release turn into links."""
+    named = {
+        page
+        for path in (ROOT / "gpureduce").rglob("*.py")
+        for page in addresses.PAGE.findall(path.read_text("utf-8"))
+    }
+    assert len(named) >= 10 and not {page for page in named if not (ROOT / page).is_file()}
