@@ -30,16 +30,16 @@ def _array(name: str, x: Any) -> Any:
 
 
 def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any = None) -> Any:
-    """Return an array in another dtype, converted where it lies.
+    """Cast an array to another dtype, in its own memory space.
 
     Parameters
     ----------
     x : array_like or DeviceArray
-        The elements.
+        Input array.
     dtype : dtype_like
-        What they become.
+        New dtype.
     copy : bool
-        False returns `x` itself where it has the dtype already.
+        False returns `x` itself if it already has the dtype.
     device : str or Device, optional
         That of `x`.
 
@@ -60,14 +60,14 @@ def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any =
 
 
 def expand_dims(x: AnyArray, /, axis: SupportsIndex = 0) -> Any:
-    """Return a view with one more axis, of length one.
+    """Return a view with a new axis of length one.
 
     Parameters
     ----------
     x : array_like or DeviceArray
-        The elements.
+        Input array.
     axis : int
-        Which axis of the view it is.
+        Position of the new axis in the result.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def matrix_transpose(x: AnyArray, /) -> Any:
     Parameters
     ----------
     x : array_like or DeviceArray
-        A matrix, or a stack of some.
+        Matrix, or stack of matrices.
 
     Returns
     -------
@@ -115,9 +115,9 @@ def permute_dims(x: AnyArray, /, axes: tuple[SupportsIndex, ...]) -> Any:
     Parameters
     ----------
     x : array_like or DeviceArray
-        The elements.
+        Input array.
     axes : tuple of int
-        Which axis of `x` each axis of the view is.
+        Axis of `x` for each axis of the result.
 
     Returns
     -------
@@ -135,16 +135,16 @@ def permute_dims(x: AnyArray, /, axes: tuple[SupportsIndex, ...]) -> Any:
 def reshape(
     x: AnyArray, /, shape: SupportsIndex | tuple[SupportsIndex, ...], *, copy: bool | None = None
 ) -> Any:
-    """Return the elements in another shape: a view where one can show them, else a copy.
+    """Return an array in another shape: a view if possible, else a copy.
 
     Parameters
     ----------
     x : array_like or DeviceArray
-        The elements.
+        Input array.
     shape : int or tuple of int
-        The lengths; -1, once, stands for what is left.
+        New shape; one length may be -1, and is then inferred.
     copy : bool, optional
-        True copies always, False never.
+        True always copies, False never. Default: copy only if needed.
 
     Returns
     -------
@@ -173,9 +173,9 @@ def squeeze(x: AnyArray, /, axis: SupportsIndex | tuple[SupportsIndex, ...]) -> 
     Parameters
     ----------
     x : array_like or DeviceArray
-        The elements.
+        Input array.
     axis : int or tuple of int
-        Which axes.
+        Axis or axes of length one to remove.
 
     Returns
     -------

@@ -1,16 +1,15 @@
 """The reductions under the names of NumPy and of the array API standard.
 
-Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this package with
-``import gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, and take its keyword arguments
-as well; their signatures contain those of NumPy and of the standard.
+Code written as ``xp.sum(x, axis=0)`` or ``xp.maximum.reduce(x)`` runs on this package with ``import
+gpureduce.numpy_like as xp``. The functions are those of `gpureduce`, with its additional keyword arguments;
+their signatures include those of NumPy and of the standard.
 
-It has the statistical and the searching functions of the standard, products of vectors and matrices, four
-functions of ``linalg``, and what gives host arrays and a `DeviceArray` another shape or dtype;
-``__array_namespace_info__()`` says which devices and dtypes there are. The module itself can be pickled.
+It has the statistical and searching functions of the standard, vector and matrix products, four functions of
+``linalg``, and functions that change the shape or dtype of host arrays and of a `DeviceArray`.
+``__array_namespace_info__()`` lists devices and dtypes. The module itself can be pickled.
 
-NumPy never does the arithmetic of a reduction here: `fallbacks` counts the calls that returned a result
-which the package's own kernels had no part in. These are the calls of `nonzero`, `searchsorted` and `where`:
-NumPy answers for host arrays, and arrays on a device are refused.
+No reduction falls back to NumPy. Only `nonzero`, `searchsorted` and `where` are computed by NumPy, for host
+arrays; arrays on a device raise TypeError. `fallbacks` counts their calls.
 
 >>> import gpureduce.numpy_like as xp
 >>> xp.maximum.reduce([[3, 1], [2, 5]], device="sim")
@@ -144,12 +143,12 @@ _fallbacks = 0
 
 
 def fallbacks() -> int:
-    """Return how many calls of this module gave a result without running one of the package's kernels.
+    """Return the number of calls of this module that NumPy computed instead of gpureduce's kernels.
 
     Returns
     -------
     int
-        Of all threads, since the module was imported.
+        Calls of all threads since the module was imported.
 
     Examples
     --------
@@ -268,18 +267,18 @@ class _Reducer:
         where: AnyArray = True,
         **options: Unpack[CommonOptions],
     ) -> Any:
-        """Reduce an array, as `numpy.ufunc.reduce` does; note that the axis defaults to 0.
+        """Reduce an array, as `numpy.ufunc.reduce`; by default along axis 0.
 
         Parameters
         ----------
         array : array_like or device array
-            What to reduce.
+            Input array.
         axis : int or tuple of int, optional
             The axes to reduce; None reduces all.
         dtype : dtype_like, optional
             What elements are cast to and accumulated in.
         out : numpy.ndarray or device array, tuple of one, or Ellipsis, optional
-            Where the result goes. ``...`` asks for an array, also of no dimensions, as from NumPy 2.3 on.
+            Output array. ``...`` returns an array instead of a scalar, as from NumPy 2.3 on.
         keepdims : bool
             Whether reduced axes stay, with length one.
         initial : scalar, optional
@@ -287,8 +286,8 @@ class _Reducer:
         where : array_like of bool
             Which elements take part.
         **options
-            ``variant``, ``device``, ``block_size``, ``grid_size``, ``stream`` and ``as_device``, as
-            `gpureduce.sum` takes them.
+            ``variant``, ``device``, ``block_size``, ``grid_size``, ``stream`` and ``as_device``, as for
+            `gpureduce.sum`.
 
         Returns
         -------
@@ -329,22 +328,22 @@ class _Reducer:
         stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any:
-        """Reduce slices along an axis, as `numpy.ufunc.reduceat` does.
+        """Reduce slices along an axis, as `numpy.ufunc.reduceat`.
 
         Parameters
         ----------
         array : array_like or device array
-            What to reduce.
+            Input array.
         indices : array_like of int
-            Where slices begin; an index after which the next one is not greater stands for its row alone.
+            First row of each slice. If the next index is not greater, the slice is that row alone.
         axis : int
-            The axis along which slices lie.
+            Axis along which slices are reduced.
         dtype : dtype_like, optional
             What elements are cast to and accumulated in.
         out : numpy.ndarray or device array, or tuple of one, optional
-            Where the result goes.
+            Output array.
         device, stream, as_device
-            As `gpureduce.reduceat` takes them.
+            As for `gpureduce.reduceat`.
 
         Returns
         -------
@@ -374,20 +373,20 @@ class _Accumulator(_Reducer):
         stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any:
-        """Return the running results along an axis, as `numpy.ufunc.accumulate` does.
+        """Accumulate along an axis, as `numpy.ufunc.accumulate`.
 
         Parameters
         ----------
         array : array_like or device array
-            The elements.
+            Input array.
         axis : int
-            The axis along which the results run.
+            Axis along which to accumulate.
         dtype : dtype_like, optional
             What elements are cast to and accumulated in.
         out : numpy.ndarray or device array, or tuple of one, optional
-            Where the result goes.
+            Output array.
         device, stream, as_device
-            As `gpureduce.cumulative_sum` takes them.
+            As for `gpureduce.cumulative_sum`.
 
         Returns
         -------
@@ -410,7 +409,7 @@ bitwise_xor = _Reducer("bitwise_xor", "bitwise_xor", "np.int64(7)")
 
 
 class _Linalg:
-    """Functions of the standard's extension for linear algebra, with its parameters.
+    """Functions of the array API standard's extension for linear algebra.
 
     Examples
     --------
@@ -442,20 +441,20 @@ class _Linalg:
         stream: Stream | None = None,
         as_device: bool | None = None,
     ) -> Any:
-        """Return a norm of vectors, as `numpy.linalg.vector_norm`: `gpureduce.norm` with its parameters.
+        """Return a vector norm, as `numpy.linalg.vector_norm`; see `gpureduce.norm`.
 
         Parameters
         ----------
         x : array_like or device array
-            The elements.
+            Input array.
         axis : int or tuple of int, optional
             The axes that are one vector. None takes all elements.
         keepdims : bool
             Whether reduced axes stay, with length one.
         ord : float
-            The order of the norm.
+            Order of the norm.
         out, device, stream, as_device
-            As `gpureduce.norm` takes them.
+            As for `gpureduce.norm`.
 
         Returns
         -------
@@ -483,13 +482,13 @@ class _Linalg:
         Parameters
         ----------
         x : array_like or device array
-            A matrix, or a stack of them.
+            Matrix, or stack of matrices.
         offset : int
-            Which diagonal: positive above the main one, negative below it.
+            Offset from the main diagonal: positive above it, negative below it.
         dtype : dtype_like, optional
             What elements are cast to and added in.
         out, device, stream, as_device
-            As `gpureduce.trace` takes them.
+            As for `gpureduce.trace`.
 
         Returns
         -------
@@ -516,17 +515,17 @@ def _reject_devices(name: str, *arrays: Any) -> None:
 
 @_counted
 def nonzero(x: AnyArray, /) -> tuple[np.ndarray[Any, Any], ...]:
-    """Return the positions of the elements that are not zero, found by NumPy.
+    """Return the indices of the nonzero elements, computed by NumPy.
 
     Parameters
     ----------
     x : array_like
-        Of the host, of at least one dimension.
+        Host array with at least one dimension.
 
     Returns
     -------
     tuple of numpy.ndarray
-        The positions along each axis.
+        Indices along each axis.
 
     Examples
     --------
@@ -542,18 +541,18 @@ def nonzero(x: AnyArray, /) -> tuple[np.ndarray[Any, Any], ...]:
 def searchsorted(
     x1: AnyArray, x2: AnyArray, /, *, side: str = "left", sorter: AnyArray | None = None
 ) -> np.ndarray[Any, Any]:
-    """Return where elements would have to stand in a sorted array, found by NumPy.
+    """Return the indices at which elements would keep a sorted array sorted, computed by NumPy.
 
     Parameters
     ----------
     x1 : array_like
-        Sorted, of one dimension, in host memory.
+        Sorted one-dimensional host array.
     x2 : array_like
-        The elements.
+        Elements to insert.
     side : str
-        ``"left"`` of equal ones or ``"right"``.
+        ``"left"`` or ``"right"`` of equal elements.
     sorter : array_like of int, optional
-        The positions that sort `x1`, where it is not sorted.
+        Indices that sort `x1`, if it is not sorted.
 
     Returns
     -------
@@ -572,14 +571,14 @@ def searchsorted(
 
 @_counted
 def where(condition: AnyArray, x1: AnyArray, x2: AnyArray, /) -> np.ndarray[Any, Any]:
-    """Return the elements of one array where a condition holds and of the other elsewhere, by NumPy.
+    """Return elements of `x1` where a condition is True and of `x2` elsewhere, computed by NumPy.
 
     Parameters
     ----------
     condition : array_like of bool
-        Of the host.
+        Host array.
     x1, x2 : array_like
-        Arrays that broadcast with it.
+        Host arrays that broadcast with `condition`.
 
     Returns
     -------
@@ -599,7 +598,7 @@ def where(condition: AnyArray, x1: AnyArray, x2: AnyArray, /) -> np.ndarray[Any,
 
 
 def __array_namespace_info__() -> Info:
-    """Return what the standard's inspection asks: capabilities, devices and dtypes.
+    """Return the array API standard's inspection object: capabilities, devices and dtypes.
 
     Returns
     -------

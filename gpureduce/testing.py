@@ -1,4 +1,4 @@
-"""For tests of code that uses gpureduce: bits that must be equal, and sums without a rounding error.
+"""Test helpers: bitwise comparison of arrays, and correctly rounded sums on the host.
 
 >>> import numpy as np, gpureduce
 >>> from gpureduce.testing import assert_same_bits, exact_sum
@@ -35,22 +35,23 @@ def __dir__() -> list[str]:
 def assert_same_bits(
     actual: ArrayLike | DeviceArray, expected: ArrayLike | DeviceArray, err_msg: str = ""
 ) -> None:
-    """Raise an AssertionError unless two arrays have one shape, one dtype and the same bits.
+    """Raise an AssertionError unless two arrays have the same shape, dtype and bits.
 
     Parameters
     ----------
     actual, expected : array_like or DeviceArray
-        What was computed, and what it has to be. Device arrays are copied to the host. Unlike ``==``, 0.0
-        differs from -0.0, and a NaN is equal to a NaN of the same bits.
+        Computed and expected arrays. Device arrays are copied to the host. Unlike with ``==``, 0.0 differs
+        from -0.0, and a NaN is equal to a NaN of the same bits.
     err_msg : str
-        A line in front of the message.
+        Line to print before the message.
 
     Raises
     ------
     AssertionError
-        The message says how many elements differ, and shows the first one, its index and its bits.
+        If the arrays differ. The message has the number of different elements, and the first one with its
+        index and its bits.
     TypeError
-        For arrays of objects, text or dates.
+        If an array holds objects, text or dates.
 
     Examples
     --------
@@ -79,30 +80,30 @@ def assert_same_bits(
 def exact_sum(
     a: ArrayLike | DeviceArray, axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None
 ) -> Any:
-    """Return the sum without a rounding error but the last: what `fsum` and ``sum(exact=True)`` have to give.
+    """Return the correctly rounded sum, the expected result of `fsum` and ``sum(exact=True)``.
 
-    It is computed by Python's integers, on the host, and takes about a microsecond per element.
+    The sum is computed on the host with Python integers, and takes about a microsecond per element.
 
     Parameters
     ----------
     a : array_like or DeviceArray
-        Numbers.
+        Input array.
     axis : int or tuple of int, optional
         The axes to sum over; None sums over all.
 
     Returns
     -------
     numpy scalar or numpy.ndarray
-        Of the dtype of floats and complex numbers, rounded to nearest, ties to even. Infinities and NaNs give
-        what IEEE addition gives, and a sum of 0 is 0.0, never -0.0. Sums of integers and bools are NumPy's,
-        which are exact modulo 2**64.
+        For floats and complex numbers, the sum in the same dtype, rounded to nearest, ties to even.
+        Infinities and NaNs follow IEEE 754 addition; a sum of zero is 0.0, never -0.0. Sums of integers and
+        bools are computed by NumPy, exactly modulo 2**64.
 
     Raises
     ------
     TypeError
-        For arrays of objects, text or dates.
+        If an array holds objects, text or dates.
     numpy.exceptions.AxisError
-        For an axis that the array does not have.
+        If an axis is out of bounds.
 
     Examples
     --------

@@ -89,20 +89,22 @@ class DeviceView(Elements):
 
 
 class DeviceArray(_core.Array, Views, Numbers, Reductions):
-    """An array in memory of a device, which it frees at its end, or a view of such an array, which keeps it.
+    """An array in device memory, or a view of one.
 
-    `to_device` makes one, and reductions along an axis of device arrays return one. Other libraries take it
+    `to_device` creates one, and reductions along an axis of device arrays return one. Other libraries use it
     without a copy through DLPack or ``__cuda_array_interface__`` (``torch.from_dlpack(a)``,
-    ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it back.
+    ``cupy.asarray(a)``, ``jax.dlpack.from_dlpack(a)``); ``numpy()`` copies it to host memory. The memory is
+    freed with the last array or view of it.
 
-    Integers, slices, ``...`` and None as indices, ``reshape``, ``T``, ``transpose``, ``swapaxes`` and
-    ``squeeze`` show the same memory another way. All reductions are methods, too, and take views where they
-    lie. There is no arithmetic: that is for CuPy and PyTorch.
+    Basic indexing (integers, slices, ``...`` and None), ``reshape``, ``T``, ``transpose``, ``swapaxes`` and
+    ``squeeze`` return views. All reductions are also methods, and read views without a copy. There are no
+    arithmetic operators; use CuPy or PyTorch for these.
 
-    It belongs to a CUDA stream: the stream of the call that made it, or the legacy default stream for those
-    of `to_device`; a view to the stream of its array. Its elements are there for whatever follows in that
-    stream, and reductions of it work there unless ``stream=`` names another one. Both protocols tell other
-    libraries of the stream. What shows or returns elements in host memory waits for them.
+    An array belongs to a CUDA stream: the stream of the call that created it, or the legacy default stream
+    for `to_device`; a view belongs to the stream of its array. Its elements are valid for work queued on that
+    stream later, and reductions of it run on that stream unless ``stream=`` is given. DLPack and
+    ``__cuda_array_interface__`` pass the stream to other libraries. Printing an array, and any copy to host
+    memory, synchronizes.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
 
     @property
     def _owner(self) -> DeviceArray:
-        """The array itself."""
+        """The array that owns the memory: this one."""
         return self
 
     def _next_stream(self) -> int:
@@ -145,15 +147,15 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return to_host(self)
 
     def to_device(self, device: str | Device, /, *, stream: Any = None) -> DeviceArray:
-        """Return the array on a device: itself if it is there, else a copy.
+        """Return the array on a device: the array itself, or a copy if it is elsewhere.
 
         Parameters
         ----------
         device : str or Device
             ``"cuda"``, ``"cuda:<number>"`` or ``"sim"``.
         stream : int or stream object, optional
-            The CUDA stream of that device to which a copy belongs, as ``stream=`` of `sum` takes it; None is
-            the legacy default stream.
+            CUDA stream of that device to which a copy belongs, as for `sum`. Default: the legacy default
+            stream.
 
         Returns
         -------
@@ -162,9 +164,9 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         Raises
         ------
         TypeError, ValueError
-            For something that is no device, and an unknown name.
+            If `device` is not a device, or its name is unknown.
         DeviceError
-            When there is no such device.
+            If the device does not exist.
 
         Examples
         --------
@@ -211,7 +213,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's device type and number; for the simulator the type of extensions.
+        """Return DLPack's device type and number; the simulator has the type for extensions.
 
         Returns
         -------
@@ -227,19 +229,19 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Return a DLPack capsule for ``from_dlpack`` of another library.
+        """Export the array as a DLPack capsule, for ``from_dlpack`` of another library.
 
         Parameters
         ----------
         stream : int, optional
-            The CUDA stream the consumer will use: 1 or None for the legacy default stream, 2 for the
-            per-thread one, -1 for no synchronisation, else a handle.
+            CUDA stream that the consumer will use: 1 or None for the legacy default stream, 2 for the
+            per-thread default stream, -1 for no synchronization, otherwise a handle.
         max_version : tuple of int, optional
-            The latest DLPack the consumer knows; from (1, 0) on the capsule is a versioned one.
+            Latest DLPack version that the consumer supports; from (1, 0) on, the capsule is versioned.
         dl_device : tuple of int, optional
-            Where the consumer wants the elements: the array's device or the CPU, ``(1, 0)``.
+            Device on which the consumer wants the elements: the array's device, or the CPU, ``(1, 0)``.
         copy : bool, optional
-            True copies always, False never, None where it must: a view with a negative stride.
+            True always copies, False never. Default: copy only if needed, for a view with a negative stride.
 
         Returns
         -------
@@ -248,10 +250,11 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         Raises
         ------
         BufferError
-            For a device that is neither, for the CPU or a negative stride with ``copy=False``, and on the
-            simulator, whose addresses mean nothing to anybody else, unless the CPU is asked for.
+            If `dl_device` is neither, if ``copy=False`` but a copy is needed (for the CPU, or a negative
+            stride), or if the array is on the simulator, whose addresses other libraries cannot use, and
+            `dl_device` is not the CPU.
         ValueError
-            For stream 0, which could be either default stream, or less than -1.
+            If `stream` is 0, which is ambiguous, or less than -1.
         """
         for name, pair in (("max_version", max_version), ("dl_device", dl_device)):
             if pair is not None and not (isinstance(pair, (tuple, list)) and len(pair) == 2):

@@ -46,12 +46,12 @@ class Elements:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of one element."""
+        """Size of one element in bytes."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements together."""
+        """Size of all elements in bytes."""
         return self.size * self.dtype.itemsize
 
     @property

@@ -35,12 +35,12 @@ class Numbers(Elements):
         def __getitem__(self, key: Any) -> Numbers: ...
 
     def item(self, *index: SupportsIndex) -> Any:
-        """Return an element as one of Python's numbers; the host waits for it.
+        """Return an element as a Python scalar; the call synchronizes with the device.
 
         Parameters
         ----------
         *index : int
-            Which one: none of an array of one element, its number in C order, or one an axis.
+            Nothing for an array of one element, an index into the flattened array, or one index per axis.
 
         Returns
         -------
@@ -70,7 +70,7 @@ class Numbers(Elements):
         return self[index].numpy().item()
 
     def tolist(self) -> Any:
-        """Return the elements as Python's numbers, in lists that are nested as deep as there are dimensions.
+        """Return the elements as Python scalars, in nested lists, one level per dimension.
 
         Returns
         -------

@@ -35,11 +35,11 @@ def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
     Raises
     ------
     TypeError
-        For a dtype that is not supported, and for masked arrays.
+        If the dtype is not supported, or `a` is a masked array.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
     MemoryError
-        When its memory runs out.
+        If the device runs out of memory.
 
     Examples
     --------

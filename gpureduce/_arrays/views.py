@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Views(Elements):
-    """Views and copies of an array on a device, by the names that NumPy gives them."""
+    """Views and copies of an array on a device, under NumPy's names."""
 
     __slots__ = ()
 
@@ -46,12 +46,12 @@ class Views(Elements):
 
     @property
     def T(self) -> Self:
-        """A view with the axes in reverse order."""
+        """View with the axes in reverse order."""
         return self.transpose()
 
     @property
     def mT(self) -> Self:
-        """A view with the last two axes exchanged."""
+        """View with the last two axes exchanged."""
         if len(self.shape) < 2:
             raise ValueError("matrix transpose with ndim < 2 is undefined")
         return self.swapaxes(-1, -2)
@@ -62,7 +62,7 @@ class Views(Elements):
         Parameters
         ----------
         *axes : int, or one tuple of int, optional
-            Which axis of the array each axis of the view is; none reverses them.
+            Axis of the array for each axis of the view. Default: reverse the axes.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class Views(Elements):
         Parameters
         ----------
         axis1, axis2 : int
-            The axes.
+            Axes to exchange.
 
         Returns
         -------
@@ -115,16 +115,16 @@ class Views(Elements):
         return _core.array_view(self, tuple([shape[d] for d in order]), tuple([strides[d] for d in order]), 0)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Self:
-        """Return the elements in another shape: a view where one can show them, else a copy on the device.
+        """Return the array in another shape: a view if possible, else a copy on the device.
 
         Parameters
         ----------
         *shape : int, or one tuple of int
-            The lengths; -1, once, stands for what is left.
+            New shape; one length may be -1, and is then inferred.
         order : str
-            ``"C"`` takes and places elements with the last axis changing fastest, ``"F"`` with the first.
+            ``"C"`` reads and places the elements with the last axis changing fastest, ``"F"`` with the first.
         copy : bool, optional
-            True copies always, False never.
+            True always copies, False never. Default: copy only if needed.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class Views(Elements):
         Raises
         ------
         ValueError
-            For another number of elements, and where ``copy=False`` would have to copy.
+            If the number of elements differs, or ``copy=False`` and a copy is needed.
 
         Examples
         --------
@@ -160,12 +160,12 @@ class Views(Elements):
         return gathered(self, new_shape)
 
     def ravel(self, order: str = "C") -> Self:
-        """Return the elements in one dimension, side by side: a view where they lie so, else a copy.
+        """Return the flattened array: a view if the elements are contiguous, else a copy.
 
         Parameters
         ----------
         order : str
-            As that of `reshape`.
+            As for `reshape`.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class Views(Elements):
         return array.reshape(-1, copy=None if is_packed(array) else True)
 
     def copy(self) -> Self:
-        """Return a copy in C order on the device, with memory of its own.
+        """Return a copy in C order on the device.
 
         Returns
         -------
@@ -191,20 +191,20 @@ class Views(Elements):
         return gathered(self)
 
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Self:
-        """Return a copy in C order in another dtype.
+        """Return a copy in C order, cast to another dtype.
 
-        The copy is made on the device, by NumPy's rules, except that there are no warnings. A float that is
-        beyond the range of an integer becomes the end of the range, as CUDA's conversions saturate; NaN
-        becomes 0. A complex number loses its imaginary part.
+        The cast runs on the device and follows NumPy's rules, without warnings. Floats outside the range of
+        an integer dtype saturate, as in CUDA's conversions; NaN becomes 0. A cast from complex to real
+        discards the imaginary part.
 
         Parameters
         ----------
         dtype : dtype_like
-            One that devices hold.
+            New dtype.
         casting : str
-            Which conversions are allowed, as `numpy.can_cast` names them.
+            Allowed casts, as for `numpy.can_cast`.
         copy : bool
-            False returns the array itself where it has the dtype already.
+            False returns the array itself if it already has the dtype.
 
         Returns
         -------

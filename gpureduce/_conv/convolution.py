@@ -46,31 +46,32 @@ def conv2d(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the cross-correlation of images with filters, as `torch.nn.functional.conv2d`.
+    """Return the 2-D convolution (cross-correlation) of images with filters, as `torch.nn.functional.conv2d`.
 
     Parameters
     ----------
     x : array_like or device array
-        Images, of shape ``(n, c, height, width)``, or ``(n, height, width, c)`` with ``layout="NHWC"``;
-        without `n`, one image. Of any strides.
+        Images, of shape ``(n, c, height, width)``, or ``(n, height, width, c)`` with ``layout="NHWC"``; a
+        three-dimensional array is one image. Strides may be arbitrary.
     w : array_like or device array
         Filters, of shape ``(f, c / groups, kernel height, kernel width)``, or ``(f, kernel height, kernel
-        width, c / groups)`` with ``layout="NHWC"``. Of any strides; in the same memory as `x`: on the host,
-        or on the same device.
+        width, c / groups)`` with ``layout="NHWC"``. Strides may be arbitrary. In host memory if `x` is, else
+        on the device of `x`.
     bias : array_like or device array, optional
-        Of shape ``(f,)``: element i is added to all results of filter i. It is cast to the dtype of the
-        result by the rule ``"same_kind"``. None adds nothing.
+        Array of shape ``(f,)``; element i is added to all results of filter i. It is cast to the dtype of the
+        result by NumPy's rule ``"same_kind"``.
     stride, dilation : int or pair of int
-        Distance, in rows and columns of `x`, between neighbouring results, and between neighbouring elements
-        of a filter.
+        `stride` is the distance in `x` between neighbouring results, `dilation` the distance in `x` between
+        neighbouring filter elements; a pair is (rows, columns).
     padding : int, pair of int or str
-        Rows and columns of zeros on each side of an image. ``"valid"`` means none. ``"same"``, for a stride
-        of 1, pads until the results have the size of the images; an odd number has one more at the end.
+        Rows and columns of zeros to add on each side of an image. ``"valid"`` adds none. ``"same"``, which
+        requires a stride of 1, adds as many as the result needs to have the size of the image; if their
+        number is odd, the end gets one more.
     groups : int
-        Number of groups into which channels and filters are divided: a filter reads the channels of its
-        group only. It divides both numbers.
+        Number of groups into which channels and filters are divided; it must divide both numbers. A filter
+        reads only the channels of its group.
     layout : str
-        ``"NCHW"``, PyTorch's, or ``"NHWC"``: the order of the axes of `x`, `w` and the result.
+        Order of the axes of `x`, `w` and the result: ``"NCHW"``, as in PyTorch, or ``"NHWC"``.
     dtype : dtype_like, optional
         Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes that to which
         NumPy promotes `x` and `w`. A device array is not cast.
@@ -80,8 +81,8 @@ def conv2d(
     variant : str
         The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
     precision : str, optional
-        How products of float32 are made, as in `matmul`; ``"tf32"`` allows it: where kernels of plain float32
-        are known to take less time, they make them.
+        Arithmetic of float32, as for `matmul`. ``"tf32"`` permits TF32, but does not force it: shapes for
+        which float32 kernels are known to be faster use these.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `x`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -99,32 +100,34 @@ def conv2d(
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with the axes of `x`: `f` channels, and ``(size + both paddings - dilation * (kernel - 1)
-        - 1) // stride + 1`` rows or columns.
+        Array in C order with the axes of `x`. It has `f` channels, and ``(size + both paddings - dilation *
+        (kernel - 1) - 1) // stride + 1`` rows and columns.
 
     Raises
     ------
     TypeError
-        For dtypes other than float16, bfloat16, float32 and float64, and for arrays in different places.
+        If the dtype is not float16, bfloat16, float32 or float64, or if the arrays are on different devices.
     ValueError
-        For shapes that do not fit, and for unknown names.
+        If shapes do not match, or a name is unknown.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    Products of float16 and bfloat16 are added up in float32 and rounded once. The bias is added to the
-    rounded results in the dtype of the accumulators, float32 or float64, and the sum is rounded to the dtype
-    of the result. So results in float16 and bfloat16 are rounded twice, as PyTorch's are on a GPU. Without a
-    bias, a result of k products in float32 or
-    float64 is off by at most ``k * u / (1 - k * u)`` times the sum of the absolute products, `u` being half
-    the machine epsilon, as in `matmul`. Results have the same bits on every run and on both backends.
+    float16 and bfloat16 are accumulated in float32 and rounded once. The bias is then added in float32 or
+    float64, and the sum is rounded to the dtype of the result: with a bias, float16 and bfloat16 results are
+    rounded twice, as by PyTorch on a GPU. Without a bias, the error of a float32 or float64 result of k
+    products is at most ``k * u / (1 - k * u)`` times the sum of the absolute products, where `u` is half the
+    machine epsilon, as in `matmul`. Results are bitwise identical in every run, on a GPU and on the
+    simulator.
 
-    The variant ``"cudnn"`` is NVIDIA's library, where it is found, with what that says of its results; it
-    takes the precisions ``"ieee"`` and ``"tf32"``, and paddings that are alike on both sides.
+    The variant ``"cudnn"`` calls NVIDIA's library, if it is installed; the accuracy of its results is as
+    documented by NVIDIA. It supports the precisions ``"ieee"`` and ``"tf32"``, and padding that is equal on
+    both sides.
 
-    A tensor in PyTorch's ``channels_last`` format is NCHW with other strides, and is taken as it is;
-    ``x.permute(0, 2, 3, 1)`` with ``layout="NHWC"`` reads the same memory, and gives the result that format.
+    A tensor in PyTorch's ``channels_last`` format is NCHW with other strides, and is read without a copy.
+    ``x.permute(0, 2, 3, 1)`` with ``layout="NHWC"`` reads the same memory, and returns a result in that
+    format.
 
     Examples
     --------

@@ -47,7 +47,7 @@ _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}  # bfloat16 is of kind
 
 
 class CacheInfo(NamedTuple):
-    """How often a kernel was compiled, found on disk, and found loaded."""
+    """Number of times that kernels were compiled, found on disk, and found in memory."""
 
     compiled: int
     disk: int
@@ -69,67 +69,70 @@ def _identity(value: Any) -> str:
 
 
 class ReductionKernel:
-    """A reduction by expressions in CUDA C++, compiled when it is first called.
+    """A reduction given by CUDA C++ expressions, compiled at its first call.
 
-    It has the arguments and the meaning of `cupy.ReductionKernel`: elements are mapped, mapped values are
-    combined two by two, and what is left is mapped to the result, or to several. NVRTC, NVIDIA's run-time
-    compiler, compiles it (``pip install 'gpureduce[nvrtc]'``), and it runs on the GPU or on the simulator by
-    the same plan as the other reductions. Another dtype, or a layout that takes another kernel, is compiled
-    when a call first meets it, in about a tenth of a second.
+    It has the arguments and the semantics of `cupy.ReductionKernel`: elements are mapped, the mapped values
+    are combined pairwise, and the combined value is mapped to one or several results. NVRTC, NVIDIA's
+    run-time compiler, compiles the kernel (``pip install 'gpureduce[nvrtc]'``), which runs on a GPU or on the
+    simulator with the launch configuration of the built-in reductions. Each dtype and each kind of memory
+    layout is compiled at the first call that needs it, in about a tenth of a second.
 
     Parameters
     ----------
     in_params : str
-        The inputs, up to eight: ``"T x, float32 w"``. A type is the name of a dtype, or a letter that stands
-        for whichever dtype the arguments have. Expressions see one element of each, const, by its name.
+        Inputs, up to eight: ``"T x, float32 w"``. A type is the name of a dtype, or a letter, which stands
+        for the dtype of the argument. In expressions, the name of an input is one element, const.
     out_params : str
-        The outputs, up to eight: ``"T y"``, ``"T low, T high"``.
+        Outputs, up to eight: ``"T y"``, ``"T low, T high"``.
     map_expr : str
-        From the elements to the value that is reduced: ``"x * w"``. ``_J`` is the number of an element among
-        those that are reduced together, in C order, as an int64.
+        Expression of the value to reduce: ``"x * w"``. ``_J`` is the index of an element among those that are
+        reduced together, in C order, as an int64.
     reduce_expr : str
-        Of two such values, `a` and `b`: ``"a + b"``. It must be associative and commutative but for rounding.
+        Expression that combines two such values, `a` and `b`: ``"a + b"``. It must be associative and
+        commutative, except for rounding errors.
     post_map_expr : str
-        Sets the outputs by the reduced value `a`: ``"y = sqrt(a)"``, ``"low = a.x; high = a.y"``. They are
-        zero before.
+        Statements that set the outputs from the reduced value `a`: ``"y = sqrt(a)"``, ``"low = a.x; high =
+        a.y"``. Outputs are initialized to zero.
     identity : str, int, float or None
-        The value of no elements: ``"0"``. It is combined with others any number of times. None or an empty
-        str when there is none; reducing no elements then raises ValueError.
+        Identity of `reduce_expr`, the result for an empty array: ``"0"``. It may be combined with other
+        values any number of times. None or an empty str means that there is none; reducing an empty array
+        then raises ValueError.
     name : str
-        Of the kernel, for profilers and messages.
+        Name of the kernel, for profilers and error messages.
     reduce_type : str or dtype_like, optional
-        The type of `a` and `b`: the name of a dtype, a letter of the parameters, or a struct. That is defined
-        here, ``"struct Sums { double s, q; }"``, or in the preamble and named here, or has the fields of a
-        NumPy dtype, ``[("s", "f8"), ("q", "f8")]``, and the name ``_type_reduce``. It must be trivially
-        copyable, with a default constructor, of up to 48 bytes (44 without an identity); expressions may
-        write ``{...}`` for its members. None takes the type of the first output.
+        Type of `a` and `b`: the name of a dtype, a letter of the parameters, or a struct. A struct is defined
+        here, ``"struct Sums { double s, q; }"``, or defined in the preamble and named here, or given as a
+        NumPy dtype with fields, ``[("s", "f8"), ("q", "f8")]``, whose C++ name is ``_type_reduce``. It must
+        be trivially copyable and default-constructible, with at most 48 bytes (44 without an identity);
+        expressions may initialize it by ``{...}``. Default: the type of the first output.
     reduce_dims : bool
-        Without effect, and there for CuPy's sake: dimensions are always merged where they can be.
+        Accepted for compatibility with CuPy, without effect: dimensions are always merged if possible.
     preamble : str
-        C++ in front of the kernel. The letters of the parameters are types there already, as is a struct of
-        `reduce_type`, and functions need no ``__device__``.
+        C++ code placed before the kernel. It may use the letters of the parameters and a struct of
+        `reduce_type` as types; functions do not need ``__device__``.
     options : tuple of str
-        More options for NVRTC, such as ``"-Iheaders"``.
+        Additional NVRTC options, such as ``"-Iheaders"``.
 
     Raises
     ------
     TypeError, ValueError
-        For arguments that are not as described.
+        If an argument is not as described.
 
     Notes
     -----
-    float16 and bfloat16 are float in expressions, also by way of a letter, and rounded once when the result
-    is stored. Complex values are ``complex<float>`` and ``complex<double>`` with ``+ - * /``, ``==``,
-    ``real``, ``imag``, ``conj``, ``abs`` and ``norm``. ``INFINITY`` and ``NAN`` are defined. Products are not
-    fused with sums (``-fmad=false``); write ``fma`` where you mean it.
+    float16 and bfloat16 elements are float in expressions, and are rounded once when the result is stored; a
+    letter that stands for them is float, too. Complex values are ``complex<float>`` and ``complex<double>``
+    with ``+ - * /``, ``==``, ``real``, ``imag``, ``conj``, ``abs`` and ``norm``. ``INFINITY`` and ``NAN`` are
+    defined. Multiplications and additions are not fused (``-fmad=false``); write ``fma`` for a fused
+    multiply-add.
 
-    PTX is kept in the folder that `GPUREDUCE_CACHE_DIR` names, else in ``gpureduce`` under `XDG_CACHE_HOME`
-    or ``~/.cache``, by a digest of NVRTC's version, the options and the source. The latest 256 kernels stay
-    loaded.
+    Compiled PTX is cached in the folder given by the environment variable `GPUREDUCE_CACHE_DIR`, otherwise in
+    ``gpureduce`` in `XDG_CACHE_HOME` or ``~/.cache``. The key is a digest of NVRTC's version, the options and
+    the source. The 256 most recently used kernels stay loaded.
 
-    Of what the simulator does not run, docs/reference/simulator-ptx.md has a list: it raises `SimulationError`. What GPUs
-    approximate, as in ``exp`` and ``rsqrt``, it computes more exactly, so that results may differ in their
-    last bits.
+    Instructions that the simulator does not support raise `SimulationError`; docs/reference/simulator-ptx.md
+    lists them. The simulator computes functions that GPUs approximate, such as ``exp`` and ``rsqrt``, more
+    accurately than a GPU, so that results may differ in the last bits.
 
     Examples
     --------
@@ -220,12 +223,12 @@ class ReductionKernel:
         return f"ReductionKernel({', '.join(words)})"
 
     def cache_info(self) -> CacheInfo:
-        """Return how often calls had the kernel compiled, found it on disk, or found it loaded.
+        """Return how often calls compiled a kernel, found it on disk, or found it in memory.
 
         Returns
         -------
         CacheInfo
-            With the fields `compiled`, `disk` and `memory`.
+            Named tuple with the fields `compiled`, `disk` and `memory`.
         """
         return CacheInfo(**self._counts)
 
@@ -239,18 +242,17 @@ class ReductionKernel:
         device: str | devices.Device | None = None,
         as_device: bool | None = None,
     ) -> Any:
-        """Reduce.
+        """Reduce arrays.
 
         Parameters
         ----------
         *args : array_like, device array or scalar
-            The inputs, broadcast against one another, all on the host or all on one device; after them
-            perhaps the outputs. Arrays are not cast: their dtypes must be those of the parameters. Scalars of
-            Python and NumPy are converted to them, and decide what a letter stands for only if no array does.
+            Inputs, broadcast against one another, all in host memory or all on one device; optionally
+            followed by the outputs. Arrays are not cast: their dtypes must be those of the parameters. Python
+            and NumPy scalars are converted, and determine the dtype of a letter only if no array does.
         out : numpy.ndarray or device array, or a tuple of them, optional
-            Where the result goes, of the output's dtype; it is returned. It may decide what a letter stands
-            for. Of several outputs a tuple, with None where there is none, all on the host or all on the
-            device.
+            Output array of the dtype of the output; it is also returned, and may determine the dtype of a
+            letter. For several outputs a tuple of arrays or None, all in host memory or all on the device.
         axis : int or tuple of int, optional
             The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
         keepdims : bool
@@ -271,22 +273,23 @@ class ReductionKernel:
         Returns
         -------
         numpy scalar, numpy.ndarray or DeviceArray
-            Of several outputs a tuple of them.
+            A tuple of these for several outputs.
 
         Raises
         ------
         CompileError
-            When NVRTC refuses an expression; a kind of ValueError.
+            If NVRTC rejects an expression; a subclass of ValueError.
         ImportError
-            When NVRTC is not installed.
+            If NVRTC is not installed.
         TypeError
-            For a wrong number of arguments, or dtypes that are not those of the parameters.
+            If the number of arguments is wrong, or a dtype is not that of its parameter.
         ValueError
-            For shapes that do not broadcast, a wrong `axis` or `out`, or no elements without an identity.
+            If shapes do not broadcast, `axis` or `out` is wrong, or the input is empty and there is no
+            identity.
         DeviceError, SimulationError
-            When the device is not there or fails.
+            If the device does not exist or fails.
         MemoryError
-            When its memory runs out.
+            If the device runs out of memory.
         """
         args, outs = self._split(args, out)
         options = Options(device=device, stream=stream, as_device=as_device)

@@ -40,14 +40,14 @@ typedef unsigned long long uintptr_t;
 
 
 class CompileError(ValueError):
-    """NVRTC, or nvcc, refuses the source of a kernel; a kind of ValueError, since that was an argument.
+    """NVRTC or nvcc rejected the source of a kernel; a subclass of ValueError.
 
     Attributes
     ----------
     log : str
-        What the compiler says. It calls each expression by the name of its parameter.
+        Output of the compiler. It names each expression by its parameter.
     source : str
-        All that was compiled.
+        The complete source that was compiled.
 
     Examples
     --------

@@ -22,10 +22,10 @@ LEGACY_STREAM = 1
 
 
 def free_memory() -> None:
-    """Release the memory, streams and threads that devices keep from call to call.
+    """Release the memory, streams and threads that are kept between calls.
 
-    They come back with the next call that needs them. Calls that run meanwhile keep theirs. The same is done
-    when the interpreter ends.
+    The next call that needs them creates them anew. Calls that are running keep theirs. The interpreter does
+    the same when it exits.
 
     Examples
     --------
@@ -54,7 +54,7 @@ os.register_at_fork(
 
 
 class SimulatorWarning(UserWarning):
-    """No CUDA device was found and none was asked for, so the simulator runs the kernels.
+    """Warning that no CUDA device was found and no device was given, so that the simulator runs the kernels.
 
     Examples
     --------
@@ -74,19 +74,20 @@ class Device:
     kind : str
         ``"cuda"`` or ``"sim"``.
     index : int
-        The number of the CUDA device; 0 for the simulator.
+        Number of the CUDA device; 0 for the simulator.
     name : str
-        What the driver calls it.
+        Name, as the driver reports it.
     compute_capability : tuple of int
         Major and minor; ``(0, 0)`` for the simulator.
     multiprocessors : int
-        Their number; for the simulator the one of the device whose launch plan it follows.
+        Number of streaming multiprocessors; for the simulator, of the GPU whose launch configurations it
+        uses.
     memory_bytes : int
-        The whole of its memory, in bytes.
+        Size of its memory in bytes.
     driver_version : int
-        CUDA version of the driver, 13000 for 13.0; 0 for the simulator.
+        Latest CUDA version that the driver supports, 13000 for 13.0; 0 for the simulator.
     memory_bytes_per_second : int
-        The peak of its memory, by its clock and the width of its bus; 0 for the simulator.
+        Peak memory bandwidth, from memory clock and bus width; 0 for the simulator.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def devices() -> tuple[Device, ...]:
     Raises
     ------
     DeviceError
-        When the CUDA driver fails while it is asked.
+        If the CUDA driver fails.
 
     Examples
     --------
@@ -138,11 +139,11 @@ _not_warned = [True]  # popped by the thread that warns
 
 
 def set_default_device(device: str | Device | None) -> None:
-    """Set the device of calls that name none, for all threads of the process.
+    """Set the device of calls without ``device=``, for all threads of the process.
 
-    What comes first decides: ``device=`` of a call; the innermost ``with gpureduce.device(...)``; this
-    setting; the environment variable ``GPUREDUCE_DEVICE``; the first CUDA device; the simulator. Arrays on a
-    device are reduced there, whatever the default is.
+    The device of a call is, in this order: the argument ``device=``; the innermost ``with
+    gpureduce.device(...)``; this setting; the environment variable ``GPUREDUCE_DEVICE``; the first CUDA
+    device; the simulator. Arrays on a device are always reduced there.
 
     Parameters
     ----------
@@ -152,9 +153,9 @@ def set_default_device(device: str | Device | None) -> None:
     Raises
     ------
     DeviceError
-        When there is no such device.
+        If the device does not exist.
     TypeError, ValueError
-        For something that is no device, and an unknown name.
+        If `device` is not a device, or its name is unknown.
 
     Examples
     --------
@@ -169,10 +170,10 @@ def set_default_device(device: str | Device | None) -> None:
 
 @contextlib.contextmanager
 def device(device: str | Device) -> Iterator[Device]:
-    """Let calls in a ``with`` block that name no device go to this one.
+    """Set the device of calls without ``device=`` in a ``with`` block.
 
-    It holds for the thread or the asyncio task that runs the block, and for tasks that are started there;
-    other threads keep their default. Blocks may be nested. `set_default_device` says what comes first.
+    It applies to the thread or asyncio task that runs the block, and to tasks that are started there; other
+    threads keep their default. Blocks may be nested. `set_default_device` describes the order of precedence.
 
     Parameters
     ----------
@@ -182,14 +183,14 @@ def device(device: str | Device) -> Iterator[Device]:
     Yields
     ------
     Device
-        What the name means.
+        The device.
 
     Raises
     ------
     DeviceError
-        When there is no such device.
+        If the device does not exist.
     TypeError, ValueError
-        For something that is no device, and an unknown name.
+        If `device` is not a device, or its name is unknown.
 
     Examples
     --------

@@ -22,46 +22,50 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to reduce an array: a rung of the ladder, or a kernel next to it.
+    """A kernel that can be chosen by name: a rung of a ladder, or a kernel related to one.
 
     Attributes
     ----------
     name : str
-        What ``variant=`` takes.
+        Name, as passed to ``variant=``.
     title, technique : str
-        The idea in a few words, and in one sentence.
+        Its idea in a few words, and in one sentence.
     ladder : str
-        The ladder it belongs to.
+        Ladder that it belongs to: ``"reduction"``, ``"matmul"``, ``"conv"`` or ``"exact"``.
     role : str
-        ``"rung"``, ``"side"`` (next to the ladder) or ``"study"`` (wrong on purpose, never a default).
+        ``"rung"``, ``"side"`` (an alternative to a rung) or ``"study"`` (deliberately wrong, never used by
+        default).
     coverage : tuple of (str, str)
-        The operators it covers, each with an input dtype that it takes for them.
+        Pairs of an operator and an input dtype that it supports.
     backends : tuple of str
-        Where it runs: ``"cuda"``, ``"sim"``. The simulator runs those for compute capability 9.0, too.
+        Backends that run it: ``"cuda"``, ``"sim"``. The simulator also runs variants for compute capability
+        9.0.
     block_sizes : tuple of int
-        The threads per block it can run with; empty where a library chooses.
+        Supported numbers of threads per block; empty for a library, which chooses itself.
     default_block_size : int
-        The block size when none is given; 0 where a library chooses.
+        Default number of threads per block; 0 for a library.
     file : str
-        Its source file among the kernels; empty where there is none.
+        Name of its CUDA source file; empty for a library.
     float_atomics : bool
-        Whether a floating result depends on the order in which blocks finish, and may differ from run to run.
+        Whether floating-point results depend on the order in which blocks finish, and may differ from run to
+        run.
     fixed_grid : bool
-        Whether the number of blocks can be chosen with ``grid_size=``.
+        Whether ``grid_size=`` sets the number of blocks.
     compute_capability : tuple of int
-        The least compute capability of CUDA devices that run it, major and minor.
+        Minimum compute capability, major and minor.
     after : str or None
-        The name of the rung whose last cost it lowers, and with which tables compare it, or next to which it
-        stands; None for the first.
+        Name of the rung that it improves or is an alternative to, with which tables compare it; None for the
+        first.
     precision : str or None
-        Of matrix products: how those of floats are made, as ``precision=`` of `matmul` takes it.
+        Arithmetic of float32 matrix products and convolutions, as ``precision=`` of `matmul`; None for
+        others.
     only_capability : bool
-        Whether `compute_capability` is the only one that runs it, and no later one does.
+        Whether it runs on exactly `compute_capability`, and not on later ones.
     ops, dtypes : tuple of str
-        The operators and the input dtypes in `coverage`, each once.
+        Distinct operators and input dtypes in `coverage`.
     installed : bool
         Whether this installation has it: ``cub`` is an optional part of the build, ``cublas`` and ``cudnn``
-        are libraries that are looked for.
+        are found at run time.
 
     Examples
     --------
@@ -112,7 +116,7 @@ class Variant:
         Parameters
         ----------
         device : str, Device or None
-            As for `reduce`.
+            Device, as for `reduce`.
 
         Returns
         -------
@@ -121,7 +125,7 @@ class Variant:
         Raises
         ------
         DeviceError
-            When there is no such device.
+            If the device does not exist.
         """
         info = devices.device_info(device)
         has, needs = info.compute_capability, self.compute_capability
@@ -130,7 +134,7 @@ class Variant:
 
 
 class Variants(tuple[Variant, ...]):
-    """Variants in ladder order: a tuple that is shown as a table, and can be asked for a name."""
+    """A tuple of variants that is displayed as a table, and can be indexed by name."""
 
     __slots__ = ()
 
@@ -200,23 +204,23 @@ COVERED = {variant.name: frozenset(variant.ops) for variant in _ALL}
 
 
 def variants(ladder: str | None = None) -> Variants:
-    """Return the variants, in ladder order.
+    """Return all variants, or those of one ladder.
 
     Parameters
     ----------
     ladder : str, optional
-        The ladder whose variants are wanted, as in `Variant.ladder`; None takes all. A name belongs to one
-        variant, whatever its ladder.
+        Ladder, as in `Variant.ladder`. Default: all variants. Names are unique across ladders.
 
     Returns
     -------
     tuple of Variant
-        It is shown as a table, and takes names for numbers: ``variants()["v7"]``, ``"v7" in variants()``.
+        Variants in ladder order, displayed as a table. It can be indexed by name: ``variants()["v7"]``,
+        ``"v7" in variants()``.
 
     Raises
     ------
     ValueError
-        For an unknown ladder; the message lists the known ones.
+        If the ladder is unknown; the message lists the known ones.
 
     Examples
     --------
@@ -258,7 +262,7 @@ def source(variant: str) -> str:
     Parameters
     ----------
     variant : str
-        Its name, as in `variants`.
+        Name of the variant, as in `variants`.
 
     Returns
     -------
@@ -267,8 +271,7 @@ def source(variant: str) -> str:
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For ``cublas`` and ``cudnn``, whose kernels
-        are not public.
+        If the name is unknown, or that of a library without public source (``cublas``, ``cudnn``).
 
     Examples
     --------
@@ -283,16 +286,16 @@ def source(variant: str) -> str:
 
 
 def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> str:
-    """Return the PTX of a variant: what the simulator runs and what the GPU's machine code is made from.
+    """Return the PTX of a variant, which the simulator runs and GPU machine code is compiled from.
 
     Parameters
     ----------
     variant : str
-        Its name, as in `variants`.
+        Name of the variant, as in `variants`.
     op : str, optional
-        An operator: its kernels alone, with what they use of the rest. None takes all.
+        Operator whose kernels to return, with the declarations that they use. Default: all kernels.
     dtype : dtype_like, optional
-        A dtype of elements, likewise.
+        Dtype of elements whose kernels to return. Default: all kernels.
 
     Returns
     -------
@@ -301,9 +304,8 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     Raises
     ------
     ValueError
-        For an unknown name; the message lists the known ones. For ``cub``, ``cublas`` and ``cudnn``,
-        whose kernels are the libraries'. For an operator or a dtype that the variant does not cover; the
-        message lists what it does.
+        If the name is unknown, or that of a library (``cub``, ``cublas``, ``cudnn``), or if the variant does
+        not cover the operator or the dtype; the message lists valid values.
 
     Examples
     --------

@@ -43,14 +43,14 @@ def matmul(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the product of two matrices, or of stacks of them.
+    """Return the matrix product of two arrays, as `numpy.matmul`.
 
     Parameters
     ----------
     a, b : array_like or device array
-        Arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, of any strides, both host arrays or both on one
-        device. Stacks are broadcast. A vector `a` is taken for one row, a vector `b` for one column, and the
-        result lacks that axis, as in `numpy.matmul`.
+        Arrays of shapes ``(..., m, k)`` and ``(..., k, n)``, of any strides, both in host memory or both on
+        one device. Leading dimensions are broadcast. As in `numpy.matmul`, a vector `a` is treated as one
+        row, a vector `b` as one column, and that axis is removed from the result.
     out : numpy.ndarray or device array, optional
         Where the result goes; it is returned. A host array is cast to by the rule ``"same_kind"``;
         one on a device must have the result's dtype and C order. It may overlap with `a` and `b`.
@@ -60,10 +60,10 @@ def matmul(
     variant : str
         The kernel: ``"auto"``, or one of ``variants("matmul")`` for dtypes that its record covers.
     precision : str, optional
-        How products of float32 are made. ``"ieee"``, the default: every product and sum, of float64 too, is
-        fused and rounded once, as in IEEE 754. On tensor cores, where the device has them: ``"tf32"`` rounds
-        the factors to 10 bits of fraction; ``"tf32x3"`` and ``"f16x3"`` take each for the sum of two such
-        numbers, which is about as exact as ``"ieee"`` for finite numbers of ordinary size.
+        Arithmetic of float32. ``"ieee"``, the default, uses fused multiply-adds, each rounded once (for
+        float64 too). The others use tensor cores, if the device has them: ``"tf32"`` rounds both factors to
+        10 fraction bits; ``"tf32x3"`` and ``"f16x3"`` split each factor into a sum of two TF32 or float16
+        numbers, which is about as accurate as ``"ieee"`` for finite numbers of ordinary magnitude.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -81,30 +81,31 @@ def matmul(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        In C order, of shape ``(..., m, n)``.
+        Array in C order, of shape ``(..., m, n)``; a scalar for two vectors.
 
     Raises
     ------
     TypeError
-        For dtypes that are not supported or cannot be cast, and for arrays in different places.
+        If a dtype is not supported or cannot be cast, or if the arrays are on different devices.
     ValueError
-        For shapes that do not fit, and for unknown names.
+        If shapes do not match, or a name is unknown.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    Result dtypes are those of `numpy.matmul`; bfloat16 stays bfloat16. Integers wrap in their own dtype,
-    bools give whether any pair is true. float16 and bfloat16 are added up in float32 and rounded once. The
-    error of a result in float32 or float64 is at most ``k * u / (1 - k * u)`` times the sum of the absolute
-    products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of Numerical
-    Algorithms", 2nd ed., section 3.5). Results have the same bits on every run and on both backends.
+    The result has the dtype that `numpy.matmul` gives; bfloat16 stays bfloat16. Integers wrap around in their
+    own dtype. For bool, a result is True if any product is. float16 and bfloat16 are accumulated in float32
+    and rounded once. The error of a float32 or float64 result is at most ``k * u / (1 - k * u)`` times the
+    sum of the absolute products, `u` being half the machine epsilon (N. J. Higham, "Accuracy and Stability of
+    Numerical Algorithms", 2nd ed., section 3.5). Results are bitwise identical in every run, on a GPU and on
+    the simulator.
 
-    The variant ``"cublas"`` is NVIDIA's library, where it is found, with what that says of its results; it
-    takes the precisions ``"ieee"`` and ``"tf32"``.
+    The variant ``"cublas"`` calls NVIDIA's library, if it is installed; the accuracy of its results is as
+    documented by NVIDIA. It supports the precisions ``"ieee"`` and ``"tf32"``.
 
-    What becomes of infinities and of numbers near the ends of the range in ``"tf32x3"`` and ``"f16x3"``, the
-    heads of the variants `t2` and `t4` say; NaNs and infinities in ``"ieee"`` are those of IEEE 754.
+    With ``"ieee"``, NaNs and infinities follow IEEE 754. For ``"tf32x3"`` and ``"f16x3"``, the comments at
+    the head of the variants `t2` and `t4` describe infinities and numbers near the limits of the range.
 
     Examples
     --------

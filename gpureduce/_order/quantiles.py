@@ -57,7 +57,7 @@ def median(
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
     overwrite_input : bool
-        Whether `a` may be changed; it never is.
+        Accepted for compatibility with NumPy; `a` is never modified.
     keepdims : bool
         True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     device : str or Device, optional
@@ -77,21 +77,22 @@ def median(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        Of float64 for integers and bool, else of the dtype of `a`. NaN where an element is NaN.
+        float64 for integers and bool, otherwise the dtype of `a`. NaN if an element is NaN.
 
     Raises
     ------
     TypeError
-        For a dtype that is not supported, and for complex numbers.
+        If the dtype is not supported, or complex.
     ValueError
-        For an `out` that does not fit.
+        If `out` has the wrong shape or dtype.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    The elements in the middle are found by radix selection, exactly: nothing is sorted, and `a` is read once
-    for each eleven bits of an element. The host waits only for results that it gets: see docs/explanation/order-statistics.md.
+    The middle elements are found exactly, by radix selection: nothing is sorted, and `a` is read once for
+    every eleven bits of an element. The host synchronizes only if the result is returned to host memory. See
+    docs/explanation/order-statistics.md.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def nanmedian(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the median of the elements that are no NaN, as `numpy.nanmedian`.
+    """Return the median of the elements, ignoring NaNs, as `numpy.nanmedian`.
 
     Parameters
     ----------
@@ -125,16 +126,17 @@ def nanmedian(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        Of the dtype of `median`; NaN, with a RuntimeWarning, where all elements are NaN.
+        As for `median`. NaN, with a RuntimeWarning, if all elements are NaN.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `median`.
+        As for `median`.
 
     Notes
     -----
-    The host waits for the number of elements that are no NaN, also where results stay on the device.
+    The call synchronizes with the device even if the result stays there, because the host needs the number of
+    elements that are not NaN.
 
     Examples
     --------
@@ -167,40 +169,40 @@ def quantile(
     a : array_like or device array
         As in `median`.
     q : array_like of float
-        One quantile or several, of 0 to 1, in host memory.
+        Quantile or quantiles to compute, between 0 and 1, in host memory.
     axis, out, overwrite_input
         As in `median`.
     method : str
-        How a quantile between two elements is estimated: one of NumPy's ``"linear"``, ``"lower"``,
-        ``"higher"``, ``"midpoint"``, ``"nearest"``, ``"inverted_cdf"``, ``"averaged_inverted_cdf"``,
-        ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``,
-        ``"median_unbiased"`` and ``"normal_unbiased"``.
+        Estimation method for a quantile that lies between two elements, as in NumPy: one of ``"linear"``,
+        ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, ``"inverted_cdf"``,
+        ``"averaged_inverted_cdf"``, ``"closest_observation"``, ``"interpolated_inverted_cdf"``, ``"hazen"``,
+        ``"weibull"``, ``"median_unbiased"`` and ``"normal_unbiased"``.
     keepdims : bool
         True keeps the reduced axes with length one, so that the result broadcasts against `a`.
     weights : array_like or device array, optional
-        Weights of the elements, of the shape of `a` or of its axes that are reduced, in the order of `axis`,
-        none of them negative; with method ``"inverted_cdf"`` alone.
+        Nonnegative weights of the elements, of the shape of `a` or of its reduced axes in the order of
+        `axis`. Only for method ``"inverted_cdf"``.
     device, stream, as_device
         As in `median`.
 
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        Of the shape of `q`, and behind it that of `a` without the reduced axes. The dtype is that of NumPy
-        2.4: of a float `a` its own, unless `q` is an array of a wider one; float64 of integers. Methods that
-        take an element keep its dtype, and only these take bool. NaN where an element is NaN.
+        The axes of `q`, followed by the axes of `a` that are not reduced. The dtype is that of NumPy 2.4: for
+        floats the dtype of `a`, unless `q` is an array of a wider float; float64 for integers. Methods that
+        select an element keep its dtype, and only these accept bool. NaN if an element is NaN.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `median`; ValueError, too, for a `q` outside 0 to 1, an unknown method, and no elements along the
-        axes.
+        As for `median`. ValueError also if `q` is outside 0 to 1, the method is unknown, or there are no
+        elements along the axes.
 
     Notes
     -----
-    With weights the elements are sorted, and the host adds the weights up. Without,
-    all quantiles are found together, sixteen elements in each pass over `a`. The host waits only for results
-    that it gets, and where there are more than eight of a line: see docs/explanation/order-statistics.md.
+    Without weights, all quantiles are found together, up to 16 elements in each pass over `a`. With weights,
+    the elements are sorted and the host sums the weights. The host synchronizes if the result is returned to
+    host memory, or if a slice has more than eight quantiles. See docs/explanation/order-statistics.md.
 
     Examples
     --------
@@ -229,7 +231,7 @@ def nanquantile(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return quantiles of the elements that are no NaN, as `numpy.nanquantile`.
+    """Return quantiles of the elements, ignoring NaNs, as `numpy.nanquantile`.
 
     Parameters
     ----------
@@ -239,12 +241,12 @@ def nanquantile(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        As of `quantile`; NaN, with a RuntimeWarning, where all elements are NaN.
+        As for `quantile`. NaN, with a RuntimeWarning, if all elements are NaN.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `quantile`.
+        As for `quantile`.
 
     Examples
     --------
@@ -278,19 +280,19 @@ def percentile(
     a
         As in `median`.
     q : array_like of float
-        One percentile or several, of 0 to 100, in host memory.
+        Percentile or percentiles to compute, between 0 and 100, in host memory.
     axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
         As in `quantile`.
 
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        As of `quantile`.
+        As for `quantile`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `quantile`.
+        As for `quantile`.
 
     Examples
     --------
@@ -316,7 +318,7 @@ def nanpercentile(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return percentiles of the elements that are no NaN, as `numpy.nanpercentile`.
+    """Return percentiles of the elements, ignoring NaNs, as `numpy.nanpercentile`.
 
     Parameters
     ----------
@@ -326,12 +328,12 @@ def nanpercentile(
     Returns
     -------
     numpy scalar, numpy.ndarray or DeviceArray
-        As of `nanquantile`.
+        As for `nanquantile`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `quantile`.
+        As for `quantile`.
 
     Examples
     --------

@@ -27,14 +27,14 @@ _INT64 = np.dtype(np.int64)
 
 
 class TopK(NamedTuple):
-    """What `topk` returns.
+    """Named tuple that `topk` returns.
 
     Attributes
     ----------
     values : numpy.ndarray or DeviceArray
         The elements.
     indices : numpy.ndarray or DeviceArray
-        Where they stand along the axis, in int64.
+        Their indices along the axis, as int64.
 
     Examples
     --------
@@ -59,21 +59,21 @@ def topk(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> TopK:
-    """Return the `k` largest or smallest elements along an axis and where they stand, as `torch.topk`.
+    """Return the `k` largest or smallest elements along an axis and their indices, as `torch.topk`.
 
     Parameters
     ----------
     a : array_like or device array
         As in `median`.
     k : int
-        How many elements, up to the length of the axis.
+        Number of elements, from 0 to the length of the axis.
     axis : int
-        Along which they are looked for.
+        Axis to search.
     largest : bool
-        Whether the largest ones are taken; False takes the smallest.
+        True returns the largest elements, False the smallest.
     sorted : bool
-        Whether they come in their order, those that are equal by their index. False leaves them in the order
-        in which they stand in `a`, which is faster for a large `k`.
+        True sorts the result, equal elements by index. False keeps the order of the elements in `a`, which is
+        faster for a large `k`.
     device : str or Device, optional
         As in `median`.
     stream : int or object, optional
@@ -89,17 +89,17 @@ def topk(
     Raises
     ------
     TypeError
-        For a dtype that is not supported, and for complex numbers.
+        If the dtype is not supported, or complex.
     ValueError
-        For a `k` that is negative or larger than the axis.
+        If `k` is negative or larger than the length of the axis.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    NaN is larger than all numbers, and zeros of either sign are equal. Of equal elements those with the
-    lowest indices are taken, so that results are the same on every run. The host waits only for results that
-    it gets. See docs/explanation/order-statistics.md.
+    NaN is larger than all numbers, and zeros of either sign are equal. Of equal elements, those with the
+    lowest indices are returned, so that results are the same in every run. The host synchronizes only if the
+    result is returned to host memory. See docs/explanation/order-statistics.md.
 
     Examples
     --------

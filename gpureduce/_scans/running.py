@@ -47,7 +47,7 @@ def cumulative_sum(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running sums along an axis, as `numpy.cumulative_sum`.
+    """Return the cumulative sum along an axis, as `numpy.cumulative_sum`.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def cumulative_sum(
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
     include_initial : bool
-        Whether the result begins with the sum of no elements, and is one longer than `a` along `axis`.
+        True starts the result with 0, so that it has one element more than `a` along `axis`.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -81,22 +81,22 @@ def cumulative_sum(
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`.
+        Array in C order, of the shape of `a`.
 
     Raises
     ------
     TypeError
-        For a dtype that is not supported.
+        If the dtype is not supported.
     ValueError
-        For an array of several axes without `axis`, and an `out` that does not fit.
+        If `a` has several axes and `axis` is None, or if `out` has the wrong shape or dtype.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    One pass over the elements, with the same bits on every run and on both backends. float32 and complex64
-    are added in float64, float16 and bfloat16 in float32, and each sum is rounded once; so a sum that comes
-    back from beyond the range of the dtype is finite again.
+    One pass over the elements. Results are bitwise identical in every run, on a GPU and on the simulator.
+    float32 and complex64 are accumulated in float64, float16 and bfloat16 in float32, and each sum is rounded
+    once. A sum that overflows the dtype and then returns to its range is therefore finite again.
 
     Examples
     --------
@@ -122,26 +122,26 @@ def cumulative_prod(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running products along an axis, as `numpy.cumulative_prod`.
+    """Return the cumulative product along an axis, as `numpy.cumulative_prod`.
 
     Parameters
     ----------
     a, axis, dtype, out
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     include_initial : bool
-        Whether the result begins with the product of no elements, 1, and is one longer than `a` along `axis`.
+        True starts the result with 1, so that it has one element more than `a` along `axis`.
     device, stream, as_device
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`.
+        Array in C order, of the shape of `a`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Examples
     --------
@@ -162,28 +162,28 @@ def cumsum(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running sums along an axis or of all elements, as `numpy.cumsum`.
+    """Return the cumulative sum along an axis, or of the flattened array, as `numpy.cumsum`.
 
     Parameters
     ----------
     a
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     axis : int, optional
         The axis along which sums run. None takes all elements, in C order.
     dtype, out
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     device, stream, as_device
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`; without `axis`, of one dimension.
+        Array in C order, of the shape of `a`, or one-dimensional if `axis` is None.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Examples
     --------
@@ -208,28 +208,28 @@ def cumprod(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running products along an axis or of all elements, as `numpy.cumprod`.
+    """Return the cumulative product along an axis, or of the flattened array, as `numpy.cumprod`.
 
     Parameters
     ----------
     a
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     axis : int, optional
         The axis along which products run. None takes all elements, in C order.
     dtype, out
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     device, stream, as_device
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`; without `axis`, of one dimension.
+        Array in C order, of the shape of `a`, or one-dimensional if `axis` is None.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Examples
     --------
@@ -255,33 +255,33 @@ def nancumsum(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running sums with NaN taken as 0, as `numpy.nancumsum`.
+    """Return the cumulative sum with NaN counted as 0, as `numpy.nancumsum`.
 
     Parameters
     ----------
     a
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     axis : int, optional
         The axis along which sums run. None takes all elements, in C order.
     dtype, out
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     device, stream, as_device
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`; without `axis`, of one dimension.
+        Array in C order, of the shape of `a`, or one-dimensional if `axis` is None.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Notes
     -----
-    A complex number is NaN if one of its parts is. Elements on a device are copied there once, in the stream
-    of the call, which cannot be captured into a graph.
+    A complex number is NaN if either part is. An array on a device is copied there once, in the stream of the
+    call; the call cannot be captured into a graph.
 
     Examples
     --------
@@ -302,33 +302,33 @@ def nancumprod(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the running products with NaN taken as 1, as `numpy.nancumprod`.
+    """Return the cumulative product with NaN counted as 1, as `numpy.nancumprod`.
 
     Parameters
     ----------
     a
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     axis : int, optional
         The axis along which products run. None takes all elements, in C order.
     dtype, out
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
     device, stream, as_device
-        As in `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, of the shape of `a`; without `axis`, of one dimension.
+        Array in C order, of the shape of `a`, or one-dimensional if `axis` is None.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `cumulative_sum`.
+        As for `cumulative_sum`.
 
     Notes
     -----
-    A complex number is NaN if one of its parts is. Elements on a device are copied there once, in the stream
-    of the call, which cannot be captured into a graph.
+    A complex number is NaN if either part is. An array on a device is copied there once, in the stream of the
+    call; the call cannot be captured into a graph.
 
     Examples
     --------

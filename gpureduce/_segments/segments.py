@@ -54,7 +54,7 @@ def segment_reduce(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the reduction of each segment along an axis: of the rows ``offsets[i]`` to ``offsets[i + 1]``.
+    """Reduce each segment along an axis: segment i has the rows ``offsets[i]`` to ``offsets[i + 1] - 1``.
 
     Parameters
     ----------
@@ -62,15 +62,16 @@ def segment_reduce(
         Elements. A device array may have any strides whose axes before `axis`, and those after it, each have
         one stride.
     offsets : array_like or device array
-        Integers that do not descend, from 0 to the length of the axis; one more than there are segments. Rows
-        before the first and from the last on belong to none. On the device of `a`, as int64 side by side,
-        they are not looked at: of offsets that descend there results are undefined.
+        Ascending integers from 0 to the length of the axis, one more than the number of segments; equal
+        neighbours make an empty segment. Rows before the first and after the last offset are ignored. Offsets
+        on the device of `a` must be contiguous int64; they are not validated, and descending ones give
+        undefined results.
     op : str
         ``"sum"``, ``"prod"``, ``"mean"``, ``"min"``, ``"max"``, ``"argmin"``, ``"argmax"``, ``"any"``,
         ``"all"``, ``"count_nonzero"``, ``"bitwise_and"``, ``"bitwise_or"``, ``"bitwise_xor"``, ``"var"`` or
         ``"std"``.
     axis : int
-        The axis that is cut into segments.
+        Axis that is divided into segments.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
@@ -93,25 +94,25 @@ def segment_reduce(
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each segment instead of `axis`, and the dtype of the reduction. That of
-        an empty segment is 0, of a product 1, of `all` True, of `min` the largest and of `max` the least
-        value of the dtype, of a mean, `var` and `std` NaN, of `argmin` and `argmax`, which give positions
-        along `axis`, -1.
+        Array in C order, with one row for each segment along `axis`, and the dtype of the reduction. An empty
+        segment gives 0, for ``"prod"`` 1, for ``"all"`` True, for ``"min"`` the largest and for ``"max"`` the
+        smallest value of the dtype (inf and -inf for floats), for ``"mean"``, ``"var"`` and ``"std"`` NaN,
+        for ``"argmin"`` and ``"argmax"``, which return indices along `axis`, -1.
 
     Raises
     ------
     TypeError
-        For a dtype that the reduction does not take, and for offsets that are no integers.
+        If the reduction does not support the dtype, or if offsets are not integers.
     ValueError
-        For an unknown `op`, offsets that descend or lie outside the axis, and an `out` that does not fit.
+        If `op` is unknown, offsets descend or are out of bounds, or `out` has the wrong shape or dtype.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
 
     Notes
     -----
-    One pass over the elements, whatever the lengths of the segments, with the same bits on every run and on
-    both backends. float16, bfloat16, float32 and complex64 are added and multiplied in float64, and each
-    result is rounded once.
+    One pass over the elements, for any segment lengths. Results are bitwise identical in every run, on a GPU
+    and on the simulator. float16, bfloat16, float32 and complex64 are accumulated in float64, and each result
+    is rounded once.
 
     Examples
     --------
@@ -155,37 +156,37 @@ def reduceat(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return reductions of slices along an axis, as the method of NumPy's ufuncs: ``numpy.add.reduceat``.
+    """Reduce slices along an axis, as ``numpy.add.reduceat``.
 
     Parameters
     ----------
     a
-        As in `segment_reduce`.
+        As for `segment_reduce`.
     indices : array_like or device array
-        Integers, each a row of `axis`. Result i is of the rows ``indices[i]`` to ``indices[i + 1]``, of
-        the last index to the end; and row ``indices[i]`` itself where ``indices[i + 1]`` is not greater.
-        Those on a device are copied to the host.
+        Row indices along `axis`. Result i reduces the rows ``indices[i]`` to ``indices[i + 1] - 1``; the last
+        result reduces the rows from the last index to the end. If ``indices[i + 1]`` is not greater than
+        ``indices[i]``, result i is row ``indices[i]`` itself. Indices on a device are copied to the host.
     op
-        As in `segment_reduce`.
+        As for `segment_reduce`.
     axis : int
-        The axis along which slices lie.
+        Axis along which slices are reduced.
     dtype : dtype_like, optional
         The dtype in which ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and those of bits work, and of their
         results, as in `sum`.
     out, device, stream, as_device
-        As in `segment_reduce`.
+        As for `segment_reduce`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each index instead of `axis`.
+        Array in C order, with one row for each index along `axis`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `segment_reduce`.
+        As for `segment_reduce`.
     IndexError
-        For an index that is no row.
+        If an index is out of bounds.
 
     Examples
     --------
@@ -247,39 +248,40 @@ def group_reduce(
     stream: Stream | None = None,
     as_device: bool | None = None,
 ) -> Any:
-    """Return the reduction of each group of rows along an axis: of rows that have the same label.
+    """Reduce each group of rows along an axis: the rows that have the same label.
 
     Parameters
     ----------
     a
-        As in `segment_reduce`.
+        As for `segment_reduce`.
     labels : array_like or device array
-        Integers, one for each row: the number of its group. A row with a negative one belongs to none. Those
-        on the device of `a` are not looked at: a row whose label is no group belongs to none, too.
+        Integer label of each row: the index of its group. Rows with negative labels are ignored. Labels on
+        the device of `a` are not validated; rows with out-of-range labels are ignored.
     op
-        As in `segment_reduce`; `argmin` and `argmax` give the first of equals.
+        As for `segment_reduce`; ``"argmin"`` and ``"argmax"`` return the first of equal elements.
     num_groups : int, optional
-        The number of groups, which is the length of the result along `axis`. None takes ``labels.max() + 1``
-        (0 without labels), as `numpy.bincount` does. For labels on a device that maximum is computed there,
-        and the call waits for it: pass `num_groups` to avoid the synchronization, and in graph capture.
+        Number of groups, which is the length of the result along `axis`. Default: ``labels.max() + 1`` (0
+        without labels), as in `numpy.bincount`. For labels on a device, the maximum is computed there, and
+        the call synchronizes; pass `num_groups` to avoid that, and in graph capture.
     axis : int
-        The axis along which the labels lie.
+        Axis whose rows are labelled.
     out, ddof, device, stream, as_device
-        As in `segment_reduce`.
+        As for `segment_reduce`.
 
     Returns
     -------
     numpy.ndarray or DeviceArray
-        In C order, with a row for each group instead of `axis`; of an empty group as `segment_reduce`.
+        Array in C order, with one row for each group along `axis`. Empty groups give what empty segments give
+        in `segment_reduce`.
 
     Raises
     ------
     TypeError, ValueError, DeviceError
-        As `segment_reduce`; ValueError, too, for a label in host memory that is no group.
+        As for `segment_reduce`. ValueError also if a label in host memory is out of range.
 
     Notes
     -----
-    Rows of a group are taken in their order, so that results have the same bits on every run.
+    The rows of a group are reduced in their order, so that results are bitwise identical in every run.
 
     Examples
     --------

@@ -57,12 +57,12 @@ def partial(
     stream: Stream | None = None,
     as_device: bool = False,
 ) -> State:
-    """Return the state of a reduction after part of its elements, which merges with those of other parts.
+    """Reduce part of an array to a state, which merges with the states of the other parts.
 
     Parameters
     ----------
     a : array_like, device array or Sharded
-        The part, as `sum` takes it. It may be empty.
+        Part of the array, as for `sum`. It may be empty.
     op : str
         ``"sum"``, ``"mean"``, ``"dot"``, ``"var"``, ``"std"``, ``"min"``, ``"max"``, ``"argmin"``,
         ``"argmax"``, ``"any"``, ``"all"``, ``"count_nonzero"``, ``"prod"``, ``"bitwise_and"``,
@@ -70,26 +70,25 @@ def partial(
     axis : int or tuple of int, optional
         The axes to reduce, which gives a state for each result; None reduces all.
     b : array_like, device array or Sharded, optional
-        The same part of the other vector, for ``"dot"``.
+        Same part of the second vector, for ``"dot"``.
     dtype : dtype_like, optional
         What the elements are cast to before, for sum, mean, var, std and prod, as `sum` does it.
     keepdims : bool
         Whether reduced axes stay in the shape, with length one.
     where : array_like or device array of bool
-        The elements that count, broadcast against `a`, as `sum` takes it: not for ``"dot"``, and of one
-        device.
+        Elements to include, as for `sum`. Not for ``"dot"``, and not with several devices.
     offset : int or tuple of int
-        Where the part begins in the whole, for ``"argmin"`` and ``"argmax"``: what positions in it count
-        from, or with `within` an index for each axis.
+        Position of the first element of the part in the whole array, for ``"argmin"`` and ``"argmax"``: an
+        index, which is added to positions in the part, or with `within` one index for each axis.
     within : tuple of int, optional
-        The shape of the whole, where positions are those in all of its elements.
+        Shape of the whole array, if positions are indices into the flattened whole.
     device : str, Device or list of them, optional
         As `sum` takes it: of several devices each makes states of pieces, which are merged.
     stream : int or object, optional
         As `sum` takes it. The host waits for the state.
     as_device : bool
-        Whether the state stays on the device, of several on the first, where it is merged. The host does not
-        wait for it, and it can be captured into a graph.
+        True leaves the state on the device (the first of several), where it can be merged. The call then does
+        not synchronize with the host, and can be captured into a graph.
 
     Returns
     -------
@@ -97,10 +96,11 @@ def partial(
 
     Notes
     -----
-    States of sum, mean and dot are exact: what comes of them has the bits of ``sum(..., exact=True)``,
-    whatever the parts, their order and the devices. So are those of var and std, whose result is rounded
-    once, from the exact sum and sum of squares; integers are converted to float64 for them, as NumPy does.
-    Products of floats are rounded where states are merged, so that they depend on the parts.
+    States of ``"sum"``, ``"mean"`` and ``"dot"`` are exact: their result is bitwise that of ``sum(...,
+    exact=True)``, for any division into parts, any order and any devices. States of ``"var"`` and ``"std"``
+    are exact, too: the result is rounded once, from the exact sum and sum of squares; integers are converted
+    to float64 first, as in NumPy. Products of floats are rounded whenever states are merged, so that they
+    depend on the parts.
 
     Examples
     --------

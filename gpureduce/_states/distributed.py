@@ -18,15 +18,16 @@ from gpureduce._states.state import State
 
 
 def allreduce(state: State, comm: Any) -> State:
-    """Merge the states of all processes of a communicator; each gets the same one.
+    """Merge the states of all processes of a communicator; every process gets the merged state.
 
     Parameters
     ----------
     state : State
-        That of this process, which stays as it is.
+        State of this process, which is not modified.
     comm : communicator
-        One of mpi4py, a process group of ``torch.distributed`` (gloo or NCCL) or that module itself for the
-        default group, or whatever has mpi4py's ``allgather(object)``.
+        An mpi4py communicator, a process group of ``torch.distributed`` (gloo or NCCL), the module
+        ``torch.distributed`` itself for the default group, or any object with a method ``allgather(object)``
+        like mpi4py's.
 
     Returns
     -------
@@ -35,12 +36,12 @@ def allreduce(state: State, comm: Any) -> State:
     Raises
     ------
     ValueError
-        In every process, where states are of different reductions.
+        If the states are of different reductions; in every process.
 
     Notes
     -----
-    Every process of the communicator has to call it, as any collective operation. States are sent as their
-    bytes, and are merged in the order of the ranks.
+    This is a collective operation: every process of the communicator must call it. Processes exchange the
+    bytes of their states, and merge them in the order of the ranks.
 
     Examples
     --------

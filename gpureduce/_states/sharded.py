@@ -32,27 +32,27 @@ _MAX_SHARD_BYTES = 1 << 30
 
 
 class Sharded:
-    """An array in parts, which follow each other along an axis and may be on several devices.
+    """An array in consecutive parts along an axis, which may be on several devices.
 
-    Reductions take it as they take an array: each part is reduced on its own device.
+    Reductions accept it like an array, and reduce each part on its own device.
 
     Parameters
     ----------
     parts : list of arrays
-        Each as `sum` takes it, all of one dtype and, but for the axis, of one shape.
+        Parts, as for `sum`, of the same dtype and of the same shape except along the axis.
     axis : int
-        Along which they follow each other.
+        Axis along which the parts follow each other.
 
     Attributes
     ----------
     parts : tuple
-        As they were given.
+        The parts.
     axis : int
-        Not less than 0.
+        Axis of the parts, counted from 0.
     shape : tuple of int
-        Of the whole.
+        Shape of the whole array.
     dtype : dtype
-        As the first part names it.
+        Data type, as the library of the first part has it.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Sharded:
 
     @staticmethod
     def takers() -> list[str]:
-        """Return the names of the functions that take arrays in parts.
+        """Return the names of the functions that accept a `Sharded`.
 
         Returns
         -------

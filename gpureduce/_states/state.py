@@ -29,25 +29,26 @@ _DTYPES = (
 
 
 class State:
-    """What is known of a reduction after part of its elements: what `partial` gives.
+    """Partial result of a reduction, as returned by `partial`.
 
-    States of one operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any grouping;
-    `result` gives what the reduction of all their elements gives. They can be pickled, and turned into bytes
-    of a fixed layout: see docs/how-to/merge-partial-results.md. One on a device is merged there, into the left one, without the
-    host; its result, its bytes and pickles are made in host memory.
+    States of the same operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any
+    grouping. `result` returns the reduction of all their elements. States can be pickled, and converted to
+    bytes of a fixed layout: see docs/how-to/merge-partial-results.md. A state on a device is merged there,
+    into the left operand, without synchronizing with the host; `result`, `to_bytes` and pickling copy it to
+    host memory.
 
     Attributes
     ----------
     op : str
-        The operator.
+        Name of the operator.
     dtype : numpy.dtype
-        That of the result.
+        Data type of the result.
     shape : tuple of int
-        That of the result: ``()`` unless an axis was given to `partial`.
+        Shape of the result: ``()`` unless `partial` was given an axis.
     nbytes : int
-        The bytes that it takes.
+        Size of the state in bytes.
     device : str or None
-        Where it lies, as ``"cuda:0"``; None in host memory.
+        Device of the state, such as ``"cuda:0"``; None for host memory.
 
     Examples
     --------
@@ -72,14 +73,14 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes."""
+        """Size of the state in bytes."""
         if self._device_state is not None:
             return self._device_state.memory.nbytes
         return sum(field.nbytes for field in self._fields.values())
 
     @property
     def device(self) -> str | None:
-        """Where it lies, as ``"cuda:0"``; None in host memory."""
+        """Device of the state, such as ``"cuda:0"``; None for host memory."""
         return None if self._device_state is None else self._device_state.memory.device
 
     def __sizeof__(self) -> int:
@@ -128,7 +129,7 @@ class State:
             raise ValueError(f"{self!r} and {other!r} are of different reductions")
 
     def to_device(self, device: str | Device | None = None) -> State:
-        """Return it on a device, where it is merged without the host.
+        """Copy the state to a device, where it merges without synchronizing with the host.
 
         Parameters
         ----------
@@ -138,7 +139,7 @@ class State:
         Returns
         -------
         State
-            Itself if it is there.
+            The state itself if it is on that device already.
 
         Examples
         --------
@@ -158,16 +159,17 @@ class State:
         )
 
     def to_host(self) -> State:
-        """Return it in host memory, once it is there; itself where it is.
+        """Copy the state to host memory, after waiting for it.
 
         Returns
         -------
         State
+            The state itself if it is in host memory already.
 
         Raises
         ------
         OverflowError
-            For more elements than a state counts, which a merge on a device does not refuse.
+            If the state has more elements than it can count. A merge on a device does not check this.
 
         Examples
         --------
@@ -183,7 +185,7 @@ class State:
         )
 
     def result(self, ddof: float = 0) -> Any:
-        """Return what the reduction of all elements gives.
+        """Return the result of the reduction of all elements.
 
         Parameters
         ----------
@@ -197,9 +199,9 @@ class State:
         Raises
         ------
         ValueError
-            For min, max, argmin and argmax of no elements.
+            If there are no elements, for ``"min"``, ``"max"``, ``"argmin"`` and ``"argmax"``.
         OverflowError
-            For sums of integers that do not fit the dtype.
+            If a sum of integers exceeds the range of the dtype.
 
         Examples
         --------
@@ -213,7 +215,7 @@ class State:
         return OPERATORS[self.op].result(self.to_host()._fields, self._element_dtype, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, whose layout docs/how-to/merge-partial-results.md tells.
+        """Convert the state to bytes; docs/how-to/merge-partial-results.md describes their layout.
 
         Returns
         -------
@@ -238,12 +240,12 @@ class State:
 
     @staticmethod
     def from_bytes(data: bytes) -> State:
-        """Return the state that `to_bytes` has made bytes of.
+        """Return the state from the bytes that `to_bytes` returned.
 
         Parameters
         ----------
         data : bytes
-            As they came.
+            Bytes of a state.
 
         Returns
         -------
@@ -252,7 +254,7 @@ class State:
         Raises
         ------
         ValueError
-            For bytes that are no state of this version.
+            If `data` is not a state, or a state of another format version.
 
         Examples
         --------
