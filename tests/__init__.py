@@ -1,1 +1,1 @@
-"""The test suite: a folder per feature; CONTRIBUTING.md says what belongs where."""
+"""The test suite: a folder per feature; docs/contributing/tests.md says where a test belongs."""

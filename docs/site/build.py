@@ -108,7 +108,18 @@ SECTIONS = {
     ],
     "Contributing": [
         "CONTRIBUTING",
-        *(f"docs/contributing/{name}" for name in ("style", "waiting-for-blocks")),
+        *(
+            f"docs/contributing/{name}"
+            for name in (
+                "architecture",
+                "tests",
+                "adding-a-rung",
+                "style",
+                "releases",
+                "design-notes",
+                "waiting-for-blocks",
+            )
+        ),
         *("CHANGELOG", "SECURITY"),
     ],
 }
