@@ -72,7 +72,8 @@ SECTIONS = {
         for name in (
             "how-auto-chooses",
             "exact-sums",
-            "scans-and-segments",
+            "scans",
+            "segments",
             "order-statistics",
             "variance",
             "norms",

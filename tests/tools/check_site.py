@@ -29,7 +29,7 @@ PAGES = {
     "docs/benchmarks/sums": "What to read from it",
     "docs/explanation/matmul-ladder": "Who makes what",
     "docs/explanation/order-statistics": "topk",
-    "docs/explanation/scans-and-segments": "group_reduce",
+    "docs/explanation/segments": "group_reduce",
     "docs/how-to/dask": "gpureduce.dask",
     "docs/how-to/xarray": "groupby",
     "ladders/reduction": "What the simulator counts",
