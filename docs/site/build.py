@@ -7,24 +7,19 @@ places. The reference and the ladders' book are made of the installed package. E
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
 from pathlib import Path
 
+import tomllib
 from book import BOOK, ladder_pages
 from reference import MODULES, reference_pages
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = (
-    *("docs/images/*", "notebooks/*.ipynb", "examples/*.py"),
-    *("benchmarks/results/*.json", "LICENSE"),
-    # Sources that guides link to.
-    *("cuda_kernels/include/**/*.cuh", "cuda_kernels/reduce/*.cu", "csrc/reduce/rungs.def"),
-    *("csrc/reduce/flat/shapes.def", "csrc/ptxsim/*.def"),
-    *("csrc/ptxsim/*.h", "csrc/ptxsim/interpreter/hooks.h"),
-)
+COPIED = ("docs/images/*", "notebooks/*.ipynb", "examples/*.py", "benchmarks/results/*.json", "LICENSE")
 PAGES = ("README.md", "docs/*/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 # The order of pages; Sphinx says which one is missing.
@@ -125,6 +120,18 @@ SECTIONS = {
     ],
 }
 
+REDIRECT = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>This page has moved</title>
+<link rel="canonical" href="{to}">
+<meta name="robots" content="noindex">
+<meta http-equiv="refresh" content="0; url={to}">
+<script>location.replace("{to}" + location.hash)</script>
+<p>This page has moved: <a href="{to}">{to}</a></p>
+</html>
+"""
+LINK = re.compile(r"\]\(([^)\s#:]+)\)")
 PICTURE = re.compile(
     r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?P<dark>[^"]+)">\s*'
     r'<img (?:alt="(?P<alt>[^"]+)" )?src="(?P<light>[^"]+)"(?: alt="(?P<alt_behind>[^"]+)")?>\s*</picture>'
@@ -153,6 +160,18 @@ def contents() -> str:
     return "\n\n".join(trees)
 
 
+def linked_files() -> set[Path]:
+    """Return the files of the repository that pages link to, sources among them."""
+    found = set()
+    for pattern in PAGES:
+        for path in ROOT.glob(pattern):
+            for link in LINK.findall(path.read_text(encoding="utf-8")):
+                target = (path.parent / link).resolve()
+                if target.is_file() and target.is_relative_to(ROOT) and target.suffix != ".md":
+                    found.add(target)
+    return found
+
+
 def assemble(source: Path) -> None:
     """Write all that Sphinx reads into an empty folder."""
     shutil.rmtree(source, ignore_errors=True)
@@ -161,6 +180,10 @@ def assemble(source: Path) -> None:
             copy = source / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
+    for path in linked_files():
+        copy = source / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
     pages = {
         str(path.relative_to(ROOT)): page(path.read_text(encoding="utf-8"))
         for pattern in PAGES
@@ -173,6 +196,21 @@ def assemble(source: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def redirects() -> dict[str, str]:
+    """Return pages that have moved, and where to."""
+    return tomllib.loads((ROOT / "docs/site/redirects.toml").read_text(encoding="utf-8"))
+
+
+def write_redirects(html: Path) -> None:
+    """Write a page at each old address, which leads to the new one, to the same heading."""
+    for old, new in redirects().items():
+        path = html / f"{old}.html"
+        if path.exists() or not (html / f"{new}.html").exists():
+            raise ValueError(f"redirects.toml: {old} is a page, or {new} is none")
+        to = os.path.relpath(html / f"{new}.html", path.parent)
+        path.write_text(REDIRECT.format(to=to), encoding="utf-8")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -180,7 +218,9 @@ def main(argv: list[str] | None = None) -> int:
     out = parser.parse_args(argv).out
     assemble(out / "source")
     options = ["-W", "--keep-going", "-q", "-E", "-j", "2", "-d", f"{out}/doctrees"]
-    return sphinx([*options, "-c", str(Path(__file__).parent), f"{out}/source", f"{out}/html"])
+    status = sphinx([*options, "-c", str(Path(__file__).parent), f"{out}/source", f"{out}/html"])
+    write_redirects(out / "html")
+    return status
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,18 @@ def test_the_code_that_the_glossary_names_is_there():
         file = ROOT / path
         assert file.is_file(), path
         assert not name or re.search(rf"\b{name}\b", file.read_text()), (path, name)
+
+
+def test_old_addresses_lead_to_pages():
+    """Every page that once stood in docs/ itself has a line in redirects.toml."""
+    tomllib = pytest.importorskip("tomllib")
+    moved = tomllib.loads((ROOT / "docs/site/redirects.toml").read_text(encoding="utf-8"))
+    assert {"docs/use", "docs/axis", "docs/peers"} <= set(moved)
+    for old, new in moved.items():
+        assert (ROOT / f"{new}.md").exists(), (
+            f"docs/site/redirects.toml: {old} leads to {new}, which is no page"
+        )
+        assert not (ROOT / f"{old}.md").exists(), old
+    history = ["log", "--no-renames", "--diff-filter=D", "--name-only", "--format=", "--", ":(glob)docs/*.md"]
+    found = subprocess.run(["git", "-C", str(ROOT), *history], capture_output=True, text=True)
+    assert {name.removesuffix(".md") for name in found.stdout.split()} <= set(moved)

@@ -112,6 +112,46 @@ class Images(HTMLParser):
         self.has_picture |= tag == "picture"
 
 
+class Links(HTMLParser):
+    """The links of a page, and the places in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag == "a" and found.get("href"):
+            self.targets.append(found["href"])
+        self.places |= {found[name] for name in ("id", "name") if found.get(name)}
+
+
+@functools.cache
+def links_of(path: Path) -> Links:
+    """Return the links of a page, and the places in it."""
+    found = Links()
+    found.feed(path.read_text(encoding="utf-8"))
+    return found
+
+
+def dead_links(path: Path) -> list[str]:
+    """Return links of a page that lead to no page or place of the site."""
+    wrong = []
+    for target in sorted(set(links_of(path).targets)):
+        name, _, place = unquote(target).partition("#")
+        if "://" in name or name.startswith(("mailto:", "data:", "javascript:")):
+            continue
+        to = (path.parent / name.partition("?")[0]).resolve() if name else path
+        if to.is_dir():
+            to /= "index.html"
+        if not to.is_file():
+            wrong.append(f"no page: {target}")
+        elif place and to.suffix == ".html" and place not in links_of(to).places:
+            wrong.append(f"no place: {target}")
+    return wrong
+
+
 @functools.cache
 def is_image(path: Path) -> bool:
     """Return whether a browser can show a file."""
@@ -147,7 +187,8 @@ def main() -> int:
     wrong = [f"not in the reference: {name}" for name in sorted(public_names() - known)]
     pages = sorted(site.rglob("*.html"))
     for path in pages:
-        wrong += [f"{path.relative_to(site)}: {each}" for each in broken_images(site, path)]
+        found = broken_images(site, path) + dead_links(path.resolve())
+        wrong += [f"{path.relative_to(site)}: {each}" for each in found]
     with served(site) as address:
         for dark in (False, True):
             mode = "dark" if dark else "light"

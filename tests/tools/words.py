@@ -106,6 +106,7 @@ def found(text: str, patterns: dict[re.Pattern[str], str]) -> tuple[int, list[tu
 def repeated(text: str) -> list[str]:
     """Return the long lines that stand twice in a page, outside tables and code."""
     text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)  # links count by their text
     lines = [line.strip() for line in text.splitlines() if not line.startswith(("    ", "\t"))]
     counts = collections.Counter(line for line in lines if len(line) >= LONG and line[0] not in "|<")
     return [line for line, count in counts.items() if count > 1]
