@@ -1,6 +1,6 @@
-"""Reductions of NumPy arrays on a GPU, rung by rung.
+"""NumPy reductions on NVIDIA GPUs, in readable CUDA kernels.
 
-The same compiled kernels run on an NVIDIA GPU and, where there is none, on a simulator of their PTX.
+The same compiled kernels run on an NVIDIA GPU or, without one, on a PTX simulator.
 
 >>> import numpy as np, gpureduce
 >>> gpureduce.sum(np.arange(1000.0), variant="v7", device="sim")

@@ -309,12 +309,12 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str, optional
-        Taken from ``sys.argv`` when None.
+        Arguments. Default: ``sys.argv[1:]``.
 
     Returns
     -------
     int
-        The exit code: 0 all is well, 1 it failed, 2 wrong usage, 130 interrupted.
+        Exit code: 0 success, 1 failure, 2 usage error, 130 interrupted.
     """
     if sys.stderr is None:  # it is closed, and print would take standard output for it
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

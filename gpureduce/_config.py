@@ -34,25 +34,26 @@ def show_config(mode: Literal["dicts"]) -> dict[str, Any]: ...
 
 
 def show_config(mode: str = "stdout") -> dict[str, Any] | None:
-    """Show what a bug report needs: versions, devices, the driver, libraries, paths, and settings.
+    """Show versions, devices, the driver, libraries, paths and settings, for a bug report.
 
     Parameters
     ----------
     mode : str
-        ``"stdout"`` prints it, ``"dicts"`` returns it, as for `numpy.show_config`.
+        ``"stdout"`` prints the configuration, ``"dicts"`` returns it, as for `numpy.show_config`.
 
     Returns
     -------
     dict or None
-        Of ``"dicts"``: ``gpureduce``, ``python`` and ``platform`` (texts), ``packages`` (versions of those
-        that are installed), ``devices`` (the fields of each `Device`), ``cuda_problem`` (why there is no CUDA
-        device, or None), ``default_device``, ``libraries`` (where NVIDIA's were found, or why not),
-        ``variants`` (their number), ``paths``, and ``environment`` (variables of gpureduce that are set).
+        For ``"dicts"``, a dict with the keys ``gpureduce``, ``python`` and ``platform`` (text), ``packages``
+        (versions of installed packages), ``devices`` (the fields of each `Device`), ``cuda_problem`` (why
+        there is no CUDA device, or None), ``default_device``, ``libraries`` (where NVIDIA's libraries were
+        found, or why not), ``variants`` (their number), ``paths``, and ``environment`` (environment variables
+        of gpureduce that are set).
 
     Raises
     ------
     ValueError
-        For another mode.
+        If `mode` is neither.
 
     Examples
     --------

@@ -34,8 +34,8 @@ def demo_array(dtype: str, size: int) -> np.ndarray:
     Returns
     -------
     numpy.ndarray
-        For floats the lengths of random steps, lognormal and so spread over several orders of magnitude;
-        for integers numbers from the whole range of the dtype. The seed is fixed.
+        Random numbers from a fixed seed: floats are lognormal, and span several orders of magnitude; integers
+        span the whole range of the dtype.
     """
     rng = np.random.default_rng(2026)
     reject_beyond_memory(size * np.dtype(dtype).itemsize, "size")

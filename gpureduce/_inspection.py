@@ -34,10 +34,10 @@ def _check(device: str | Device | None) -> None:
 
 
 class Info:
-    """The object that ``__array_namespace_info__()`` returns; of all devices the same."""
+    """The object that ``__array_namespace_info__()`` returns, the same for all devices."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what is optional in the standard: no indices by masks, no results of unforeseen shapes.
+        """Return optional capabilities of the standard: no boolean indexing, no data-dependent shapes.
 
         Returns
         -------
@@ -50,7 +50,7 @@ class Info:
         }
 
     def default_device(self) -> str:
-        """Return where host arrays are reduced: the first GPU, or the simulator.
+        """Return the device that reduces host arrays: the first GPU, or the simulator.
 
         Returns
         -------
@@ -68,7 +68,7 @@ class Info:
         return [str(device) for device in devices()]
 
     def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, np.dtype[Any]]:
-        """Return the dtypes of arrays for which none is named.
+        """Return the default dtypes.
 
         Parameters
         ----------
@@ -85,14 +85,14 @@ class Info:
     def dtypes(
         self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype[Any]]:
-        """Return the standard's dtypes, by name; those that it does not have, as float16, are taken as well.
+        """Return the standard's dtypes by name. Other supported dtypes, such as float16, are not listed.
 
         Parameters
         ----------
         device : str or Device, optional
             One of `devices`.
         kind : str or tuple of str, optional
-            Only those of these kinds, as the standard names them.
+            Kinds to return, by the names of the standard. Default: all.
 
         Returns
         -------

@@ -11,12 +11,12 @@ from gpureduce._arrays.reductions import Reductions
 
 
 def namespace(self: Any, *, api_version: str | None = None) -> ModuleType:
-    """Return `gpureduce.numpy_like`, which has of the array API standard what is here.
+    """Return `gpureduce.numpy_like`, the implemented part of the array API standard.
 
     Parameters
     ----------
     api_version : str, optional
-        A version of the standard, up to that of `gpureduce.numpy_like.__array_api_version__`.
+        Version of the standard, up to `gpureduce.numpy_like.__array_api_version__`.
 
     Returns
     -------

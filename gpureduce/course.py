@@ -1,9 +1,9 @@
-"""The course: exercises in CUDA, and reduction kernels of your own next to the rungs of the ladder.
+"""The course: CUDA exercises, and your own reduction kernels compared with the ladder.
 
-An exercise is a file with a gap, and a check of what is made of it. ``gpureduce exercise list`` shows them,
-and docs/tutorials/exercises.md how to add one. The check grades whether a kernel is right where it may go wrong,
-without races, and as sparing as the exercise asks, by its counters. `ladder` checks, profiles and times a
-reduction kernel of your own; ``%load_ext gpureduce`` does so in a notebook.
+An exercise is a CUDA file with a gap, and a check that grades the completed file. ``gpureduce exercise list``
+lists the exercises, and docs/tutorials/exercises.md describes how to add one. A kernel passes if its results
+are correct in edge cases, it has no data races, and its counters stay within the limits of the exercise.
+`ladder` checks, profiles and times your own reduction kernel; ``%load_ext gpureduce`` does so in a notebook.
 
 >>> from gpureduce.course import exercise
 >>> first = exercise(1)

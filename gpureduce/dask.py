@@ -1,8 +1,9 @@
-"""Reductions of Dask arrays, chunk by chunk and on the devices of the workers, merged as states.
+"""Reductions of Dask arrays, chunk by chunk on the devices of the workers.
 
-``pip install 'gpureduce[dask]'``. Chunks may be arrays of NumPy, CuPy or whatever else `gpureduce.sum` takes.
-Sums, means, variances and dot products are exact: their bits depend neither on the chunks nor on the workers.
-What is no Dask array is reduced at once. See docs/how-to/dask.md.
+``pip install 'gpureduce[dask]'``. Chunks may be NumPy or CuPy arrays, or any other arrays that
+`gpureduce.sum` accepts. Sums, means, variances and dot products are correctly rounded, so that they are
+bitwise identical for any chunks and any number of workers. Arguments that are not Dask arrays are reduced
+immediately. See docs/how-to/dask.md.
 
 >>> import dask.array as da, gpureduce.dask as gd
 >>> x = da.arange(10.0, chunks=4)
@@ -60,7 +61,7 @@ def sum(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the sum of the elements, rounded once.
+    """Return the correctly rounded sum of the elements.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def sum(
 
     Notes
     -----
-    Sums of integers that do not fit raise OverflowError.
+    An integer sum that overflows raises OverflowError.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def mean(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the mean of the elements, rounded once.
+    """Return the correctly rounded mean of the elements.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def var(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the variance of the elements, rounded once.
+    """Return the correctly rounded variance of the elements.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def var(
 
     Notes
     -----
-    Integers are converted to float64 before.
+    Integers are converted to float64 first.
 
     Examples
     --------
@@ -189,7 +190,7 @@ def std(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the standard deviation of the elements, rounded once.
+    """Return the correctly rounded standard deviation of the elements.
 
     Parameters
     ----------
@@ -214,7 +215,7 @@ def std(
 
     Notes
     -----
-    Integers are converted to float64 before.
+    Integers are converted to float64 first.
 
     Examples
     --------
@@ -257,7 +258,8 @@ def prod(
 
     Notes
     -----
-    Products of floats are rounded where those of chunks meet, so that they depend on the chunks.
+    Products of floats are rounded whenever results of chunks are multiplied, so that they depend on the
+    chunks.
 
     Examples
     --------
@@ -276,7 +278,7 @@ def min(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the smallest element; NaN propagates.
+    """Return the smallest element; NaNs propagate.
 
     Parameters
     ----------
@@ -312,7 +314,7 @@ def max(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return the largest element; NaN propagates.
+    """Return the largest element; NaNs propagate.
 
     Parameters
     ----------
@@ -348,7 +350,7 @@ def argmin(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return where the smallest element is first found; NaN is before all.
+    """Return the index of the smallest element; NaN takes precedence.
 
     Parameters
     ----------
@@ -369,7 +371,7 @@ def argmin(
 
     Notes
     -----
-    Of several axes the position is that in C order, as in NumPy.
+    Ties return the first index. Without `axis`, the index is that into the flattened array, as in NumPy.
 
     Examples
     --------
@@ -388,7 +390,7 @@ def argmax(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return where the largest element is first found; NaN is before all.
+    """Return the index of the largest element; NaN takes precedence.
 
     Parameters
     ----------
@@ -409,7 +411,7 @@ def argmax(
 
     Notes
     -----
-    Of several axes the position is that in C order, as in NumPy.
+    Ties return the first index. Without `axis`, the index is that into the flattened array, as in NumPy.
 
     Examples
     --------
@@ -500,7 +502,7 @@ def count_nonzero(
     *,
     device: str | Device | None = None,
 ) -> Any:
-    """Return how many elements are true; NaN counts as true.
+    """Return the number of nonzero elements; NaN counts as nonzero.
 
     Parameters
     ----------
@@ -529,14 +531,14 @@ def count_nonzero(
 
 
 def dot(a: Any, b: Any, *, split_every: Split = None, device: str | Device | None = None) -> Any:
-    """Return the dot product of two vectors, rounded once.
+    """Return the correctly rounded dot product of two vectors.
 
     Parameters
     ----------
     a : dask.array.Array
         Input array of any shape and chunks.
     b : dask.array.Array
-        As long as `a`, whose chunks it gets where it has others.
+        Second vector, of the length of `a`; it is rechunked to the chunks of `a` if necessary.
     split_every : int or dict, optional
         Number of states to merge at a time, or a dict with one number for each axis. Default: Dask's setting.
     device : str or Device, optional

@@ -1,8 +1,8 @@
 """An engine for flox, by which xarray's groupby reduces groups on a GPU: pip install 'gpureduce[flox]'.
 
-Once this module is imported, flox knows the engine ``"gpureduce"``, and with a device ``"gpureduce:sim"`` or
-``"gpureduce:cuda:1"``. flox has no place where engines are named, so that its function which calls one is
-replaced by one that knows ours, too; other engines are what they were. See docs/how-to/xarray.md.
+Importing this module adds the engine ``"gpureduce"`` to flox, and with a device ``"gpureduce:sim"`` or
+``"gpureduce:cuda:1"``. flox has no registry of engines, so the module replaces the function of flox that
+calls engines by one that also knows this engine; other engines work as before. See docs/how-to/xarray.md.
 
 >>> import numpy as np, flox, gpureduce.flox
 >>> a, labels = np.array([1.0, 2.0, 4.0, 8.0]), np.array(["x", "y", "x", "y"])
@@ -37,10 +37,10 @@ _FALLBACK = "numpy"  # of flox's own engines the one that has all reductions
 
 
 class Engine(str):
-    """The name of the engine, which takes flox's registry of engines along wherever it is pickled to.
+    """The name of the engine, which also works in other processes.
 
-    A worker of Dask in another process unpickles it, which imports `gpureduce.flox` there; of the plain str
-    ``"gpureduce"`` flox would know nothing.
+    When a Dask worker in another process unpickles it, `gpureduce.flox` is imported there. The plain str
+    ``"gpureduce"`` is unknown to flox in that process.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Tools for kernels: those of the package, by the name of a variant, and kernels of your own.
+"""Tools for kernels: the package's own, by variant name, and your own.
 
-`variants`, `source`, `profile` and `simulate` are in `gpureduce` as well.
+`variants`, `source`, `profile` and `simulate` are also available as `gpureduce.variants` and so on.
 
 >>> import gpureduce
 >>> [variant.name for variant in gpureduce.kernels.variants("exact")][:2]

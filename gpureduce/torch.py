@@ -1,12 +1,12 @@
-"""The reductions as operators of PyTorch's own: for tensors, with gradients, and for `torch.compile`.
+"""PyTorch operators: reductions, matmul and conv2d with gradients, for use with `torch.compile`.
 
-Tensors on a GPU are read where they lie, in PyTorch's current stream, and results are tensors there; nothing
-waits. CPU tensors go to the first GPU, or to the simulator. Under the names in `torch.ops.gpureduce`
-the operators can be found in graphs and profiles.
+GPU tensors are read without a copy, on PyTorch's current stream; results are tensors on the same GPU, and
+calls do not synchronize. CPU tensors are copied to the first GPU, or to the simulator. In graphs and profiles
+the operators are named ``torch.ops.gpureduce.*``.
 
-The arguments are those of the functions of `gpureduce`, named as NumPy names them. The dtypes of results are
-PyTorch's: integers and bools add up to int64. What PyTorch refuses and NumPy does not, means of integers, are
-float64. Results have the bits of the functions of `gpureduce`.
+The arguments are those of the functions of `gpureduce`, with NumPy's names. Results have PyTorch's dtypes:
+sums of integers and bools are int64. Means of integers, which PyTorch does not support, are float64. Results
+are bitwise those of the functions of `gpureduce`.
 
 >>> import torch, gpureduce.torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]], requires_grad=True)
@@ -107,7 +107,7 @@ def _in_dtype(
 def sum(
     a: torch.Tensor, axis: Axis = None, dtype: Dtype | None = None, keepdims: bool = False
 ) -> torch.Tensor:
-    """Return the sum of elements.
+    """Return the sum of tensor elements.
 
     Parameters
     ----------
@@ -126,7 +126,8 @@ def sum(
 
     Notes
     -----
-    float16 and bfloat16 are added in float32 and rounded once; float32 and complex64 sums are compensated.
+    float16 and bfloat16 are accumulated in float32 and rounded once; float32 and complex64 sums are
+    compensated.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def prod(
 
     Notes
     -----
-    The gradient is right also where elements are zero.
+    The gradient is correct even if elements are zero.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def mean(
 
     Notes
     -----
-    Integers and bool give float64.
+    The mean of integers or bool is float64.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def max(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
     Notes
     -----
-    NaN propagates. No elements raise ValueError. Elements that are alike share the gradient, as in
+    NaNs propagate. An empty tensor raises ValueError. Equal maxima share the gradient evenly, as in
     `torch.amax`.
 
     Examples
@@ -264,7 +265,7 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
     Notes
     -----
-    NaN propagates. No elements raise ValueError. Elements that are alike share the gradient, as in
+    NaNs propagate. An empty tensor raises ValueError. Equal minima share the gradient evenly, as in
     `torch.amin`.
 
     Examples
@@ -278,7 +279,7 @@ def min(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
 
 def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
-    """Return where the largest element is.
+    """Return the index of the largest element.
 
     Parameters
     ----------
@@ -295,7 +296,7 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
 
     Notes
     -----
-    The first of equal elements, or the first NaN.
+    Ties return the first index; if there are NaNs, the first NaN is returned.
 
     Examples
     --------
@@ -310,7 +311,7 @@ def argmax(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
 
 
 def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> torch.Tensor:
-    """Return where the smallest element is.
+    """Return the index of the smallest element.
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ def argmin(a: torch.Tensor, axis: int | None = None, keepdims: bool = False) -> 
 
     Notes
     -----
-    The first of equal elements, or the first NaN.
+    Ties return the first index; if there are NaNs, the first NaN is returned.
 
     Examples
     --------
@@ -394,7 +395,7 @@ def any(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Ten
 
 
 def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
-    """Return how many elements are not zero.
+    """Return the number of nonzero elements.
 
     Parameters
     ----------
@@ -420,7 +421,7 @@ def count_nonzero(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) ->
 
 
 def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
-    """Return the bitwise and of integers or bools.
+    """Return the bitwise AND of integers or bools.
 
     Parameters
     ----------
@@ -437,7 +438,7 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
 
     Notes
     -----
-    No elements give all bits set.
+    The result for an empty tensor has all bits set.
 
     Examples
     --------
@@ -449,7 +450,7 @@ def bitwise_and(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
 
 
 def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
-    """Return the bitwise or of integers or bools.
+    """Return the bitwise OR of integers or bools.
 
     Parameters
     ----------
@@ -474,7 +475,7 @@ def bitwise_or(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> to
 
 
 def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> torch.Tensor:
-    """Return the bitwise exclusive or of integers or bools.
+    """Return the bitwise XOR of integers or bools.
 
     Parameters
     ----------
@@ -499,12 +500,12 @@ def bitwise_xor(a: torch.Tensor, axis: Axis = None, keepdims: bool = False) -> t
 
 
 def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Return the dot product of two vectors of one length and dtype.
+    """Return the dot product of two vectors.
 
     Parameters
     ----------
     a, b : torch.Tensor
-        On one device. Complex numbers are not conjugated.
+        Vectors of the same length and dtype, on one device. Complex numbers are not conjugated.
 
     Returns
     -------
@@ -522,15 +523,16 @@ def dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
-    """Return the product of two matrices, or of stacks of them.
+    """Return the matrix product of two tensors.
 
     Parameters
     ----------
     a, b : torch.Tensor
-        Of shapes ``(..., m, k)`` and ``(..., k, n)`` and of one dtype, on one device. Stacks are broadcast; a
-        vector is taken for one row or one column, which the result lacks.
+        Tensors of shapes ``(..., m, k)`` and ``(..., k, n)``, of the same dtype, on one device. Leading
+        dimensions are broadcast. A vector is treated as one row or one column, and that axis is removed from
+        the result.
     precision : str, optional
-        How products of float32 are made, those of gradients too: as for `gpureduce.matmul`.
+        Arithmetic of float32, in gradients too, as for `gpureduce.matmul`.
 
     Returns
     -------
@@ -565,28 +567,28 @@ def conv2d(
     layout: str = "NCHW",
     precision: str | None = None,
 ) -> torch.Tensor:
-    """Return the cross-correlation of images with filters, as `torch.nn.functional.conv2d`.
+    """Return the 2-D convolution (cross-correlation) of images with filters, as `torch.nn.functional.conv2d`.
 
     Parameters
     ----------
     x, w : torch.Tensor
-        Images and filters of one dtype, on one device, in the shapes that `gpureduce.conv2d` takes.
+        Images and filters of the same dtype, on one device, with shapes as for `gpureduce.conv2d`.
     bias : torch.Tensor, optional
-        Of shape ``(f,)``, one element per filter, of the dtype and on the device of `x`.
+        Tensor of shape ``(f,)``, one element per filter, with the dtype and device of `x`.
     stride, padding, dilation, groups, layout
         As for `gpureduce.conv2d`.
     precision : str, optional
-        How products of float32 are made, as for `gpureduce.matmul`; those of gradients are PyTorch's.
+        Arithmetic of float32, as for `gpureduce.matmul`. Gradients use PyTorch's operators and settings.
 
     Returns
     -------
     torch.Tensor
-        Contiguous in that layout.
+        Tensor that is contiguous in `layout`.
 
     Notes
     -----
-    The bias is added as in `gpureduce.conv2d`: in float16 and bfloat16 to the rounded results, as PyTorch
-    does on a GPU. Gradients are those of PyTorch's own operators.
+    The bias is added as in `gpureduce.conv2d`: for float16 and bfloat16 to the rounded results, as in PyTorch
+    on a GPU. PyTorch's own operators compute the gradients.
 
     Examples
     --------

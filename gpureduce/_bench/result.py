@@ -1,4 +1,4 @@
-"""What `gpureduce.bench` returns: rows, tables of them, files of them, charts of them."""
+"""The result of `gpureduce.bench`: rows, and their tables, files and charts."""
 
 from __future__ import annotations
 
@@ -101,17 +101,17 @@ _MICROSECONDS = "{:,.2f}"
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What `gpureduce.bench` measured.
+    """Result of `gpureduce.bench`.
 
     Attributes
     ----------
     head : dict
-        Where and how: ``device``, ``kind`` (``"cuda"`` or ``"sim"``), ``driver_cuda``, ``toolkit``, ``date``,
-        ``method``; on a CUDA device also ``peak_gb_per_s``, of its memory by clock and width, and
-        ``read_gb_per_s``, at which the default of this package reads 1 GiB.
+        Conditions of the measurement: ``device``, ``kind`` (``"cuda"`` or ``"sim"``), ``driver_cuda``,
+        ``toolkit``, ``date``, ``method``; on a CUDA device also ``peak_gb_per_s``, the memory bandwidth from
+        clock and bus width, and ``read_gb_per_s``, the bandwidth at which the default sum reads 1 GiB.
     rows : tuple of dict
-        One for each measurement, as taken: times are medians with their range. `records` adds what follows
-        from them. Those of matrix products have the sizes ``m``, ``n`` and ``k``.
+        One row per measurement. Times are medians with their range; `records` adds derived values. Rows of
+        matrix products have the sizes ``m``, ``n`` and ``k``.
 
     Examples
     --------
@@ -130,30 +130,30 @@ class BenchResult:
 
     @property
     def simulated(self) -> bool:
-        """Whether the rows hold counts of the simulator, and no times."""
+        """Whether the rows hold counts from the simulator instead of times."""
         return self.head.get("kind") == "sim"
 
     @property
     def products(self) -> bool:
-        """Whether matrix products were measured, and no reductions."""
+        """Whether matrix products were measured instead of reductions."""
         return bool(self.rows) and self.rows[0]["op"] == "matmul"
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of a table: the keys of `records`, and what stands above them."""
+        """Columns of the table: keys of `records`, and their headings."""
         if self.products:
             return SIM_PRODUCT_COLUMNS if self.simulated else CUDA_PRODUCT_COLUMNS
         return SIM_COLUMNS if self.simulated else CUDA_COLUMNS
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows with bandwidth and speed-ups, or of products the size, each value a number or text.
+        """Return the rows with bandwidth and speed-ups (for products, with sizes).
 
         Returns
         -------
         list of dict
-            Of a time ``*_us`` is the median, ``*_us_min`` and ``*_us_max`` the range. ``over_first`` is the
-            speed-up over the first rung of the ladder, ``after`` the rung that a rung comes after
-            (`Variant.after`), and ``over_previous`` the speed-up over that one.
+            Dicts of numbers and text. ``*_us`` is the median of a time in microseconds, ``*_us_min`` and
+            ``*_us_max`` are its range. ``over_first`` is the speed-up over the first rung of the ladder,
+            ``over_previous`` the speed-up over the rung named ``after`` (`Variant.after`).
         """
         if self.products:
             return list(self._multiplied())
@@ -198,7 +198,7 @@ class BenchResult:
             yield flat
 
     def title(self) -> str:
-        """Return where, with what and when this was measured, in a line."""
+        """Return device, versions and date of the measurement in one line."""
         head = self.head
         if self.simulated:
             return f"Modelled on the simulator, no times of a GPU: {head['method']}."
@@ -207,7 +207,7 @@ class BenchResult:
         )
 
     def table(self) -> str:
-        """Return a Markdown table, its columns lined up; columns with one value throughout are left out.
+        """Return a Markdown table with aligned columns, without columns that have the same value in all rows.
 
         Returns
         -------
@@ -270,7 +270,7 @@ class BenchResult:
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
         """
         try:
             import pandas
@@ -283,7 +283,7 @@ class BenchResult:
         return frame
 
     def to_csv(self) -> str:
-        """Return `records` as text with commas, a line of names first.
+        """Return `records` as CSV with a header line.
 
         Returns
         -------
@@ -297,12 +297,12 @@ class BenchResult:
         return text.getvalue()
 
     def to_json(self, path: str | os.PathLike | None = None) -> str:
-        """Return everything as JSON, one row per line, and write it to a file if one is named.
+        """Return the result as JSON, one row per line, and optionally write it to a file.
 
         Parameters
         ----------
         path : path_like, optional
-            The file to write.
+            File to write.
 
         Returns
         -------
@@ -315,12 +315,12 @@ class BenchResult:
 
     @classmethod
     def from_json(cls, source: str | os.PathLike) -> BenchResult:
-        """Return what `to_json` wrote.
+        """Read a result that `to_json` wrote.
 
         Parameters
         ----------
         source : str or path_like
-            The JSON, or the file that holds it.
+            JSON text, or the path of a JSON file.
 
         Returns
         -------
@@ -329,7 +329,7 @@ class BenchResult:
         Raises
         ------
         ValueError
-            When it is something else, or has another schema version.
+            If the source is not such a result, or has another schema version.
         """
         is_text = False
         if isinstance(source, str) and source.lstrip().startswith("{"):
@@ -359,19 +359,19 @@ class BenchResult:
         Parameters
         ----------
         kind : str, optional
-            ``"speedup"``: bars of the speed-up over v0, in groups, the ladder in its order first, and what
-            each adds to the one that it comes after marked; ``"bandwidth"``: GB/s over n, below the lines of
-            the device's peak and of its read bandwidth; ``"counts"``, the only one for the
-            simulator: bars of PTX warp instructions per element. None takes ``"bandwidth"`` where there are
-            several n. Of matrix products ``"speed"``: bars of TFLOP/s; ``"counts"``, for the simulator:
-            bars of multiply-adds per instruction.
+            ``"speedup"``: bars of the speed-up over v0, in groups, the ladder first, with the gain over the
+            previous rung marked. ``"bandwidth"``: lines of GB/s over n, with the peak and read bandwidth of
+            the device. ``"counts"``, the only kind for results of the simulator: bars of PTX warp
+            instructions per element. For matrix products ``"speed"``: bars of TFLOP/s, or ``"counts"``: bars
+            of multiply-adds per instruction. Default: ``"bandwidth"`` if there are several n, else the first
+            kind that the result allows.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; None makes a figure.
+            Axes to draw on. Default: a new figure.
         dark : bool
-            Whether the chart is for a dark background.
+            Whether to use colours for a dark background.
         variants : str or iterable of str, optional
-            Which to draw, by name, or ``"all"``. None draws all bars, and of more than 8 lines a few: the
-            first and the last rung, those with the largest steps, the default, and kernels of your own.
+            Names of the variants to draw, or ``"all"``. Default: all bars; of more than 8 lines the first and
+            the last rung, the rungs with the largest gains, the default kernel, and your own kernels.
 
         Returns
         -------
@@ -381,9 +381,9 @@ class BenchResult:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         ValueError
-            For a kind that these results do not allow, and for a variant that they do not have.
+            If the results do not allow `kind`, or do not have a variant.
         """
         from gpureduce._bench import matmul_plotting, plotting
 

@@ -226,29 +226,29 @@ def bench(
     *,
     block_size: int | None = None,
 ) -> BenchResult:
-    """Measure variants: their times on a CUDA device, what their kernels do on the simulator.
+    """Measure variants: times on a CUDA device, counters on the simulator.
 
     Parameters
     ----------
     n : int or sequence of int, optional
-        How many elements, of random numbers; 2**25 if None. Of matrix products the sizes ``(m, n, k)``,
-        one size for all three, or a list of such; if None (2048, 2048, 1024), simulated (256, 256, 64).
+        Number of random elements. Default: 2**25. For matrix products the sizes ``(m, n, k)``, one size for
+        all three, or a list of these. Default: (2048, 2048, 1024), on the simulator (256, 256, 64).
     variants : str or sequence of str, optional
-        Names, as in `gpureduce.variants`, and ``"auto"``, the default, which has no counts on the simulator;
-        None takes all that can be measured for the operator and dtype on the device.
+        Names, as in `gpureduce.variants`, or ``"auto"``, the default kernel, which has no counts on the
+        simulator. Default: all variants that can run the operator and dtype on the device.
     ops : str or sequence of str, optional
-        Operators, or ``"matmul"`` by itself: matrix products. None takes that for variants of its
-        ladder, else ``"sum"``.
+        Operators, or only ``"matmul"`` for matrix products. Default: ``"matmul"`` for variants of its ladder,
+        otherwise ``"sum"``.
     dtypes : dtype_like or sequence of dtype_like
-        Dtypes of the elements.
+        Data types of the elements.
     device : str or Device, optional
         Where; None takes the first GPU, else the simulator.
     repeats : int
-        How often each time is taken; the figure is the median. The simulator counts once.
+        Number of timed repetitions; the median is reported. The simulator counts once.
     progress : bool
-        Whether to show a bar: in a notebook, or on standard error if that is a terminal.
+        Whether to show a progress bar, in a notebook or on a terminal.
     block_size : int, optional
-        Threads a block; None takes the default of each variant.
+        Threads per block. Default: chosen by each variant.
 
     Returns
     -------
@@ -257,18 +257,18 @@ def bench(
     Raises
     ------
     TypeError, ValueError
-        For arguments that do not fit; the message names the argument.
+        If an argument is invalid; the message names the argument.
     DeviceError
-        When the device is not there or fails.
+        If the device does not exist or fails.
     ImportError
-        For times of matrix products without PyTorch.
+        If matrix products are to be timed and PyTorch is not installed.
 
     Notes
     -----
-    On a CUDA device the times are those of events around replays of a graph, over copies of the input that
-    together are larger than the L2 cache, so that no launch finds its input cached. Matrix products are
-    timed beside PyTorch's, and need PyTorch for that. On the simulator the columns
-    are counts, and nothing is said of time.
+    On a CUDA device, events time replays of a CUDA graph, which rotates over copies of the input that
+    together exceed the L2 cache, so that no launch finds its input in the cache. Matrix products are compared
+    with PyTorch, which must be installed. On the simulator the columns are counts, and say nothing about
+    time.
 
     Examples
     --------

@@ -64,22 +64,22 @@ class Checked(Protocol):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a kernel.
+    """A fault of a kernel.
 
     Attributes
     ----------
     kind : str
-        ``"wrong"`` (not what numpy.sum gives), ``"race"``, ``"stopped"`` (by the simulator: an access out of
-        bounds, a deadlock), ``"nan"`` (one among the elements is lost), ``"input"`` (it writes to its
-        elements) or ``"grid"`` (no blocks, or ever more).
+        ``"wrong"`` (the result differs from numpy.sum), ``"race"``, ``"stopped"`` (by the simulator: an
+        access out of bounds, a deadlock), ``"nan"`` (a NaN among the elements is lost), ``"input"`` (the
+        kernel writes to its input) or ``"grid"`` (a pass has no blocks, or passes never end).
     n, block_size : int
-        Where it was met first: elements, and threads per block.
+        Number of elements and threads per block at which it was found first.
     message : str
-        What it is and, where that can be known, why.
+        Description of the fault and, if known, of its cause.
     others : tuple of int
-        Further numbers of elements at which it is so.
+        Other numbers of elements with the same fault.
     race : Race or None
-        The race, of several that want the same the first.
+        The race; if one barrier would fix several races, the first of them.
     """
 
     kind: str
@@ -100,20 +100,20 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What `OwnRung.check` found.
+    """Result of `OwnRung.check`.
 
     Attributes
     ----------
     name : str
-        The rung.
+        Name of the rung.
     sizes : tuple of int
-        The numbers of elements that were tried.
+        Numbers of elements that were tried.
     block_sizes : tuple of int
-        The threads per block.
+        Numbers of threads per block that were tried.
     findings : tuple of Finding
-        What is wrong.
+        Faults that were found.
     note : str
-        What limits the kernel: that it takes no n, and is right for whole blocks only; else empty.
+        Limitation of the kernel (it takes no n, and supports whole blocks only), or an empty string.
 
     Examples
     --------
@@ -132,11 +132,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no fault was found."""
         return not self.findings
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it: numbers, text, lists and dicts."""
+        """Return the report as numbers, text, lists and dicts, for JSON."""
         return {
             "name": self.name,
             "passed": self.passed,

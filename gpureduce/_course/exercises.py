@@ -41,20 +41,20 @@ _CALLED = {
 
 @dataclass(frozen=True, eq=False)
 class Case(WithArrays):
-    """One run of a learner's kernel, and what it has to do.
+    """One run of a learner's kernel, with its expected results and limits.
 
     Attributes
     ----------
     name : str
-        What is tried, for the message: ``"33 elements"``.
+        Description for messages: ``"33 elements"``.
     grid, block : int or tuple of int
         Blocks, and threads per block.
     args : sequence
-        The arguments, as `gpureduce.simulate` takes them.
+        Arguments of the kernel, as for `gpureduce.simulate`.
     expect : mapping of int to numpy.ndarray
-        What arguments have to be afterwards, by their place.
+        Expected values of arguments after the run, by their index in `args`.
     at_most : mapping of str to int
-        Limits of counters, by the names that `Counts` has for them.
+        Upper limits of counters, by their names in `Counts`.
     shared_bytes : int
         Bytes of dynamic shared memory per block.
 
@@ -79,16 +79,16 @@ class Case(WithArrays):
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that is graded: whether it is so, and what is wrong if it is not.
+    """One graded criterion, and whether the kernel meets it.
 
     Attributes
     ----------
     name : str
         ``"compiles"``, ``"right"``, ``"without races"`` or ``"counters"``.
     passed : bool
-        Whether it is so.
+        Whether the criterion is met.
     message : str
-        What is wrong.
+        Description of the fault; empty if the criterion is met.
 
     Examples
     --------
@@ -105,14 +105,14 @@ class Part:
 
 @dataclass(frozen=True, repr=False)
 class Grade:
-    """What came of an exercise.
+    """Grade of an exercise.
 
     Attributes
     ----------
     exercise : str
-        Its name.
+        Name of the exercise.
     parts : tuple of Part
-        What was graded, in order; nothing comes after source that does not compile.
+        Graded criteria, in order. If the source does not compile, there are no others.
 
     Examples
     --------
@@ -130,11 +130,11 @@ class Grade:
 
     @property
     def passed(self) -> bool:
-        """Whether all of it is right."""
+        """Whether all criteria are met."""
         return all(part.passed for part in self.parts)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it, for programs that grade."""
+        """Return the grade as numbers, text, lists and dicts, for JSON."""
         parts = [vars(part) for part in self.parts]
         right = sum(part.passed for part in self.parts)
         return {"exercise": self.exercise, "passed": self.passed, "score": right / len(NAMES), "parts": parts}
@@ -157,14 +157,15 @@ NAMES = ("compiles", "right", "without races", "counters")
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: a folder.
+    """One exercise, stored in a folder.
 
     Attributes
     ----------
     name : str
-        The folder's name, with the number in front.
+        Name of the folder, which begins with the number of the exercise.
     folder : pathlib.Path
-        Where it lies: ``task.md``, ``hint.md``, ``start.cu`` with the gap, ``solution.cu`` and ``check.py``.
+        The folder, with ``task.md``, ``hint.md``, ``start.cu`` (which has the gap), ``solution.cu`` and
+        ``check.py``.
 
     Examples
     --------
@@ -179,31 +180,31 @@ class Exercise:
 
     @property
     def number(self) -> str:
-        """What the name begins with."""
+        """Number of the exercise, with which its name begins."""
         return self.name.partition("_")[0]
 
     @property
     def title(self) -> str:
-        """The first line of the task."""
+        """Title: the first line of the task."""
         return self.task.splitlines()[0].lstrip("# ")
 
     @property
     def task(self) -> str:
-        """What there is to do."""
+        """Text of the task."""
         return (self.folder / "task.md").read_text("utf-8")
 
     @property
     def hint(self) -> str:
-        """What helps."""
+        """Text of the hint."""
         return (self.folder / "hint.md").read_text("utf-8")
 
     @property
     def start(self) -> str:
-        """The file with the gap."""
+        """Source of the file with the gap."""
         return (self.folder / "start.cu").read_text("utf-8")
 
     def notebook(self) -> str:
-        """Return a notebook to work in: the task, and a cell that is graded when it is run."""
+        """Return a notebook with the task, and a cell that is graded when it runs."""
         cells = [
             _cell("task", self.task),
             _cell("load", "%load_ext gpureduce", code=True),
@@ -229,9 +230,9 @@ class Exercise:
         Raises
         ------
         ImportError
-            When NVRTC is not installed.
+            If NVRTC is not installed.
         OSError
-            When the file cannot be read.
+            If the file cannot be read.
         """
         rules = runpy.run_path(str(self.folder / "check.py"))
         wrong: dict[str, str] = {}
@@ -319,14 +320,14 @@ def _difference(case: Case, index: int, expected: np.ndarray) -> Iterator[tuple[
 
 
 def ideal_sectors(*arrays: np.ndarray, slack: float = 1.05) -> int:
-    """Return the most sectors of 32 bytes to read or write arrays once, and a little more.
+    """Return a limit for the 32-byte sectors needed to read or write arrays once.
 
     Parameters
     ----------
     *arrays : numpy.ndarray
-        What is read or written once.
+        Arrays that are read or written once.
     slack : float
-        How many times the fewest there may be.
+        Factor by which the limit exceeds the minimum.
 
     Returns
     -------
@@ -343,12 +344,12 @@ def ideal_sectors(*arrays: np.ndarray, slack: float = 1.05) -> int:
 
 
 def exercises(folder: str | os.PathLike[str] | None = None) -> tuple[Exercise, ...]:
-    """Return the exercises, by number.
+    """Return the exercises, in order of their numbers.
 
     Parameters
     ----------
     folder : path_like, optional
-        Where their folders lie; None takes those that come with the package.
+        Folder that holds the exercises. Default: the exercises of the package.
 
     Returns
     -------
@@ -357,7 +358,7 @@ def exercises(folder: str | os.PathLike[str] | None = None) -> tuple[Exercise, .
     Raises
     ------
     OSError
-        When there is no such folder.
+        If there is no such folder.
 
     Examples
     --------
@@ -376,9 +377,9 @@ def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> E
     Parameters
     ----------
     name : str or int
-        Its number or name.
+        Number or name of the exercise.
     folder : path_like, optional
-        Where its folder lies; None takes those that come with the package.
+        Folder that holds the exercises. Default: the exercises of the package.
 
     Returns
     -------
@@ -387,7 +388,7 @@ def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> E
     Raises
     ------
     ValueError
-        When there is none; the message lists those there are.
+        If there is no such exercise; the message lists the existing ones.
 
     Examples
     --------

@@ -88,20 +88,21 @@ def entry_of(variant: str, dtype: str) -> str:
 
 
 def export(variant: str, *, dtype: Any = "float32", block_size: int | None = None) -> str:
-    """Return a rung as one file of CUDA C++ that nvcc compiles without other files.
+    """Return a rung as one self-contained CUDA C++ file.
 
-    The kernel is the rung's own, with what it includes in place; behind it stands a ``main`` that fills an
-    array, reduces it, holds the sum against a host sum at lengths that are whole blocks, nearly so and
-    not at all, and times it. `simulate` takes the same file, and leaves the host's part out.
+    The file has the kernel of the rung, with its headers inlined, and a ``main`` that fills an array, reduces
+    it, compares the sum with a host sum (for lengths that are multiples of the block size, and for others),
+    and times the kernel. nvcc compiles it without other files. `simulate` accepts the same file, and ignores
+    the host code.
 
     Parameters
     ----------
     variant : str
         A rung of the reductions, as in `variants`.
     dtype : dtype_like
-        Of the elements: float32, float64 or int64.
+        Dtype of the elements: float32, float64 or int64.
     block_size : int, optional
-        Threads a block; None takes the rung's default.
+        Threads per block. Default: chosen by the rung.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     Raises
     ------
     ValueError
-        For a variant or a dtype that is not exported, and for a block size that the rung does not take.
+        If the variant or the dtype cannot be exported, or the rung does not support the block size.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the cell magic ``%%cuda``; IPython calls this for ``%load_ext gpureduce``.
+    """Register the cell magic ``%%cuda``; IPython calls this function for ``%load_ext gpureduce``.
 
     Parameters
     ----------

@@ -29,22 +29,22 @@ _COMPILED_FOR = (9, 0)  # unless for a device before it
 
 @dataclass(frozen=True)
 class OwnRung(UserKernel):
-    """A reduction kernel of your own, as a rung of the ladder. See `ladder`, which makes one.
+    """Your own reduction kernel, as a rung of the ladder; `ladder` creates one.
 
     Attributes
     ----------
     name : str
-        What tables and charts call it.
+        Name in tables and charts.
     kernel : str
-        The kernel, as in the source.
+        Name of the kernel in the source.
     dtype : numpy.dtype
-        Of the elements and of the result.
+        Dtype of the elements and of the result.
     block_sizes : tuple of int
-        The threads per block that it is checked with; the first is the usual one.
+        Numbers of threads per block to check; the first one is the default.
     elements : int
-        Elements a thread, of which the number of blocks follows.
+        Elements per thread, which determine the number of blocks.
     takes_n : bool
-        Whether the kernel has a parameter n. Without one it is right for whole blocks only.
+        Whether the kernel has a parameter n. A kernel without one supports whole blocks only.
 
     Examples
     --------
@@ -109,28 +109,28 @@ class OwnRung(UserKernel):
         Parameters
         ----------
         a : array_like
-            In host memory, of the kernel's dtype.
+            Host array of the kernel's dtype.
         block_size : int, optional
-            Threads a block; None takes the usual ones.
+            Threads per block. Default: the first of `block_sizes`.
         device : str, Device or None
-            Where: the simulator, which stops a kernel that goes wrong, or ``"cuda"``. None takes the first
+            Device: ``"cuda"``, or ``"sim"``, which stops a kernel at an invalid access. Default: the first
             GPU, else the simulator.
 
         Returns
         -------
         numpy.generic
-            What came out, be it right or wrong.
+            Result of the kernel, right or wrong.
 
         Raises
         ------
         TypeError
-            For an array of another dtype.
+            If the array has another dtype.
         ValueError
-            For elements that are not whole blocks, of a kernel that takes no n.
+            If the kernel takes no n, and the elements do not fill whole blocks.
         SimulationError
-            When the simulator stops the kernel.
+            If the simulator stops the kernel.
         DeviceError
-            When the device is not there or fails.
+            If the device does not exist or fails.
         """
         data, threads, where = self._data(a), self._size(block_size), devices.device_info(device)
         self.check_size(data.size, threads, "a")
@@ -142,24 +142,24 @@ class OwnRung(UserKernel):
         return out[0]
 
     def check(self, sizes: Iterable[int] | None = None) -> checks.Report:
-        """Hold the kernel against ``numpy.sum`` at the sizes where ladders fail, and look for races.
+        """Compare the kernel with ``numpy.sum`` at sizes at which kernels often fail, and look for races.
 
         Parameters
         ----------
         sizes : iterable of int, optional
-            Numbers of elements; None takes some that are whole blocks, nearly so, and not at all, up to 2**18
-            and some more. A kernel that takes no n is checked only with those that are whole blocks.
+            Numbers of elements. Default: multiples of the block size, their neighbours, and others, up to
+            slightly more than 2**18. A kernel that takes no n is checked with whole blocks only.
 
         Returns
         -------
         Report
-            What was found, the first of each kind: ``print`` shows it, ``passed`` sums it up.
+            The first fault of each kind. ``print`` shows them; ``passed`` is True if there are none.
 
         Notes
         -----
-        The elements are small whole numbers, whose sum is exact in any order, so that one that is lost or
-        counted twice shows. `out` holds no numbers before the kernel runs. Where the result is wrong, more
-        runs find out which elements are missing.
+        The elements are small integers, whose sum is exact in any order, so that an element that is lost or
+        counted twice is detected. `out` is filled with 0xff bytes (NaN for floats) before the kernel runs. If
+        the result is wrong, further runs determine which elements are missing.
         """
         if sizes is None:
             return checks.check(self, None)
@@ -185,27 +185,27 @@ class OwnRung(UserKernel):
         Parameters
         ----------
         n : int or sequence of int
-            How many elements; whole blocks, of a kernel that takes no n.
+            Number or numbers of elements; whole blocks for a kernel that takes no n.
         variants : str or sequence of str, optional
-            The rungs to compare it with; None takes all.
+            Rungs to compare with. Default: all.
         device : str, Device or None
-            Where: times on a GPU, counts on the simulator. None takes the first GPU, else the simulator.
+            Device: times on a GPU, counts on the simulator. Default: the first GPU, else the simulator.
         repeats : int
-            How often each time is taken; the figure is the median.
+            Number of timed repetitions; the median is reported.
         block_size : int, optional
-            Threads a block; None takes the usual ones of each.
+            Threads per block. Default: chosen by each kernel.
         progress : bool
-            Whether to show a bar.
+            Whether to show a progress bar.
 
         Returns
         -------
         BenchResult
-            With a row of its own for this kernel, in the table and in the chart.
+            The table and the chart have a row for this kernel.
 
         Raises
         ------
         DeviceError
-            When the device is not there or fails.
+            If the device does not exist or fails.
         """
         where = devices.device_info(device)
         threads = self._size(block_size)
@@ -277,52 +277,52 @@ def ladder(
     dtype: Any = None,
     options: Iterable[str] = (),
 ) -> OwnRung:
-    """Let a reduction kernel of your own take part in the ladder.
+    """Make your own reduction kernel a rung of the ladder, to check, profile and time it.
 
-    The kernel has the parameters of the rungs, ``(const float *in, float *out, uint64_t n)``: block b leaves
-    the sum of its elements in ``out[b]``. It is launched again on these results until there is one.
+    The kernel has the parameters of the rungs, ``(const float *in, float *out, uint64_t n)``: block b stores
+    the sum of its elements in ``out[b]``. The kernel is launched again on these results until one is left.
 
-    A kernel ``(const float *in, float *out)``, which takes no n, is right for whole blocks only: it is
-    checked and timed with such numbers of elements, and zeros follow the results up to a whole block.
+    A kernel ``(const float *in, float *out)`` without a parameter n supports whole blocks only: it is checked
+    and timed with such numbers of elements, and results of a pass are padded with zeros to a whole block.
 
     Parameters
     ----------
     source : str or path_like
         CUDA C++, or the path of a ``.cu`` file, as for `simulate`.
     kernel : str, optional
-        Its name, of a template with arguments; None takes the only one in the source.
+        Name of the kernel; for a template with its arguments. Default: the only kernel in the source.
     name : str
-        What tables and charts call it.
+        Name in tables and charts.
     block_size : int or sequence of int
-        Threads a block; with several it is checked with each, and otherwise run with the first.
+        Threads per block. If there are several, `check` tries each of them; the first one is used otherwise.
     elements : int
-        Elements that a thread takes at least: there are ``ceil(n / (block_size * elements))`` blocks.
+        Minimum number of elements per thread: the grid has ``ceil(n / (block_size * elements))`` blocks.
     grid : int or callable, optional
-        The most blocks, of a kernel that walks the array; or a function of the number of elements and the
-        block size that returns how many there are. A kernel that takes no n has none of this.
+        Maximum number of blocks, for a kernel with a grid-stride loop; or a function of the number of
+        elements and the block size that returns the number of blocks. Not for a kernel that takes no n.
     shared_bytes : int, optional
-        Dynamic shared memory per block; None gives each thread memory for one element.
+        Bytes of dynamic shared memory per block. Default: one element for each thread.
     dtype : dtype_like, optional
         Of the elements, where the kernel is ``extern "C"`` and its name does not tell; None takes float32.
     options : iterable of str
-        Further options of NVRTC, as for `simulate`.
+        Additional NVRTC options, as for `simulate`.
 
     Returns
     -------
     OwnRung
-        Its ``check()`` holds it against ``numpy.sum`` and looks for races; ``profile(n)`` has counters in the
-        margin of the source; ``bench(n)`` compares it with the other rungs.
+        ``check()`` compares it with ``numpy.sum`` and looks for races; ``profile(n)`` shows counters next to
+        each source line; ``bench(n)`` compares it with the other rungs.
 
     Raises
     ------
     TypeError, ValueError
-        For arguments that do not fit, and for a kernel that has other parameters.
+        If an argument is invalid, or the kernel has other parameters.
     CompileError
-        When NVRTC refuses the source.
+        If NVRTC rejects the source.
     ImportError
-        When NVRTC is not installed.
+        If NVRTC is not installed.
     OSError
-        When the file cannot be read.
+        If the file cannot be read.
 
     Examples
     --------
@@ -377,34 +377,34 @@ def check(
     dtype: Any = None,
     options: Iterable[str] = (),
 ) -> checks.Report:
-    """Check a reduction kernel of your own: `OwnRung.check` of what `ladder` makes of it.
+    """Check your own reduction kernel: short for ``ladder(...).check(sizes)``.
 
     Parameters
     ----------
     source : str or path_like
         CUDA C++, or the path of a ``.cu`` file, as for `simulate`.
     kernel : str, optional
-        Its name, of a template with arguments; None takes the only one in the source.
+        Name of the kernel; for a template with its arguments. Default: the only kernel in the source.
     sizes : iterable of int, optional
-        Numbers of elements; None takes those at which kernels go wrong.
+        Numbers of elements. Default: as for `OwnRung.check`.
     block_size, elements, grid, shared_bytes, dtype, options
         As for `ladder`.
 
     Returns
     -------
     Report
-        Whether all sums are right, without races; and what is wrong, for which numbers of elements.
+        Whether all sums are correct and there are no races, and the faults with their numbers of elements.
 
     Raises
     ------
     TypeError, ValueError
-        For arguments that do not fit, and for a kernel that has other parameters.
+        If an argument is invalid, or the kernel has other parameters.
     CompileError
-        When NVRTC refuses the source.
+        If NVRTC rejects the source.
     ImportError
-        When NVRTC is not installed.
+        If NVRTC is not installed.
     OSError
-        When the file cannot be read.
+        If the file cannot be read.
 
     Examples
     --------

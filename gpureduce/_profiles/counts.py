@@ -23,48 +23,49 @@ _ROWS_OF_A_WARP = 16  # at most: wgmma names those of four warps
 
 @dataclass(eq=False)
 class Counts(WithArrays):
-    """Counters of an instruction, a source line, a kernel or a whole reduction. All are sums over all warps.
+    """Counters of an instruction, a source line, a kernel or a whole reduction, summed over all warps.
 
-    They count PTX, not machine code. Shared-memory wavefronts, global requests and sectors, and barriers are
-    the hardware's; ``warp_instructions`` is not, since ptxas translates PTX to other instructions.
+    They count PTX, not machine code. Shared-memory wavefronts, global requests and sectors, and barriers
+    agree with hardware counters; ``warp_instructions`` does not, because ptxas translates PTX to other
+    instructions.
 
     Attributes
     ----------
     warp_instructions : int
-        PTX instructions issued, once for each warp, as the PTX branches.
+        PTX instructions issued, once per warp, with the branches of the PTX.
     warp_instructions_predicated : int
-        The same if ptxas turns each short forward branch into a predicate: the branch is gone, and what it
-        skips is issued to every warp that comes by.
+        The same if ptxas turns each short forward branch into a predicate: there is no branch, and the
+        instructions that it would skip are issued to every warp.
     lane_instructions, lane_instructions_predicated : int
-        PTX instructions times the lanes that executed them, as the PTX branches, and without those branches
-        that become predicates.
+        PTX instructions times the lanes that executed them, with the branches of the PTX, and with predicates
+        instead of short branches.
     histogram : numpy.ndarray
-        33 numbers: how often an instruction was issued with 0, 1, ... 32 lanes at work.
+        33 counts: how often an instruction was issued with 0, 1, ... 32 active lanes.
     branches, divergent_branches : int
-        Branches issued, and those that some lanes took and others did not.
+        Branches issued, and those that only some lanes took.
     shared_load_wavefronts, shared_store_wavefronts : int
-        Passes through shared memory. A pass serves one 4-byte word from each of the 32 banks.
+        Wavefronts of shared memory: passes, each of which serves one 4-byte word from each of the 32 banks.
     shared_load_ideal, shared_store_ideal : int
-        Passes without bank conflicts. Atomics count as stores.
+        Wavefronts needed without bank conflicts. Atomics count as stores.
     global_load_requests, global_store_requests : int
         Warp instructions that accessed global memory. Atomics count as stores.
     global_load_sectors, global_store_sectors : int
-        Sectors of 32 bytes that these touched.
+        32-byte sectors that these instructions accessed.
     global_load_ideal, global_store_ideal : int
-        The fewest sectors that hold as many bytes.
+        Minimum number of sectors for as many bytes.
     barriers : int
-        Barriers of the block, once for each warp.
+        Barriers of the block, once per warp.
     atomics : int
         Atomic warp instructions.
     multiply_adds : int
-        Fused multiply-adds of floats, lane by lane: two floating-point operations each.
+        Floating-point fused multiply-adds of all lanes, each two FLOP.
     copied_bytes : int
-        Bytes that bulk copies, and copies by tensor maps, bring to shared memory or take away from it; what
-        goes to several blocks of a cluster counts once.
+        Bytes that bulk copies and tensor-map copies transfer to or from shared memory; a multicast to several
+        blocks of a cluster counts once.
     copied_global_bytes : int
-        Those of them that come from global memory or go there.
+        Bytes of these copies that are read from or written to global memory.
     tensor_multiply_adds : int
-        Multiply-adds that tensor cores did, each a product in a step of ``mma`` or ``wgmma``.
+        Multiply-adds of tensor cores (``mma`` and ``wgmma``).
     """
 
     warp_instructions: int = 0
@@ -93,7 +94,7 @@ class Counts(WithArrays):
 
     @property
     def mean_lanes(self) -> float:
-        """Lanes at work in a warp instruction, on average, as branched; NaN without instructions."""
+        """Mean number of active lanes per warp instruction; NaN without instructions."""
         return self.lane_instructions / self.warp_instructions if self.warp_instructions else float("nan")
 
     @property
@@ -104,17 +105,17 @@ class Counts(WithArrays):
 
     @property
     def shared_wavefronts(self) -> int:
-        """Passes through shared memory, loads and stores."""
+        """Shared-memory wavefronts of loads and stores."""
         return self.shared_load_wavefronts + self.shared_store_wavefronts
 
     @property
     def shared_ideal(self) -> int:
-        """Passes through shared memory if no access had a bank conflict."""
+        """Shared-memory wavefronts needed without bank conflicts."""
         return self.shared_load_ideal + self.shared_store_ideal
 
     @property
     def bank_conflicts(self) -> int:
-        """Passes through shared memory beyond the ideal number."""
+        """Shared-memory wavefronts beyond the ideal number."""
         return self.shared_wavefronts - self.shared_ideal
 
     @property
@@ -124,17 +125,17 @@ class Counts(WithArrays):
 
     @property
     def global_sectors(self) -> int:
-        """Sectors of global memory, loads and stores."""
+        """Global-memory sectors of loads and stores."""
         return self.global_load_sectors + self.global_store_sectors
 
     @property
     def global_ideal(self) -> int:
-        """The fewest sectors that hold as many bytes."""
+        """Minimum number of sectors for as many bytes."""
         return self.global_load_ideal + self.global_store_ideal
 
     @property
     def global_bytes(self) -> int:
-        """Bytes of global memory that came or went: whole sectors, and what bulk copies brought or took."""
+        """Bytes of global memory transferred: whole sectors, and bulk copies."""
         return SECTOR_BYTES * self.global_sectors + self.copied_global_bytes
 
     def __add__(self, other: Counts) -> Counts:

@@ -16,14 +16,14 @@ _BARRIERS = ("__syncwarp", "__syncthreads", "a barrier of the cluster")
 
 @dataclass(frozen=True)
 class Finding:
-    """Races that one missing barrier, wait or write explains.
+    """Races with one cause: a missing barrier, wait or fence, or colliding stores.
 
     Attributes
     ----------
     missing : str
-        What is missing: ``"__syncthreads"``, say.
+        What is missing, such as ``"__syncthreads"``.
     races : tuple of Race
-        The pairs of instructions between which it is; the first one is the example that `str` shows.
+        Races between pairs of instructions; `str` shows the first one as an example.
     """
 
     missing: str
@@ -31,7 +31,7 @@ class Finding:
 
     @property
     def count(self) -> int:
-        """How often it was met, lane by lane."""
+        """Number of occurrences, counted per lane."""
         return sum(race.count for race in self.races)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Stepping through a block: a page of HTML that needs nothing else."""
+"""Stepping through a block, in one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ MOST_THREADS = 256
 
 @dataclass(frozen=True)
 class Player:
-    """A page that plays one block of a launch; see `Profile.player`. Jupyter shows it.
+    """HTML page that steps through one block of a launch; see `Profile.player`. Jupyter displays it.
 
     Attributes
     ----------
     title : str
-        What is played.
+        Title: the kernel and the block.
     steps : int
-        How many steps there are: instructions, each once for each warp that comes to it.
+        Number of steps: instructions, once per warp.
     lost : int
-        Steps beyond the 10,000 that are kept.
+        Number of steps beyond the 10,000 that are kept.
     html : str
-        The page, which needs neither a server nor the network.
+        The page, which needs neither a server nor a network.
 
     Examples
     --------
@@ -53,12 +53,12 @@ class Player:
     html: str = field(repr=False)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the page into a file.
+        """Write the page to a file.
 
         Parameters
         ----------
         path : path_like
-            The file, which a browser opens as it is.
+            File to write, which any browser opens.
         """
         write_text(path, self.html)
 

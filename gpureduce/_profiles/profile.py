@@ -25,27 +25,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Profile(WithArrays):
-    """What the kernels of one call did on the simulator. See `profile` and `simulate`.
+    """Counters and races of one call on the simulator, as returned by `profile` and `simulate`.
 
     Attributes
     ----------
     title : str
-        What ran.
+        Title: what ran.
     kernels : tuple of KernelProfile
         The launches in order.
     file : str
-        The CUDA source file of the variant or of a user's kernel, as ``Instruction.frames`` names it; empty
-        for PTX without source lines.
+        Name of the CUDA source file, as in ``Instruction.frames``; empty for PTX without source lines.
     variant : str
         The variant; empty for a user's kernel.
     n : int
-        Elements reduced, or of a matrix product its multiply-adds; 0 for a user's kernel.
+        Number of elements, or of multiply-adds for a matrix product; 0 for a kernel passed to `simulate`.
     result : numpy.generic, numpy.ndarray or None
-        What the reduction or the product gave.
+        Result of the reduction or the product.
     sources : mapping of str to str
-        The texts of a user's CUDA C++, by the names that ``Instruction.frames`` has for them.
+        Source texts of your own CUDA C++, by their names in ``Instruction.frames``.
     compiler : str
-        What compiled a user's CUDA C++, as ``"NVRTC 13.0"`` or ``"nvcc 13.0.88"``; empty for others.
+        Compiler of your own CUDA C++, such as ``"NVRTC 13.0"`` or ``"nvcc 13.0.88"``; empty otherwise.
 
     Examples
     --------
@@ -71,24 +70,24 @@ class Profile(WithArrays):
 
     @property
     def counted(self) -> str:
-        """What there are `n` of: ``"element"`` or ``"multiply-add"``."""
+        """Unit of `n`: ``"element"`` or ``"multiply-add"``."""
         product = self.variant in NAMES and find(self.variant).ladder in ("matmul", "conv")
         return "multiply-add" if product else "element"
 
     @property
     def multiply_adds(self) -> int:
-        """Those that a product or a convolution asks for; of anything else those of `Counts`, which ran."""
+        """Multiply-adds that a product or a convolution requires; for others, those that ran."""
         return self.n if self.counted == "multiply-add" else self.totals.multiply_adds
 
     @property
     def multiply_adds_an_instruction(self) -> float:
-        """`multiply_adds` in a warp instruction, on average; NaN without instructions."""
+        """Mean number of `multiply_adds` per warp instruction; NaN without instructions."""
         issued = self.totals.warp_instructions
         return self.multiply_adds / issued if issued else float("nan")
 
     @property
     def bytes_a_flop(self) -> float:
-        """`Counts.global_bytes` for each operation, two in one of `multiply_adds`; NaN without any."""
+        """`Counts.global_bytes` per FLOP (two per multiply-add); NaN without multiply-adds."""
         operations = 2 * self.multiply_adds
         return self.totals.global_bytes / operations if operations else float("nan")
 
@@ -99,12 +98,12 @@ class Profile(WithArrays):
 
     @property
     def printed(self) -> str:
-        """The text that kernels wrote by ``printf``, in the order of the launches and of their blocks."""
+        """Text that kernels printed by ``printf``, in the order of the launches and of their blocks."""
         return "".join(kernel.printed for kernel in self.kernels)
 
     @property
     def races(self) -> tuple[Race, ...]:
-        """The hazards of all launches; one that several launches of a kernel have is there once."""
+        """Races of all launches; a race that several launches of a kernel have in common is listed once."""
         by_key: dict[tuple, Race] = {}
         for race in (race for kernel in self.kernels for race in kernel.races):
             sides = [side and side.ptx_line for side in (race.first, race.second)]
@@ -115,30 +114,29 @@ class Profile(WithArrays):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The hazards, those together that one missing barrier explains; `races` has each pair by itself."""
+        """Races grouped by cause, such as one missing barrier; `races` lists each pair of instructions."""
         return findings(self.races)
 
     def lines(self, file: str | None = None) -> tuple[Line, ...]:
-        """Return the lines of a source file that have instructions, with their counters.
+        """Return the lines of a source file that have instructions, with counters.
 
-        What was inlined counts for the line of `file` that called it; so the sums over two files are not to
-        be added up.
+        Inlined functions count for the line of `file` that called them, so that sums over several files count
+        them several times.
 
         Parameters
         ----------
         file : str, optional
-            As ``Instruction.frames`` names it; None takes the variant's own, or of a user's PTX the file of
-            the first instruction that has one.
+            Name of the file, as in ``Instruction.frames``. Default: the file of the kernel.
 
         Returns
         -------
         tuple of Line
-            By line number, over all launches.
+            Lines in order of their numbers, summed over all launches.
 
         Raises
         ------
         ValueError
-            When no instruction comes from `file`; the message lists the files there are.
+            If no instruction comes from `file`; the message lists the files.
         """
         file = self._known_file(file)
         by_line: dict[int, list[Counts]] = {}
@@ -159,7 +157,7 @@ class Profile(WithArrays):
         return ptx.source_lines(file)
 
     def files(self) -> tuple[str, ...]:
-        """Return the source files that instructions come from, the variant's own first."""
+        """Return the source files that instructions come from, the file of the kernel first."""
         seen = {self.file: None} if self.file else {}
         for kernel in self.kernels:
             for instruction in kernel.instructions:
@@ -187,21 +185,21 @@ class Profile(WithArrays):
         predicated: bool = False,
         width: int | None = None,
     ) -> str:
-        """Return the source with its counters in the margin.
+        """Return the source with counters next to each line.
 
         Parameters
         ----------
         file : str, optional
-            Which source file, of `files`; None takes the variant's own.
+            Source file, one of `files`. Default: the file of the kernel.
         ptx : bool
-            Whether to show the lines of PTX that ran instead of the CUDA source. A user's PTX without source
-            lines is always shown so.
+            Whether to show the PTX that ran instead of the CUDA source. PTX without source lines is always
+            shown as PTX.
         predicated : bool
-            Whether to show in one more column the warp instructions as they are where short forward branches
-            become predicates, as ptxas makes them.
+            Whether to add a column with the warp instructions issued if short forward branches become
+            predicates, as ptxas makes them.
         width : int, optional
-            The columns of the terminal: beyond them lines are cut, and of figures three digits shown where
-            source lines had less than 60 columns. None cuts none.
+            Width of the terminal in columns: longer lines are truncated, and counters are shortened to three
+            digits if source lines would have less than 60 columns. Default: unlimited.
 
         Returns
         -------
@@ -212,41 +210,41 @@ class Profile(WithArrays):
         return text.annotated(self, self._known_file(file), predicated, width)
 
     def compare(self, other: Profile) -> Comparison:
-        """Return the totals of two profiles side by side.
+        """Compare this profile with another one.
 
         Parameters
         ----------
         other : Profile
-            The one to compare with.
+            Profile to compare with.
 
         Returns
         -------
         Comparison
-            `str` of it is a table; Jupyter shows it as one.
+            Table of the totals of both; ``sources()`` compares their sources.
         """
         if not isinstance(other, Profile):
             raise TypeError(f"other: expected Profile, got {type(other).__name__}")
         return Comparison(self, other)
 
     def timeline(self, block: int = 0, kernel: int = 0) -> Timeline:
-        """Return what each thread of one block did between barriers.
+        """Return what each thread of a block did between barriers.
 
         Parameters
         ----------
         block : int
-            Linear number of the block. Another than block 0 is simulated once more.
+            Linear index of the block. A block other than 0 is simulated again.
         kernel : int
-            Which launch, of `kernels`.
+            Index of the launch in `kernels`.
 
         Returns
         -------
         Timeline
-            `str` of it is a drawing; ``plot()`` draws it with matplotlib.
+            ``print`` draws it as text, ``plot()`` with matplotlib.
 
         Raises
         ------
         ValueError
-            For a block or launch that there is not.
+            If there is no such block or launch.
         """
         recorded = self._launch(block, kernel).timeline
         if recorded is None or recorded.block != block:
@@ -259,31 +257,32 @@ class Profile(WithArrays):
         return recorded
 
     def accesses(self, block: int = 0, kernel: int = 0) -> np.ndarray[Any, Any]:
-        """Return which thread of one block accessed which bytes of global memory, lane by lane.
+        """Return the global-memory accesses of a block: which thread accessed which bytes.
 
-        The block is simulated once more for it. Bulk copies are not among the accesses.
+        The block is simulated again. Bulk copies are not included.
 
         Parameters
         ----------
         block : int
-            Linear number of the block.
+            Linear index of the block.
         kernel : int
-            Which launch, of `kernels`.
+            Index of the launch in `kernels`.
 
         Returns
         -------
         numpy.ndarray
-            In the order of the simulator, with the fields ``memory``, the number of the array among the
-            arrays that the block accesses, in the order in which they were allocated (of a product A, B, C);
-            ``offset``, in it, and ``bytes``; ``writes``; ``thread``, of the block; ``round``, how many
-            barriers of the block came before; ``instruction``, of ``kernels[kernel].instructions``.
+            Structured array, one element per access and lane, in the order of the simulation, with the fields
+            ``memory``, the index of the accessed array in the order of allocation (A, B and C of a product);
+            ``offset`` in this array and number of ``bytes``; ``writes``; ``thread`` of the block; ``round``,
+            the number of barriers of the block before the access; ``instruction``, the index in
+            ``kernels[kernel].instructions``.
 
         Raises
         ------
         ValueError
-            For a block or launch that there is not, and for a user's PTX.
+            If there is no such block or launch, or the profile is of your own PTX.
         MemoryError
-            When there are millions.
+            If there are too many accesses (millions).
         """
         self._launch(block, kernel)
         if self._rerun is None:
@@ -293,27 +292,27 @@ class Profile(WithArrays):
         return recorded
 
     def player(self, block: int = 0, kernel: int = 0) -> Player:
-        """Return a page of HTML in which one block is stepped through, forward and back.
+        """Return an HTML page that steps through a block, forward and backward.
 
-        It shows, instruction by instruction, the warps and their lanes, the line of source, who touches which
-        bank of shared memory, and registers. The block is simulated once more for it.
+        For each instruction, the page shows the warps and their lanes, the source line, which lane accesses
+        which bank of shared memory, and registers. The block is simulated again.
 
         Parameters
         ----------
         block : int
-            Linear number of the block.
+            Linear index of the block.
         kernel : int
-            Which launch, of `kernels`.
+            Index of the launch in `kernels`.
 
         Returns
         -------
         Player
-            ``save("v1.html")`` writes it into a file; Jupyter shows it.
+            Page; ``save("v1.html")`` writes it to a file, and Jupyter displays it.
 
         Raises
         ------
         ValueError
-            For a block or launch that there is not, and for blocks of more than 256 threads.
+            If there is no such block or launch, or the block has more than 256 threads.
         """
         from gpureduce._profiles.player import MOST_THREADS, player
 
@@ -350,7 +349,7 @@ class Profile(WithArrays):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two profiles side by side: their totals, and by `sources` their lines.
+    """Comparison of two profiles: a table of totals; `sources` compares the sources.
 
     Examples
     --------
@@ -367,16 +366,16 @@ class Comparison:
     right: Profile
 
     def rows(self) -> list[tuple[str, float, float]]:
-        """Return what is compared: a name and the two figures."""
+        """Return the compared quantities: name, left value, right value."""
         return text.comparison_rows(self.left, self.right)
 
     def sources(self) -> SideBySide:
-        """Return the sources of both side by side, what changed marked, with the counters of both.
+        """Return both sources side by side, with changes marked and with the counters of both.
 
         Returns
         -------
         SideBySide
-            `str` of it is for a terminal, ``text(width)`` for a narrow one; Jupyter shows it as a table.
+            ``print`` shows it in a terminal, ``text(width)`` fits a narrow one; Jupyter displays a table.
         """
         from gpureduce._profiles.side_by_side import SideBySide
 

@@ -38,16 +38,16 @@ class Instruction:
     Attributes
     ----------
     ptx_line : int
-        Its line in the PTX text, from 1.
+        Line number in the PTX, from 1.
     text : str
-        That line.
+        Text of this line.
     frames : tuple of (str, int)
-        File and line in the CUDA source, from the innermost inlined function outwards; empty without
-        ``-lineinfo``.
+        Files and lines in the CUDA source, from the innermost inlined function outwards; empty if the PTX was
+        compiled without ``-lineinfo``.
     effect : str
         ``"load"``, ``"store"``, ``"atomic"``, ``"branch"``, ``"barrier"``, ``"warp_sync"`` or ``""``.
     counts : Counts
-        What it did.
+        Counters of the instruction.
     """
 
     ptx_line: int
@@ -63,7 +63,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of source with the sum of its instructions' counters."""
+    """A source line with the summed counters of its instructions."""
 
     file: str
     number: int
@@ -73,21 +73,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Round:
-    """One stretch between two barriers of the block, over all blocks.
+    """Interval between two barriers of the block, over all blocks.
 
     Attributes
     ----------
     number : int
-        0 is the stretch before the first barrier.
+        Index of the interval; 0 is before the first barrier.
     blocks : int
-        Blocks that ran it.
+        Number of blocks that ran it.
     warps, idle_warps : int
-        Warps in those blocks, and those of them that neither accessed memory nor exchanged data with other
-        lanes.
+        Number of warps in these blocks, and of idle ones, which neither accessed memory nor exchanged data
+        between lanes.
     threads, idle_threads : int
         The same for threads.
     shared_wavefronts, shared_ideal : int
-        Passes through shared memory, and without bank conflicts.
+        Shared-memory wavefronts, and the number needed without bank conflicts.
     """
 
     number: int
@@ -102,7 +102,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Access:
-    """One side of a race: which thread of which block did it where. A copy counts as done by who began it."""
+    """One side of a race. An asynchronous copy counts as an access of the thread that started it."""
 
     file: str
     line: int
@@ -113,17 +113,17 @@ class Access:
 
     @property
     def warp(self) -> int:
-        """The warp of the thread, in its block."""
+        """Index of the warp in its block."""
         return self.thread // 32
 
     @property
     def lane(self) -> int:
-        """The lane of the thread, in its warp."""
+        """Lane of the thread in its warp."""
         return self.thread % 32
 
     @property
     def place(self) -> str:
-        """File and line, or the line of PTX where no source line is known."""
+        """File and line, or the PTX line if no source line is known."""
         return f"{self.file.rsplit('/', 1)[-1]}:{self.line}" if self.file else f"PTX line {self.ptx_line}"
 
     def __str__(self) -> str:
@@ -132,33 +132,35 @@ class Access:
 
 @dataclass(frozen=True)
 class Race:
-    """A hazard between two instructions.
+    """A data race, or another hazard, between two instructions.
 
     Attributes
     ----------
     kind : str
-        ``"write-read"``, ``"read-write"`` or ``"write-write"`` (in this order, by threads that nothing
-        orders), ``"uninitialised"`` (read before anybody wrote), ``"unfenced"`` (a bulk copy out of shared
-        memory of what was written before, without ``fence.proxy.async``), ``"absent-lane"`` (a shuffle from
-        a lane that does not execute it: returned, inactive, or beyond the block) or ``"barrier"`` (threads
-        that are not at the barrier where others wait, or lanes that miss an instruction of their warp).
+        ``"write-read"``, ``"read-write"`` or ``"write-write"`` (accesses in this order, without
+        synchronization between the threads), ``"uninitialised"`` (a read before any write), ``"unfenced"`` (a
+        bulk copy that reads shared memory written by threads, without ``fence.proxy.async``),
+        ``"absent-lane"`` (a shuffle from a lane that does not execute it: exited, inactive, or beyond the
+        block) or ``"barrier"`` (threads do not reach a barrier at which others wait, or lanes do not execute
+        an instruction that needs the whole warp).
     first, second : Access or None
-        The two sides in the order in which the simulator met them; of an uninitialised read and of a shuffle
-        only the second.
+        The two accesses, in the order of the simulation; an uninitialised read and a shuffle have only the
+        second.
     kernel : str
         The kernel.
     block : int
-        Linear number of the block whose shared memory it is, in this example, the lowest in which it was met.
-        In a cluster the threads may be of other blocks: `Access.block`.
+        Linear index of the block whose shared memory is accessed: the lowest one with this race. In a
+        cluster, the threads may belong to other blocks: see `Access.block`.
     address : int
-        The byte of shared memory; 0 for a barrier; of a shuffle, the lane that it reads from.
+        Address in shared memory, in bytes; 0 for a barrier; for a shuffle, the lane that it reads from.
     count : int
-        How often it was met, lane by lane.
+        Number of occurrences, counted per lane.
     remedy : str
-        What threads need that write one word by the same store, where no barrier helps; elsewhere ``""``.
+        Remedy for threads that write one word by the same store, which no barrier can order; otherwise
+        ``""``.
     program_order : str
-        Of a read and a write, ``"write-read"`` or ``"read-write"`` where every path through the kernel has
-        them in this order; ``""`` where it has both, as in a loop, or where that is not known.
+        For a read and a write, ``"write-read"`` or ``"read-write"`` if every path through the kernel has them
+        in this order; ``""`` if both orders occur, as in a loop, or if the order is unknown.
     """
 
     kind: str
@@ -173,18 +175,18 @@ class Race:
 
     @property
     def too_early(self) -> bool:
-        """Whether the simulator met a read and a write in the opposite of the program's order."""
+        """Whether a read and a write were simulated in the opposite of the program order."""
         return self.program_order not in ("", self.kind) and not self.remedy
 
     @property
     def same_warp(self) -> bool:
-        """Whether both threads are of one warp, where ``__syncwarp`` would order them."""
+        """Whether both threads belong to one warp, so that ``__syncwarp`` would order them."""
         sides = self._in_one_block
         return sides is not None and sides[0].warp == sides[1].warp
 
     @property
     def same_block(self) -> bool:
-        """Whether both threads are of one block."""
+        """Whether both threads belong to one block."""
         return self._in_one_block is not None
 
     @property
@@ -210,7 +212,7 @@ class Race:
 
     @property
     def missing(self) -> str:
-        """What would order the two sides."""
+        """Synchronization that would order the two accesses."""
         if self.remedy:
             return self.remedy
         if self.kind == "uninitialised":
@@ -267,7 +269,7 @@ class Race:
 
 @dataclass(frozen=True)
 class KernelProfile:
-    """What one launch did.
+    """Counters, races and output of one launch.
 
     Attributes
     ----------
@@ -276,15 +278,15 @@ class KernelProfile:
     grid, block : tuple of int
         Blocks, and threads per block, along x, y and z.
     shared_bytes : int
-        Shared memory of a block, static and dynamic.
+        Static and dynamic shared memory per block, in bytes.
     instructions : tuple of Instruction
-        In the order of the PTX.
+        Instructions in the order of the PTX.
     rounds : tuple of Round
-        The stretches between barriers of the block, up to 1024; the last takes what comes later.
+        Intervals between barriers of the block, up to 1024; the last one includes all later ones.
     races : tuple of Race
-        Hazards in shared memory and at barriers.
+        Races in shared memory, and faults at barriers and shuffles.
     printed : str
-        The text that its ``printf`` wrote, in the order of the blocks.
+        Text that it printed by ``printf``, in the order of the blocks.
     """
 
     name: str

@@ -39,10 +39,10 @@ def _body(rows: list[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The sources of two profiles, aligned, the counters of both in the margins; see `Comparison.sources`.
+    """Aligned sources of two profiles, with the counters of both; see `Comparison.sources`.
 
-    `str` of it is for a terminal: a line that both have stands there once, with ``-`` what only the left one
-    has, with ``+`` what only the right one has. Jupyter shows both sources side by side.
+    ``print`` shows one listing, with ``-`` before lines of the left source only and ``+`` before lines of the
+    right source only. Jupyter displays both sources side by side.
     """
 
     left: ProfileView
@@ -50,34 +50,34 @@ class SideBySide:
 
     @cached_property
     def pairs(self) -> list[AlignedLine]:
-        """The lines of both, in pairs."""
+        """Aligned lines of both sources."""
         return align(*(_body(margin_rows(profile, file_of(profile))[1]) for profile in self.sides))
 
     @property
     def sides(self) -> tuple[ProfileView, ProfileView]:
-        """Both profiles."""
+        """The two profiles."""
         return self.left, self.right
 
     @property
     def names(self) -> list[str]:
-        """What the two are called."""
+        """Names of the two profiles."""
         return [side.variant or name for side, name in zip(self.sides, ("left", "right"), strict=True)]
 
     @property
     def columns(self) -> list[Column]:
-        """Those of the margin: instructions, and all in which the two differ."""
+        """Counters to show: instructions, and all in which the two differ."""
         left, right = (side.totals for side in self.sides)
         return [
             column for i, column in enumerate(COLUMNS) if i == 0 or column.heat(left) != column.heat(right)
         ]
 
     def text(self, width: int | None = None) -> str:
-        """Return both sources in one, for a terminal.
+        """Return both sources as one listing, for a terminal.
 
         Parameters
         ----------
         width : int, optional
-            The columns of the terminal, beyond which lines are cut; None cuts none.
+            Width of the terminal in columns; longer lines are truncated. Default: unlimited.
 
         Returns
         -------

@@ -179,62 +179,63 @@ def simulate(
     options: Iterable[str] = (),
     max_steps: int | None = None,
 ) -> Profile:
-    """Run a kernel of your own on the simulator, with the counters and checks of `profile`.
+    """Run your own kernel on the simulator, with the counters and checks of `profile`.
 
     Parameters
     ----------
     source : str or path_like
         CUDA C++, which NVIDIA's NVRTC compiles (``pip install 'gpureduce[nvrtc]'``; no GPU is needed), or
-        PTX, or the path of a file of either. A file with code for the host goes to ``nvcc`` where there is
-        one; elsewhere that code is left out. An instruction outside the simulator's subset is refused by name
-        and line.
+        PTX, or the path of a file with either. A source with host code is compiled by ``nvcc`` if it is
+        installed; otherwise the host code is ignored. Unsupported instructions raise an error with name and
+        line.
     kernel : str
-        The name of the kernel; of a template with its arguments, as ``"reduce<float, 256>"``; of one that is
-        overloaded with its parameters, as ``"sum(float *, int)"``. In PTX that of its ``.entry``, mangled or
-        not.
+        Name of the kernel; for a template with its arguments, such as ``"reduce<float, 256>"``; for an
+        overloaded kernel with its parameters, such as ``"sum(float *, int)"``. For PTX, the name of the
+        ``.entry``, mangled or demangled.
     grid, block : int or sequence of up to three int
         Blocks, and threads per block.
     args : sequence
-        One for each parameter of the kernel: a NumPy array for a pointer, copied to the simulated device and,
-        if it is writeable, back; a number for a scalar; bytes, or a NumPy scalar of a structured dtype, for a
-        structure. Dtypes and values are held against the types in the source: a number that an ``int`` does
-        not hold is refused. PTX tells only how many bits a parameter has, so that an integer may there be one
-        with or without sign.
+        One argument per parameter of the kernel: a NumPy array for a pointer, which is copied to the
+        simulated device and, if writeable, back; a number for a scalar; bytes, or a NumPy scalar of a
+        structured dtype, for a struct. Dtypes and values are checked against the types in the source: a
+        number that does not fit an ``int`` raises ValueError. PTX only has the size of a parameter, so that
+        an integer may be signed or unsigned.
     shared_bytes : int
         Bytes of dynamic shared memory per block.
     cluster : int or sequence of up to three int
-        Blocks of a cluster; 1 leaves it to the kernel (``__cluster_dims__``).
+        Blocks per cluster; 1 uses the setting of the kernel (``__cluster_dims__``).
     races : bool
         Whether to look for races.
     options : iterable of str
-        Further options of the compiler, as ``("-DN=4", "-Iheaders")``. Without others it compiles for
-        ``-arch=compute_90``, as ``-std=c++17``, and with ``-fmad=false``, so that the bits are those that a
-        GPU gives.
+        Additional compiler options, such as ``("-DN=4", "-Iheaders")``. The defaults are
+        ``-arch=compute_90``, ``-std=c++17`` and ``-fmad=false``; the last one makes results bitwise equal to
+        those of a GPU.
     max_steps : int, optional
-        The most PTX instructions, of all warps together, after which the kernel is stopped; None lets it run
-        for hours, until Ctrl-C.
+        Maximum number of PTX instructions, of all warps together, after which the kernel is stopped. Default:
+        practically unlimited (hours); Ctrl-C stops it.
 
     Returns
     -------
     Profile
-        Its margins, races and errors have the lines of the source; of PTX those that ``nvcc -lineinfo`` left.
-        What the kernel wrote by ``printf`` goes to ``sys.stdout`` when the kernel has ended or is stopped, in
-        the order of the blocks, and is `Profile.printed`.
+        Counters, races and errors refer to source lines; for PTX, if it was compiled with ``nvcc -lineinfo``.
+        The output of ``printf`` is written to ``sys.stdout`` when the kernel ends or is stopped, in the order
+        of the blocks, and is also in `Profile.printed`.
 
     Raises
     ------
     TypeError, ValueError
-        For arguments that do not fit; the message names the argument.
+        If an argument is invalid; the message names the argument.
     CompileError
-        When the compiler refuses the source, with what it says; a kind of ValueError.
+        If the compiler rejects the source; a subclass of ValueError, with the output of the compiler.
     ImportError
-        For CUDA C++ when NVRTC is not installed.
+        If the source is CUDA C++ and NVRTC is not installed.
     OSError
-        When the file cannot be read.
+        If the file cannot be read.
     SimulationError
-        For PTX that the simulator does not know, naming the instruction and its line, and for a kernel that
-        it stops: an access out of bounds, a deadlock, a barrier that some lanes miss, a failed ``assert``. Of
-        these the exception's ``profile`` holds what was seen until then. No array is changed.
+        If the simulator does not support an instruction (the message has the instruction and its line), or
+        stops the kernel: an access out of bounds, a deadlock, a barrier that some lanes do not reach, a
+        failed ``assert``. The ``profile`` of the exception has the counters until then. Arrays are not
+        changed.
 
     Examples
     --------

@@ -20,18 +20,17 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True, eq=False)
 class Timeline(WithArrays):
-    """Threads by rounds of one block; a round is the stretch between two barriers of the block.
+    """Activity of the threads of one block in each round, the interval between two barriers.
 
     Attributes
     ----------
     kernel : str
-        The kernel.
+        Name of the kernel.
     block : int
-        Linear number of the block.
+        Linear index of the block.
     states : numpy.ndarray of uint8
-        Of shape (rounds, threads): bit 0 says that the thread accessed memory or exchanged data with other
-        lanes, bit 1 that one of its accesses shared a bank of shared memory with another word; the bits from
-        2 on are `ways`.
+        Array of shape (rounds, threads). Bit 0: the thread accessed memory or exchanged data with other
+        lanes. Bit 1: one of its accesses had a bank conflict. Bits 2 and higher: `ways`.
     """
 
     kernel: str
@@ -40,37 +39,37 @@ class Timeline(WithArrays):
 
     @property
     def active(self) -> np.ndarray[Any, Any]:
-        """Which threads worked in which round: bool of shape (rounds, threads)."""
+        """Whether a thread was active in a round: bool array of shape (rounds, threads)."""
         return (self.states & _WORKED) != 0
 
     @property
     def conflict(self) -> np.ndarray[Any, Any]:
-        """Which threads had a bank conflict in which round: bool of shape (rounds, threads)."""
+        """Whether a thread had a bank conflict in a round: bool array of shape (rounds, threads)."""
         return (self.states & _CONFLICTED) != 0
 
     @property
     def ways(self) -> np.ndarray[Any, Any]:
-        """How many words the bank of a thread's worst bank conflict had to give, 0 without one: uint8."""
+        """Degree of a thread's worst bank conflict: 2 for a 2-way conflict, 0 for none; uint8 array."""
         return np.maximum(self.states >> _WAYS, self.states & _CONFLICTED)
 
     @property
     def kinds(self) -> np.ndarray[Any, Any]:
-        """What is drawn: 0 idle, 1 at work, 2 to 6 with a bank conflict of up to 2, 4, 8, 16, 32 ways."""
+        """Categories of a drawing: 0 idle, 1 active, 2 to 6 a bank conflict of up to 2, 4, 8, 16, 32 ways."""
         return np.maximum(self.states & _WORKED, _KIND_OF_WAYS[self.ways])
 
     def text(self, width: int = 96) -> str:
-        """Return a drawing: a row for each round, a character for each thread, or for several side by side.
+        """Return a text drawing: one row per round, one character per thread or group of threads.
 
         Parameters
         ----------
         width : int
-            The most characters a row may have for the threads.
+            Maximum number of characters per row for the threads.
 
         Returns
         -------
         str
-            ``#`` where all threads worked, ``+`` where some did, ``.`` idle; where one had a bank conflict,
-            of how many ways the worst was: ``2`` to ``9``, ``a`` for 10, ``g`` for 16, ``w`` for 32.
+            ``#`` all threads active, ``+`` some active, ``.`` idle. For bank conflicts, the degree of the
+            worst one: ``2`` to ``9``, ``a`` for 10, ``g`` for 16, ``w`` for 32.
         """
         if width < 1:
             raise ValueError(f"width: expected a positive number, got {width}")
@@ -93,14 +92,14 @@ class Timeline(WithArrays):
         return "#" if working.all() else "+" if working.any() else "."
 
     def plot(self, ax: Any = None, *, dark: bool = False) -> Any:
-        """Draw threads by rounds, coloured by idle, at work and the degree of bank conflicts.
+        """Draw threads by rounds, coloured by activity and degree of bank conflicts.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; None makes a figure.
+            Axes to draw on. Default: a new figure.
         dark : bool
-            Whether the colours are for a dark background.
+            Whether to use colours for a dark background.
 
         Returns
         -------
@@ -109,7 +108,7 @@ class Timeline(WithArrays):
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         """
         try:
             import matplotlib.pyplot as plt

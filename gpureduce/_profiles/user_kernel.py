@@ -129,22 +129,22 @@ class UserKernel:
         return data
 
     def profile(self, a: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
-        """Run the kernel on the simulator and count what each line of its source does.
+        """Run the kernel on the simulator, with counters for each source line.
 
         Parameters
         ----------
         a : array_like or int
-            What to reduce; an integer n stands for n random elements.
+            Array to reduce; an integer n stands for n random elements.
         block_size : int, optional
-            Threads a block; None takes the usual ones.
+            Threads per block. Default: the first of `block_sizes`.
         races : bool
             Whether to look for races.
 
         Returns
         -------
         Profile
-            Of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))`` has a rung of
-            ours next to it.
+            Profile of all passes, with the result; ``profile(...).compare(gpureduce.profile(n, "v2"))``
+            compares it with a rung of the package.
         """
         own = self.dtype if isinstance(a, (int, np.integer)) else None
         data, threads = self._data(elements_of(a, own)), self._size(block_size)

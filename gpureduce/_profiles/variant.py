@@ -177,22 +177,22 @@ def profile(
     dtype: Any = None,
     races: bool = True,
 ) -> Profile:
-    """Run a variant on the simulator and count what each line of its source does.
+    """Run a variant on the simulator, with counters for each source line.
 
-    No GPU is needed or used. Races in shared memory are looked for at the same time.
+    No GPU is needed or used. The simulator also checks for data races in shared memory.
 
     Parameters
     ----------
     a : array_like or int
-        What to reduce, as for `reduce`; an integer n stands for n random elements. Of a matrix product
-        the pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. Of a
-        convolution ``(x, w)``, or ``(x, w, arguments)`` with a dict of further arguments of `conv2d`; the
-        shapes of `x` and `w` stand for random elements.
+        Array to reduce, as for `reduce`; an integer n stands for n random elements. For a matrix product, the
+        pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. For a
+        convolution, ``(x, w)``, or ``(x, w, arguments)`` with a dict of further arguments of `conv2d`; a
+        shape instead of `x` or `w` stands for random elements.
     variant : str, path_like or OwnRung
-        The name of a variant, as in `variants`; or a reduction kernel of your own: CUDA C++, the path of a
-        ``.cu`` file, or what `ladder` makes of them and of more arguments.
+        Name of a variant, as in `variants`; or your own reduction kernel: CUDA C++ source, the path of a
+        ``.cu`` file, or the result of `gpureduce.course.ladder`.
     op : str
-        The operator, of a reduction.
+        Operator of a reduction.
     block_size, grid_size : int, optional
         Threads a block, and blocks of the first pass; of a reduction.
     dtype : dtype_like, optional
@@ -207,14 +207,14 @@ def profile(
     Raises
     ------
     TypeError, ValueError
-        For arguments that the variant does not take; the message names the argument.
+        If the variant does not support an argument; the message names the argument.
     SimulationError
-        When the simulator stops a kernel; the exception's ``profile`` holds what was seen until then.
+        If the simulator stops a kernel; the ``profile`` of the exception has the counters until then.
 
     Notes
     -----
-    Counters are those of the PTX. The rules of shared memory and of sectors are those of NVIDIA GPUs since
-    Volta; docs/reference/counters.md compares them with the hardware's counters.
+    Counters count PTX instructions. Bank conflicts and sectors follow the rules of NVIDIA GPUs since Volta;
+    docs/reference/counters.md compares them with hardware counters.
 
     Examples
     --------
