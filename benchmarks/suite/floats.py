@@ -141,19 +141,27 @@ class Floats(GraphedCases):
 
     @staticmethod
     def table(record: dict[str, Any]) -> str:
-        """Return the times of ours, and over those of the counterparts."""
+        """Return the times of ours, and their ratios to the times of the counterparts."""
         rows = []
         for row in record["rows"]:
             shape = " x ".join(f"{length:,}" for length in row["shape"])
             for name, over in row["ratio"].items():
-                counterparts = ", ".join(f"{ratio:.2f} of {each}" for each, ratio in over.items())
-                time = markdown.median_us(row, name)
-                rows.append(
-                    [f"{shape} {row['dtype']}", markdown.cell(row["axis"]), f"`{name}`", time, counterparts]
-                )
+                plain, in_torch, in_cupy = OURS[name]
+                counterparts = (plain, f"torch.{in_torch}", f"cupy.{in_cupy}")
+                ratios = [markdown.cell(over.get(each), "{:.2f}") for each in counterparts]
+                what = [f"{shape} {row['dtype']}", markdown.cell(row["axis"]), f"`{name}`"]
+                rows.append([*what, markdown.median_us(row, name), *ratios])
         head = f"{markdown.source(record, 'torch', 'cupy')}: {record['method']}."
-        heads = ["elements", "axis", "function", "us", "of the time of"]
-        return "\n".join([head, "", *markdown.table(heads, "lrlrl", rows)])
+        heads = [
+            "elements",
+            "axis",
+            "function",
+            "us",
+            "of the plain operator's time",
+            "of PyTorch's",
+            "of CuPy's",
+        ]
+        return "\n".join([head, "", *markdown.table(heads, "lrlr", rows)])
 
 
 BENCHMARK = Floats

@@ -91,6 +91,7 @@ SECTIONS = {
             "convolution",
             "exact-sums",
             "variance",
+            "norms",
             "order-statistics",
             "scans-and-segments",
             "calls",
