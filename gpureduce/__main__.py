@@ -16,24 +16,28 @@ from gpureduce import _commands as commands
 from gpureduce._demo import DTYPES, GPU_SIZE, SIMULATOR_SIZE, run_demo
 from gpureduce._device.devices import resolve
 
-DESCRIPTION = "Reductions of arrays on an NVIDIA GPU or, without one, on a simulator, rung by rung."
+DESCRIPTION = "Reduce arrays on an NVIDIA GPU or on a PTX simulator; measure, profile and write CUDA kernels."
 EXAMPLES = """\
-where to start:
-  gpureduce demo                          sum an array with every variant and see that they agree
-  gpureduce sum measurements.npy          sum a file of NumPy's
-  gpureduce variants                      the rungs, and what is new in each
-  gpureduce profile v1 --source           the source of a rung, its counters in the margin
-  gpureduce profile v0 --compare v2       two rungs side by side
-  gpureduce profile m4 -n 256x128x64      a rung of the matrix products
-  gpureduce profile mine.cu --compare v2  a kernel of your own next to a rung
-  gpureduce exercise list                 kernels with a gap, and a check of what you make of them
-  gpureduce export v7 -o v7.cu            a rung as one file for nvcc, with a main
-  gpureduce ladder mine.cu                is your own kernel right, and how does it compare?
+examples:
+  gpureduce demo                          sum an array with every variant and compare the results
+  gpureduce sum measurements.npy          sum the numbers in a .npy file
+  gpureduce variants                      list the variants and what each one changes
+  gpureduce profile v1 --source           show the source of a rung with counters in the margin
+  gpureduce profile v0 --compare v2       compare two rungs
+  gpureduce profile m4 -n 256x128x64      profile a matrix multiplication
+  gpureduce profile mine.cu --compare v2  compare your own kernel with a rung
+  gpureduce exercise list                 list the CUDA exercises
+  gpureduce export v7 -o v7.cu            write a rung as one file for nvcc, with main()
+  gpureduce ladder mine.cu                check your own kernel and compare it with the rungs
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
-  gpureduce plot -o ladder.svg            the chart of the results that come with the package
+  gpureduce plot -o ladder.svg            draw the results that the package ships
 
-exit codes: 0 all is well; 1 it failed (no such GPU, out of memory, a wrong sum, a missing library);
-2 the command line is wrong, or a file it names; 130 interrupted. Errors are one line on standard error.
+exit codes:
+  0    success
+  1    failure: no such device, out of memory, a wrong result, a missing library
+  2    wrong command line, or a file that cannot be used
+  130  interrupted
+Errors are one line on standard error.
 """
 
 
@@ -46,22 +50,23 @@ def _count(text: str) -> int:
             return int(value)
     except (ValueError, ArithmeticError):
         pass
-    raise argparse.ArgumentTypeError(f"{text!r} is no number of elements: write 1000000, 1e6 or 2^20")
+    raise argparse.ArgumentTypeError(f"invalid element count {text!r}: write 1000000, 1e6 or 2^20")
 
 
 def _size(text: str) -> int | tuple[int, ...]:
-    """Return a number of elements, or sizes: of a product ``MxNxK``, of a convolution ``NxHxWxCxFxKHxKW``."""
+    """Return an element count, or the sizes of a matrix multiplication ``MxNxK`` or convolution."""
     words = text.lower().split("x")
     if len(words) not in (1, 3, 7) or not all(words):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no size: write one number, MxNxK of a product, or NxHxWxCxFxKHxKW of a convolution"
+            f"invalid size {text!r}: write an element count, MxNxK for a matrix multiplication, or "
+            "NxHxWxCxFxKHxKW for a convolution"
         )
     parts = [_count(word) for word in words]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def _words(text: str) -> list[str]:
-    """Return names with commas between them; those with blanks are arguments of their own."""
+    """Split names at commas; names separated by spaces are separate arguments."""
     return [word for word in text.split(",") if word]
 
 
@@ -75,22 +80,28 @@ def _device(text: str) -> str:
 
 def _add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--device", type=_device, help='"cuda", "cuda:1" or "sim" (default: a GPU if there is)'
+        "--device",
+        type=_device,
+        help='"cuda", "cuda:1" or "sim" (default: $GPUREDUCE_DEVICE, else the first GPU, else "sim")',
     )
 
 
 def _add_formats(parser: argparse.ArgumentParser) -> None:
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--json", action="store_true", help="print JSON")
-    formats.add_argument("--csv", action="store_true", help="print CSV, a line of names first")
+    formats.add_argument("--csv", action="store_true", help="print CSV with a header line")
 
 
 def _add_sum(add: Callable) -> None:
-    parser = add("sum", commands.run_sum, "sum the numbers in a .npy file and print the result")
-    parser.add_argument("file", metavar="FILE.npy", help="as numpy.save writes it; read in place, by mmap")
-    parser.add_argument("--variant", default="auto", help='its name (default "auto", the fastest)')
-    parser.add_argument("--block-size", type=int, metavar="THREADS")
-    parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
+    parser = add("sum", commands.run_sum, "sum the numbers in a .npy file")
+    parser.add_argument("file", metavar="FILE.npy", help="file written by numpy.save; it is memory-mapped")
+    parser.add_argument("--variant", default="auto", help='kernel to use (default "auto", which chooses)')
+    parser.add_argument(
+        "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
+    )
+    parser.add_argument(
+        "--grid-size", type=int, metavar="BLOCKS", help="blocks of the first launch (default: the kernel's)"
+    )
     _add_device(parser)
     _add_formats(parser)
 
@@ -102,137 +113,204 @@ def _add_bench(add: Callable) -> None:
         type=_size,
         nargs="+",
         default=None,
-        help="elements, e.g. 1000000 or 2^25 (the default); of products M=N=K, or MxNxK",
+        help="element counts, such as 1000000 or 2^25 (the default); sizes M=N=K or MxNxK with --ops matmul",
     )
     parser.add_argument(
         "--variants",
         type=_words,
         nargs="+",
         metavar="NAME",
-        help="which (default: all that can)",
+        help="variants to measure (default: all that support the case)",
     )
     parser.add_argument(
         "--ops",
         type=_words,
         nargs="+",
         metavar="OP",
-        help='operators, or "matmul" (default: sum, or what the variants do)',
+        help='operators, or "matmul" (default: sum, or the operator of the variants)',
     )
     parser.add_argument(
-        "--dtypes", type=_words, nargs="+", default=[["float32"]], metavar="DTYPE", help="(default float32)"
+        "--dtypes",
+        type=_words,
+        nargs="+",
+        default=[["float32"]],
+        metavar="DTYPE",
+        help="dtypes (default float32)",
     )
     parser.add_argument(
-        "--repeats", type=int, default=20, help="times are medians of this many times (default 20)"
+        "--repeats", type=int, default=20, help="timed repetitions; the median is reported (default 20)"
     )
-    parser.add_argument("--block-size", type=int, metavar="THREADS")
-    parser.add_argument("--no-progress", action="store_true", help="show no bar")
-    parser.add_argument("-o", "--out", metavar="FILE", help="also write the JSON that `plot` reads")
+    parser.add_argument(
+        "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
+    )
+    parser.add_argument("--no-progress", action="store_true", help="do not show a progress bar")
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", help="also write the results as JSON for `gpureduce plot`"
+    )
     _add_device(parser)
     _add_formats(parser)
 
 
 def _add_profile(add: Callable) -> None:
-    parser = add("profile", commands.run_profile, "count what a variant does, on the simulator; find races")
+    parser = add(
+        "profile", commands.run_profile, "run a variant on the simulator; show its counters and races"
+    )
     parser.add_argument(
         "variant",
-        help='its name, as in "gpureduce variants", or a FILE.cu with a reduction kernel of your own',
+        help="name of a variant, or a FILE.cu with your own reduction kernel",
     )
     parser.add_argument(
         "-n",
         type=_size,
-        help="elements (default 2^20); of a product M=N=K, or MxNxK (default 256x256x64); of a convolution "
-        "NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3)",
+        help="element count (default 2^20); for a matrix multiplication M=N=K or MxNxK (default 256x256x64); "
+        "for a convolution NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3)",
     )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
-    parser.add_argument("--dtype", default="float32", help="(default float32)")
-    parser.add_argument("--block-size", type=int, metavar="THREADS")
-    parser.add_argument("--grid-size", type=int, metavar="BLOCKS")
+    parser.add_argument("--dtype", default="float32", help="dtype of the elements (default float32)")
+    parser.add_argument(
+        "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
+    )
+    parser.add_argument(
+        "--grid-size", type=int, metavar="BLOCKS", help="blocks of the first launch (default: the kernel's)"
+    )
     views = parser.add_mutually_exclusive_group()
     views.add_argument(
-        "--source", action="store_true", help="its CUDA source, the counters in the margin (wide: | less -S)"
+        "--source",
+        action="store_true",
+        help="show the CUDA source with counters in the margin (wide: pipe it to less -S)",
     )
-    views.add_argument("--ptx", action="store_true", help="its PTX, the counters in the margin")
+    views.add_argument("--ptx", action="store_true", help="show the PTX with counters in the margin")
     parser.add_argument(
         "--predicated",
         action="store_true",
-        help="with --source or --ptx one more column: instructions where short branches become predicates",
+        help="with --source or --ptx: add a column of instructions after if-conversion of short branches",
     )
-    views.add_argument("--timeline", action="store_true", help="what each thread of a block does when")
+    views.add_argument(
+        "--timeline", action="store_true", help="show what each thread of a block does over time"
+    )
     parser.add_argument(
-        "--compare", metavar="OTHER", help="another variant next to it; with --source their sources, aligned"
+        "--compare", metavar="OTHER", help="compare with another variant; with --source, align both sources"
     )
-    parser.add_argument("-o", "--out", metavar="FILE", help="draw the timeline into a file, .svg or .png")
-    parser.add_argument(
-        "--player", metavar="FILE", help="write a page that plays block 0 step by step, .html"
-    )
-    parser.add_argument("--dark", action="store_true", help="for a dark background")
-    parser.add_argument("--device", choices=["sim"], help="the simulator, which alone can count")
+    parser.add_argument("-o", "--out", metavar="FILE", help="write the timeline as .svg or .png")
+    parser.add_argument("--player", metavar="FILE", help="write an HTML page that plays block 0 step by step")
+    parser.add_argument("--dark", action="store_true", help="colours for a dark background")
+    parser.add_argument("--device", choices=["sim"], help="only the simulator has counters")
     _add_formats(parser)
 
 
 def _add_ladder(add: Callable) -> None:
-    parser = add("ladder", commands.run_ladder, "check a reduction kernel of your own, on the simulator")
-    parser.add_argument("file", metavar="FILE.cu", help="with a kernel (const float *in, float *out, n)")
-    parser.add_argument("--kernel", help="its name, of a template with arguments (default: the only one)")
-    parser.add_argument(
-        "--block-size", type=int, nargs="+", default=[256], metavar="THREADS", help="each is tried (256)"
+    parser = add(
+        "ladder",
+        commands.run_ladder,
+        "check your own reduction kernel on the simulator and compare it with the rungs",
     )
-    parser.add_argument("--elements", type=int, default=1, help="of a thread, of which the grid follows (1)")
-    parser.add_argument("--grid-size", type=int, metavar="BLOCKS", help="the most blocks (default: any)")
+    parser.add_argument(
+        "file", metavar="FILE.cu", help="CUDA source of a kernel (const float *in, float *out, n)"
+    )
+    parser.add_argument(
+        "--kernel",
+        help="kernel name, with the arguments of a template (default: the only kernel in the file)",
+    )
+    parser.add_argument(
+        "--block-size",
+        type=int,
+        nargs="+",
+        default=[256],
+        metavar="THREADS",
+        help="block sizes to check (default 256)",
+    )
+    parser.add_argument(
+        "--elements", type=int, default=1, help="elements per thread; sets the grid size (default 1)"
+    )
+    parser.add_argument(
+        "--grid-size", type=int, metavar="BLOCKS", help="maximum number of blocks (default: no limit)"
+    )
     parser.add_argument(
         "-n",
         type=_count,
         default=1 << 20,
-        help="elements of the table that compares it with our rungs (default 2^20)",
+        help="element count for the comparison table (default 2^20)",
     )
     parser.add_argument(
-        "--variants", type=_words, nargs="+", metavar="NAME", help="rungs of ours in the table (default: all)"
+        "--variants",
+        type=_words,
+        nargs="+",
+        metavar="NAME",
+        help="rungs in the comparison table (default: all)",
     )
-    parser.add_argument("--source", action="store_true", help="also its source, the counters in the margin")
+    parser.add_argument(
+        "--source", action="store_true", help="also show the source with counters in the margin"
+    )
     _add_device(parser)
     _add_formats(parser)
 
 
 def _add_export(add: Callable) -> None:
-    parser = add("export", commands.run_export, "write a rung as one file that nvcc compiles and runs")
-    parser.add_argument("variant", help="a rung of the reductions: v0 to v12")
-    parser.add_argument("-o", "--out", metavar="FILE.cu", help="where (default: standard output)")
+    parser = add("export", commands.run_export, "write a rung as one CUDA file with main(), for nvcc")
+    parser.add_argument("variant", help="rung of the reduction ladder: v0 to v12")
+    parser.add_argument("-o", "--out", metavar="FILE.cu", help="output file (default: standard output)")
     parser.add_argument("--dtype", default="float32", help="float32 (default), float64 or int64")
-    parser.add_argument("--block-size", type=int, metavar="THREADS")
+    parser.add_argument(
+        "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
+    )
 
 
 def _add_exercise(add: Callable) -> None:
-    parser = add("exercise", commands.run_exercise, "exercises in CUDA, graded on the simulator")
-    parser.add_argument("action", choices=["list", "start", "hint", "check"], help="what to do")
-    parser.add_argument("number", nargs="?", help="which exercise: its number or name")
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE.cu", help="or a notebook to start (default: NAME.cu)"
+    parser = add(
+        "exercise", commands.run_exercise, "list, start and check CUDA exercises, graded on the simulator"
     )
-    parser.add_argument("--folder", help="where the exercises are (default: those of the package)")
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs that grade")
+    parser.add_argument(
+        "action",
+        choices=["list", "start", "hint", "check"],
+        help="list the exercises, start one, show its hint, or check a solution",
+    )
+    parser.add_argument("number", nargs="?", help="number or name of the exercise")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE.cu",
+        help="file of the solution, or a notebook to start (default: NAME.cu)",
+    )
+    parser.add_argument("--folder", help="folder of exercises (default: those of the package)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for grading programs")
 
 
 def _add_plot(add: Callable) -> None:
-    parser = add("plot", commands.run_plot, "draw results of bench into a file")
+    parser = add("plot", commands.run_plot, "draw results of `gpureduce bench`")
     parser.add_argument(
-        "results", nargs="?", help="what bench wrote (default: the results that come with the package)"
-    )
-    parser.add_argument("-o", "--out", metavar="FILE", default="ladder.svg", help=".svg or .png (ladder.svg)")
-    parser.add_argument(
-        "--kind", choices=["speedup", "bandwidth", "speed", "counts"], help="(default: what fits)"
+        "results",
+        nargs="?",
+        help="JSON file of `gpureduce bench --out` (default: the results that the package ships)",
     )
     parser.add_argument(
-        "--variants", type=_words, nargs="+", metavar="NAME", help="which, or all (default: of lines a few)"
+        "-o",
+        "--out",
+        metavar="FILE",
+        default="ladder.svg",
+        help="output file, .svg or .png (default ladder.svg)",
     )
-    parser.add_argument("--dark", action="store_true", help="for a dark background")
+    parser.add_argument(
+        "--kind",
+        choices=["speedup", "bandwidth", "speed", "counts"],
+        help="kind of chart (default: one that fits the results)",
+    )
+    parser.add_argument(
+        "--variants", type=_words, nargs="+", metavar="NAME", help="variants to draw, or all (default: a few)"
+    )
+    parser.add_argument("--dark", action="store_true", help="colours for a dark background")
 
 
 def _add_demo(add: Callable) -> None:
     parser = add("demo", run_demo, "sum an array with every variant and compare with numpy.sum")
     _add_device(parser)
-    parser.add_argument("--dtype", choices=DTYPES, default="float32")
     parser.add_argument(
-        "-n", "--size", type=_count, help=f"elements ({GPU_SIZE}, on the simulator {SIMULATOR_SIZE})"
+        "--dtype", choices=DTYPES, default="float32", help="dtype of the elements (default float32)"
+    )
+    parser.add_argument(
+        "-n",
+        "--size",
+        type=_count,
+        help=f"element count (default {GPU_SIZE}; {SIMULATOR_SIZE} on the simulator)",
     )
 
 
@@ -251,7 +329,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         return command
 
-    _add_formats(add("info", commands.run_info, "show versions and devices"))
+    _add_formats(add("info", commands.run_info, "show versions, devices, libraries and settings"))
     _add_formats(add("variants", commands.run_variants, "list the variants"))
     more = (_add_sum, _add_bench, _add_profile, _add_ladder, _add_export, _add_exercise, _add_plot, _add_demo)
     for add_command in more:
@@ -260,7 +338,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _say(message: object, args: argparse.Namespace) -> None:
-    """Print a message of the package with the arguments called as they are on the command line."""
+    """Print a message of the package with arguments named as on the command line."""
     text = " ".join(str(message).split()).replace("device='sim'", "--device sim")
     argument, colon, rest = text.partition(": ")
     options = {name: f"--{name.replace('_', '-')}" for name in vars(args)} | {"n": "-n"}

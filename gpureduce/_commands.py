@@ -1,4 +1,4 @@
-"""What the commands of the command line do; `gpureduce.__main__` has their arguments."""
+"""The commands of the command line; `gpureduce.__main__` defines their arguments."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _print_csv(records: list[dict[str, Any]]) -> None:
 
 
 def _columns(stream: TextIO | None = None) -> int | None:
-    """Return the width of the terminal that standard output goes to, or another stream; None elsewhere."""
+    """Return the width of the terminal of standard output or another stream; None if it is no terminal."""
     return max(40, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else None
 
 
 def fitted(text: str, stream: TextIO | None = None, indent: int = 4) -> str:
-    """Return a text whose lines fit a terminal, those that go on with an indent; elsewhere as it is."""
+    """Wrap the lines of a text to the width of a terminal; elsewhere return it unchanged."""
     columns = _columns(stream)
     if columns is None:
         return text
@@ -62,7 +62,7 @@ def _print(text: object, indent: int = 4) -> None:
 
 
 def _narrowed(table: list[str]) -> list[str]:
-    """Return a table of Markdown, or several with the first column in each, to fit a terminal."""
+    """Split a Markdown table into several that fit a terminal, each with the first column."""
     columns = _columns()
     if columns is None or len(table[0]) <= columns:
         return table
@@ -132,10 +132,10 @@ def _load(file: str) -> np.ndarray:
     with open_file(file) as opened:
         begin = opened.read(6)
     if begin[:4] == b"PK\3\4":
-        raise ValueError(f"{file}: holds several arrays; numpy.save writes one, into a .npy file")
+        raise ValueError(f"{file}: contains several arrays; numpy.save writes one array to a .npy file")
     if begin != b"\x93NUMPY":
         raise ValueError(
-            f"{file}: not a .npy file, and no others are read; of numbers in a text file one is made by"
+            f"{file}: not a .npy file; convert a text file by"
             " numpy.save('FILE.npy', numpy.loadtxt('FILE.txt'))"
         )
     try:
@@ -145,7 +145,7 @@ def _load(file: str) -> np.ndarray:
     except (OSError, KeyboardInterrupt):
         raise
     except Exception as error:  # of a hostile header NumPy raises what its parser does
-        raise ValueError(f"{file}: a .npy file without an array of numbers ({error})") from None
+        raise ValueError(f"{file}: not an array of numbers ({error})") from None
     return array
 
 
@@ -177,7 +177,7 @@ def run_sum(args: argparse.Namespace) -> int:
 
 
 def _check_picture(path: str) -> None:
-    """Do so for a picture, which needs matplotlib, too."""
+    """Check that a picture can be written, which needs matplotlib."""
     plotting.check_name(path)
     with plotting.style():
         check_writable(path)
@@ -190,7 +190,7 @@ def _flat(lists: list[list[str]] | None) -> list[str] | None:
 def run_bench(args: argparse.Namespace) -> int:
     """Measure variants."""
     if args.out and args.out.endswith(plotting.FORMATS):
-        raise ValueError(f"out: bench writes JSON; of that `gpureduce plot FILE.json -o {args.out}` draws")
+        raise ValueError(f"out: bench writes JSON; draw it by `gpureduce plot FILE.json -o {args.out}`")
     if args.out:
         check_writable(args.out)
     result = gpureduce.bench(
@@ -217,18 +217,18 @@ def run_bench(args: argparse.Namespace) -> int:
 
 
 def _ladder(variant: str) -> str:
-    """Return the ladder of a variant; a kernel of the user's reduces."""
+    """Return the ladder of a variant; user kernels are reductions."""
     return "reduction" if is_source(variant) else find(variant).ladder
 
 
 def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
-    """Return what `profile` takes of the sizes that were given for a variant, or of none."""
+    """Return the sizes as `profile` takes them, or the defaults of the variant's ladder."""
     ladder = _ladder(variant)
     if n is None:
         n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 1 << 20)
     if (len(n) if isinstance(n, tuple) else 1) not in {"matmul": (1, 3), "conv": (7,)}.get(ladder, (1,)):
-        sizes = {"matmul": "M=N=K or MxNxK", "conv": "NxHxWxCxFxKHxKW"}.get(ladder, "a number of elements")
-        raise ValueError(f"n: {variant} takes {sizes}")
+        sizes = {"matmul": "M=N=K or MxNxK", "conv": "NxHxWxCxFxKHxKW"}.get(ladder, "an element count")
+        raise ValueError(f"n: {variant} expects {sizes}")
     if ladder != "conv" or not isinstance(n, tuple):
         return n
     pictures, height, width, channels, filters, *kernel = n
@@ -236,13 +236,13 @@ def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
 
 
 def run_profile(args: argparse.Namespace) -> int:
-    """Count what a variant does, on the simulator."""
+    """Run a variant on the simulator and show its counters."""
     n = _sizes(args.n, args.variant)
     ladders = {_ladder(args.variant), _ladder(args.compare or args.variant)}
     if len(ladders) > 1 and ladders & {"matmul", "conv"}:
-        raise ValueError(f"compare: {args.variant} and {args.compare} take different things")
+        raise ValueError(f"compare: {args.variant} and {args.compare} belong to different ladders")
     if args.compare and (args.ptx or args.timeline):
-        raise ValueError("compare: of two variants totals are shown, or with --source their sources")
+        raise ValueError("compare: not supported with --ptx or --timeline; use it alone or with --source")
     if args.out:
         _check_picture(args.out)
     if args.player:
@@ -291,7 +291,7 @@ def _profile_record(variant: str, profile: gpureduce.Profile) -> dict[str, Any]:
 
 
 def run_ladder(args: argparse.Namespace) -> int:
-    """Check a kernel of the user's own, and compare it with the rungs."""
+    """Check a user kernel, and compare it with the rungs."""
     rung = gpureduce.course.ladder(
         Path(args.file),
         args.kernel,
@@ -329,13 +329,13 @@ def run_export(args: argparse.Namespace) -> int:
 def _chosen(args: argparse.Namespace) -> Exercise:
     if args.number is None:
         raise ValueError(
-            f"exercise {args.action}: say which, by its number; `gpureduce exercise list` has all"
+            f"exercise {args.action}: the number is missing; `gpureduce exercise list` lists them"
         )
     return exercise(args.number, args.folder)
 
 
 def run_exercise(args: argparse.Namespace) -> int:
-    """List exercises, begin one, or grade what was made of it."""
+    """List the exercises, start one, show its hint, or grade a solution."""
     if args.action == "list":
         known = exercises(args.folder)
         if args.json:
@@ -365,7 +365,7 @@ def run_exercise(args: argparse.Namespace) -> int:
 
 
 def run_plot(args: argparse.Namespace) -> int:
-    """Draw results of bench into a file."""
+    """Draw results of bench to a file."""
     result = gpureduce.BenchResult.from_json(Path(args.results) if args.results else SHIPPED)
     _check_picture(args.out)
     names = _flat(args.variants)

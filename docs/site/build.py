@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tomllib
 from book import BOOK, ladder_pages
-from reference import MODULES, reference_pages
+from reference import MODULES, SUBJECT_PAGE, reference_pages
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +46,7 @@ SECTIONS = {
         )
     ],
     "Reference": [
+        SUBJECT_PAGE,
         *(f"reference/{module}" for module in MODULES),
         *(
             f"docs/reference/{name}"
@@ -53,6 +54,8 @@ SECTIONS = {
                 "arrays-and-dtypes",
                 "differences-from-numpy",
                 "promises",
+                "cli",
+                "environment-variables",
                 "names",
                 "errors",
                 "coverage",

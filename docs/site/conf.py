@@ -36,7 +36,7 @@ PAGE = re.compile(r"\b(docs/[\w-]+/[\w-]+)\.md\b")
 
 
 def link_pages(app, what, name, obj, options, lines):
-    """Turn the pages that a docstring names by their paths, such as docs/explanation/streams.md, into links."""
+    """Turn the pages that a docstring names by path, such as docs/explanation/streams.md, into links."""
     lines[:] = [PAGE.sub(r":doc:`/\1`", line) for line in lines]
 
 

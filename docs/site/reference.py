@@ -14,6 +14,40 @@ MODULES = (
 )
 ARRAY = "gpureduce.DeviceArray"
 
+# The public names by subject, each in one: the first page of the reference.
+SUBJECTS = {
+    "Reductions": (
+        *("sum", "fsum", "prod", "mean", "average", "max", "min", "ptp", "argmax", "argmin", "all", "any"),
+        *("count_nonzero", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "reduce"),
+    ),
+    "NaN-aware reductions": (
+        *("nansum", "nanprod", "nanmean", "nanmax", "nanmin", "fmax", "fmin", "nanargmax", "nanargmin"),
+        *("nanvar", "nanstd"),
+    ),
+    "Statistics": ("var", "std", "moments", "Moments", "logsumexp", "softmax_denominator"),
+    "Order statistics": (
+        *("median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK"),
+    ),
+    "Cumulative sums, segments and groups": (
+        *("cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod"),
+        *("segment_reduce", "group_reduce", "reduceat"),
+    ),
+    "Linear algebra and convolution": (*("matmul", "dot", "inner", "vecdot", "trace", "norm", "conv2d"),),
+    "Device arrays": ("DeviceArray", "to_device"),
+    "Devices and memory": (
+        *("Device", "devices", "device", "set_default_device", "free_memory", "show_config"),
+        *("DeviceError", "SimulatorWarning"),
+    ),
+    "Partial results and several devices": ("partial", "State", "allreduce", "Sharded"),
+    "Kernels: variants, profiles, benchmarks": (
+        *("variants", "Variant", "source", "profile", "Profile", "simulate", "SimulationError"),
+        *("bench", "BenchResult", "kernels"),
+    ),
+    "Your own reductions and courses": ("ReductionKernel", "CompileError", "course"),
+    "Other libraries and tests": ("numpy_like", "torch", "dask", "flox", "testing"),
+}
+SUBJECT_PAGE = "reference/subjects"
+
 
 def stand_in() -> None:
     """Let gpureduce.torch, gpureduce.dask and gpureduce.flox be imported without what they are for."""
@@ -49,10 +83,19 @@ def _module_page(name: str, names: list[str]) -> str:
     return _titled(name, [*head, *(f"   {each}" for each in names)])
 
 
+def _subject_page() -> str:
+    lines = ["Every public name, by subject.", ""]
+    for subject, names in SUBJECTS.items():
+        lines += [subject, "-" * len(subject), "", ".. autosummary::", ""]
+        lines += [f"   gpureduce.{name}" for name in names]
+        lines.append("")
+    return _titled("API by subject", [".. currentmodule:: gpureduce", "", *lines])
+
+
 def reference_pages() -> dict[str, str]:
     """Return the pages by the name of the file."""
     stand_in()
-    pages = {}
+    pages = {f"{SUBJECT_PAGE}.rst": _subject_page()}
     for name in MODULES:
         module = importlib.import_module(name)
         names = [each for each in module.__all__ if not each.startswith("__")]

@@ -119,7 +119,7 @@ def test_files_that_hold_no_array(run, tmp_path, device):
 def test_of_other_files_it_is_said_which_are_read(run, tmp_path):
     (tmp_path / "t.txt").write_text("1\n2\n")
     _, _, err = run("sum", tmp_path / "t.txt", "--device=sim")
-    assert "t.txt: not a .npy file, and no others are read" in err and "numpy.loadtxt" in err
+    assert "t.txt: not a .npy file; convert a text file" in err and "numpy.loadtxt" in err
     read, write = os.pipe()
     _, _, err = run("sum", f"/dev/fd/{read}")
     assert "not a file; pipes and devices are not read" in err
@@ -190,12 +190,12 @@ def test_numbers_of_elements(text, number):
 @pytest.mark.parametrize("text", ["2.5", "1e-3", "-1", "nan", "1e999999999", "2^63", "2^-1", "2^1e9", "k"])
 def test_what_is_no_number_of_elements(text, run):
     code, _, err = run("bench", f"-n={text}")
-    assert code == 2 and f"{text!r} is no number of elements: write 1000000, 1e6 or 2^20" in err
+    assert code == 2 and f"invalid element count {text!r}: write 1000000, 1e6 or 2^20" in err
 
 
 def test_sizes_say_how_they_are_written(run):
     for text in ("1e3x", "8x8", ""):
-        assert f"{text!r} is no size: write one number, MxNxK of a product" in run("bench", f"-n={text}")[2]
+        assert f"invalid size {text!r}: write an element count, MxNxK for a matrix" in run("bench", f"-n={text}")[2]
 
 
 def test_lists_have_commas_or_blanks(run):
@@ -535,7 +535,7 @@ def test_hostile_headers_are_one_line(header, run, tmp_path, device):
     path.write_bytes(b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text + bytes(64))
     code, out, err = run("sum", path, f"--device={device}")
     assert (code, out) == (2, "") and err.count("\n") == 1
-    assert err.startswith(f"gpureduce: {path}: a .npy file without an array of numbers (")
+    assert err.startswith(f"gpureduce: {path}: not an array of numbers (")
 
 
 def test_nested_json_is_one_line(run, tmp_path):
