@@ -33,7 +33,7 @@ class State:
 
     States of the same operator, dtype and shape are merged by ``+`` and ``+=``, in any order and any
     grouping. `result` returns the reduction of all their elements. States can be pickled, and converted to
-    bytes of a fixed layout: see docs/how-to/merge-partial-results.md. A state on a device is merged there,
+    bytes of a fixed layout: see docs/reference/state-format.md. A state on a device is merged there,
     into the left operand, without synchronizing with the host; `result`, `to_bytes` and pickling copy it to
     host memory.
 
@@ -215,7 +215,7 @@ class State:
         return OPERATORS[self.op].result(self.to_host()._fields, self._element_dtype, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
-        """Convert the state to bytes; docs/how-to/merge-partial-results.md describes their layout.
+        """Convert the state to bytes; docs/reference/state-format.md describes their layout.
 
         Returns
         -------

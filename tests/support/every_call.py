@@ -76,7 +76,7 @@ watched += (frozen, TWICE, vector.dtype, matrix.dtype, np.float32, np.dtype(np.i
 
 STATE = gpureduce.partial(vector[:0], "mean", device="sim")
 PLACED = STATE.to_device("sim")
-LARGEST = gpureduce.State.from_bytes(  # as docs/how-to/merge-partial-results.md has it
+LARGEST = gpureduce.State.from_bytes(  # as docs/reference/state-format.md has it
     gpureduce.partial(wide[:0], "sum", device="sim").to_bytes()[:12] + b"\x08" + b"\xff" * 279 + b"\x7f"
 )
 SUM = _core.fast_path("sum", ("a",), ("axis", "out", "where"))

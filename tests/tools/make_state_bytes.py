@@ -1,7 +1,8 @@
 """Write tests/data/states.json: elements, and the bytes and results of the states that `partial` builds.
 
-The bytes are the wire format of docs/how-to/merge-partial-results.md, version 1, which never changes: a
-test compares each row with `State.to_bytes`. A run adds operators and dtypes that the file lacks, and leaves its rows as they are.
+The bytes are version 1 of the format in docs/reference/state-format.md, which never changes: a test
+compares each row with `State.to_bytes`. A run adds operators and dtypes that the file lacks, and leaves the
+rows of the file unchanged.
 
     python tests/tools/make_state_bytes.py
 """
