@@ -80,6 +80,7 @@ SECTIONS = {
             "norms",
             "streams",
             "how-the-simulator-works",
+            "race-detection",
         )
     ],
     "Ladders": [
