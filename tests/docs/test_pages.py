@@ -102,6 +102,20 @@ def test_the_first_step_to_a_rung(kernel_and_rung, capsys):
     assert pages.is_same(blocks("tutorials/write-a-rung", "text")[0], said)
 
 
+def test_the_findings_of_the_guide_to_kernels():
+    """Long lines of findings are broken in the page, so that only their words can be compared."""
+    pytest.importorskip("cuda.pathfinder")
+    found = pages.blocks(page("how-to/profile-and-debug-a-kernel"))
+    names, compared = {}, 0
+    for code, below in zip(found, found[1:], strict=False):
+        if code.language == "python" and ("findings[0]" in code.code or "ladder(tree," in code.code):
+            printed = pages.run(code, "page", names)
+            if below.language == "text" and not below.is_output:
+                assert below.code.split() == printed.split()
+                compared += 1
+    assert compared == 2
+
+
 @pytest.mark.parametrize(("op", "dtype"), [("sum", np.float32), ("max", np.int64)])
 def test_the_file_of_a_rung_is_one(kernel_and_rung, op, dtype):
     """Its kernels have the names of the package's, and reduce."""
