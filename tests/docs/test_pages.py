@@ -1,6 +1,7 @@
 """Pages for learners say what is so: figures are in the files that they name, steps can be followed."""
 
 import importlib.util
+import itertools
 import re
 import shlex
 import shutil
@@ -107,7 +108,7 @@ def test_the_findings_of_the_guide_to_kernels():
     pytest.importorskip("cuda.pathfinder")
     found = pages.blocks(page("how-to/profile-and-debug-a-kernel"))
     names, compared = {}, 0
-    for code, below in zip(found, found[1:], strict=False):
+    for code, below in itertools.pairwise(found):
         if code.language == "python" and ("findings[0]" in code.code or "ladder(tree," in code.code):
             printed = pages.run(code, "page", names)
             if below.language == "text" and not below.is_output:
