@@ -87,7 +87,7 @@ def _subject_page() -> str:
     lines = ["Every public name, by subject.", ""]
     for subject, names in SUBJECTS.items():
         lines += [subject, "-" * len(subject), "", ".. autosummary::", ""]
-        lines += [f"   gpureduce.{name}" for name in names]
+        lines += [f"   {name}" for name in names]
         lines.append("")
     return _titled("API by subject", [".. currentmodule:: gpureduce", "", *lines])
 
