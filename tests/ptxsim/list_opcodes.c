@@ -1,6 +1,6 @@
-/* Generates the list of instructions in docs/reference/simulator-ptx.md from opcodes.def and unsupported.def. Usage:
-   list_opcodes FILE writes it between the marks of the file; list_opcodes --check FILE only checks that it is
-   up to date. */
+/* Generates the list of instructions in docs/reference/simulator-ptx.md from opcodes.def and unsupported.def.
+   Usage: list_opcodes FILE writes it between the marks of the file; list_opcodes --check FILE only checks
+   that it is up to date. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -112,7 +112,8 @@ static void list_forms(void) {
 
 static void list_unsupported(void) {
     const ptx_unsupported_row *row;
-    add("\n## Not yet\n\nAn error says so of opcodes that begin with, or have as a part:\n\n");
+    add("\n## Unsupported instructions\n\nOpcodes that begin with, or contain, these parts raise an error "
+        "that names the reason:\n\n");
     for (size_t i = 0; (row = ptx_unsupported_at(i)); i++) {
         size_t first = 0;
         while (strcmp(ptx_unsupported_at(first)->what, row->what) != 0)
