@@ -27,7 +27,7 @@ PAGES = {
     "index": "git clone",
     "docs/explanation/reduction-ladder": "Interleaved addressing",
     "docs/benchmarks/sums": "What to read from it",
-    "docs/explanation/matmul-ladder": "Who makes what",
+    "docs/explanation/matmul-ladder": "Which thread loads and computes what",
     "docs/explanation/order-statistics": "topk",
     "docs/explanation/segments": "group_reduce",
     "docs/how-to/dask": "gpureduce.dask",
