@@ -213,10 +213,11 @@ def write_redirects(html: Path) -> None:
     """Write a page at each old address, which leads to the new one, to the same heading."""
     for old, new in redirects().items():
         path = html / f"{old}.html"
-        if path.exists() or not (html / f"{new}.html").exists():
+        text = REDIRECT.format(to=os.path.relpath(html / f"{new}.html", path.parent))
+        is_page = path.exists() and path.read_text(encoding="utf-8") != text  # not left by an earlier build
+        if is_page or not (html / f"{new}.html").exists():
             raise ValueError(f"redirects.toml: {old} is a page, or {new} is none")
-        to = os.path.relpath(html / f"{new}.html", path.parent)
-        path.write_text(REDIRECT.format(to=to), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> int:
