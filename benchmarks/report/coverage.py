@@ -9,21 +9,24 @@ from gpureduce._device.variants import AUTO, Variant, variants
 from gpureduce._rules.dtypes import COVERAGE
 
 BACKENDS = ("cuda", "sim")
-HEADING = """# What covers what
+HEADING = """# Coverage
 
-Where each variant reduces arrays of a dtype by an operator: on a GPU (`cuda`) and on the simulator (`sim`).
-`auto` takes any layout, axis, `where=` and `initial=`; the others take whole arrays. A number behind a
-name is the compute capability that it needs on a GPU.
+Which variants of the reduction ladder support an operator and dtype, on a GPU (`cuda`) and on the simulator
+(`sim`). `auto`, the default, supports any layout, `axis=`, `where=` and `initial=`; the other variants reduce
+whole arrays. A number after a name is the compute capability that the variant needs on a GPU.
 
-Written by `python benchmarks/docs_tables.py` from `gpureduce.variants("reduction")` and what `auto` takes;
+`python benchmarks/docs_tables.py` writes this page from `gpureduce.variants("reduction")`, and
 `tests/reductions/test_coverage.py` runs every cell.
 
-Functions that share kernels are not in the table. `nansum`, `nanprod`, `nanmean`, `nanmin`, `nanmax`,
-`nanargmin`, `nanargmax`, `fmin`, `fmax`, `ptp`, `logical_xor` and `trace` take all dtypes on both
-backends; `norm`,
-`logsumexp` and `softmax_denominator` floating ones, `norm` complex ones, too; `average`, `vecdot` and `inner`
-pairs of arrays. See [norms](../explanation/norms.md). `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`,
-`nanpercentile` and `topk` take all dtypes but complex ones on both backends. See [order statistics](../explanation/order-statistics.md).
+These functions have kernels of their own, on both backends, which are not in the table:
+
+| Functions | Dtypes |
+|---|---|
+| `nansum`, `nanprod`, `nanmean`, `nanmin`, `nanmax`, `nanargmin`, `nanargmax`, `fmin`, `fmax` | all |
+| `logical_xor`, `trace`, `average`, `vecdot`, `inner`, `norm` | all; `norm` converts integers to float64 |
+| `ptp` | all but bool |
+| `logsumexp`, `softmax_denominator` | all but complex; integers are converted to float64 |
+| `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`, `nanpercentile`, `topk` | all but complex |
 """
 
 
