@@ -7,31 +7,31 @@ import re
 import gpureduce
 from gpureduce._bench.sources import with_headers
 
-# Of each ladder: what it is of, where its figures are, what `gpureduce.profile` is asked, and words for that.
+# For each ladder: subject, page with its times, argument of `gpureduce.profile`, and its description.
 LADDERS = {
-    "reduction": ("reductions", "docs/explanation/reduction-ladder.md", 4096, "a sum of 4,096"),
+    "reduction": ("reduction", "docs/benchmarks/reduction-ladder.md", 4096, "a sum of 4,096"),
     "matmul": (
-        "matrix multiplications",
-        "docs/explanation/matmul-ladder.md",
+        "matrix multiplication",
+        "docs/benchmarks/matmul.md",
         (64, 64, 64),
-        "a product of 64 x 64 by 64 x 64",
+        "a multiplication of 64 x 64 by 64 x 64",
     ),
     "conv": (
-        "convolutions",
-        "docs/explanation/convolution-ladder.md",
+        "convolution",
+        "docs/benchmarks/convolution.md",
         ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"}),
         "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
-    "exact": ("exact sums", "docs/explanation/exact-sums.md", 4096, "a sum of 4,096"),
+    "exact": ("exact sum", "docs/benchmarks/exact-sums.md", 4096, "a sum of 4,096"),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
-ROUNDS = 20  # that are drawn; more are no picture
-ROLES = {"rung": "", "side": "Not on the ladder. ", "study": "For study: wrong on purpose. "}
-LEAD = re.compile(r"[A-Z][^.:]{2,40}:")  # such as "What limits it now:"
+ROUNDS = 20  # drawn at most
+ROLES = {"rung": "", "side": "Not on the ladder. ", "study": "For study only, with a defect. "}
+LEAD = re.compile(r"[A-Z][^.:]{2,40}:")  # for example "What limits it now:"
 
 
 def _escaped(text: str) -> str:
-    """Return a text in which Markdown sees nothing but code between backquotes."""
+    """Return a text in which Markdown interprets only code between backquotes."""
     parts = text.split("`")
     parts[::2] = [re.sub(r"([\\*_{}\[\]<>#|$~])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)
@@ -85,9 +85,11 @@ def ladder_pages() -> dict[str, str]:
     pages = {}
     for ladder in dict.fromkeys(variant.ladder for variant in gpureduce.variants()):
         what, figures, *_ = LADDERS[ladder]
-        head = f"# The book of {what}"
-        about = "A chapter per rung: what the one before still cost, the one change, the source, and counts."
-        times = f"How fast they are is in [{figures}](../{figures})."
+        head = f"# The {what} ladder: source and counts of each rung"
+        about = (
+            "One chapter per rung: what the previous rung still cost, the one change, the source, and counts."
+        )
+        times = f"The [benchmark](../{figures}) has their times."
         chapters = [_chapter(variant) for variant in gpureduce.variants(ladder)]
         pages[f"ladders/{ladder}.md"] = "\n\n".join([head, f"{about} {times}", *chapters]) + "\n"
     return pages
