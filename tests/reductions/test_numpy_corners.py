@@ -222,3 +222,23 @@ def test_ufuncs_are_callable(device):
         xp.add(gpureduce.to_device(np.arange(3.0), device), 1)
     for a in (np.ones((2, 3)), gpureduce.to_device(np.ones((2, 3)), device)):
         assert xp.expand_dims(a, 1).shape == xp.expand_dims(a, axis=1).shape == (2, 1, 3)
+
+
+def test_values_that_differ_from_numpy(device):
+    """As docs/reference/differences-from-numpy.md lists them."""
+    a = np.ones(1000)
+    a[0], a[500:] = 0, 1e200  # the product of a block's elements overflows, and infinity times 0 is NaN
+    with np.errstate(all="ignore"):
+        products = gpureduce.cumulative_prod(a, device=device)
+    assert np.cumprod(a)[-1] == 0 and np.isnan(products[-1])
+
+    zeros = np.array([-0.0, 1.0, np.nan])
+    on_device = gpureduce.nancumsum(gpureduce.to_device(zeros, device)).numpy()
+    assert np.signbit(np.nancumsum(zeros)[0]) and not np.signbit(on_device[0])
+    assert np.signbit(gpureduce.nancumsum(zeros, device=device)[0])
+
+    tiny = np.array([5e-324, 1.5e-323])
+    with np.errstate(under="raise"):
+        assert gpureduce.quantile(tiny, 0.3, device=device) == 1e-323
+        with pytest.raises(FloatingPointError):
+            np.quantile(tiny, 0.3)

@@ -39,6 +39,7 @@ PAGES = {
     "notebooks/bandwidth": "falls at v4",
     "notebooks/matmul": "Products of matrices",
     "notebooks/conv": "Convolutions, rung by rung",
+    "reference/subjects": "NaN-aware reductions",
     "reference/gpureduce": "ReductionKernel",
     "reference/gpureduce.sum": "keepdims",
     "CHANGELOG": "Unreleased",
