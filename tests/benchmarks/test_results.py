@@ -164,7 +164,8 @@ def test_sums_one_after_the_other_are_as_fast_as_they_were(peers):
     assert len(slower) > 150 and max(slower) <= 1.02 and np.median(slower) <= 0.97
 
 
-# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's: docs/benchmarks/sums.md.
+# Up to how many bytes, and at most how much of CUB's time between two kernels of PyTorch's, as in
+# docs/benchmarks/sums.md.
 ALONE = (
     *((128, 1.03), (2 << 10, 1.14), (16 << 10, 1.3), (1 << 20, 0.85), (4 << 20, 0.88), (24 << 20, 0.94)),
     *((48 << 20, 1.03), (128 << 20, 0.80), (256 << 20, 0.95), (512 << 20, 0.97), (4 << 30, 0.99)),

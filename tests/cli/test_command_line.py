@@ -195,7 +195,8 @@ def test_what_is_no_number_of_elements(text, run):
 
 def test_sizes_say_how_they_are_written(run):
     for text in ("1e3x", "8x8", ""):
-        assert f"invalid size {text!r}: write an element count, MxNxK for a matrix" in run("bench", f"-n={text}")[2]
+        error = run("bench", f"-n={text}")[2]
+        assert f"invalid size {text!r}: write an element count, MxNxK for a matrix" in error
 
 
 def test_lists_have_commas_or_blanks(run):

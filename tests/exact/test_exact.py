@@ -579,7 +579,7 @@ def test_exact_rungs_refuse_bad_arguments(device):
 
 
 def test_errors_of_the_rungs(device):
-    """As in docs/explanation/exact-sums.md: more is lost under more cancellation, up to the rungs that are exact."""
+    """More is lost under more cancellation, up to the exact rungs: docs/explanation/exact-sums.md."""
     rows = dict(exact_sums.errors(1 << 12, device, draws=2))
     assert rows[1e8]["v8"] > 1e-3 and rows[1e8]["e0"] > 1e-3 > rows[1e8]["e1"]
     assert rows[1e16]["e1"] > 1e-3

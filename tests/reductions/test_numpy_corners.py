@@ -1,6 +1,6 @@
 """Corners of NumPy's functions: value, type, dtype, shape and warnings, expression by expression.
 
-`docs/reference/differences-from-numpy.md` has what differs on purpose; DIFFERENT below is the test of that page.
+docs/reference/differences-from-numpy.md lists what differs on purpose; DIFFERENT below tests that page.
 """
 
 import warnings

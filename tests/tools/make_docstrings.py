@@ -43,7 +43,8 @@ has with ``keepdims=True``.""",
 Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
 variant.""",
     "device : str, Device or list of them, optional": f"""\
-{DEVICE} A list, or ``"cuda:all"``, splits a host array across several devices: see docs/how-to/merge-partial-results.md.""",
+{DEVICE} A list, or ``"cuda:all"``, splits a host array across several devices: see
+docs/how-to/merge-partial-results.md.""",
     "device : str or Device, optional": DEVICE,
     "stream : int or object, optional": """\
 CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
