@@ -6,7 +6,7 @@ from gpureduce._device.variants import AUTO, variants
 
 AUTO_LABEL = "The default: by length and dtype"
 AUTO_PRODUCT_LABEL = "The default: by size and dtype"
-AUTO_TECHNIQUE = "one launch, its shape chosen by length and dtype; what rounding loses is carried along"
+AUTO_TECHNIQUE = "one launch, with a shape chosen by length and dtype; rounding errors are added separately"
 
 
 def variant_labels() -> dict[str, str]:
