@@ -14,11 +14,6 @@ FIRST = "c0"
 OTHER_CHANNELS = ("c8", "c9", "c5_few", "c7_few")  # for more of them, or fewer, than the published size has
 WORST = 0.01  # a relative error that no precision has: the results were wrong
 
-CHART = """<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="../images/conv-dark.svg">
-  <img alt="Speed-up of each rung over c0, and as published" src="../images/conv-light.svg">
-</picture>"""
-
 
 def refuse_wrong(record: dict) -> None:
     """Raise ValueError for a row whose results were wrong, so that its time counts for nothing."""
@@ -83,7 +78,7 @@ def ladder(record: dict, published: dict) -> str:
     first = next(row for row in rows if row["NHWC"]["variant"] == FIRST)
     p = PUBLISHED
     lines = [
-        CHART,
+        chart.picture("conv", message(record)),
         "",
         f"{_where(record)}: {p.n} images of {p.h} x {p.w} with {p.c} channels, {p.f} filters of"
         f" {p.kh} x {p.kw}, float32 unless stated otherwise. *published*: times published for a"
@@ -111,6 +106,18 @@ def ladder(record: dict, published: dict) -> str:
     return "\n".join(lines)
 
 
+def message(record: dict) -> str:
+    """Return how fast the fastest rung is, compared with cuDNN, in each precision that cuDNN has."""
+    rungs = {variant.name for variant in variants("conv") if variant.role == "rung"}
+    rows = [pair["NHWC"] for pair in ladder_rows(record)]
+    us = {(_kind(row), row["variant"]): row["us"]["median"] for row in rows}
+    leads = []
+    for kind in (kind for kind, name in us if name == VENDOR):
+        best = min(time for (each, name), time in us.items() if each == kind and name in rungs)
+        leads.append(f"{us[kind, VENDOR] / best:.1f}x in {_kind_name(kind)}")
+    return f"Speed of the fastest rung over cuDNN: {', '.join(leads)}"
+
+
 def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     """Return the speed-ups of the rungs over the naive one, in NHWC, as SVG."""
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
@@ -134,8 +141,8 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     ]
     series = [f"{record['device']}, measured {record['date']}, NHWC", f"{published['device']}, as published"]
     p = PUBLISHED
-    title = f"Convolution of {p.n} x {p.h} x {p.w} x {p.c} by {p.f} filters of {p.kh} x {p.kw}, rung by rung"
-    return chart.speedup_svg(title, shown, series, palette, FIRST)
+    below = f"convolution of {p.n} x {p.h} x {p.w} x {p.c} elements by {p.f} filters of {p.kh} x {p.kw}"
+    return chart.speedup_svg(message(record), shown, series, palette, FIRST, below=below)
 
 
 def layers(records: list[dict]) -> str:

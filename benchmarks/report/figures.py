@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.harness.results import load, load_matmul
-from benchmarks.report import exact_figure
+from benchmarks.report import exact_figure, matmul
 from benchmarks.report.peers import best_bandwidth
 from gpureduce._bench import matmul_plotting
 from gpureduce._bench.plotting import save, style
@@ -16,16 +16,25 @@ TILED = ("m1", "m2", "m3", "m4", "m6", "m9")
 BACKGROUNDS = (("light", False), ("dark", True))
 
 
+def tiles_message() -> str:
+    """Return how many elements of C a thread computes in the first rung and in the last."""
+    made = [tiles_of(name).makes for name in (TILED[0], TILED[-1])]
+    first, last = (int((each == each[0, 0]).sum()) for each in made)
+    what = "element" if first == 1 else "elements"
+    return f"A thread computes {first} {what} of C in {TILED[0]}, {last} in {TILED[-1]}"
+
+
 def draw_tiles(path: Path, dark: bool) -> None:
     """Draw which thread computes and loads what, one panel per rung."""
     import matplotlib.pyplot as plt
 
     with style(dark) as palette:
-        figure, axes = plt.subplots(2, 3, figsize=(12, 9), layout="constrained")
+        figure, axes = plt.subplots(2, 3, figsize=(9.6, 7.6), layout="constrained")
         for variant, ax in zip(TILED, axes.flat, strict=True):
             matmul_plotting.plot_tiles(tiles_of(variant), ax, dark=dark, legend=False)
         handles = matmul_plotting.tile_legend(palette)
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        figure.suptitle(tiles_message(), x=0.01, ha="left", fontsize="large")
         save(axes[0, 0], path)
         plt.close(figure)
 
@@ -35,7 +44,11 @@ def draw_roofline(path: Path, dark: bool) -> None:
     import matplotlib.pyplot as plt
 
     bandwidth = best_bandwidth(load("peers_h200.json"))
-    ax = matmul_plotting.plot_roofline(roofline(load_matmul(), bandwidth), dark=dark)
+    record = load_matmul()
+    found = roofline(record, bandwidth)
+    ax = matmul_plotting.plot_roofline(found, dark=dark)
+    what = found.title.replace("\n", ", ")
+    ax.set_title(f"{matmul.roofline_message(record)}\n{what}", fontsize="medium", loc="left")
     save(ax, path)
     plt.close(ax.figure)
 
@@ -45,7 +58,7 @@ def draw_exact(path: Path, dark: bool) -> None:
     import matplotlib.pyplot as plt
 
     with style(dark):  # which a figure and its axes take when they are made
-        figure, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+        figure, axes = plt.subplots(1, 2, figsize=(9.6, 4), layout="constrained")
         exact_figure.plot_errors(axes[0], dark=dark)
         exact_figure.plot_times(load("exact_h200.json"), axes[1], dark=dark)
         save(axes[0], path)

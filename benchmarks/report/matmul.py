@@ -11,11 +11,6 @@ from gpureduce._device.variants import AUTO, variants
 FIRST = "m1"  # the first rung that was published
 VENDORS = (None, "ieee", "tf32")  # the precisions in which cuBLAS is timed
 
-CHART = """<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="../images/{name}-dark.svg">
-  <img alt="{alt}" src="../images/{name}-light.svg">
-</picture>"""
-
 
 def _where(record: dict) -> str:
     return (
@@ -87,7 +82,7 @@ def ladder(record: dict, published: dict) -> str:
     rows = ladder_rows(record)
     ours = {row["variant"]: row["us"]["median"] for row in rows if _is_plain(row)}
     lines = [
-        CHART.format(name="matmul", alt="Speed-up of each rung over m1, and as published"),
+        chart.picture("matmul", message(record)),
         "",
         f"{_where(record)}: {m} x {k} times {k} x {n}, float32 unless stated otherwise. *published*: times"
         f" published for a {published['device']}. *of cuBLAS's speed*: cuBLAS with the same dtype in the same"
@@ -114,6 +109,28 @@ def ladder(record: dict, published: dict) -> str:
     return "\n".join(lines)
 
 
+def _best(record: dict) -> tuple[str, dict[str, float]]:
+    """Return the fastest rung without tensor cores at the published size, and the times of all variants."""
+    us = {row["variant"]: row["us"]["median"] for row in ladder_rows(record) if _is_plain(row)}
+    rungs = [variant.name for variant in variants("matmul") if variant.role == "rung" and variant.name in us]
+    return min(rungs, key=us.__getitem__), us
+
+
+def message(record: dict) -> str:
+    """Return how fast the fastest rung is, compared with the first one and with cuBLAS."""
+    best, us = _best(record)
+    said = f"{best} is {us[FIRST] / us[best]:.1f}x as fast as the naive {FIRST}"
+    return said + (f", and {us[VENDOR] / us[best]:.2f}x as fast as cuBLAS" if VENDOR in us else "")
+
+
+def roofline_message(record: dict) -> str:
+    """Return what share of the peak the fastest rung reaches."""
+    best, us = _best(record)
+    m, n, k = PUBLISHED
+    share = 2 * m * n * k / us[best] / 1e6 / record["ffma_tflop_per_s"]
+    return f"{best} reaches {share:.0%} of the peak of the multiply-add units"
+
+
 def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     """Return the speed-ups of the rungs over the first that was published, as SVG."""
     theirs = {row["variant"]: row["ms"] for row in published["rows"]}
@@ -131,9 +148,9 @@ def ladder_chart(record: dict, published: dict, palette: chart.Palette) -> str:
     ]
     m, n, k = PUBLISHED
     series = [f"{record['device']}, measured {record['date']}", f"{published['device']}, as published"]
-    title = f"Multiplication of {m} x {k} by {k} x {n} float32, rung by rung"
+    below = f"multiplication of {m} x {k} by {k} x {n} float32 elements, without tensor cores"
     after = {name: before(name, "matmul", ours) for name, *_ in shown if name in rungs}
-    return chart.speedup_svg(title, shown, series, palette, FIRST, after)
+    return chart.speedup_svg(message(record), shown, series, palette, FIRST, after, below=below)
 
 
 def counts(record: dict) -> str:
@@ -170,7 +187,7 @@ def shapes(record: dict) -> str:
     """Return the default at all sizes, compared with cuBLAS."""
     refuse_wrong(record)
     lines = [
-        CHART.format(name="matmul-roofline", alt="All rungs below the roofs of an H200"),
+        chart.picture("matmul-roofline", roofline_message(record)),
         "",
         f"{_where(record)}. {record['method']}",
     ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from html import escape
 
 from benchmarks.harness.libraries import LABELS
+from benchmarks.harness.markdown import power
 from benchmarks.report.svg import rect, text
 from gpureduce._device.variants import find
 from gpureduce._profiles.palette import Palette
@@ -39,28 +41,37 @@ def _runs(kinds: list[int]) -> list[tuple[int, int, int]]:
     return [(start, end, kinds[start]) for start, end in zip(starts, [*starts[1:], len(kinds)], strict=True)]
 
 
+def lanes_message(timelines: dict[str, Timeline]) -> str:
+    """Return how many steps the last variant takes, and the others."""
+    *others, last = ((name, timeline.states.shape[0]) for name, timeline in timelines.items())
+    most = max(steps for _, steps in others)
+    names = ", ".join(name for name, steps in others if steps == most)
+    return f"{last[0]} takes {last[1]} steps between barriers, {names} take {most}"
+
+
 def lanes_svg(timelines: dict[str, Timeline], palette: Palette) -> str:
-    """Return panels side by side, one a variant: threads from left to right, rounds from top to bottom."""
-    gap, row, top = 24, 13, 70
+    """Return panels side by side, one per variant: threads from left to right, steps from top to bottom."""
+    gap, row, top = 24, 13, 94
     width = (WIDTH - gap * (len(timelines) - 1)) / len(timelines)
-    title = f"{THREADS} threads, from barrier to barrier (downwards)"
-    parts = [text(0, 18, title, palette.text, size=16)]
-    x = 440.0
-    named = ("idle", "at work", "bank conflicts, 2-way", "4", "8", "16", "32")
+    title = lanes_message(timelines)
+    below = f"{THREADS} threads of a block, left to right; a row is a step, from barrier to barrier"
+    parts = [text(0, 20, title, palette.text, size=16), text(0, 42, below, palette.faint, size=12)]
+    x = 560.0
+    named = ("idle", "active", "bank conflicts, 2-way", "4", "8", "16", "32")
     shown = max(int(timeline.kinds.max()) for timeline in timelines.values()) + 1
     for name, colour in zip(named[:shown], palette.lanes, strict=False):
-        parts += [rect(x, 8, 12, 12, colour), text(x + 18, 18, name, palette.text)]
-        x += 32 + 7 * len(name)
+        parts += [rect(x, 32, 12, 12, colour), text(x + 18, 42, name, palette.text)]
+        x += 36 + 7 * len(name)
     for panel, (name, timeline) in enumerate(timelines.items()):
         left, step = panel * (width + gap), width / timeline.states.shape[1]
         for line, words in enumerate(f"{name}: {find(name).title.lower()}".split(", ")):
-            parts.append(text(left, 42 + 16 * line, words, palette.text))
+            parts.append(text(left, 68 + 16 * line, words, palette.text))
         for number, kinds in enumerate(timeline.kinds.tolist()):
             for start, end, kind in _runs(kinds):
                 at = left + start * step, top + row * number
                 parts.append(rect(*at, (end - start) * step, row - 2, palette.lanes[kind]))
-    rounds = max(timeline.states.shape[0] for timeline in timelines.values())
-    return _svg(title, top + row * rounds, parts, palette)
+    steps = max(timeline.states.shape[0] for timeline in timelines.values())
+    return _svg(title, top + row * steps, parts, palette)
 
 
 def lanes(palette: Palette) -> str:
@@ -69,47 +80,96 @@ def lanes(palette: Palette) -> str:
     return lanes_svg(seen, palette)
 
 
+def float32_sums(record: dict) -> list[dict]:
+    """Return the rows of aligned float32 sums."""
+    return [
+        row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == ("sum", "float32", 0)
+    ]
+
+
+def peers_message(record: dict, peers: tuple[str, ...] = PEERS) -> str:
+    """Return where gpureduce leads the first of the peers by most, and whether it is ever slower."""
+    peer = next(peer for peer in peers if any(peer in row["ratio"] for row in float32_sums(record)))
+    rows = [row for row in float32_sums(record) if peer in row["ratio"]]
+    best = min(rows, key=lambda row: row["ratio"][peer])
+    lead, n = 1 / best["ratio"][peer], power(best["n"])
+    said = f"gpureduce is {lead:.1f}x as fast as {LABELS[peer]} at {n} elements"
+    slowest = round(max(row["ratio"][peer] for row in rows), 2)
+    return said + (", and never slower" if slowest <= 1 else f", and at worst {slowest:.2f}x its time")
+
+
+Line = list[tuple[float, float]]
+
+
+def _between(line: Line) -> Line:
+    """Return points along a line."""
+    pairs = itertools.pairwise(line)
+    return [(x + (u - x) * i / 8, y + (v - y) * i / 8) for (x, y), (u, v) in pairs for i in range(9)] or line
+
+
+def _label_places(lines: dict[str, Line], top: float, bottom: float) -> dict[str, tuple[float, float]]:
+    """Return for each line the middle of its label: near one of its points, far from the other lines."""
+    taken = {name: _between(line) for name, line in lines.items()}
+    places: dict[str, tuple[float, float]] = {}
+
+    def distance(name: str, place: tuple[float, float]) -> float:
+        others = [point for each, points in taken.items() if each != name for point in points]
+        others += [(x, 2 * y - place[1]) for x, y in taken[name] if abs(x - place[0]) < 30 and y == place[1]]
+        gaps = [max(abs(x - place[0]) / 2, abs(y - place[1])) for x, y in [*others, *places.values()]]
+        own = min(max(abs(x - place[0]) / 2, abs(y - place[1])) for x, y in taken[name])
+        return min([*gaps, 40.0]) + min(own, 12)
+
+    for name, line in lines.items():
+        options = [(x, y + up) for x, y in line for up in (-14, 14) if top < y + up < bottom - 6]
+        places[name] = max(options or line, key=lambda place, name=name: distance(name, place))
+    return places
+
+
 def peers_svg(record: dict, palette: Palette, peers: tuple[str, ...] = PEERS) -> str | None:
     """Return the times of float32 sums by others over ours, by the number of elements.
 
     None where none of the peers has such times.
     """
-    rows = [
-        row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == ("sum", "float32", 0)
-    ]
+    rows = float32_sums(record)
     names = {peer: LABELS[peer] for peer in peers if any(peer in row["ratio"] for row in rows)}
     if not names:
         return None
-    left, right, top, bottom = 52, 84, 66, 250
+    left, right, top, bottom = 52, 84, 84, 268
     largest = max(math.log2(1 / row["ratio"][peer]) for row in rows for peer in names if peer in row["ratio"])
     largest = max(1, math.ceil(largest))
     last = max(1, max(row["n"] for row in rows).bit_length() - 1)
     across, up = (WIDTH - left - right) / last, (bottom - top) / largest
-    title = f"Sum of n float32 on an {record['device']}: time of others over ours"
+    title = peers_message(record, peers)
     shown = f"{record['date']}, CUDA {record['toolkit'].split()[0]}"
     versions = ", ".join(f"{name} {record[key]}" for key, name in names.items() if key in record)
-    below = f"one reduction after another, on the device, in one run; {shown}, {versions}"
-    parts = [text(0, 20, title, palette.text, size=16), text(0, 40, below, palette.faint, size=12)]
+    below = f"float32 sums, one after another, {record['device']}; {shown}{', ' * bool(versions)}{versions}"
+    parts = [text(0, 20, title, palette.text, size=16), text(0, 42, below, palette.faint, size=12)]
+    parts.append(text(0, top - 16, "time / time of gpureduce", palette.faint, size=12))
     for tick in range(largest + 1):
         y = bottom - tick * up
         colour = palette.grid if tick else palette.text
         parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{WIDTH - right}" y2="{y:.1f}" stroke="{colour}"/>')
         parts.append(text(left - 8, y + 4, f"{2**tick}x", palette.faint, size=12, anchor="end"))
-    for power in range(0, last + 1, 5):
-        parts.append(
-            text(left + power * across, bottom + 18, f"2^{power}", palette.faint, size=12, anchor="middle")
-        )
-    parts.append(text(0, bottom + 18, "n =", palette.faint, size=12))
+    for n in range(0, last + 1, 5):
+        x = left + n * across
+        parts.append(text(x, bottom + 18, f"2^{n}", palette.faint, size=12, anchor="middle"))
+    middle = (left + WIDTH - right) / 2
+    parts.append(text(middle, bottom + 36, "elements", palette.faint, size=12, anchor="middle"))
     parts.append(text(WIDTH - right + 8, bottom + 4, "gpureduce", palette.text))
-    for (peer, name), colour in zip(names.items(), palette.series, strict=False):
-        points = [
+    lines = {
+        peer: [
             (left + (row["n"].bit_length() - 1) * across, bottom + math.log2(row["ratio"][peer]) * up)
             for row in rows
             if peer in row["ratio"]
         ]
+        for peer in names
+    }
+    places = _label_places(lines, top, bottom)
+    for peer, points in lines.items():
+        colour = palette.libraries[peer]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        at = 560 + 100 * list(names).index(peer)
-        parts += [rect(at, top + 20, 12, 12, colour), text(at + 18, top + 30, name, palette.text)]
-    return _svg(title, bottom + 28, parts, palette)
+        x, y = places[peer]
+        parts.append(text(x, y + 4, names[peer], colour, anchor="middle"))
+    return _svg(title, bottom + 42, parts, palette)

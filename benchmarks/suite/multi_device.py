@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from benchmarks.harness import markdown
 from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from benchmarks.harness.libraries import LABELS as LIBRARIES
 from benchmarks.harness.wall_clock import loop_times
 from benchmarks.report import svg as drawing
 from gpureduce._arrays.device_array import to_device
@@ -240,12 +242,8 @@ class MultiDevice(Benchmark):
             )
             lines += [*markdown.table([what, *columns], "lr", cells), ""]
         if not record["simulated"]:
-            lines += [
-                "<picture>",
-                '  <source media="(prefers-color-scheme: dark)" srcset="../images/several-dark.svg">',
-                '  <img alt="Times of sums over the number of GPUs" src="../images/several-light.svg">',
-                "</picture>",
-            ]
+            on_devices = [row for row in record["rows"] if row["where"] == "device"]
+            lines.append(drawing.picture("several", message(on_devices)))
         return "\n".join(lines).rstrip()
 
     @staticmethod
@@ -255,29 +253,34 @@ class MultiDevice(Benchmark):
 
 
 BARS = ("gpureduce", "slowest", "torch", "nccl", "cupy", "jax")
-WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 880, 70, 330, 58, 16, 12
+WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 880, 70, 330, 78, 16, 12
 
 
 def svg(record: dict, palette: Palette) -> str:
     """Return bars of time over GPUs: of the smallest tensors, and of the largest to another scale."""
     rows = [row for row in record["rows"] if row["where"] == "device"]
-    first, *others = palette.series
-    colours = dict(zip(BARS, (first, palette.faint, *others, palette.text), strict=True))
-    title, y = "Sums over several GPUs, us from the call to the Python float", float(TOP)
-    parts = [drawing.text(0, 20, title, palette.text, size=16)]
+    colours = {**palette.libraries, "slowest": palette.faint}
+    colours["nccl"] = drawing.blend(colours["torch"], palette.background)
+    title, y = message(rows), float(TOP)
+    below = f"{record['device']}: time from the call to the Python float, in us; each size to its own scale"
+    parts = [
+        drawing.text(0, 20, title, palette.text, size=16),
+        drawing.text(0, 40, below, palette.faint, size=12),
+    ]
     for n in (min(row["n"] for row in rows), max(row["n"] for row in rows)):
         found = [row for row in rows if row["n"] == n]
         longest = max(time for row in found for name in BARS if (time := _time(row, name)))
-        parts.append(drawing.text(0, y - 8, f"2^{n.bit_length() - 1} float32 on each", palette.text))
+        head = f"{markdown.power(n)} float32 elements on each GPU"
+        parts.append(drawing.text(0, y - 8, head, palette.text))
         for row in found:
             parts.append(drawing.text(0, y + BAR - 1, _count(row["gpus"]), palette.faint, size=12))
             for name in BARS:
                 if (time := _time(row, name)) is None:
                     continue
                 end = LEFT + (WIDTH - LEFT - RIGHT) * time / longest
-                words = f"{time:.1f}  {LABELS[name].replace('`', '')}"
+                words = f"{time:.1f} us  {LABELS[name].replace('`', '')}"
                 parts.append(drawing.rect(LEFT, y, end - LEFT, BAR, colours[name]))
-                parts.append(drawing.text(end + 6, y + BAR - 2, words, palette.text, size=11))
+                parts.append(drawing.text(end + 6, y + BAR - 2, words, palette.text, size=12))
                 y += STEP
             y += STEP / 2
         y += 2 * STEP
@@ -286,7 +289,19 @@ def svg(record: dict, palette: Palette) -> str:
         f'viewBox="0 0 {WIDTH} {y - STEP:.0f}" role="img" '
         'font-family="-apple-system, Segoe UI, Helvetica, Arial, sans-serif">'
     )
-    return "\n".join([head, "<title>Times of sums over the number of GPUs</title>", *parts, "</svg>", ""])
+    return "\n".join([head, f"<title>{escape(title)}</title>", *parts, "</svg>", ""])
+
+
+def message(rows: list[dict]) -> str:
+    """Return how long the smallest sums take on the most GPUs, and the fastest other library."""
+    row = max(rows, key=lambda row: (row["gpus"], -row["n"]))
+    times = {name: time for name in ("torch", "cupy", "jax") if (time := _time(row, name))}
+    title = f"On {_count(row['gpus'])} gpureduce sums {markdown.power(row['n'])} float32 elements per GPU"
+    title += f" in {_time(row, 'gpureduce'):.1f} us"
+    if times:
+        best = min(times, key=times.__getitem__)
+        title += f", {LIBRARIES[best]} in {times[best]:.1f} us"
+    return title
 
 
 def _count(gpus: int) -> str:

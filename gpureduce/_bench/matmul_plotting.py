@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpureduce._profiles.palette import Palette
 
 LANES = 32
-_CROWD = 3  # FLOP a byte, from which on the rungs lie close to one another
+_CROWD = 3  # FLOP per byte, from which on the rungs lie close to one another
 WARP, LANE = 2, 13  # which warp and lane a picture shows
 
 
@@ -129,7 +129,9 @@ def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool = False) -> 
         ax.set_yscale("log")
         ax.set_xlim(least, most)
         ax.set_ylim(min(point.tflop_per_s for point in roofline.points) / 2, 2 * roofline.peak)
-        ax.set_xlabel("FLOP a byte of the global sectors that the kernel asks for (counted by the simulator)")
+        ax.set_xlabel(
+            "FLOP per byte of the global sectors that the kernel requests (counted by the simulator)"
+        )
         ax.set_ylabel("TFLOP/s (measured)")
         ax.grid(linewidth=0.6)
         ax.set_title(roofline.title, fontsize="medium", loc="left")
@@ -157,36 +159,36 @@ def _name_roofs(ax: Any, roofline: Roofline, least: float, most: float, palette:
             **small,
         )
     if roofline.vendor is not None:
-        ax.axhline(roofline.vendor, color=palette.series[1], linewidth=1, linestyle=":")
+        ax.axhline(roofline.vendor, color=palette.libraries["cublas"], linewidth=1, linestyle=":")
         ax.annotate(
-            f"cuBLAS: {roofline.vendor:.1f}",
+            f"cuBLAS: {roofline.vendor:.1f} TFLOP/s",
             (least, roofline.vendor),
             (4, 3),
             textcoords="offset points",
             fontsize="small",
-            color=palette.series[1],
+            color=palette.libraries["cublas"],
         )
 
 
 def _name_points(ax: Any, roofline: Roofline, palette: Palette) -> None:
-    """Write names beside the points, below the roofs, and apart from one another where points are close."""
+    """Write names above the points or, where points are close, in a column to the right of them."""
     known = matmul_labels()
+    small: dict[str, Any] = {"textcoords": "data", "va": "center", "fontsize": "small", "color": palette.text}
+    crowd = [point for point in roofline.points if point.flop_per_byte >= _CROWD]
+    for point in roofline.points:
+        if point not in crowd:
+            at = point.flop_per_byte, point.tflop_per_s
+            ax.annotate(point.variant, at, (at[0], 1.35 * at[1]), ha="center", **small)
+    if not crowd:
+        return
     highest = float(np.log(0.85 * min(roofline.peak, roofline.vendor or roofline.peak)))
-    for left in (True, False):  # those on the right lie above one another
-        points = [point for point in roofline.points if (point.flop_per_byte < _CROWD) == left]
-        places = spread_labels([float(np.log(point.tflop_per_s)) for point in points], np.log(1.17), highest)
-        for point, place in zip(points, places, strict=True):
-            column = 1.5 * (point if left else max(points, key=lambda each: each.flop_per_byte)).flop_per_byte
-            ax.annotate(
-                point.variant if left else f"{point.variant}  {known.get(point.variant, '')}",
-                (point.flop_per_byte, point.tflop_per_s),
-                (column, np.exp(place)),
-                textcoords="data",
-                va="center",
-                fontsize="small",
-                color=palette.text,
-                arrowprops={"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)},
-            )
+    places = spread_labels([float(np.log(point.tflop_per_s)) for point in crowd], np.log(1.17), highest)
+    column = 1.5 * max(point.flop_per_byte for point in crowd)
+    line = {"arrowstyle": "-", "color": palette.faint, "linewidth": 0.6, "relpos": (0, 0.5)}
+    for point, place in zip(crowd, places, strict=True):
+        name = f"{point.variant}  {known.get(point.variant, '')}"
+        at = point.flop_per_byte, point.tflop_per_s
+        ax.annotate(name, at, (column, np.exp(place)), arrowprops=line, **small)
 
 
 # Who works on what
@@ -225,7 +227,7 @@ def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool
             handles = tile_legend(palette)[0 if several else 1 :]
             ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, fontsize="small")
         per_thread = int((tiles.makes == _thread()).sum())
-        what = f"a block makes {tiles.rows} x {tiles.columns} of C, a thread {per_thread} of them"
+        what = f"block {tiles.rows} x {tiles.columns}, {per_thread} per thread"
         ax.set_title(f"{tiles.variant}: {what}", fontsize="medium")
         return ax
 
@@ -234,7 +236,7 @@ def tile_legend(palette: Palette) -> list[Any]:
     """Return what the colours of `plot_tiles` stand for; the first only where there are several steps."""
     from matplotlib.patches import Patch
 
-    names = ("the block, later", "the block", f"warp {WARP} of it", f"thread {_thread()} of it")
+    names = ("one block, later steps", "one block", f"warp {WARP} of it", f"thread {_thread()} of it")
     return [
         Patch(color=colour, label=name)
         for colour, name in zip(_tile_colours(palette)[1:], names, strict=True)

@@ -140,8 +140,13 @@ def height_of_bars(names: list[str], ladder: str) -> float:
     return 1.5 + 0.3 * (len(names) + (len(groups) if len(groups) > 1 else 0))
 
 
-def label_ends(ax: Any, ends: dict[str, tuple[float, float]], colours: dict[str, Any]) -> None:
-    """Write names beside the ends of lines, apart from one another; both axes are logarithmic."""
+def label_ends(
+    ax: Any, ends: dict[str, tuple[float, float]], colours: dict[str, Any], gap: float = 1.35
+) -> None:
+    """Write names at the ends of lines, apart from one another; both axes are logarithmic.
+
+    The names begin at `gap` times the largest x.
+    """
     low, high = (math.log(limit) for limit in ax.get_ylim())
     inches = ax.get_position().height * ax.figure.get_size_inches()[1]
     least = (high - low) * 0.17 / inches
@@ -150,7 +155,7 @@ def label_ends(ax: Any, ends: dict[str, tuple[float, float]], colours: dict[str,
     small = {"textcoords": "data", "va": "center", "fontsize": "small", "annotation_clip": False}
     for (name, end), place in zip(ends.items(), places, strict=True):
         line = {"arrowstyle": "-", "color": colours[name], "linewidth": 0.6, "relpos": (0, 0.5)}
-        at = furthest * 1.35, math.exp(place)
+        at = furthest * gap, math.exp(place)
         ax.annotate(name, end, at, color=colours[name], arrowprops=line, **small)
 
 

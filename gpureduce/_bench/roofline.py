@@ -50,7 +50,7 @@ class Roofline:
 
 
 def intensity(variant: str, k: int) -> float | None:
-    """Return FLOP a byte of global sectors, of whole tiles; None of rungs that other roofs hold for.
+    """Return FLOP per byte of global sectors, of whole tiles; None of rungs that other roofs hold for.
 
     Those are the rungs on tensor cores, which do no multiply-adds, and those that load by bulk copies, which
     are not counted, so that they would seem to need no bytes.
@@ -91,7 +91,7 @@ def roofline(results: dict[str, Any], bandwidth: float) -> Roofline:
         if per_byte is not None:
             points.append(Point(name, per_byte, rows[name]["tflop_per_s"]))
     m, n, k = PUBLISHED
-    title = f"product of {m:,} x {n:,} x {k:,} float32\n{results['device']}, {results['date']}"
+    title = f"matrix multiplication of {m:,} x {n:,} x {k:,} float32\n{results['device']}, {results['date']}"
     vendor = rows[VENDOR]["tflop_per_s"] if VENDOR in rows else None
     measured = (
         ("memory", bandwidth),

@@ -26,6 +26,13 @@ class Palette:
         """The colours of what a thread does: `KINDS` of `gpureduce._profiles.timeline`."""
         return (self.idle, self.series[0], *self.conflicts)
 
+    @property
+    def libraries(self) -> dict[str, str]:
+        """The colour of each library, the same in all pictures; NVIDIA's libraries share one."""
+        ours, torch, nvidia, cupy = self.series
+        colours = {"gpureduce": ours, "torch": torch, "cupy": cupy, "jax": self.text, "numpy": self.faint}
+        return {**colours, **dict.fromkeys(("cub", "cublas", "cudnn"), nvidia)}
+
 
 LIGHT = Palette(
     "#ffffff",

@@ -68,7 +68,7 @@ def test_the_chart_of_time_over_gpus(record, palette):
         gpus * 100 + list(multi_device.LABELS).index(name) for gpus in (1, 2, 4) for name in multi_device.BARS
     ] * 2
     assert bars == pytest.approx([time / max(times) * max(bars) for time in times], abs=0.2)
-    assert f">{times[0]:.1f}  gpureduce.sum(Sharded(tensors))<" in drawn
+    assert f">{times[0]:.1f} us  gpureduce.sum(Sharded(tensors))<" in drawn
 
 
 def test_other_bits_are_refused(monkeypatch):

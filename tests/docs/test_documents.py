@@ -164,8 +164,8 @@ def test_a_guide_begins_with_code(page):
 def test_the_chart_has_every_figure(palette):
     record = load("peers_h200.json")
     drawn = front.peers_svg(record, palette)
-    for peer, colour in zip(front.PEERS, palette.series, strict=False):
-        name = LABELS[peer]
+    for peer in front.PEERS:
+        name, colour = LABELS[peer], palette.libraries[peer]
         rows = [row for row in record["rows"] if (row["op"], row["dtype"], row["offset"]) == SUMS]
         times = [
             row["us"][peer]["median"] / row["us"]["gpureduce"]["median"] for row in rows if peer in row["us"]
