@@ -73,7 +73,7 @@ def sum(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -178,7 +178,7 @@ def prod(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -264,7 +264,7 @@ def min(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -348,7 +348,7 @@ def max(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -434,7 +434,7 @@ def mean(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -520,7 +520,7 @@ def dot(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.

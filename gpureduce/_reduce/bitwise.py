@@ -67,7 +67,7 @@ def bitwise_and(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -164,7 +164,7 @@ def bitwise_or(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -260,7 +260,7 @@ def bitwise_xor(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.

@@ -110,7 +110,7 @@ def var(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -213,7 +213,7 @@ def std(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -307,7 +307,7 @@ def nanvar(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -402,7 +402,7 @@ def nanstd(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.
@@ -493,7 +493,7 @@ def moments(
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
         the simulator with a `SimulatorWarning` if there is none. A list, or ``"cuda:all"``, splits a host
-        array across several devices: see docs/how-to/merge-partial-results.md.
+        array across several devices: see docs/how-to/several-gpus.md.
     block_size, grid_size : int, optional
         Threads per block, and blocks of the first launch. Only for a named variant. Default: chosen by the
         variant.

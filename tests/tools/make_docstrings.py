@@ -44,7 +44,7 @@ Threads per block, and blocks of the first launch. Only for a named variant. Def
 variant.""",
     "device : str, Device or list of them, optional": f"""\
 {DEVICE} A list, or ``"cuda:all"``, splits a host array across several devices: see
-docs/how-to/merge-partial-results.md.""",
+docs/how-to/several-gpus.md.""",
     "device : str or Device, optional": DEVICE,
     "stream : int or object, optional": """\
 CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
