@@ -1,4 +1,4 @@
-// out[i] = factor * in[i] for all i below n, by however many threads there are.
+// out[i] = factor * in[i] for all i below n, for any number of threads.
 __global__ void scale(const float *in, float *out, float factor, int n) {
     const int threads = gridDim.x * blockDim.x;
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// out, of width rows and height columns, is in transposed; in has height rows and width columns.
+// out is the transpose of in: in has height rows and width columns, out has width rows and height columns.
 __global__ void transpose(const float *in, float *out, int width, int height) {
     __shared__ float tile[32][32];
     const int x = threadIdx.x, y = threadIdx.y;

@@ -21,7 +21,7 @@ __global__ void argmax(const float *in, int *out, int n) {
     places[t] = place;
     __syncthreads();
 
-    // Neighbours first, so that threads with nearby places meet early, and far ones late.
+    // Adjacent threads first: nearby elements are compared early, distant ones late.
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         if (t % (2 * stride) == 0 && wins(values[t + stride], places[t + stride], values[t], places[t])) {
             values[t] = values[t + stride];

@@ -1,4 +1,4 @@
-// Whether element b at place j comes before element a at place i as the largest.
+// Whether element b at index j is chosen over element a at index i as the largest.
 __device__ bool wins(float b, int j, float a, int i) {
     return b > a;
 }
@@ -19,7 +19,7 @@ __global__ void argmax(const float *in, int *out, int n) {
     places[t] = place;
     __syncthreads();
 
-    // Neighbours first, so that threads with nearby places meet early, and far ones late.
+    // Adjacent threads first: nearby elements are compared early, distant ones late.
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
         if (t % (2 * stride) == 0 && wins(values[t + stride], places[t + stride], values[t], places[t])) {
             values[t] = values[t + stride];

@@ -1,4 +1,4 @@
-// out[i] is in[i - 1] + in[i] + in[i + 1], as far as these are there. Blocks of 128 threads.
+// out[i] is in[i - 1] + in[i] + in[i + 1], without neighbours outside of the array. Blocks of 128 threads.
 __global__ void smooth(const float *in, float *out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
 
