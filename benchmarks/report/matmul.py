@@ -186,11 +186,9 @@ def counts(record: dict) -> str:
 def shapes(record: dict) -> str:
     """Return the default at all sizes, compared with cuBLAS."""
     refuse_wrong(record)
-    lines = [
-        chart.picture("matmul-roofline", roofline_message(record)),
-        "",
-        f"{_where(record)}. {record['method']}",
-    ]
+    lines = [f"{_where(record)}. {record['method']}"]
+    if "ffma_tflop_per_s" in record:
+        lines = [chart.picture("matmul-roofline", roofline_message(record)), "", *lines]
     for dtype, precision in dict.fromkeys(_what(row) for row in record["rows"]):
         mine = [row for row in record["rows"] if _what(row) == (dtype, precision)]
         vendor = {_size(row): row for row in mine if row["variant"] == VENDOR}

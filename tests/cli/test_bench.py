@@ -644,7 +644,7 @@ def test_pictures_of_products(dark):
     results = some_products()
     drawn = matmul_pictures.plot_roofline(roofline.roofline(results, 4600.0), dark=dark)
     said = {text.get_text() for text in drawn.texts}
-    assert {"m0", "m2  Tiles in shared memory", "memory: 4.6 TB/s", "cuBLAS: 49.7"} <= said
+    assert {"m0", "m2  Tiles in shared memory", "memory: 4.6 TB/s", "cuBLAS: 49.7 TFLOP/s"} <= said
     panels = matmul_pictures.plot_tiles(tiles.tiles_of("m3"), dark=dark)
     panels.figure.canvas.draw()
     assert panels.get_window_extent().height > panels.figure.bbox.height / 2  # it is not squeezed

@@ -1,5 +1,6 @@
 """The README and docs/ as a reader meets them: short, without dead ends, and their examples run."""
 
+import html
 import importlib.util
 import os
 import re
@@ -10,7 +11,8 @@ import pytest
 
 import gpureduce
 from benchmarks.harness.libraries import LABELS
-from benchmarks.harness.results import load
+from benchmarks.harness.results import load, load_matmul
+from benchmarks.report import exact_figure, figures, matmul
 from benchmarks.report import readme_charts as front
 from benchmarks.report import svg as chart
 from gpureduce.__main__ import _parser
@@ -175,6 +177,21 @@ def test_the_chart_has_every_figure(palette):
         doubling = heights["1"] - heights["2"]
         seen = [2 ** ((heights["1"] - 4 - float(y)) / doubling) for y in points]
         assert f">{name}<" in drawn and seen == pytest.approx(times, rel=0.01) and len(seen) >= 5
+
+
+def test_texts_for_readers_without_pictures_say_the_message():
+    """Of a chart of ours its title; of figures by matplotlib the titles of their panels."""
+    titles = {"exact": [exact_figure.times_message(load("exact_h200.json"))]}
+    titles["matmul-tiles"] = [figures.tiles_message()]
+    titles["matmul-roofline"] = [matmul.roofline_message(load_matmul())]
+    images = [image for page in PAGES for image in re.findall(r"<img [^>]+>", page.read_text("utf-8"))]
+    assert images
+    for image in images:
+        name = re.search(r'images/([\w-]+)-light\.svg"', image)[1]
+        alt = html.unescape(re.search(r'alt="([^"]*)"', image)[1])
+        drawn = (ROOT / f"docs/images/{name}-light.svg").read_text("utf-8")
+        for title in titles.get(name) or [html.unescape(re.search("<title>(.*)</title>", drawn)[1])]:
+            assert title in alt, name
 
 
 @pytest.mark.parametrize("palette", [chart.LIGHT, chart.DARK], ids=["light", "dark"])

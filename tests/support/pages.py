@@ -41,8 +41,6 @@ class Block(NamedTuple):
 
 def needs_of(comment: str) -> tuple[str, ...]:
     """Return the words of a comment that says what a block needs."""
-    if comment.startswith("not run: needs "):  # the former way, of pages that are not yet rewritten
-        return ("not-run",)
     if not comment.startswith("needs:"):
         return ()
     words = tuple(comment.removeprefix("needs:").split())
@@ -79,7 +77,7 @@ def is_there(need: str, device: str) -> bool:
     if need in ("gpu", "gpus"):
         count = sum(each.kind == "cuda" for each in gpureduce.devices()) if device.startswith("cuda") else 0
         return count >= (2 if need == "gpus" else 1)
-    return need not in ("network", "file", "not-run") and can_import(need)
+    return need not in ("network", "file") and can_import(need)
 
 
 def runs(block: Block, device: str) -> bool:
