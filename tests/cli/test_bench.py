@@ -648,7 +648,7 @@ def test_pictures_of_products(dark):
     panels = matmul_pictures.plot_tiles(tiles.tiles_of("m3"), dark=dark)
     panels.figure.canvas.draw()
     assert panels.get_window_extent().height > panels.figure.bbox.height / 2  # it is not squeezed
-    assert len(panels.images) == 3 and "64 x 64" in panels.get_title() and "8 per thread" in panels.get_title()
+    assert len(panels.images) == 3 and "64 x 64, 8 per thread" in panels.get_title()
     c = np.asarray(panels.images[2].get_array())
     assert c.shape == (128, 128) and np.bincount(c.ravel()).tolist() == [3 * 4096, 0, 4096 - 256, 248, 8]
     flow = matmul_pictures.plot_flow(tiles.flow_of(gpureduce.profile((64, 64, 32), "m2")), dark=dark)
