@@ -271,7 +271,7 @@ def _add_exercise(add: Callable) -> None:
         metavar="FILE.cu",
         help="file of the solution, or a notebook to start (default: NAME.cu)",
     )
-    parser.add_argument("--folder", help="folder of exercises (default: those of the package)")
+    parser.add_argument("--folder", help="folder of exercises (default: the package's)")
     parser.add_argument("--json", action="store_true", help="print JSON, for grading programs")
 
 
