@@ -1,9 +1,10 @@
 """The course: CUDA exercises, and your own reduction kernels compared with the ladder.
 
-An exercise is a CUDA file with a gap, and a check that grades the completed file. ``gpureduce exercise list``
-lists the exercises, and docs/how-to/teach-a-course.md describes how to add one. A kernel passes if its
-results are correct in edge cases, it has no data races, and its counters stay within the limits of the
-exercise. `ladder` checks, profiles and times your own reduction kernel; ``%load_ext gpureduce`` does so in a notebook.
+An exercise is a CUDA file with a gap, and a check that grades the completed file. ``gpureduce exercise
+list`` lists the exercises, and docs/how-to/teach-a-course.md describes how to add one. A kernel passes if
+its results are correct in edge cases, it has no data races, and its counters stay within the limits of the
+exercise. `ladder` checks, profiles and times your own reduction kernel; ``%load_ext gpureduce`` does so in a
+notebook.
 
 >>> from gpureduce.course import exercise
 >>> first = exercise(1)
