@@ -6,7 +6,7 @@ shows README.md, and help() shows docstrings. So release.sh calls this program, 
 
 - the placeholder addresses of [project.urls] in pyproject.toml,
 - the relative links of README.md: pages lead to the site, pictures and other files to the repository,
-- ADDRESS in README.md, and its comment, by the repository's address,
+- ADDRESS in `git clone`, and the comment behind it, in README.md and docs/,
 - pages that docstrings name, such as docs/explanation/streams.md.
 """
 
@@ -17,12 +17,17 @@ from pathlib import Path
 PLACEHOLDER = "https://gpureduce.invalid"  # RFC 2606: no such name ever exists
 PAGE = re.compile(r"\bdocs/[\w-]+/[\w-]+\.md\b")
 LINK = re.compile(r"(?<=\]\()[^)\s#:]+(?=[)#])|(?<=src=\")[^\":]+(?=\")|(?<=srcset=\")[^\":]+(?=\")")
-COMMENT = "  # replace ADDRESS with this repository's URL"
+CLONE = re.compile(r"git clone ADDRESS (.*?) +# replace ADDRESS with .*")
 
 
 def of_page(path: str, documentation: str) -> str:
     """Return the address of a page of the site."""
     return f"{documentation}/{re.sub(r'[.](md|ipynb)$', '.html', path)}"
+
+
+def page(text: str, repository: str) -> str:
+    """Return a page whose commands clone the repository."""
+    return CLONE.sub(rf"git clone {repository} \1", text)
 
 
 def readme(text: str, documentation: str, repository: str) -> str:
@@ -35,7 +40,7 @@ def readme(text: str, documentation: str, repository: str) -> str:
         kind = "raw" if path.endswith(".svg") else "blob"
         return f"{repository}/{kind}/main/{path}"
 
-    return LINK.sub(absolute, text).replace(COMMENT, "").replace("ADDRESS", repository)
+    return LINK.sub(absolute, page(text, repository))
 
 
 def docstrings(text: str, documentation: str) -> str:
@@ -57,6 +62,8 @@ def main(folder: str, documentation: str, repository: str) -> None:
 
     rewrite(root / "pyproject.toml", project, documentation, repository)
     rewrite(root / "README.md", readme, documentation, repository)
+    for path in (root / "docs").glob("*/*.md"):
+        rewrite(path, page, repository)
     for path in (root / "gpureduce").rglob("*.py*"):
         if path.suffix in (".py", ".pyi"):
             rewrite(path, docstrings, documentation)

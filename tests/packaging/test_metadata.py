@@ -86,7 +86,8 @@ def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
 
 def test_addresses_of_a_release(tmp_path, settings):
     """Metadata, README and docstrings of a copy name the given addresses, no placeholder and no path."""
-    for name in ("pyproject.toml", "README.md", "gpureduce/_reduce/arithmetic.py"):
+    names = ("pyproject.toml", "README.md", "docs/how-to/install.md", "gpureduce/_reduce/arithmetic.py")
+    for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
     site, repository = "https://docs.example.org/gpureduce", "https://code.example.org/us/gpureduce"
@@ -108,6 +109,9 @@ def test_addresses_of_a_release(tmp_path, settings):
         and f"{repository}/blob/main/LICENSE" in targets
     )
     assert f"git clone {repository} gpureduce" in front and "ADDRESS" not in front
+
+    guide = (tmp_path / "docs/how-to/install.md").read_text("utf-8")
+    assert f"git clone {repository} gpureduce\n" in guide and "ADDRESS" not in guide
 
     module = (tmp_path / "gpureduce/_reduce/arithmetic.py").read_text("utf-8")
     assert f"{site}/docs/explanation/streams.html" in module and not re.search(
