@@ -33,12 +33,17 @@ def sizes_table(
         ]
         for row in rows
     )
-    heads = ["n", "us", "GB/s", "of the best", *(f"over {peer}" for peer in peers)]
+    heads = ["elements", "us", "GB/s", "of the best GB/s", *(_ratio(peer) for peer in peers)]
     return [f"### {op}, {dtype}", "", *markdown.table(heads, "lr", cells)]
 
 
+def _ratio(peer: str) -> str:
+    """Return the head of a column with the time of gpureduce as a share of a library's."""
+    return f"time / {markdown.LABELS[peer]}'s"
+
+
 def grid_table(record: dict[str, Any], op: str) -> list[str]:
-    """Return the time over CUB's of an operator: a line for each dtype, a column for each size."""
+    """Return the time of an operator as a share of CUB's: a line for each dtype, a column for each size."""
     rows = [row for row in record["rows"] if row["op"] == op and not row["offset"] and "cub" in row["ratio"]]
     sizes = sorted({row["n"] for row in rows if row["dtype"] != "float32" or op != "sum"})
     ratios = {(row["dtype"], row["n"]): row["ratio"]["cub"] for row in rows}
@@ -46,33 +51,30 @@ def grid_table(record: dict[str, Any], op: str) -> list[str]:
         [dtype, *(markdown.cell(ratios.get((dtype, n)), "{:.2f}") for n in sizes)]
         for dtype in dict.fromkeys(row["dtype"] for row in rows)
     )
-    return [f"### {op}: time over CUB's", "", *markdown.table(["dtype", *map(power, sizes)], "lr", cells)]
+    return [f"### {op}: time / CUB's", "", *markdown.table(["dtype", *map(power, sizes)], "lr", cells)]
 
 
-def misaligned_table(record: dict[str, Any]) -> list[str]:
-    """Return the time one element off a boundary over the aligned one."""
+def misaligned_line(record: dict[str, Any]) -> str:
+    """Return how much longer reductions of arrays take that begin one element off a boundary."""
     times = {
         (row["op"], row["dtype"], row["n"], row["offset"]): row["us"]["gpureduce"]["median"]
         for row in record["rows"]
     }
+    cases = [(time, times[op, dtype, n, 0]) for (op, dtype, n, offset), time in times.items() if offset]
+    slower = max(100 * (time / aligned - 1) for time, aligned in cases)
     sizes = sorted({n for *_, n, offset in times if offset})
-    rows = []
-    for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _, offset in times if offset):
-        over = [
-            times[op, dtype, n, 1] / times[op, dtype, n, 0] if (op, dtype, n, 1) in times else None
-            for n in sizes
-        ]
-        rows.append([f"{op} {dtype}", *(markdown.cell(ratio, "{:.2f}") for ratio in over)])
-    title = "### One element off a boundary: time over the aligned one"
-    return [title, "", *markdown.table(["", *map(power, sizes)], "lr", rows)]
+    return (
+        f"An array that begins one element after a 16-byte boundary takes at most {slower:.0f} % longer than"
+        f" an aligned one, in {len(cases)} cases of {power(sizes[0])} to {power(sizes[-1])} elements."
+    )
 
 
 def tables(record: dict[str, Any]) -> str:
-    """Return everything: of float32 sums each size, of all operators the time over CUB's.
+    """Return everything: of float32 sums each size, of all operators the time as a share of CUB's.
 
     A record without misaligned rows is one of a few sizes, of which each operator and dtype has a table.
     """
-    head = f"{markdown.source(record, *PEERS)}: {record['method']}."
+    head = f"{markdown.source(record, *PEERS)}: {markdown.method(record)}."
     if "floors" in record:
         floors = record["floors"]
         head += (
@@ -84,7 +86,7 @@ def tables(record: dict[str, Any]) -> str:
         parts = [
             sizes_table(record, "sum", "float32"),
             *(grid_table(record, op) for op in dict.fromkeys(op for op, _ in pairs)),
-            misaligned_table(record),
+            [misaligned_line(record)],
         ]
     else:
         parts = [sizes_table(record, op, dtype, (*PEERS, "numpy")) for op, dtype in pairs]
@@ -95,7 +97,7 @@ def interleaved_tables(record: dict[str, Any]) -> str:
     """Return what reductions take between two kernels of another library."""
     rows = record["rows"]
     peers = [peer for peer in PEERS if peer in rows[0]["us"]]
-    head = f"{markdown.source(record, *peers)}: {record['method']}."
+    head = f"{markdown.source(record, *peers)}: {markdown.method(record)}."
     first = rows[0]["op"], rows[0]["dtype"]
     cells = (
         [
@@ -108,8 +110,9 @@ def interleaved_tables(record: dict[str, Any]) -> str:
         for row in rows
         if (row["op"], row["dtype"]) == first
     )
-    heads = ["n", "us", "GB/s", *(f"{peer}, us" for peer in peers), *(f"over {peer}" for peer in peers)]
-    lines = [f"### {first[0]}, {first[1]}, interleaved", "", *markdown.table(heads, "lr", cells)]
+    names = [markdown.LABELS[peer] for peer in peers]
+    heads = ["elements", "us", "GB/s", *(f"{name}, us" for name in names), *map(_ratio, peers)]
+    lines = [f"### {first[0]}, {first[1]}, between two kernels", "", *markdown.table(heads, "lr", cells)]
     ratios = {
         (row["op"], row["dtype"], row["n"]): row["ratio"]["cub"] for row in rows if "cub" in row["ratio"]
     }
@@ -120,5 +123,9 @@ def interleaved_tables(record: dict[str, Any]) -> str:
         [f"{op} {dtype}", *(markdown.cell(ratios.get((op, dtype, n)), "{:.2f}") for n in sizes)]
         for op, dtype in dict.fromkeys((op, dtype) for op, dtype, _ in ratios)
     )
-    grid = ["### Interleaved: time over CUB's", "", *markdown.table(["", *map(power, sizes)], "lr", cells)]
+    grid = [
+        "### Time / CUB's, between two kernels",
+        "",
+        *markdown.table(["", *map(power, sizes)], "lr", cells),
+    ]
     return "\n\n".join([head, "\n".join(lines), "\n".join(grid)])

@@ -9,6 +9,7 @@ import pytest
 
 import gpureduce
 from benchmarks.harness import command
+from benchmarks.harness.libraries import LABELS
 from benchmarks.harness.results import load
 from benchmarks.report import coverage, documents
 from benchmarks.report import peers as table
@@ -185,6 +186,27 @@ def test_reductions_between_other_kernels():
         if "torch" in row["ratio"]:
             assert row["ratio"]["torch"] <= 1, row
     assert not slower
+
+
+def test_the_page_of_sums_begins_with_what_was_measured(peers):
+    """Its first paragraph has speeds over each library, and how often CUB is faster between other kernels."""
+    page = (ROOT / "docs/benchmarks/sums.md").read_text(encoding="utf-8")
+    first = " ".join(page.split("\n\n")[1].split())
+    rows = [
+        row
+        for (op, dtype, _, offset), row in peers[0].items()
+        if (op, dtype, offset) == ("sum", "float32", 0)
+    ]
+    for library in ("cub", "torch", "cupy"):
+        speeds = [1 / row["ratio"][library] for row in rows if library in row["ratio"]]
+        name = LABELS[library]
+        assert f"{min(speeds):.2f} to {max(speeds):.2f} times as fast as {name}'s" in first
+        assert f"({statistics.geometric_mean(speeds):.2f}" in first
+    ratios = [row["ratio"]["cub"] for row in load("interleaved_h200.json")["rows"]]
+    slower = [ratio for ratio in ratios if ratio > 1.005]
+    assert f"{1 / statistics.geometric_mean(ratios):.2f} times as fast as CUB's" in first
+    assert f"of {len(ratios)} cases" in first and f"in {len(slower)} of them" in first
+    assert f"by up to {100 * (max(slower) - 1):.0f} %" in first
 
 
 def test_observers_slow_the_simulator_down_by_at_most_six():

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "index": "git clone",
     "docs/explanation/reduction-ladder": "Interleaved addressing",
-    "docs/benchmarks/sums": "What to read from it",
+    "docs/benchmarks/sums": "What the times show",
     "docs/explanation/matmul-ladder": "Which thread loads and computes what",
     "docs/explanation/order-statistics": "topk",
     "docs/explanation/segments": "group_reduce",
