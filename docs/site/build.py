@@ -226,6 +226,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("out", type=Path)
     out = parser.parse_args(argv).out
     assemble(out / "source")
+    shutil.rmtree(out / "html", ignore_errors=True)
     options = ["-W", "--keep-going", "-q", "-E", "-j", "2", "-d", f"{out}/doctrees"]
     status = sphinx([*options, "-c", str(Path(__file__).parent), f"{out}/source", f"{out}/html"])
     write_redirects(out / "html")
