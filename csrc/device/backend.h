@@ -41,8 +41,9 @@ typedef struct gr_device_info {
 /* A compiled kernel file of the package. `name` and `data` live as long as the backend. */
 typedef struct gr_image {
     const char *name; /* name of the rung, for messages */
-    const void *data; /* fatbin for CUDA; NUL-terminated PTX text for the simulator */
+    const void *data; /* fatbin or NUL-terminated PTX text; for the simulator PTX */
     size_t size;      /* bytes, the NUL not counted */
+    bool optional;    /* if it has no machine code for the device, `load` succeeds and makes no module */
 } gr_image;
 
 /* A CUstream; 0 is the legacy default stream, which is ordered with other libraries' default streams. */
@@ -184,7 +185,7 @@ typedef struct gr_stream_ops {
 
 struct gr_backend {
     gr_device_info info;
-    const char *image_suffix; /* ".fatbin" or ".ptx.gz": the kind of kernel file that `load` takes */
+    const char *machine_code_suffix; /* ".fatbin"; NULL if `load` takes PTX only */
     const gr_stream_ops *streams;
     bool detects_out_of_bounds; /* reports every access outside an allocation */
     gr_stream internal_stream;  /* internal stream, which waits for no other stream */

@@ -1,11 +1,14 @@
-/* Reads files of compiled kernels by zlib, and finds kernels in them. */
+/* Reads files of compiled kernels, loads machine code or PTX, and finds kernels in them. */
 #include "device/kernels.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
+
+#include "device/xz.h"
 
 /* A backend may keep pointing into the text, so it lives as long as the module. */
 typedef struct gr_kernel_file {
@@ -61,7 +64,28 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     *size = 0;
     const int code = read_all(file, data, size), number = errno;
     const int end = gzclose_r(file); /* fails if the packed text is truncated */
-    return code == Z_OK && end == Z_OK ? GR_OK : failed(code == Z_OK ? end : code, number, path, error);
+    if (code != Z_OK || end != Z_OK)
+        return failed(code == Z_OK ? end : code, number, path, error);
+    if (!gr_is_xz((const uint8_t *)*data, *size))
+        return GR_OK;
+    char *packed = *data;
+    *data = NULL;
+    const gr_xz_result result = gr_unpack_xz((const uint8_t *)packed, *size, data, size);
+    free(packed);
+    return result == GR_XZ_OK
+               ? GR_OK
+               : failed(result == GR_XZ_NO_MEMORY ? Z_MEM_ERROR : Z_DATA_ERROR, 0, path, error);
+}
+
+void gr_enable_remarks(char *text) {
+    static const char remark[] = "// griddepcontrol.", target[] = "\n.target sm_75\n",
+                      later[] = "\n.target sm_90\n";
+    char *at = strstr(text, remark), *const head = strstr(text, target);
+    if (at == NULL || head == NULL)
+        return;
+    memcpy(head, later, sizeof later - 1);
+    for (; at != NULL; at = strstr(at, remark))
+        memset(at, ' ', 2);
 }
 
 void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {
@@ -87,18 +111,40 @@ void gr_kernels_unload(gr_kernels *kernels) {
     }
 }
 
-static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
-                      gr_error *error) {
+/* Reads and loads the file with this suffix. Leaves file->module NULL if it has no code for the device. */
+static gr_status load_as(const gr_kernels *kernels, const gr_kernel_id *id, const char *suffix,
+                         gr_kernel_file *file, gr_error *error) {
+    gr_backend *backend = kernels->backend;
     char path[4096];
     size_t size = 0;
-    int length =
-        snprintf(path, sizeof path, "%s/%s%s", kernels->folder, id->file, kernels->backend->image_suffix);
+    const int length = snprintf(path, sizeof path, "%s/%s%s", kernels->folder, id->file, suffix);
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
                        kernels->folder);
-    const gr_status status = gr_read_image(path, &file->data, &size, error);
-    const gr_image image = {.name = id->owner, .data = file->data, .size = size};
-    return status == GR_OK ? kernels->backend->load(kernels->backend, &image, &file->module, error) : status;
+    const bool text = strcmp(suffix, GR_TEXT_SUFFIX) == 0;
+    if (!text && access(path, F_OK) != 0)
+        return GR_OK;
+    gr_status status = gr_read_image(path, &file->data, &size, error);
+    if (status != GR_OK)
+        return status;
+    if (text && backend->machine_code_suffix != NULL && backend->info.caps.capability >= GR_HOPPER)
+        gr_enable_remarks(file->data);
+    const gr_image image = {.name = id->owner, .data = file->data, .size = size, .optional = !text};
+    status = backend->load(backend, &image, &file->module, error);
+    if (status != GR_OK || file->module == NULL) {
+        free(file->data);
+        file->data = NULL;
+    }
+    return status;
+}
+
+/* Machine code if there is any for the device, else the PTX. */
+static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
+                      gr_error *error) {
+    const char *machine_code = kernels->backend->machine_code_suffix;
+    const gr_status status = machine_code != NULL ? load_as(kernels, id, machine_code, file, error) : GR_OK;
+    return status == GR_OK && file->module == NULL ? load_as(kernels, id, GR_TEXT_SUFFIX, file, error)
+                                                   : status;
 }
 
 /* The file, which then comes first in the list. */

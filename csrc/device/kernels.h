@@ -9,6 +9,8 @@
 
 enum { GR_KERNEL_NAME_BYTES = 64 };
 
+#define GR_TEXT_SUFFIX ".ptx.xz"
+
 typedef struct gr_kernel_id {
     const char *owner;               /* the rung or operator, for messages */
     char file[GR_KERNEL_NAME_BYTES]; /* file name without suffix */
@@ -32,9 +34,14 @@ typedef struct gr_kernels {
 void gr_kernels_init(gr_kernels *kernels, const char *folder);
 void gr_kernels_unload(gr_kernels *kernels);
 
-/* Reads a file of compiled kernels, which may be packed by gzip, and appends a NUL. The caller frees *data,
- * also after a failure. */
+/* Reads a file of compiled kernels, which may be packed by xz or gzip, and appends a NUL. The caller frees
+ *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
+
+/* Turns the comments of PTX for compute capability 7.5 that hold an instruction of programmatic dependent
+   launch into these instructions, for compute capability 9.0 and later: as with_instructions of
+   build_support/kernels.py, in place. */
+void gr_enable_remarks(char *text);
 
 /* Finds a kernel and loads its file at the first use. Thread-safe. */
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error);

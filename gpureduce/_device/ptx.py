@@ -29,7 +29,7 @@ def source_lines(file: str) -> list[str]:
 
 def ptx_text(file: str) -> str:
     """Return the PTX of a kernel source that the package carries."""
-    return _core.read_image((KERNEL_DIR / file).with_suffix(".ptx.gz")).decode("utf-8")
+    return _core.read_image((KERNEL_DIR / file).with_suffix(".ptx.xz")).decode("utf-8")
 
 
 def kernel_names(text: str) -> tuple[str, ...]:

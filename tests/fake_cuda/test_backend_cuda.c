@@ -12,6 +12,7 @@
 
 #include "device/backend.h"
 #include "device/cuda/driver.h"
+#include "device/kernels.h"
 #include "fake_cuda.h"
 
 #define CHECK(condition)                                                                                     \
@@ -47,7 +48,7 @@ static const char *fake_path;
 static const fake_cuda_controls *fake;
 
 static const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba, 1, 2, 3, 4};
-static const gr_image image = {"v0", fatbin, sizeof fatbin};
+static const gr_image image = {.name = "v0", .data = fatbin, .size = sizeof fatbin};
 enum { N = 5003, GRID = 7 };
 
 /* The parameters of a ladder kernel, and a launch with them. */
@@ -309,7 +310,7 @@ static void test_info(void) {
         CHECK(info.caps.capability == 90 && info.caps.shared_per_block == FAKE_CUDA_SHARED_OPTIN);
         CHECK(info.caps.clusters);
     }
-    CHECK(strcmp(b->image_suffix, ".fatbin") == 0);
+    CHECK(strcmp(b->machine_code_suffix, ".fatbin") == 0);
     gr_backend *second = open_device(2);
     CHECK(fake->live().contexts == 2);
     second->close(second);
@@ -416,7 +417,7 @@ static void test_unnamed_error(void) {
 static void test_bad_image(void) {
     gr_backend *b = open_device(0);
     gr_module *module = NULL;
-    const gr_image bad = {"v9", "*not a fatbin", 13};
+    const gr_image bad = {.name = "v9", .data = "*not a fatbin", .size = 13};
     CHECK_FAILS(GR_ERR_DEVICE,
                 "loading the kernels of v9 on cuda:0: CUDA_ERROR_INVALID_IMAGE: fake: invalid kernel image\n"
                 "fake log: the image begins with byte 42",
@@ -424,6 +425,71 @@ static void test_bad_image(void) {
     CHECK(!module);
     b->close(b);
     check_nothing_left();
+}
+
+static void test_machine_code_of_another_device(void) {
+    gr_backend *b = open_device(0);
+    gr_module *module = NULL;
+    gr_image other = image;
+    enum { NO_BINARY_FOR_GPU = 209 };
+    fake->fail("cuModuleLoadDataEx", 1, NO_BINARY_FOR_GPU, false);
+    CHECK_FAILS(GR_ERR_DEVICE, "loading the kernels of v0 on cuda:0: CUDA error 209",
+                b->load(b, &other, &module, error));
+    other.optional = true;
+    fake->fail("cuModuleLoadDataEx", 1, NO_BINARY_FOR_GPU, false);
+    CHECK_OK(b->load(b, &other, &module, error));
+    CHECK(!module);
+    fake->fail("cuModuleLoadDataEx", 1, 999, false);
+    CHECK_FAILS(GR_ERR_DEVICE, "CUDA_ERROR_UNKNOWN", b->load(b, &other, &module, error));
+    b->close(b);
+    check_nothing_left();
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The PTX is loaded if there is no machine code, or none for the device. */
+static void test_text_and_machine_code(void) {
+    char folder[] = "/tmp/gr_kernels_XXXXXX", code[64], text[64];
+    CHECK(mkdtemp(folder));
+    snprintf(code, sizeof code, "%s/v0.fatbin", folder);
+    snprintf(text, sizeof text, "%s/v0" GR_TEXT_SUFFIX, folder);
+    write_file(text, "//\n.target sm_75\n");
+    const gr_kernel_id id = {.owner = "v0", .file = "v0", .entry = "v0_sum_i32"};
+    enum { NO_BINARY_FOR_GPU = 209 };
+    for (int loads = 1; loads <= 3; ++loads) {
+        gr_kernels kernels;
+        gr_kernel *kernel = NULL;
+        gr_kernels_init(&kernels, folder);
+        kernels.backend = open_device(0);
+        const long before = fake->calls("cuModuleLoadDataEx");
+        if (loads == 2)
+            write_file(code, "\x50\xed\x55\xba");
+        if (loads == 2)
+            fake->fail("cuModuleLoadDataEx", 1, NO_BINARY_FOR_GPU, false);
+        CHECK_OK(gr_kernels_find(&kernels, &id, &kernel, error));
+        CHECK(kernel && fake->calls("cuModuleLoadDataEx") - before == (loads == 2 ? 2 : 1));
+        gr_kernels_unload(&kernels);
+        kernels.backend->close(kernels.backend);
+        if (loads == 2)
+            remove(text); /* machine code is enough */
+    }
+    remove(code);
+    remove(folder);
+    check_nothing_left();
+}
+
+static void test_remarks(void) {
+    char text[] = "//\n.version 9.0\n.target sm_75\n\t// griddepcontrol.wait;\n\t// end inline asm\n"
+                  "\t// griddepcontrol.launch_dependents;\n.target sm_75\n";
+    gr_enable_remarks(text);
+    CHECK(strcmp(text, "//\n.version 9.0\n.target sm_90\n\t   griddepcontrol.wait;\n\t// end inline asm\n"
+                       "\t   griddepcontrol.launch_dependents;\n.target sm_75\n") == 0);
+    char plain[] = "//\n.target sm_75\n\t// end inline asm\n";
+    gr_enable_remarks(plain);
+    CHECK(strcmp(plain, "//\n.target sm_75\n\t// end inline asm\n") == 0);
 }
 
 static void test_shared_memory(void) {
@@ -1014,6 +1080,9 @@ static const struct {
     {"out_of_memory", test_out_of_memory},
     {"unnamed_error", test_unnamed_error},
     {"bad_image", test_bad_image},
+    {"machine_code_of_another_device", test_machine_code_of_another_device},
+    {"text_and_machine_code", test_text_and_machine_code},
+    {"remarks", test_remarks},
     {"shared_memory", test_shared_memory},
     {"parts", test_parts},
     {"clusters", test_clusters},

@@ -95,7 +95,7 @@ class Tree:
         kept = {}
         for kernel in built:
             target = package / "_ptx" / f"{kernel}.ptx"
-            packed = target.with_name(f"{target.name}.gz")
+            packed = target.with_name(f"{target.name}.xz")
             kept[packed] = packed.read_bytes()
             arch = f"-arch=compute_{kernel.architecture}"
             self._run(
@@ -104,8 +104,9 @@ class Tree:
             packed.write_bytes(kernels.pack(target.read_bytes()))
             if self.on_gpu:
                 fatbin = target.with_suffix(".fatbin")
-                kept[fatbin] = fatbin.read_bytes()
-                self._run(self.nvcc, *kernels.FATBIN_FLAGS, str(target), "-o", str(fatbin))
+                if fatbin.exists():
+                    kept[fatbin] = fatbin.read_bytes()
+                    fatbin.unlink()
             target.unlink()
         return kept
 

@@ -15,7 +15,7 @@ EXPECTED = re.compile(
     r"gpureduce-[^/]*\.dist-info/.*"
     r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|_bench/\w+\.json"
     r"|_profiles/\w+\.html|exercises/\w+/\w+\.(cu|md|py))"
-    r"|gpureduce/_ptx/(\w+\.(ptx\.gz|fatbin)|src/.+\.(cu|cuh|h|def))"
+    r"|gpureduce/_ptx/(\w+\.(ptx\.xz|fatbin)|src/.+\.(cu|cuh|h|def))"
 )
 
 
@@ -40,9 +40,9 @@ def main(path: str) -> int:
     wrong = [name for name in names if not EXPECTED.fullmatch(name)]
     wrong += [f"{path}: {sizes['all'][1]:,} bytes"] * (sizes["all"][1] > MOST)
     stems = {
-        suffix: {_stem(name) for name in names if name.endswith(suffix)} for suffix in (".gz", ".fatbin")
+        suffix: {_stem(name) for name in names if name.endswith(suffix)} for suffix in (".xz", ".fatbin")
     }
-    wrong += stems[".gz"] ^ stems[".fatbin"]
+    wrong += stems[".fatbin"] - stems[".xz"]
     print("".join(f"unexpected: {name}\n" for name in wrong), end="")
     return min(len(wrong), 100)
 
@@ -52,11 +52,11 @@ def _stem(name: str) -> str:
 
 
 def _group(name: str, ladders: dict[str, str]) -> str:
-    if name.endswith((".gz", ".fatbin")):
+    if name.endswith((".xz", ".fatbin")):
         stem = _stem(name).removesuffix("_75")
         # Of a source <prefix>_op.cu a file is compiled for each operator.
         ladder = ladders.get(stem) or ladders[f"{stem.partition('_')[0]}_op"]
-        return f"kernels/{ladder}, {'PTX' if name.endswith('.gz') else 'for GPUs'}"
+        return f"kernels/{ladder}, {'PTX' if name.endswith('.xz') else 'for GPUs'}"
     if "/_ptx/src/" in name:
         return "kernels' sources"
     if name.endswith(".so"):

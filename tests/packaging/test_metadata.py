@@ -75,7 +75,7 @@ def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
     wheel = tmp_path / "gpureduce.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path in package.rglob("*"):
-            if path.suffix in (".gz", ".fatbin", ".cu") and "_ptx" in path.parts:
+            if path.suffix in (".xz", ".fatbin", ".cu") and "_ptx" in path.parts:
                 archive.writestr(f"gpureduce/{path.relative_to(package).as_posix()}", b"")
     assert contents.main(str(wheel)) == 0
     assert "kernels/reduce, PTX" in capsys.readouterr().out

@@ -52,7 +52,7 @@ def test_kernels_and_the_driver():
         CHILD
         + """
 check(lambda: gpureduce.sum(numbers, device="sim"), "cannot read the compiled kernels in", 10)
-check(lambda: len(_core.read_image(gpureduce._device.ptx.KERNEL_DIR / "flat_sum.ptx.gz")) > 1000,
+check(lambda: len(_core.read_image(gpureduce._device.ptx.KERNEL_DIR / "flat_sum.ptx.xz")) > 1000,
       "cannot read the compiled kernels in", True)
 check(lambda: str(gpureduce.devices()[-1]), "cannot look for the CUDA driver", "sim")
 check(lambda: gpureduce.sum(numbers), "cannot look for the CUDA driver", 10)
@@ -80,11 +80,11 @@ print("done")
 def test_files_that_are_missing_or_unreadable(tmp_path):
     """A missing file is one of the installation; one that may not be read is the system's refusal."""
     with pytest.raises(_core.DeviceError, match="No such file or directory; reinstall gpureduce"):
-        _core.read_image(tmp_path / "missing.ptx.gz")
+        _core.read_image(tmp_path / "missing.ptx.xz")
     with pytest.raises(_core.DeviceError, match="Not a directory; reinstall gpureduce"):
         (tmp_path / "file").write_text("")
-        _core.read_image(tmp_path / "file" / "sum.ptx.gz")
-    loop = tmp_path / "loop.ptx.gz"
+        _core.read_image(tmp_path / "file" / "sum.ptx.xz")
+    loop = tmp_path / "loop.ptx.xz"
     loop.symlink_to(loop)
     with pytest.raises(OSError, match="cannot read the compiled kernels in") as refused:
         _core.read_image(loop)

@@ -10,9 +10,9 @@ and names the kernels that differ.
 """
 
 import argparse
-import gzip
 import hashlib
 import json
+import lzma
 import re
 import sys
 from pathlib import Path
@@ -94,13 +94,13 @@ def digests(place: Path, any_layout: bool = False) -> dict[str, str]:
     if place.is_file():
         return json.loads(place.read_text())
     found = {}
-    for path in sorted(place.glob("*.ptx.gz")):
-        for form, text in forms(gzip.decompress(path.read_bytes())).items():
+    for path in sorted(place.glob("*.ptx.xz")):
+        for form, text in forms(lzma.decompress(path.read_bytes())).items():
             words = normalized(text.decode())
             digest = hashlib.sha256((laid_out(words) if any_layout else words).encode()).hexdigest()
-            found[path.name.removesuffix(".ptx.gz") + form] = digest
+            found[path.name.removesuffix(".ptx.xz") + form] = digest
     if not found:
-        raise SystemExit(f"{place}: no file of digests, and no folder with *.ptx.gz")
+        raise SystemExit(f"{place}: no file of digests, and no folder with *.ptx.xz")
     return found
 
 

@@ -1,6 +1,6 @@
 """The script that compares the PTX of two builds finds a lost instruction, and nothing in other names."""
 
-import gzip
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -24,16 +24,16 @@ def two(tmp_path):
     for folder in folders:
         folder.mkdir()
         for name in (PLAIN, REMARKS):
-            text = gzip.decompress((KERNEL_DIR / f"{name}.ptx.gz").read_bytes())[:BYTES]
-            (folder / f"{name}.ptx.gz").write_bytes(gzip.compress(text, 1))
+            text = lzma.decompress((KERNEL_DIR / f"{name}.ptx.xz").read_bytes())[:BYTES]
+            (folder / f"{name}.ptx.xz").write_bytes(lzma.compress(text, preset=0))
     return folders
 
 
 def change(folder, name, old, new):
-    path = folder / f"{name}.ptx.gz"
-    text = gzip.decompress(path.read_bytes()).decode()
+    path = folder / f"{name}.ptx.xz"
+    text = lzma.decompress(path.read_bytes()).decode()
     assert old in text
-    path.write_bytes(gzip.compress(text.replace(old, new, 1).encode(), 1))
+    path.write_bytes(lzma.compress(text.replace(old, new, 1).encode(), preset=0))
 
 
 def compared(*arguments):
@@ -60,26 +60,26 @@ def test_changed_instructions_are_reported(two, name, old, new, forms):
 
 def test_names_and_lines_do_not_count(two):
     for name in (PLAIN, REMARKS):
-        path = two[1] / f"{name}.ptx.gz"
-        text = gzip.decompress(path.read_bytes()).decode()
+        path = two[1] / f"{name}.ptx.xz"
+        text = lzma.decompress(path.read_bytes()).decode()
         changed = text.replace("_ZZ", "_ZZ3new").replace("\t.loc\t", "\t.loc\t9")
         assert changed != text
-        path.write_bytes(gzip.compress(changed.encode(), 1))
+        path.write_bytes(lzma.compress(changed.encode(), preset=0))
     ended = compared(*two)
     assert ended.returncode == 0, ended.stdout
 
 
 def test_the_order_of_functions_does_not_count(two):
     """Nor do prototypes, and a variable may be called as a part of an instruction is."""
-    path = two[1] / f"{PLAIN}.ptx.gz"
-    text = gzip.decompress(path.read_bytes()).decode()
+    path = two[1] / f"{PLAIN}.ptx.xz"
+    text = lzma.decompress(path.read_bytes()).decode()
     text = text.replace("bar.sync", "cp.async.bulk.mbarrier::complete_tx::bytes [%r1];\n\tbar.sync", 1)
     head, *kernels, _ = text.split("\n.visible .entry ")
     assert len(kernels) > 1
     old = [f"{head}\n.extern .shared .b8 bytes[];", *kernels]
     new = [f"{head}\n.extern .shared .b8 _Z5bytes[];\n.func nothing\n(\n)\n;", *kernels[::-1]]
     for folder, parts in zip(two, (old, new), strict=True):
-        (folder / path.name).write_bytes(gzip.compress("\n.visible .entry ".join(parts).encode(), 1))
+        (folder / path.name).write_bytes(lzma.compress("\n.visible .entry ".join(parts).encode(), preset=0))
     ended = compared(*two)
     assert ended.returncode == 0, ended.stdout
 

@@ -42,15 +42,26 @@ static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **
     gr_module *module = calloc(1, sizeof *module);
     if (!module)
         return gr_fail(error, GR_ERR_MEMORY, "out of memory loading the kernels of %s", image->name);
-    const gr_status status =
-        GR_CUDA_CALL(base, 0, error, module_load(&module->handle, image->data, 2, options, values),
-                     "loading the kernels of %s on cuda:%d", image->name, base->info.index);
+    const cuda_backend *self = as_cuda(base);
+    gr_cu_result result = GR_CU_SUCCESS;
+    gr_status status = gr_cuda_enter(self, error);
+    if (status == GR_OK) {
+        result = self->driver->module_load(&module->handle, image->data, 2, options, values);
+        status = gr_cuda_check(self->driver, result, error, "loading the kernels of %s on cuda:%d",
+                               image->name, base->info.index);
+        status = gr_cuda_leave(self, status, error);
+    }
+    if (image->optional && result == GR_CU_NO_MACHINE_CODE) {
+        free(module);
+        *out = NULL;
+        return GR_OK;
+    }
     if (status != GR_OK) {
         const gr_error plain = *error;
         if (*log)
             gr_fail(error, status, "%.640s\n%s", plain.message, log);
         if (module->handle)
-            as_cuda(base)->driver->module_unload(module->handle);
+            self->driver->module_unload(module->handle);
         free(module);
         return status;
     }
@@ -544,7 +555,7 @@ gr_status gr_backend_cuda_current(int *index, gr_error *error) {
 
 static const gr_backend cuda_operations = {
     .streams = &gr_cuda_stream_ops,
-    .image_suffix = ".fatbin",
+    .machine_code_suffix = ".fatbin",
     .close = cuda_close,
     .alloc = gr_cuda_alloc,
     .free = gr_cuda_free,

@@ -263,7 +263,6 @@ static void sim_close(gr_backend *base) {
 }
 
 static const gr_backend sim_operations = {
-    .image_suffix = ".ptx.gz",
     .detects_out_of_bounds = true,
     .streams = &sim_stream_ops,
     .close = sim_close,

@@ -4,7 +4,7 @@
 // of nodes that the digit of t to base 32 says: the longest chain of waits has as many tiles as t has digits,
 // and the order in which totals are combined depends on t alone. A node is a State in words of eight bytes,
 // four of the State and a flag, so no fence is needed. Tiles are numbered by ticket: rule 1 of
-// docs/waiting.md.
+// docs/contributing/waiting-for-blocks.md.
 #pragma once
 
 #include "grid/block_state.cuh"

@@ -1,5 +1,5 @@
-// Tickets: which of a grid's blocks draws first, second and so on. docs/waiting.md says which block may wait
-// for which, and why the wait ends.
+// Tickets: which of a grid's blocks draws first, second and so on. docs/contributing/waiting-for-blocks.md
+// says which block may wait for which, and why the wait ends.
 #pragma once
 
 namespace gr::grid {

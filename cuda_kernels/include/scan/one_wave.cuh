@@ -1,7 +1,7 @@
 // Scans of lines that a few blocks share, all of which run at once (one wave). Each block publishes the total
 // of its piece to each block behind it, in one node for each pair of blocks, and clears the nodes that it has
 // read. So a block waits once, for all blocks before it, and memory that was zero is zero again. Rule 3 of
-// docs/waiting.md says why the wait ends.
+// docs/contributing/waiting-for-blocks.md says why the wait ends.
 #pragma once
 
 #include "common/entry.cuh"

@@ -1,7 +1,8 @@
 // Segmented reduction of contiguous elements: a warp streams a range of rows, batch after batch, and examines
 // only batches in which a segment ends. A block combines the segments that reach from one range into the
 // next; a segment that reaches beyond a block is completed by the block in which it ends, which reads the
-// partial results of the blocks before it from slots. Rule 3 of docs/waiting.md says why the wait ends.
+// partial results of the blocks before it from slots. Rule 3 of docs/contributing/waiting-for-blocks.md says
+// why the wait ends.
 #pragma once
 
 #include "common/entry.cuh"

@@ -1,8 +1,8 @@
-// The first four moments in one pass; see docs/moments.md. A State has the sums of the first four powers of
-// the differences between elements and a point near their mean, and is moved from one point to another after
-// P. Pebay, "Formulas for robust, one-pass parallel computation of covariances and arbitrary-order
-// statistical moments" (Sandia report SAND2008-6212, 2008). These sums are the result, too: the host computes
-// the moments about the mean from them.
+// The first four moments in one pass; see docs/explanation/variance.md. A State has the sums of the first
+// four powers of the differences between elements and a point near their mean, and is moved from one point to
+// another after P. Pebay, "Formulas for robust, one-pass parallel computation of covariances and
+// arbitrary-order statistical moments" (Sandia report SAND2008-6212, 2008). These sums are the result, too:
+// the host computes the moments about the mean from them.
 #pragma once
 
 #include "reduce/ops/variance.cuh"

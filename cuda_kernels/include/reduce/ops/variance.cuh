@@ -1,4 +1,4 @@
-// Variances in one pass, for the general kernels and the flat ones; see docs/moments.md.
+// Variances in one pass, for the general kernels and the flat ones; see docs/explanation/variance.md.
 //
 // A State has the number of elements, a point near their mean, and the sum and the sum of squares of the
 // differences between the elements and the point. Two States are merged after Chan, Golub and LeVeque,
@@ -8,7 +8,7 @@
 //
 // The sum of squares about the point of a State is at most a few times the sum about the mean, whatever the
 // order of the elements: whenever the number of its elements has doubled, a thread moves its point to the
-// mean if the point is far from it. See docs/moments.md for the bound.
+// mean if the point is far from it. See docs/explanation/variance.md for the bound.
 //
 // Squares of doubles may exceed a double. A State of doubles whose sum of squares is not below GR_VAR_LARGEST
 // is shrunk: its point and sum are scaled by GR_VAR_SHRINK, its squares by the square of GR_VAR_SHRINK.

@@ -1,0 +1,16 @@
+/* Unpacks .xz files as the build writes them: one block of LZMA2, with the CRC-32 of the text. */
+#ifndef GR_DEVICE_XZ_H
+#define GR_DEVICE_XZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum gr_xz_result { GR_XZ_OK, GR_XZ_DAMAGED, GR_XZ_NO_MEMORY } gr_xz_result;
+
+bool gr_is_xz(const uint8_t *packed, size_t size);
+
+/* Appends a NUL to the text. The caller frees *text, also after a failure. */
+gr_xz_result gr_unpack_xz(const uint8_t *packed, size_t size, char **text, size_t *text_size);
+
+#endif
