@@ -209,15 +209,15 @@ def redirects() -> dict[str, str]:
     return tomllib.loads((ROOT / "docs/site/redirects.toml").read_text(encoding="utf-8"))
 
 
-def write_redirects(html: Path) -> None:
+def write_redirects(source: Path, html: Path) -> None:
     """Write a page at each old address, which leads to the new one, to the same heading."""
     for old, new in redirects().items():
         path = html / f"{old}.html"
-        text = REDIRECT.format(to=os.path.relpath(html / f"{new}.html", path.parent))
-        is_page = path.exists() and path.read_text(encoding="utf-8") != text  # not left by an earlier build
+        is_page = any((source / f"{old}{suffix}").exists() for suffix in (".md", ".rst", ".ipynb"))
         if is_page or not (html / f"{new}.html").exists():
             raise ValueError(f"redirects.toml: {old} is a page, or {new} is none")
-        path.write_text(text, encoding="utf-8")
+        to = os.path.relpath(html / f"{new}.html", path.parent)
+        path.write_text(REDIRECT.format(to=to), encoding="utf-8")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -229,7 +229,7 @@ def main(argv: list[str] | None = None) -> int:
     shutil.rmtree(out / "html", ignore_errors=True)
     options = ["-W", "--keep-going", "-q", "-E", "-j", "2", "-d", f"{out}/doctrees"]
     status = sphinx([*options, "-c", str(Path(__file__).parent), f"{out}/source", f"{out}/html"])
-    write_redirects(out / "html")
+    write_redirects(out / "source", out / "html")
     return status
 
 
