@@ -73,7 +73,7 @@ class Info:
         Parameters
         ----------
         device : str or Device, optional
-            One of `devices`.
+            One of `devices`; without effect.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class Info:
         Parameters
         ----------
         device : str or Device, optional
-            One of `devices`.
+            One of `devices`; without effect.
         kind : str or tuple of str, optional
             Kinds to return, by the names of the standard. Default: all.
 

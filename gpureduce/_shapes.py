@@ -25,7 +25,7 @@ def _array(name: str, x: Any) -> Any:
     if isinstance(x, DeviceArray):
         return x
     if device_view(x, None) is not None:
-        raise TypeError(f"{name}: {type(x).__name__} has it; here it is for host arrays and DeviceArray")
+        raise TypeError(f"{name}: {type(x).__name__} has its own; this one takes host arrays and DeviceArray")
     return as_array(x, "x")
 
 
@@ -41,7 +41,7 @@ def astype(x: AnyArray, dtype: DTypeLike, /, *, copy: bool = True, device: Any =
     copy : bool
         False returns `x` itself if it already has the dtype.
     device : str or Device, optional
-        That of `x`.
+        Device of `x`; no other is supported.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def reshape(
         return array.reshape(shape, copy=copy)
     reshaped = (array.copy() if copy else array).reshape(shape)
     if copy is False and not np.may_share_memory(reshaped, array):
-        raise ValueError("copy: no view has this shape; elements would have to be copied")
+        raise ValueError("copy: unable to avoid a copy while reshaping; pass copy=None")
     return reshaped
 
 

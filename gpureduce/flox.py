@@ -45,7 +45,7 @@ class Engine(str):
     Parameters
     ----------
     device : str or Device, optional
-        Where groups are reduced, as `gpureduce.group_reduce` takes it.
+        Device that reduces the groups, as for `gpureduce.group_reduce`.
 
     Examples
     --------

@@ -250,7 +250,7 @@ class _Reducer:
         """Return NumPy's elementwise result of host arrays; those of a device have no arithmetic."""
         if builtins.any(isinstance(each, DeviceArray) for each in (*args, *options.values())):
             raise TypeError(
-                f"{self.__name__}: arrays on a device have no elementwise arithmetic here; torch.from_dlpack "
+                f"{self.__name__}: no elementwise arithmetic of device arrays; torch.from_dlpack "
                 "and cupy.from_dlpack take them without a copy"
             )
         return getattr(np, self.__name__)(*args, **options)
@@ -274,17 +274,17 @@ class _Reducer:
         array : array_like or device array
             Input array.
         axis : int or tuple of int, optional
-            The axes to reduce; None reduces all.
+            Axis or axes along which to reduce. None reduces all axes.
         dtype : dtype_like, optional
-            What elements are cast to and accumulated in.
+            Data type of the accumulator and of the result.
         out : numpy.ndarray or device array, tuple of one, or Ellipsis, optional
             Output array. ``...`` returns an array instead of a scalar, as from NumPy 2.3 on.
         keepdims : bool
-            Whether reduced axes stay, with length one.
+            True keeps the reduced axes with length one.
         initial : scalar, optional
-            One more element, for every element of the result.
+            Starting value of the reduction.
         where : array_like of bool
-            Which elements take part.
+            Elements to include.
         **options
             ``variant``, ``device``, ``block_size``, ``grid_size``, ``stream`` and ``as_device``, as for
             `gpureduce.sum`.
@@ -339,7 +339,7 @@ class _Reducer:
         axis : int
             Axis along which slices are reduced.
         dtype : dtype_like, optional
-            What elements are cast to and accumulated in.
+            Data type of the accumulator and of the result.
         out : numpy.ndarray or device array, or tuple of one, optional
             Output array.
         device, stream, as_device
@@ -382,7 +382,7 @@ class _Accumulator(_Reducer):
         axis : int
             Axis along which to accumulate.
         dtype : dtype_like, optional
-            What elements are cast to and accumulated in.
+            Data type of the accumulator and of the result.
         out : numpy.ndarray or device array, or tuple of one, optional
             Output array.
         device, stream, as_device
@@ -448,9 +448,9 @@ class _Linalg:
         x : array_like or device array
             Input array.
         axis : int or tuple of int, optional
-            The axes that are one vector. None takes all elements.
+            Axis or axes that form a vector. Default: all axes.
         keepdims : bool
-            Whether reduced axes stay, with length one.
+            True keeps the reduced axes with length one.
         ord : float
             Order of the norm.
         out, device, stream, as_device
@@ -486,7 +486,7 @@ class _Linalg:
         offset : int
             Offset from the main diagonal: positive above it, negative below it.
         dtype : dtype_like, optional
-            What elements are cast to and added in.
+            Data type of the accumulator and of the result.
         out, device, stream, as_device
             As for `gpureduce.trace`.
 
@@ -508,7 +508,7 @@ def _reject_devices(name: str, *arrays: Any) -> None:
     """Raise TypeError where an array is on a device."""
     if builtins.any(device_view(each, None) is not None for each in arrays):
         raise TypeError(
-            f"{name}: of arrays on a device CuPy and PyTorch have it, and take a DeviceArray without a copy: "
+            f"{name}: arrays on a device are not supported; use PyTorch or CuPy, which do not copy: "
             f"torch.from_dlpack(a), cupy.from_dlpack(a); a.numpy() is a copy in host memory"
         )
 

@@ -89,7 +89,7 @@ def exact_sum(
     a : array_like or DeviceArray
         Input array.
     axis : int or tuple of int, optional
-        The axes to sum over; None sums over all.
+        Axis or axes along which to sum. Default: all axes.
 
     Returns
     -------

@@ -66,7 +66,7 @@ def _reduced(operator: Callable[..., torch.Tensor], a: Any, axis: Any, keepdims:
 
 def _check_tensor(a: Any, name: str) -> None:
     if not isinstance(a, torch.Tensor):
-        raise TypeError(f"{name}: expected a tensor of PyTorch, got {type(a).__name__}")
+        raise TypeError(f"{name}: expected a torch.Tensor, got {type(a).__name__}")
     if a.layout is not torch.strided:
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
 
@@ -211,7 +211,7 @@ def mean(
     if dtype is not None:
         dtype = _as_dtype(dtype)
         if is_whole(dtype):
-            raise TypeError(f"dtype: a mean is no whole number; expected a floating dtype, got {dtype}")
+            raise TypeError(f"dtype: a mean needs a floating-point or complex dtype, got {dtype}")
         return _in_dtype(operators.mean, a, axis, dtype, keepdims)
     return _reduced(operators.mean, a, axis, keepdims)
 

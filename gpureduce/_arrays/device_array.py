@@ -180,7 +180,9 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return to_device(self, device, LEGACY_STREAM if stream is None else stream)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise TypeError("a DeviceArray does not become a NumPy array by itself; call .numpy() to copy it")
+        raise TypeError(
+            "a DeviceArray is not converted to a NumPy array implicitly; call .numpy() to copy it"
+        )
 
     def __repr__(self) -> str:
         return array_repr.as_repr(self)
@@ -199,9 +201,11 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the CUDA Array Interface."""
         if self._kind != _core.CUDA:
-            raise AttributeError("__cuda_array_interface__: the array lies on the simulator")
+            raise AttributeError(
+                "__cuda_array_interface__: the array is on the simulator, not on a CUDA device"
+            )
         if self.dtype.kind not in "biufc":
-            raise AttributeError(f"__cuda_array_interface__ has no name for {self.dtype}; DLPack has")
+            raise AttributeError(f"__cuda_array_interface__: {self.dtype} is not supported; use DLPack")
         self._share()
         return {
             "shape": self.shape,
@@ -263,20 +267,20 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         versioned = max_version is not None and integer(max_version[0], "max_version") >= DLPACK_VERSION[0]
         if dl_device is not None and tuple(dl_device) == (CPU, 0):
             if copy is False:
-                raise BufferError("DLPack: an array on a device reaches the CPU only as a copy")
+                raise BufferError("copy: an array on a device can be exported to the CPU only as a copy")
             host = self.numpy()
             return _export(host, host.ctypes.data if host.size else 0, (CPU, 0), versioned, True)
         if self._kind != _core.CUDA:
             raise BufferError(
-                "DLPack: the array lies on the simulator, whose addresses no other library can use; "
-                "take .numpy(), or ask for the CPU (dl_device=(1, 0))"
+                "DLPack: the array is on the simulator, whose addresses other libraries cannot use; "
+                "call .numpy(), or pass dl_device=(1, 0) for a copy on the CPU"
             )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            raise BufferError(f"DLPack: the array lies on {self.device}, not on DLPack device {dl_device}")
+            raise BufferError(f"dl_device: the array is on {self.device}, not on DLPack device {dl_device}")
         if any(stride < 0 and length > 1 for stride, length in zip(self.strides, self.shape, strict=True)):
             # DLPack has them, but PyTorch ends the process: https://github.com/pytorch/pytorch/issues/188023
             if copy is False:
-                raise BufferError("DLPack: a view with a negative stride is handed out only as a copy")
+                raise BufferError("copy: a view with a negative stride can be exported only as a copy")
             copy = True
         array = self.copy() if copy else self
         array._finish_for(stream)

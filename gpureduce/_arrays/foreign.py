@@ -34,8 +34,8 @@ def _check_device(kind: int, index: int, device: str | Device | None) -> None:
     if device is not None and resolve(device) != (kind, index):
         where = device_name(kind, index)
         raise DeviceError(
-            f"the array lies on {where} but device={str(device)!r} was asked for; "
-            f"pass device={where!r} or none, or copy the array there first"
+            f"device: the array is on {where}, not on {str(device)!r}; "
+            f"pass device={where!r} or no device, or copy the array first"
         )
 
 
@@ -49,7 +49,7 @@ def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> De
     obj : object
         Anything.
     device : str or Device, optional
-        Where the caller will work; None means where the array lies.
+        Device of the call. Default: the device of the array.
     name : str
         The argument that errors name.
 
@@ -105,9 +105,11 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     if parts is None:
         if _says(obj, "is_neg"):
             # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
-            raise BufferError("DLPack: a tensor with the negative bit set; pass tensor.resolve_neg()")
+            raise BufferError(
+                "DLPack: a tensor with the negative bit set is not supported; pass tensor.resolve_neg()"
+            )
         if _says(obj, "requires_grad"):
-            raise BufferError("DLPack: a tensor that requires a gradient; pass tensor.detach()")
+            raise BufferError("DLPack: a tensor that requires grad is not supported; pass tensor.detach()")
         kind, number = map(int, obj.__dlpack_device__())
         if kind in (CPU, _CUDA_HOST):
             return None
@@ -179,7 +181,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
     if stream is not None and stream <= 0:
         raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
     if not 0 <= pointer < _ADDRESSES:
-        raise ValueError(f"{protocol}: {pointer} is no address")
+        raise ValueError(f"{protocol}: {pointer} is not a valid address")
     # The interface does not name the device; the address of no elements need not be one.
     index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
     _check_device(_core.CUDA, index, device)
@@ -197,7 +199,7 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
     if strides is None:
         strides = packed
     if len(strides) != len(shape) or min(shape, default=0) < 0:
-        raise ValueError(f"{protocol}: shape {shape} and strides {strides} describe no array")
+        raise ValueError(f"{protocol}: shape {shape} and strides {strides} are not those of an array")
     size = math.prod(shape)
     if (size or math.prod(length for length in shape if length)) * item > MAX_BYTES:
         raise ValueError(f"{protocol}: an array of shape {shape} is too large")
@@ -212,7 +214,9 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
             first = pointer + sum(step for step in reach if step < 0)
             last = pointer + sum(step for step in reach if step > 0) + item
         if first <= 0 or last > _ADDRESSES:
-            raise ValueError(f"{protocol}: shape {shape} and strides {strides} leave memory at {pointer:#x}")
+            raise ValueError(
+                f"{protocol}: shape {shape} and strides {strides} exceed the address space at {pointer:#x}"
+            )
         if pointer % item or (strides != packed and any(stride % item for stride in strides)):
             raise ValueError(f"{protocol}: the elements are not aligned to their {item} bytes")
     view = DeviceView()

@@ -59,8 +59,8 @@ def _part(part: Any) -> Any:
     except TypeError:
         pass
     raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are indices of a "
-        f"DeviceArray, not {type(part).__name__}; CuPy and PyTorch index by arrays: torch.from_dlpack(a)[...]"
+        "only integers, slices (`:`), ellipsis (`...`) and numpy.newaxis (`None`) are valid "
+        f"indices of a DeviceArray, got {type(part).__name__}; for others, use torch.from_dlpack(a)"
     )
 
 

@@ -102,7 +102,9 @@ class Numbers(Elements):
 
     def _only(self, what: str) -> Any:
         if self.size != 1:
-            raise TypeError(f"only an array of one element becomes {what}, not one of shape {self.shape}")
+            raise TypeError(
+                f"only an array of one element can be converted to {what}, got shape {self.shape}"
+            )
         return self.item()
 
     def __format__(self, spec: str) -> str:
@@ -110,8 +112,8 @@ class Numbers(Elements):
 
     def _refuse(self, symbol: str) -> NoReturn:
         raise TypeError(
-            f"{symbol}: a DeviceArray has no arithmetic; PyTorch and CuPy do it, and take what lies on a GPU "
-            "without a copy: torch.from_dlpack(a), cupy.from_dlpack(a); a.numpy() is a copy in host memory"
+            f"{symbol}: a DeviceArray does not support arithmetic or comparisons; use PyTorch or "
+            "CuPy by torch.from_dlpack(a) or cupy.from_dlpack(a), without a copy, or NumPy by a.numpy()"
         )
 
     __hash__ = object.__hash__

@@ -120,7 +120,7 @@ def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | No
             before_copy()
         view = to_device(mask, device)
     elif operand.view is None:
-        raise TypeError("where: is on a device, but the array is not")
+        raise TypeError("where: the mask is on a device, but the array is in host memory")
     if view.dtype != BOOL:
         raise TypeError(f"where: expected bool, got an array of {view.dtype}")
     strides = broadcast_strides(view.shape, view.strides, operand.shape)

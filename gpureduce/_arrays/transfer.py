@@ -22,11 +22,11 @@ def to_device(a: AnyArray, device: str | Device | None = None) -> DeviceArray:
     Parameters
     ----------
     a : array_like or device array
-        Of a supported dtype, of any shape and layout. A `DeviceArray` that is there already is returned as
-        it is; another library's array on a device is copied.
+        Array of a supported dtype, of any shape and strides. A `DeviceArray` that is on the device already is
+        returned unchanged; another library's array on a device is copied.
     device : str or Device, optional
-        ``"cuda"``, ``"cuda:1"`` or ``"sim"``; None takes the first CUDA device or, when there is none, the
-        simulator, with one `SimulatorWarning`. For an array on a device None takes that device.
+        Destination: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a host array
+        the default device (see `set_default_device`).
 
     Returns
     -------

@@ -31,17 +31,17 @@ class Views(Elements):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError(
-            "a DeviceArray is not written by an index; on a GPU torch.from_dlpack(a)[...] = value does it"
+            "a DeviceArray does not support item assignment; on a GPU, use torch.from_dlpack(a)[...] = value"
         )
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a DeviceArray of no dimensions")
+            raise TypeError("len() of a 0-d array")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:
-            raise TypeError("iteration over a DeviceArray of no dimensions")
+            raise TypeError("iteration over a 0-d array")
         return (self[i] for i in range(self.shape[0]))
 
     @property
@@ -102,7 +102,7 @@ class Views(Elements):
         Parameters
         ----------
         axis : int or tuple of int, optional
-            Which ones; None takes all of them.
+            Axis or axes of length one to remove. Default: all of them.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Views(Elements):
         if strides is not None:
             return _core.array_view(self, new_shape, strides, 0)
         if copy is False:
-            raise ValueError("copy: no view has this shape; elements would have to be copied")
+            raise ValueError("copy: unable to avoid a copy while reshaping; pass copy=None")
         return gathered(self, new_shape)
 
     def ravel(self, order: str = "C") -> Self:
@@ -217,13 +217,15 @@ class Views(Elements):
         DeviceArray([0, 1, 2], dtype=int8, device='sim')
         """
         if not isinstance(casting, str) or casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
-            raise ValueError(f"casting: expected a rule of numpy.can_cast, got {casting!r}")
+            raise ValueError(
+                f"casting: expected 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got {casting!r}"
+            )
         copy = flag(copy, "copy")
         target = native(dtype_of(dtype), "dtype")
         rule: Any = casting
         if not np.can_cast(self.dtype, target, rule):
             raise TypeError(
-                f"cannot cast array data from {self.dtype!r} to {target!r} by the rule {casting!r}"
+                f"cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}"
             )
         if target == self.dtype:
             return gathered(self) if copy else self

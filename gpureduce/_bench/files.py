@@ -32,9 +32,9 @@ def parse_result(text: str, name: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{name} holds no result of gpureduce.bench ({error!r})") from None
+        raise ValueError(f"{name} is not a result of gpureduce.bench ({error!r})") from None
     if not isinstance(record, dict) or not isinstance(record.get("rows"), list):
-        raise ValueError(f"{name} holds no result of gpureduce.bench (no list of rows)")
+        raise ValueError(f"{name} is not a result of gpureduce.bench (no list of rows)")
     schema = record.pop("schema", None)
     if schema is None:
         raise ValueError(f'{name} has no schema version; expected "schema": {SCHEMA}')

@@ -81,7 +81,9 @@ def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple
     accesses = launched.accesses(block)
     stores = accesses[accesses["writes"]]
     if len(launched.kernels) != 1 or set(stores["memory"]) != {2} or 0 not in accesses["memory"]:
-        raise ValueError(f"variant: what a block of {variant} sees and makes is not in its accesses")
+        raise ValueError(
+            f"variant: bulk copies and several launches hide which pixels a block of {variant} reads"
+        )
     loads = accesses[(accesses["memory"] == 0) & ~accesses["writes"]]
     _, height, width, filters = launched.result.shape
     comes = _per_pixel(loads, x[1:3], x[3]) / x[3]

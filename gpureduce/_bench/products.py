@@ -37,7 +37,7 @@ def meant(ops: Any, names: Any) -> bool:
     if not all(isinstance(op, str) for op in asked):
         raise TypeError(f"ops: expected names of operators, got {ops!r}")
     if OP in asked and len(asked) > 1:
-        raise ValueError(f"ops: {OP!r} is measured by itself, not beside {asked}")
+        raise ValueError(f"ops: {OP!r} cannot be combined with other operators, got {asked}")
     return OP in asked
 
 
@@ -55,7 +55,7 @@ def _shape(sizes: Any) -> Shape:
         size = positive(sizes, "n")
         return size, size, size
     if len(sizes) != 3:
-        raise ValueError(f"n: a product has three sizes, (m, n, k), got {sizes!r}")
+        raise ValueError(f"n: a matrix product has three sizes (m, n, k), got {sizes!r}")
     m, n, k = (positive(each, "n") for each in sizes)
     return m, n, k
 
@@ -69,12 +69,12 @@ def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
         return [record.name for record in runnable if record.role == "rung"] + default
     asked = sequence(names, "variants")
     if AUTO in asked and where.kind == "sim":
-        raise ValueError("variants: 'auto' is measured on a CUDA device; it has no counts on the simulator")
+        raise ValueError("variants: 'auto' has no counts on the simulator; pass a CUDA device")
     for name in asked:
         if name != AUTO and not find(name, AUTO, ladder=LADDER).block_sizes:
-            raise ValueError(f"variants: {name} is measured beside the others without being named")
+            raise ValueError(f"variants: {name} is always measured, as the baseline; leave it out")
         if name not in able:
-            raise ValueError(f"variants: {name} cannot run products of {dtype} on {where.kind}")
+            raise ValueError(f"variants: {name} cannot run matrix products of {dtype} on {where.kind}")
     return asked
 
 
@@ -158,7 +158,7 @@ def bench(
     cases = [(size, dtype, _chosen(names, dtype, where)) for dtype in kinds for size in sizes]
     for _, dtype, chosen in cases:
         if not any(name != AUTO for name in chosen) and (simulated or names is None):
-            raise ValueError(f"variants: none can run products of {dtype} on {where.kind}")
+            raise ValueError(f"variants: none can run matrix products of {dtype} on {where.kind}")
     bar = ProgressBar(progress, sum(len(chosen) for *_, chosen in cases))
     try:
         if simulated:

@@ -343,7 +343,7 @@ class BenchResult:
             result = cls(record, rows)
             result.records()
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{name} holds no result of gpureduce.bench ({error!r})") from None
+            raise ValueError(f"{name} is not a result of gpureduce.bench ({error!r})") from None
         return result
 
     def plot(

@@ -125,11 +125,11 @@ def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
 def _reduction(name: str) -> str:
     ladder = find(name, AUTO).ladder
     if ladder == "conv":
-        raise ValueError(f"variants: {name} makes convolutions, which benchmarks/run.py conv times")
+        raise ValueError(f"variants: {name} is a convolution; use benchmarks/run.py conv")
     if ladder == "exact":
-        raise ValueError(f"variants: {name} makes exact sums, which benchmarks/run.py exact_sums times")
+        raise ValueError(f"variants: {name} is an exact sum; use benchmarks/run.py exact_sums")
     if ladder != "reduction":
-        raise ValueError(f"variants: {name} makes matrix products: ops='matmul', and no reductions beside")
+        raise ValueError(f"variants: {name} is a matrix product; pass ops='matmul' alone")
     return name
 
 
@@ -142,9 +142,7 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
             for name in sequence(names, "variants")
         ]
         if AUTO in chosen and where.kind == "sim":
-            raise ValueError(
-                "variants: 'auto' is measured on a CUDA device; it has no counts on the simulator"
-            )
+            raise ValueError("variants: 'auto' has no counts on the simulator; pass a CUDA device")
     lengths = [positive(n, "n") for n in sequence(sizes, "n")]
     result: list[Case] = []
     for op in sequence(ops, "ops"):
@@ -154,7 +152,7 @@ def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[
             if not fitting or (names is not None and missing):
                 what = f"{op} of {dtype} on {where.kind}"
                 if missing == [AUTO]:
-                    raise ValueError(f"variants: 'auto' is measured beside variants, and none takes {what}")
+                    raise ValueError(f"variants: 'auto' is compared with variants, and none supports {what}")
                 who = f"{', '.join(missing)} cannot run" if names is not None else "none can run"
                 raise ValueError(f"variants: {who} {what}, as installed here")
             result += [(name, op, dtype, n) for n in lengths for name in fitting]
@@ -242,7 +240,7 @@ def bench(
     dtypes : dtype_like or sequence of dtype_like
         Data types of the elements.
     device : str or Device, optional
-        Where; None takes the first GPU, else the simulator.
+        Device to measure on. Default: the first GPU, else the simulator.
     repeats : int
         Number of timed repetitions; the median is reported. The simulator counts once.
     progress : bool

@@ -68,7 +68,7 @@ def _build(elements: list[int], meeting: Callable[[int, int], int]) -> Addition 
         branch = _build(others, meeting)
         leaves = _leaves(tree) + _leaves(branch)
         if leaves != size:
-            raise ValueError("variant: it does not add two numbers at a time, or keeps what rounding loses")
+            raise ValueError("variant: not a tree of plain additions of two numbers")
         tree = Addition(tree, branch, leaves)
     return tree
 
@@ -79,7 +79,7 @@ def additions_of(variant: str, n: int = 128, block_size: int | None = None, devi
     Parameters
     ----------
     variant : str
-        The name of a variant, as in `gpureduce.variants`.
+        Name of the variant, as in `gpureduce.variants`.
     n : int
         Elements, 2 or more; about n log(n) sums are taken.
     block_size : int, optional

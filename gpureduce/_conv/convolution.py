@@ -73,13 +73,15 @@ def conv2d(
     layout : str
         Order of the axes of `x`, `w` and the result: ``"NCHW"``, as in PyTorch, or ``"NHWC"``.
     dtype : dtype_like, optional
-        Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes that to which
-        NumPy promotes `x` and `w`. A device array is not cast.
+        Data type of the result, to which elements are cast by NumPy's rule ``"same_kind"``. Default: the
+        dtype to which NumPy promotes `x` and `w`. Arrays on a device are not cast.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. A host array is cast to by the rule ``"same_kind"``;
-        one on a device must have the result's dtype and C order. It may overlap with `x`, `w` and `bias`.
+        Output array of the shape of the result; it is also returned. The result is cast to the dtype of a
+        host array by NumPy's rule ``"same_kind"``; an array on a device must have the result's dtype and C
+        order. It may overlap with `x`, `w` and `bias`.
     variant : str
-        The kernel: ``"auto"``, or one of ``variants("conv")`` for dtypes that its record covers.
+        Kernel to run: ``"auto"``, or the name of one of ``variants("conv")``, for the dtypes in its
+        ``coverage``.
     precision : str, optional
         Arithmetic of float32, as for `matmul`. ``"tf32"`` permits TF32, but does not force it: shapes for
         which float32 kernels are known to be faster use these.
@@ -145,7 +147,7 @@ def conv2d(
     left = as_operand(x, device, name="x")
     right = as_operand(w, device_name(left.kind, left.index), name="w")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
-        raise TypeError("w: must be in the same memory as x")
+        raise TypeError("w: must be on the device of x, or in host memory if x is")
     asked = geometry(left.shape, right.shape, stride, padding, dilation, groups, layout)
     added = None if bias is None else _bias(bias, left, right.shape[0])
     output = OutputSpec(out, options, left, 0, asked.shape, (), False)
@@ -154,12 +156,14 @@ def conv2d(
     if entry is not None and dtypes.dtype_name(own) not in entry.dtypes:
         raise TypeError(f"variant: {name} takes {', '.join(entry.dtypes)}, not {own}; 'auto' takes all")
     if precision not in (None, "ieee") and own != np.float32:
-        raise TypeError(f"precision: {precision} is for float32, not for {own}")
+        raise TypeError(f"precision: {precision} requires float32 arrays, got {own}")
     output.set_dtype(own)
     left, right = left.cast(own), right.cast(own)
     if added is not None:
         if not np.can_cast(added.dtype, own, "same_kind"):
-            raise TypeError(f"bias: cannot cast from {added.dtype} to {own} by the rule 'same_kind'")
+            raise TypeError(
+                f"bias: cannot cast from {added.dtype} to {own} according to the rule 'same_kind'"
+            )
         added = added.cast(own)
     core_out = output.core_out(own)
     output.wait_for_inputs()
@@ -180,7 +184,7 @@ def conv2d(
 def _bias(bias: Any, x: Operand, filters: int) -> Operand:
     operand = as_operand(bias, device_name(x.kind, x.index), name="bias")
     if (operand.view is None, operand.kind, operand.index) != (x.view is None, x.kind, x.index):
-        raise TypeError("bias: must be in the same memory as x")
+        raise TypeError("bias: must be on the device of x, or in host memory if x is")
     if operand.shape != (filters,):
         raise ValueError(f"bias: expected shape ({filters},), one element per filter, got {operand.shape}")
     return operand
@@ -213,6 +217,6 @@ def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
     for operand, which in ((x, "x"), (w, "w")):
         if not np.can_cast(operand.dtype, promoted, "same_kind"):
             raise TypeError(
-                f"{which}: cannot cast from {operand.dtype} to {promoted} by the rule 'same_kind'"
+                f"{which}: cannot cast from {operand.dtype} to {promoted} according to the rule 'same_kind'"
             )
     return dtypes.canonical_dtype(promoted, "dtype")

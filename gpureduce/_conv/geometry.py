@@ -90,21 +90,21 @@ def geometry(
     if len(w) != 4:
         raise ValueError(f"w: expected four dimensions, got shape {w}")
     if len(x) not in (3, 4):
-        raise ValueError(f"x: expected four dimensions, or three for one picture, got shape {x}")
+        raise ValueError(f"x: expected four dimensions, or three for one image, got shape {x}")
     pictures = x if len(x) == 4 else (1, *x)
     steps, apart = _pair(stride, "stride", 1), _pair(dilation, "dilation", 1)
     parts = _integer(groups, "groups", 1)
     channels, filters, kernel = pictures[channel], w[0], (w[down], w[along])
     for name, what, count in (("x", "channels", channels), ("w", "filters", filters)):
         if count % parts:
-            raise ValueError(f"groups: {parts} do not divide the {count} {what} of {name}")
+            raise ValueError(f"groups: {parts} does not divide the {count} {what} of {name}")
     if channels // parts != w[channel]:
         each = channels // parts
         raise ValueError(
-            f"w: expected {each} channels, as x has {channels} in {parts} groups, got {w[channel]}"
+            f"w: expected {each} channels (x has {channels} in {parts} groups), got {w[channel]}"
         )
     if 0 in kernel:
-        raise ValueError(f"w: expected a kernel with elements, got {kernel[0]} x {kernel[1]}")
+        raise ValueError(f"w: expected a nonempty kernel, got {kernel[0]} x {kernel[1]}")
     zeros = _padding(padding, steps, apart, kernel)
     result = list(pictures)
     result[channel] = filters
@@ -112,6 +112,6 @@ def geometry(
         padded, reach = pictures[axis] + zeros[2 * i] + zeros[2 * i + 1], apart[i] * (kernel[i] - 1) + 1
         if padded < reach:
             what = ("rows", "columns")[i]
-            raise ValueError(f"w: its kernel spans {reach} {what}, but x with its padding has {padded}")
+            raise ValueError(f"w: the dilated kernel spans {reach} {what}, but the padded x has {padded}")
         result[axis] = (padded - reach) // steps[i] + 1
     return Geometry(steps, zeros, apart, parts, layout, tuple(result[4 - len(x) :]))

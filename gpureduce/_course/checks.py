@@ -94,7 +94,7 @@ class Finding:
         text = f"{self.kind}: {elements}, {self.block_size} threads per block: {self.message}"
         if self.others:
             lengths = ", ".join(f"{n:,}" for n in self.others[:6])
-            text += f"\n  so it is at {lengths}{' and more' if len(self.others) > 6 else ''} elements"
+            text += f"\n  also at {lengths}{' and more' if len(self.others) > 6 else ''} elements"
         return text
 
 
@@ -169,7 +169,7 @@ class Report:
         if self.note:
             where += f"; it {self.note}"
         if self.passed:
-            return f"{self.name}: right, and without races, at {where}"
+            return f"{self.name}: correct, and without races, at {where}"
         count = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}"
         return "\n".join([f"{self.name}: {count} at {where}", *map(str, self.findings)])
 
@@ -228,7 +228,9 @@ def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], diagnostics: d
     *_, last = rung.passes(data, block_size)
     if np.isnan(last.left[0]):
         return None
-    return Finding("nan", n, block_size, f"with a NaN as the last one {_number(last.left[0])} came out")
+    return Finding(
+        "nan", n, block_size, f"with NaN as the last element, the result is {_number(last.left[0])}"
+    )
 
 
 def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[tuple, Finding]]:
@@ -244,7 +246,7 @@ def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[t
                 finding = Finding("race", n, block_size, str(together), race=race)
                 yield ("race", together.missing, places), finding
             if each.writes_input:
-                yield ("input",), Finding("input", n, block_size, "the kernel writes to its elements")
+                yield ("input",), Finding("input", n, block_size, "the kernel writes to its input")
     except _core.SimulationError as error:
         yield ("stopped", _sort(str(error))), Finding("stopped", n, block_size, str(error))
         return
@@ -256,8 +258,8 @@ def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[t
         key = ("wrong", block_size)
         why = "" if key in known else _why(rung, data, block_size, passes)
         if any(each.profile.races for each in passes):
-            why = why.partition(":")[0] + ", as may be with its races"
-        came = f"{_number(result)} came out, numpy.sum gives {_number(right)}"
+            why = why.partition(":")[0] + ", possibly because of its races"
+        came = f"the result is {_number(result)}, numpy.sum returns {_number(right)}"
         yield key, Finding("wrong", n, block_size, came + why)
 
 
@@ -284,14 +286,14 @@ def _why(rung: Checked, data: np.ndarray, block_size: int, passes: Sequence[Laun
         for number, each in enumerate(passes[1:], 2):
             if each.left.sum(dtype=np.float64) != whole:
                 return (
-                    f"; the results of the first pass are right, and pass {number}, over {len(each.given)} of"
-                    " them, loses some"
+                    f"; the results of the first pass are correct, and pass {number} loses some of these"
+                    f" {len(each.given)} results"
                 )
     zeroed = next(iter(rung.passes(data, block_size, filled=0))).left
     if zeroed.sum(dtype=np.float64) == whole:
-        return "; it adds to what lies in out, which nobody has set to 0"
+        return "; it adds to out, which is not initialized to 0"
     if not _adds(rung, len(data), block_size):
-        return "; it is no sum: of two arrays added up it does not give the sum of its two results"
+        return "; it is not additive: the result for a + b is not the result for a plus the result for b"
     runs = list(islice(_runs(rung, len(data), block_size), _MOST_RUNS + 1))
     if not runs:
         return ""
@@ -367,12 +369,12 @@ def _reason(rung: Checked, runs: Sequence[Run], n: int, block_size: int) -> str:
         return all(list(islice(_runs(rung, m, block_size), 2)) == [(m // of * of, m, 0)] for m in lengths)
 
     if n % span and drops_tail(span):
-        return ": all that lies behind the last whole block"
+        return ": all elements after the last whole block"
     for length in (2, 4, 8):
         if rung.takes_n and n % length and drops_tail(length):
-            return f": the last n % {length}, which fill no vector"
+            return f": the last n % {length}, which do not fill a vector"
     if block_size & (block_size - 1) and next(_runs(rung, span, block_size), None):
-        return f": a tree that halves {block_size} threads, no power of two, loses some"
+        return f": a tree that halves {block_size} threads, not a power of two, loses some"
     if thread > 0 and end - begin <= block_size:
         said = f": threads {thread} to {(end - 1) % block_size} of block {begin // span}"
         half = thread >= 32 and thread & (thread - 1) == 0 and (end % block_size == 0 or end == n)

@@ -27,8 +27,8 @@ FOLDER = Path(__file__).parent.parent / "exercises"
 _MOST_STEPS = 1 << 24  # warp instructions of a run, a second or so: a loop that does not end is stopped
 _CALLED = {
     "bank_conflicts": "bank conflicts",
-    "barriers": "barriers, each once a warp",
-    "shared_wavefronts": "passes through shared memory",
+    "barriers": "barriers, counted per warp",
+    "shared_wavefronts": "shared-memory wavefronts",
     "global_requests": "requests to global memory",
     "global_load_requests": "requests to load from global memory",
     "global_store_requests": "requests to store to global memory",
@@ -122,7 +122,7 @@ class Grade:
       + compiles
       - right: 32 elements: element 0 of the result is nan, and should be 1852
       + without races
-      - counters: to be looked at when the result is right
+      - counters: checked once the result is correct
     """
 
     exercise: str
@@ -242,7 +242,7 @@ class Exercise:
         except CompileError as error:
             return Grade(self.name, (Part("compiles", False, str(error)),))
         if "right" in wrong:
-            wrong["counters"] = "to be looked at when the result is right"
+            wrong["counters"] = "checked once the result is correct"
         return Grade(self.name, tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES))
 
 
@@ -400,4 +400,6 @@ def exercise(name: str | int, folder: str | os.PathLike[str] | None = None) -> E
     for each in known:
         if str(name) in (each.name, each.number, each.number.lstrip("0")):
             return each
-    raise ValueError(f"exercise: there is none {name!r}; there are {', '.join(each.name for each in known)}")
+    raise ValueError(
+        f"exercise: unknown exercise {name!r}; expected one of {', '.join(each.name for each in known)}"
+    )

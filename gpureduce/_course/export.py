@@ -98,7 +98,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     Parameters
     ----------
     variant : str
-        A rung of the reductions, as in `variants`.
+        Name of a rung of the reduction ladder, as in `variants`.
     dtype : dtype_like
         Dtype of the elements: float32, float64 or int64.
     block_size : int, optional
@@ -124,7 +124,7 @@ def export(variant: str, *, dtype: Any = "float32", block_size: int | None = Non
     """
     exported_variant = find(variant, ladder="reduction")
     if not _fits(exported_variant):
-        raise ValueError(f"variant: {variant} is not exported; there are {', '.join(exported())}")
+        raise ValueError(f"variant: {variant} cannot be exported; expected one of {', '.join(exported())}")
     name = dtype_of(dtype).name
     if name not in _TYPES:
         raise ValueError(f"dtype: expected one of {', '.join(_TYPES)}, got {name}")

@@ -100,7 +100,9 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
         else:
             names = [cell_args.kernel] if cell_args.kernel else list(kernel_names(cell))
             if len(names) != 1:
-                raise ValueError(f"-k: say which kernel; there are {', '.join(names) or 'none'}")
+                raise ValueError(
+                    f"-k: expected the name of a kernel; the source has {', '.join(names) or 'none'}"
+                )
             args = [shell.ev(expression) for expression in cell_args.args]
             result = displayed = simulate(
                 cell, names[0], cell_args.grid, cell_args.block, args, cell_args.shared_bytes,

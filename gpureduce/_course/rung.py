@@ -63,7 +63,7 @@ class OwnRung(UserKernel):
     False
     >>> print(report.findings[0])
     wrong: 1 element, 32 threads per block: 0 came out, numpy.sum gives 8; element 0 is left out
-      so it is at 2, 40 elements
+      also at 2, 40 elements
     """
 
     _compiled: Callable[[str], Program] | None = field(repr=False, default=None)  # with a further option
@@ -80,7 +80,7 @@ class OwnRung(UserKernel):
         while launches[-1][1] > 1:
             n, last = launches[-1][1], launches[-1][0]
             if last <= n and len(launches) > 1:
-                raise ValueError(f"grid: {n} blocks for {last:,} elements; that never ends")
+                raise ValueError(f"grid: {n} blocks for {last:,} elements; the passes would never end")
             n = self.padded(n, block_size)
             launches.append((n, self.blocks(n, block_size, first=False)))
         return tuple(launches)
@@ -303,7 +303,7 @@ def ladder(
     shared_bytes : int, optional
         Bytes of dynamic shared memory per block. Default: one element for each thread.
     dtype : dtype_like, optional
-        Of the elements, where the kernel is ``extern "C"`` and its name does not tell; None takes float32.
+        Dtype of the elements, for an ``extern "C"`` kernel, whose name does not encode it. Default: float32.
     options : iterable of str
         Additional NVRTC options, as for `simulate`.
 

@@ -254,21 +254,21 @@ class ReductionKernel:
             Output array of the dtype of the output; it is also returned, and may determine the dtype of a
             letter. For several outputs a tuple of arrays or None, all in host memory or all on the device.
         axis : int or tuple of int, optional
-            The axes to reduce, of the shape that the inputs broadcast to; None reduces all.
+            Axis or axes of the broadcast inputs along which to reduce. Default: all axes.
         keepdims : bool
-            Whether reduced axes stay, with length one.
+            True keeps the reduced axes with length one.
         stream : int or object, optional
-            The CUDA stream to work in: a handle, or an object that has one (``torch.cuda.Stream``,
-            ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). None takes the current one of the
-            library of the first array on a device, or the stream of a `DeviceArray`. The call comes after
-            what is in it and in the streams of the arrays; the host waits only for results that it gets. See
+            CUDA stream to work on: an integer handle, or an object that has one (``torch.cuda.Stream``,
+            ``cupy.cuda.Stream``, anything with ``__cuda_stream__``). Default: the stream of the first
+            argument on a device. The call is ordered after the work already queued on this stream and on the
+            streams of the arrays. The host synchronizes only when a result is returned to host memory. See
             docs/explanation/streams.md.
         device : str or Device, optional
-            ``"cuda"``, ``"cuda:1"`` or ``"sim"``. None takes the device on which the arrays lie; for host
-            arrays the first CUDA device or, when there is none, the simulator, with one `SimulatorWarning`.
+            Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of the
+            arrays, or for host arrays the default device (see `set_default_device`).
         as_device : bool, optional
-            Whether the result stays on the device, as a `DeviceArray`. None leaves it there when the arrays
-            are there and `axis` is given.
+            True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
+            True if the arrays are on a device and `axis` is given.
 
         Returns
         -------
@@ -353,7 +353,7 @@ class ReductionKernel:
             names = ", ".join(parameter.name for parameter in self._inputs)
             raise TypeError(f"{self.name}: expected {input_count} arguments ({names}), got {len(args)}")
         if out is not None:
-            raise ValueError("out: the output is among the arguments already")
+            raise ValueError("out: the output was already passed as an argument")
         return args[:input_count], args[input_count:]
 
     def _resolve(
@@ -379,7 +379,7 @@ class ReductionKernel:
                 letters[p.type] = _scalar_dtype(p, value)
         for p in self._outs:
             if p.is_letter and p.type not in letters:
-                raise TypeError(f"{self.name}: no argument says what {p.type} is, the type of the output")
+                raise TypeError(f"{self.name}: no argument determines {p.type}, the type of the output")
         inputs, outs = (
             [letters.get(p.type) or dtype_from_name(p.type) for p in declared]
             for declared in (self._inputs, self._outs)
@@ -459,7 +459,9 @@ def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options)
                 common = here
                 device = devices.device_name(value.kind, value.index)
             elif here != common:
-                raise TypeError(f"{parameter.name}: must be in the same memory as the other arrays")
+                raise TypeError(
+                    f"{parameter.name}: must be on the device of the other arrays, or in host memory"
+                )
         inputs.append(value)
     return inputs
 
@@ -472,7 +474,7 @@ def _scalar_dtype(parameter: Parameter, value: Any) -> np.dtype:
 def _scalar_bytes(parameter: Parameter, value: Any, dtype: np.dtype) -> bytes:
     have = _scalar_dtype(parameter, value)
     if _KINDS[have.kind] > _KINDS[dtype.kind]:
-        raise TypeError(f"{parameter.name}: {value!r} is not converted to {dtype}")
+        raise TypeError(f"{parameter.name}: cannot convert {value!r} to {dtype}")
     if have.kind in "ui" and dtype.kind in "ui":
         limits = np.iinfo(dtype)
         if not limits.min <= value <= limits.max:
@@ -511,7 +513,7 @@ def _join(targets: list[OutputSpec], arrays: list[Operand]) -> None:
         other.stream, other.stream_owner = first.stream, first.stream_owner
     places = [target.view._pointer for target in targets if target.view is not None and target.view._pointer]
     if len(set(places)) < len(places):
-        raise ValueError("out: two outputs lie in one place")
+        raise ValueError("out: two outputs share memory")
 
 
 def _out_dtype(target: OutputSpec) -> np.dtype | None:

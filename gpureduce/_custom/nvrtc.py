@@ -91,7 +91,7 @@ class Nvrtc:
                 kind, answer = "failed", [str(error)]
         except process.Ended:
             raise CompileError(
-                f"{name}: NVRTC ended without a result; was there memory for it?", "", source
+                f"{name}: the NVRTC process ended without a result, possibly for lack of memory", "", source
             ) from None
         except process.TookTooLong as error:
             raise CompileError(f"{name}: NVRTC takes longer than {error}", "", source) from None
@@ -129,7 +129,7 @@ class Nvrtc:
                 rf"^{re.escape(os.path.basename(name))}(?=\()", lambda _: shown_name, log, flags=re.MULTILINE
             )
             log = log.replace(f'"{name}"', f'"{shown_name}"')
-        raise CompileError(f"{shown_name or name}: NVRTC refuses the kernel:\n{log}", log, text)
+        raise CompileError(f"{shown_name or name}: NVRTC rejected the kernel:\n{log}", log, text)
 
     def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
         """Return the PTX of a program; `name` stands for it in messages."""

@@ -82,7 +82,7 @@ def accumulator(declaration: Any) -> str | list[tuple] | None:
 def _field(name: str, dtype: np.dtype) -> tuple:
     base, shape = dtype.base, dtype.shape
     if not IDENTIFIER.fullmatch(name):
-        raise ValueError(f"reduce_type: {name!r} is no name of a field in C++")
+        raise ValueError(f"reduce_type: {name!r} is not a valid name of a C++ field")
     if base.name not in SUPPORTED:
         raise TypeError(
             f"reduce_type: field {name!r} has dtype {base}; expected one of {', '.join(SUPPORTED)}"

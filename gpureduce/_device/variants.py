@@ -150,7 +150,9 @@ class Variants(tuple[Variant, ...]):
         for variant in self:
             if variant.name == key:
                 return variant
-        raise KeyError(f"no variant {key!r} here; there are {', '.join(variant.name for variant in self)}")
+        raise KeyError(
+            f"unknown variant {key!r}; expected one of {', '.join(variant.name for variant in self)}"
+        )
 
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
@@ -252,7 +254,9 @@ def find(variant: str, *also: str, ladder: str | None = None) -> Variant:
     if row is not None and ladder in (None, row.ladder):
         return row
     names = ", ".join([*also, *(entry.name for entry in variants(ladder))])
-    what = f"unknown variant {variant!r}" if row is None else f"{variant} is of the ladder {row.ladder!r}"
+    what = (
+        f"unknown variant {variant!r}" if row is None else f"{variant} belongs to the ladder {row.ladder!r}"
+    )
     raise ValueError(f"variant: {what}; expected one of {names}")
 
 
@@ -281,7 +285,7 @@ def source(variant: str) -> str:
     """
     file = find(variant).file
     if not file:
-        raise ValueError(f"variant: {variant} has no source here; it is a library's")
+        raise ValueError(f"variant: {variant} is a library, whose source is not public")
     return next((KERNEL_DIR / "src").rglob(file)).read_text(encoding="utf-8")
 
 

@@ -52,13 +52,15 @@ def matmul(
         one device. Leading dimensions are broadcast. As in `numpy.matmul`, a vector `a` is treated as one
         row, a vector `b` as one column, and that axis is removed from the result.
     out : numpy.ndarray or device array, optional
-        Where the result goes; it is returned. A host array is cast to by the rule ``"same_kind"``;
-        one on a device must have the result's dtype and C order. It may overlap with `a` and `b`.
+        Output array of the shape of the result; it is also returned. The result is cast to the dtype of a
+        host array by NumPy's rule ``"same_kind"``; an array on a device must have the result's dtype and C
+        order. It may overlap with `a` and `b`.
     dtype : dtype_like, optional
-        Elements are cast to it by the rule ``"same_kind"``, and it is the result's. None takes NumPy's
-        choice. A device array is not cast.
+        Data type of the result, to which elements are cast by NumPy's rule ``"same_kind"``. Default: as in
+        NumPy. Arrays on a device are not cast.
     variant : str
-        The kernel: ``"auto"``, or one of ``variants("matmul")`` for dtypes that its record covers.
+        Kernel to run: ``"auto"``, or the name of one of ``variants("matmul")``, for the dtypes in its
+        ``coverage``.
     precision : str, optional
         Arithmetic of float32. ``"ieee"``, the default, uses fused multiply-adds, each rounded once (for
         float64 too). The others use tensor cores, if the device has them: ``"tf32"`` rounds both factors to
@@ -121,7 +123,7 @@ def matmul(
     left = as_operand(a, device)
     right = as_operand(b, device_name(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
-        raise TypeError("b: must be in the same memory as a")
+        raise TypeError("b: must be on the device of a, or in host memory if a is")
     stack, core_shape = _shape(left.shape, right.shape, out)
     output = OutputSpec(out, options, left, 0, stack + core_shape, (), False)
     output.reads.append(right)
@@ -138,7 +140,7 @@ def matmul(
     if name == "cublas":
         libraries.load(name)
     if precision not in (None, "ieee") and dtypes.dtype_name(own) != "float32":
-        raise TypeError(f"precision: {precision} is for float32, not for {own}")
+        raise TypeError(f"precision: {precision} requires float32 arrays, got {own}")
     result = _core.matmul(
         left.handle, right.handle, name, precision, (core_out, left.kind, left.index, output.stream)
     )
@@ -168,10 +170,10 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
     """Return the shape of the stack, in which `out` takes part, and the dtype of a result."""
     for shape, name in ((a, "a"), (b, "b")):
         if not shape:
-            raise ValueError(f"{name}: matmul needs at least one dimension, got an array of none")
+            raise ValueError(f"{name}: matmul needs at least one dimension, got a scalar")
     rows, columns = b[-2 if len(b) > 1 else -1], a[-1]
     if rows != columns:
-        raise ValueError(f"b: expected {columns} rows, as many as a has columns, got {rows}")
+        raise ValueError(f"b: expected {columns} rows, the number of columns of a, got {rows}")
     core = a[-2:-1] + (b[-1:] if len(b) > 1 else ())
     stacks = [a[:-2], b[:-2]]
     out_shape = getattr(out, "shape", None)
@@ -180,7 +182,7 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
     try:
         return np.broadcast_shapes(*stacks), core
     except ValueError:
-        raise ValueError(f"a, b: stacks of shapes {a[:-2]} and {b[:-2]} do not broadcast") from None
+        raise ValueError(f"a, b: leading dimensions {a[:-2]} and {b[:-2]} do not broadcast") from None
 
 
 def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtype:
@@ -194,7 +196,9 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
         result_dtype = requested if requested is not None else np.promote_types(*operand_dtypes)
         for each in operand_dtypes:
             if not np.can_cast(each, result_dtype, "same_kind"):
-                raise TypeError(f"dtype: cannot cast from {each} to {result_dtype} by the rule 'same_kind'")
+                raise TypeError(
+                    f"dtype: cannot cast from {each} to {result_dtype} according to the rule 'same_kind'"
+                )
     else:
         signature = None if requested is None else (requested,) * 3
         into = None if out is None else out.dtype
@@ -209,7 +213,9 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
         except TypeError:
             both = " and ".join(map(str, operand_dtypes))
             name, into = ("out", into) if requested is None else ("dtype", requested)
-            raise TypeError(f"{name}: cannot cast {both} to {into} by the rule 'same_kind'") from None
+            raise TypeError(
+                f"{name}: cannot cast {both} to {into} according to the rule 'same_kind'"
+            ) from None
     return dtypes.canonical_dtype(result_dtype, "dtype")
 
 

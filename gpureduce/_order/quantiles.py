@@ -50,7 +50,7 @@ def median(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any real dtype that `sum` takes, and of any strides.
+        Input array of any real dtype that `sum` supports, and of any strides.
     axis : int or tuple of int, optional
         Axis or axes along which to reduce. Default: all axes.
     out : numpy.ndarray or device array, optional
@@ -71,8 +71,8 @@ def median(
         after the work already queued on this stream and on the streams of the other arguments. The host
         synchronizes only when a result is returned to host memory. See docs/explanation/streams.md.
     as_device : bool, optional
-        Whether the result goes to the device, as a `DeviceArray`. None takes it there when `a` is there and
-        `axis` is given.
+        True returns the result on the device, as a `DeviceArray`; False returns it in host memory. Default:
+        True if `a` is on a device and `axis` is given.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def nanmedian(
     Parameters
     ----------
     a, axis, out, overwrite_input, keepdims, device, stream, as_device
-        As in `median`.
+        As for `median`.
 
     Returns
     -------
@@ -167,11 +167,11 @@ def quantile(
     Parameters
     ----------
     a : array_like or device array
-        As in `median`.
+        As for `median`.
     q : array_like of float
         Quantile or quantiles to compute, between 0 and 1, in host memory.
     axis, out, overwrite_input
-        As in `median`.
+        As for `median`.
     method : str
         Estimation method for a quantile that lies between two elements, as in NumPy: one of ``"linear"``,
         ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``, ``"inverted_cdf"``,
@@ -183,7 +183,7 @@ def quantile(
         Nonnegative weights of the elements, of the shape of `a` or of its reduced axes in the order of
         `axis`. Only for method ``"inverted_cdf"``.
     device, stream, as_device
-        As in `median`.
+        As for `median`.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def nanquantile(
     Parameters
     ----------
     a, q, axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
-        As in `quantile`.
+        As for `quantile`.
 
     Returns
     -------
@@ -278,11 +278,11 @@ def percentile(
     Parameters
     ----------
     a
-        As in `median`.
+        As for `median`.
     q : array_like of float
         Percentile or percentiles to compute, between 0 and 100, in host memory.
     axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
-        As in `quantile`.
+        As for `quantile`.
 
     Returns
     -------
@@ -323,7 +323,7 @@ def nanpercentile(
     Parameters
     ----------
     a, q, axis, out, overwrite_input, method, keepdims, weights, device, stream, as_device
-        As in `percentile`.
+        As for `percentile`.
 
     Returns
     -------

@@ -64,7 +64,7 @@ def topk(
     Parameters
     ----------
     a : array_like or device array
-        As in `median`.
+        As for `median`.
     k : int
         Number of elements, from 0 to the length of the axis.
     axis : int
@@ -75,11 +75,12 @@ def topk(
         True sorts the result, equal elements by index. False keeps the order of the elements in `a`, which is
         faster for a large `k`.
     device : str or Device, optional
-        As in `median`.
+        As for `median`.
     stream : int or object, optional
-        As in `median`.
+        As for `median`.
     as_device : bool, optional
-        Whether results stay on the device, as a `DeviceArray` each. None leaves them there when `a` is there.
+        True leaves the results on the device, as two `DeviceArray`; False copies them to host memory.
+        Default: True if `a` is on a device.
 
     Returns
     -------

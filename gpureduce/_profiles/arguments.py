@@ -37,7 +37,7 @@ def elements_of(a: Any, dtype: Any) -> np.ndarray:
             )
         return elements
     if dtype is not None:
-        raise TypeError("dtype: only for a number of elements; an array has its own")
+        raise TypeError("dtype: only valid if a is a number of elements, not an array")
     reject_masked(a, "a")
     return host_array(a, "a")
 

@@ -108,7 +108,7 @@ class _Job:
             log = re.sub(
                 rf"^{re.escape(self.name)}(?=[(:])", lambda _: self.shown, str(error), flags=re.MULTILINE
             )
-            raise nvrtc.CompileError(f"{self.shown}: nvcc refuses the kernel:\n{log}", log) from None
+            raise nvrtc.CompileError(f"{self.shown}: nvcc rejected the kernel:\n{log}", log) from None
         return self._text(f"nvcc {nvcc.version(path)}", self._entry(ptx), ptx)
 
     def _entry(self, ptx: str) -> str:
@@ -184,19 +184,17 @@ def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError)
 def _advice(job: _Job, host: host_code.Blanked, log: str) -> str:
     called = [name for name in host.functions if f'identifier "{name}" is undefined' in log]
     if called:
-        return f"{called[0]} has no __device__, so that it is a host function, which no kernel calls"
+        return f"{called[0]} is a host function (without __device__), which a kernel cannot call"
     missing = _NO_HEADER.search(log)
     if missing and not job.toolkit:
-        return (
-            "CUDA's headers are not here: pip install 'gpureduce[nvrtc]' brings them, as a CUDA toolkit does"
-        )
+        return "the CUDA headers were not found: pip install 'gpureduce[nvrtc]', or install a CUDA toolkit"
     if missing:
-        what = f"{missing[1]} is not among the headers that NVRTC takes"
+        what = f"{missing[1]} is a header that NVRTC does not have"
     else:
-        what = "What runs on the host could not be told apart from the kernels"
+        what = "The host code could not be separated from the kernels"
     return (
-        f"{what}; nvcc takes the file as it is: pip install 'gpureduce[nvcc]' (and a C++ compiler), or put "
-        "what is for the host between #ifndef __CUDACC_RTC__ and #endif"
+        f"{what}; nvcc compiles such files: pip install 'gpureduce[nvcc]' (and a C++ compiler), or put "
+        "host code between #ifndef __CUDACC_RTC__ and #endif"
     )
 
 

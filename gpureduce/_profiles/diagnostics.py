@@ -39,7 +39,7 @@ class Finding:
         if not further:
             return str(self.races[0])
         pairs = "one more pair" if further == 1 else f"{further} more pairs"
-        return f"{self.races[0]}, and {pairs} of instructions that want the same"
+        return f"{self.races[0]}, and {pairs} of instructions with the same cause"
 
 
 def _lines(race: Race) -> tuple[int, int] | None:

@@ -45,7 +45,7 @@ ACCESS = np.dtype(
 def _accesses(visits: bytes, lost: int) -> np.ndarray:
     """Return the accesses of a block to global memory; MemoryError if the log lost some."""
     if lost:
-        raise MemoryError(f"{lost:,} accesses of the block were too many to keep; take a smaller problem")
+        raise MemoryError(f"{lost:,} more accesses of the block than can be kept; use a smaller problem")
     log = np.frombuffer(visits, dtype=_VISIT)
     accesses = np.empty(len(log), dtype=ACCESS)
     for name in ("offset", "bytes", "thread", "round", "instruction"):

@@ -27,8 +27,8 @@ _CODE = "padding:0 .6em;text-align:left;white-space:pre;font-family:monospace"
 _WRAPPED = _CODE.replace("white-space:pre", "white-space:pre-wrap") + ";min-width:22em;vertical-align:top"
 _HOT = (251, 146, 60)  # behind the line with the most of a column
 _SHADES = (
-    "a figure is shaded by its share of the most of its column, a line by bank conflicts and by sectors "
-    "beyond the ideal, where there are any, else by instructions"
+    "counters are shaded by their share of the maximum of the column, lines by bank conflicts and excess "
+    "sectors, or by instructions if there are none"
 )
 
 

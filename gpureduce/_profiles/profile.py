@@ -36,7 +36,7 @@ class Profile(WithArrays):
     file : str
         Name of the CUDA source file, as in ``Instruction.frames``; empty for PTX without source lines.
     variant : str
-        The variant; empty for a user's kernel.
+        Name of the variant; empty for your own kernel.
     n : int
         Number of elements, or of multiply-adds for a matrix product; 0 for a kernel passed to `simulate`.
     result : numpy.generic, numpy.ndarray or None
@@ -286,7 +286,7 @@ class Profile(WithArrays):
         """
         self._launch(block, kernel)
         if self._rerun is None:
-            raise ValueError("accesses: only those of variants are kept")
+            raise ValueError("accesses: available only for variants")
         recorded = self._rerun(block, VISITS).kernels[kernel].accesses
         assert recorded is not None
         return recorded
@@ -319,7 +319,7 @@ class Profile(WithArrays):
         launched = self._launch(block, kernel)
         threads = launched.block[0] * launched.block[1] * launched.block[2]
         if threads > MOST_THREADS:
-            raise ValueError(f"block: one of {threads} threads; what is played has up to {MOST_THREADS}")
+            raise ValueError(f"block: expected at most {MOST_THREADS} threads per block, got {threads}")
         if self._rerun is None:
             raise ValueError("player: this profile cannot be run again")
         try:

@@ -132,12 +132,12 @@ def read(source: object) -> Source:
         path = os.fspath(source)  # type: ignore[call-overload]
         path = os.fsdecode(path)
         if "\0" in path:
-            raise ValueError("source: a path has no NUL character")
+            raise ValueError("source: a path cannot have a NUL character")
         with open_file(path) as file:
             data = file.read()
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
             raise ValueError(
-                f"source: {path} is no text in UTF-8: it has NUL bytes, as UTF-16 has; save it as UTF-8"
+                f"source: {path} is not UTF-8 text: it has NUL bytes, like UTF-16; save it as UTF-8"
             )
         data = data.removeprefix(codecs.BOM_UTF8)
         return Source(_decoded(data), data, path)
@@ -147,7 +147,7 @@ def read(source: object) -> Source:
     try:
         return Source(text, text.encode())
     except UnicodeEncodeError:
-        raise ValueError("source: a text has no surrogates") from None
+        raise ValueError("source: the text cannot have lone surrogates") from None
 
 
 def _options(options: Iterable[str]) -> tuple[str, ...]:
@@ -166,8 +166,8 @@ def _options(options: Iterable[str]) -> tuple[str, ...]:
 def with_sync(old: str) -> str:
     """Return what to write instead of a function among lanes that CUDA no longer has."""
     return (
-        f"{old} is not in CUDA any more: write {old}_sync, whose first argument is the mask of the lanes "
-        "that take part, as 0xffffffff"
+        f"{old} was removed from CUDA: use {old}_sync, whose first argument is the mask of the lanes that "
+        "take part, such as 0xffffffff"
     )
 
 
@@ -177,9 +177,9 @@ def _hint(text: str, kernel: str, log: str) -> str:
     if names and re.split("[<(]", kernel)[0].strip() not in names and "::" not in kernel:
         return f"\nkernel: there is no kernel {kernel!r} in the source; it has {', '.join(names)}"
     if names.get(kernel):
-        return f"\nkernel: {kernel} is a template; say which of it, as in {kernel + '<float>'!r}"
+        return f"\nkernel: {kernel} is a template; pass its arguments, as in {kernel + '<float>'!r}"
     if "overloaded function" in log and "(" not in kernel:
-        return f"\nkernel: {kernel!r} is overloaded; say which of it, as in {kernel + '(float *, int)'!r}"
+        return f"\nkernel: {kernel!r} is overloaded; pass its parameters, as in {kernel + '(float *, int)'!r}"
     if old := re.search(r'"(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined', log):
         return f"\n{with_sync(old[1])}"
     return ""
@@ -202,7 +202,7 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
     if kernel is None:
         if len(names) != 1:
             choices = f"there are {', '.join(names.values())}" if names else "there is no .entry"
-            raise ValueError(f"kernel: say which; in the PTX {choices}")
+            raise ValueError(f"kernel: expected a name; in the PTX {choices}")
         entries = list(names)
     if len(entries) == 1:
         return Program(ptx, entries[0], names[entries[0]])
@@ -225,17 +225,17 @@ def program(source_or_path: object, kernel: str | None, options: Iterable[str] =
     if kernel is not None and not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if kernel is not None and re.search("[\0\ud800-\udfff]", kernel):
-        raise ValueError(f"kernel: a name has no NUL character and no surrogate, got {kernel!r}")
+        raise ValueError(f"kernel: a name cannot have a NUL character or a lone surrogate, got {kernel!r}")
     options = _options(options)
     if is_ptx(text):
         return _of_ptx(text, kernel)
     if "\0" in text:
-        raise ValueError("source: a text has no NUL character")
+        raise ValueError("source: the text cannot have a NUL character")
     if kernel is None:
         names = kernel_names(text)
         if len(names) != 1:
             choices = f"there are {', '.join(names)}" if names else "there is no __global__ function"
-            raise ValueError(f"kernel: say which; in the source {choices}")
+            raise ValueError(f"kernel: expected a name; in the source {choices}")
         (kernel,) = names
     file = os.path.abspath(source.path or os.path.join(nvrtc.working_folder(), UNNAMED))
     try:

@@ -19,8 +19,8 @@ _HAZARDS = {
     "write-read": "reads what another thread has written",
     "read-write": "overwrites what another thread has read",
     "write-write": "overwrites what another thread has written",
-    "uninitialised": "reads shared memory that nobody has written",
-    "unfenced": "copies what a thread has written by ordinary stores",
+    "uninitialised": "reads shared memory that was never written",
+    "unfenced": "copies shared memory that a thread has written by ordinary stores",
     "absent-lane": "shuffles a value from a lane that does not execute the shuffle, which is undefined",
     "barrier": "is not at the barrier at which other threads of the block wait",
 }

@@ -103,7 +103,7 @@ class SideBySide:
             assert row is not None
             mark = " " if left and right else "-" if left else "+"
             lines.append(f"{margin(left)} | {margin(right)}  {mark} {row.text}".rstrip())
-        lines += ["", f"- {ours} alone, + {theirs} alone; the comments at the heads of both are left out"]
+        lines += ["", f"- only {ours}, + only {theirs}; the head comments of both are omitted"]
         return "\n".join(truncate_lines(lines, width))
 
     def _lines(self) -> list[AlignedLine]:

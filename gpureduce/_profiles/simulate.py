@@ -50,7 +50,7 @@ def _extent(value: Any, name: str) -> Extent:
 
 def _check_array(array: np.ndarray, name: str) -> None:
     if array.dtype.hasobject:
-        raise TypeError(f"{name}: an array of Python objects cannot be on a device")
+        raise TypeError(f"{name}: an array of Python objects cannot be copied to a device")
     if not array.dtype.isnative:
         raise ValueError(f"{name}: the array is not in native byte order")
 

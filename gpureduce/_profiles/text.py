@@ -114,17 +114,17 @@ COLUMNS = (
 )
 
 LEGEND = (
-    "warp instr.: PTX instructions issued, once a warp; lanes: at work in one, mean; "
-    "shared: passes through shared memory; sectors: of 32 bytes in global memory"
+    "warp instr.: PTX instructions issued, per warp; lanes: active lanes, on average; "
+    "shared: shared-memory wavefronts; sectors: of 32 bytes of global memory"
 )
 _FURTHER = {
     "predicated": (
-        "\npredicated: warp instr. where short forward branches become predicates, as ptxas makes them: the "
-        "branch\nis gone, and what it skips is issued to every warp that comes by, with the lanes that skip "
-        "it switched off"
+        "\npredicated: warp instr. if short forward branches become predicates, as in ptxas: there is no "
+        "branch,\nand the instructions that it skips are issued to every warp, with the lanes that skip them "
+        "disabled"
     ),
-    "copied": "; copied: bytes that the copy engine brings or takes away",
-    "FMA": "; FMA: fused multiply-adds, lane by lane",
+    "copied": "; copied: bytes of bulk copies",
+    "FMA": "; FMA: fused multiply-adds of all lanes",
     "tensor FMA": "; tensor FMA: multiply-adds by tensor cores",
 }
 
@@ -319,7 +319,7 @@ def metrics(profile: ProfileView) -> list[tuple[str, float]]:
         rows.append(("multiply-adds by tensor cores", totals.tensor_multiply_adds))
     if profile.multiply_adds:
         rows += [
-            ("multiply-adds a PTX warp instruction", profile.multiply_adds_an_instruction),
+            ("multiply-adds per PTX warp instruction", profile.multiply_adds_an_instruction),
             ("bytes of global memory per FLOP", profile.bytes_a_flop),
         ]
     if profile.n:

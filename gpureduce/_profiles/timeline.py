@@ -77,8 +77,8 @@ class Timeline(WithArrays):
         each = 1
         while -(-threads // each) > width:
             each *= 2
-        title = f"{self.kernel}, block {self.block}: {threads} threads, {each} a character"
-        lines = [f"{title}; # working, + some of them, . idle;", _LEGEND]
+        title = f"{self.kernel}, block {self.block}: {threads} threads, {each} per character"
+        lines = [f"{title}; # active, + some active, . idle;", _LEGEND]
         for number in range(self.states.shape[0]):
             row = [self._character(number, start, each) for start in range(0, threads, each)]
             lines.append(f"round {number:4} |{''.join(row)}|")

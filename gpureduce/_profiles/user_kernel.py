@@ -25,7 +25,7 @@ _LARGEST_BLOCK = 1024
 _STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
-WHOLE_BLOCKS = "takes no n: right for whole blocks only"
+WHOLE_BLOCKS = "has no parameter n and supports whole blocks only"
 
 Grid = int | Callable[[int, int], int] | None
 
@@ -95,9 +95,11 @@ class UserKernel:
         while True:
             blocks = self.blocks(len(source), block_size, first)
             if blocks < 1:
-                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; nothing would run")
+                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; expected at least one")
             if not first and blocks >= len(source):
-                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; that never ends")
+                raise ValueError(
+                    f"grid: {blocks} blocks for {len(source):,} elements; the passes would never end"
+                )
             source_array = (
                 source.copy()
                 if source.size
@@ -190,19 +192,19 @@ def _parameters(of: Program, dtype: Any) -> tuple[np.dtype, bool]:
     if of.types is None or types is None or len(types) < len(of.types):
         sizes = [length for _, _, length in _core.kernel_params(of.module, of.entry)[0]]
         if sizes not in ([8, 8], [8, 8, 4], [8, 8, 8]):
-            raise ValueError(f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}")
+            raise ValueError(f"kernel: expected a kernel such as {of.kernel}{_SIGNATURE}")
         return dtype_of("float32" if dtype is None else dtype), len(sizes) == 3
     pointers = [each.pointer for each in types] in ([True, True], [True, True, False])
     if not pointers or not types[0].elements or (len(types) == 3 and types[2].limits is None):
         takes = ", ".join(each.text for each in types)
         raise ValueError(
-            f"kernel: a rung is a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
+            f"kernel: expected a kernel such as {of.kernel}{_SIGNATURE}; this one takes ({takes})"
         )
     one, other = types[:2]
     if one.dtype != other.dtype:
         raise ValueError(
-            f"kernel: the results of the blocks are reduced by the kernel again, so that in and out have one "
-            f"type; these are '{one.text}' and '{other.text}'"
+            f"kernel: in and out must have the same type, because the kernel also reduces the results of its "
+            f"blocks; got '{one.text}' and '{other.text}'"
         )
     return np.dtype(one.dtype), len(types) == 3
 
@@ -223,7 +225,7 @@ def user_kernel(
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     if name in NAMES or not name.isidentifier():
-        raise ValueError(f"name: {name!r} is no identifier, or the name of a variant")
+        raise ValueError(f"name: {name!r} is not an identifier, or is the name of a variant")
     block_sizes = block_size if isinstance(block_size, Sequence) else (block_size,)
     if not block_sizes:
         raise ValueError("block_size: expected one or more")
@@ -236,7 +238,7 @@ def user_kernel(
     element, takes_n = _parameters(parsed, dtype)
     if grid is not None and not takes_n:
         raise ValueError(
-            f"grid: {parsed.kernel} takes no n, so that each block takes block_size * elements elements"
+            f"grid: {parsed.kernel} has no parameter n, a block reduces block_size * elements elements"
         )
     return UserKernel(
         name,

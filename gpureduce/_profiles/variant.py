@@ -194,9 +194,9 @@ def profile(
     op : str
         Operator of a reduction.
     block_size, grid_size : int, optional
-        Threads a block, and blocks of the first pass; of a reduction.
+        Threads per block, and blocks of the first pass, for a reduction.
     dtype : dtype_like, optional
-        Of the random elements; float32 if None. Only with an integer.
+        Dtype of the random elements, if `a` is an integer. Default: float32.
     races : bool
         Whether to look for races.
 

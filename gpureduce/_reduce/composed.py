@@ -91,7 +91,7 @@ def ptp(
     options = Options(device=device, stream=stream, as_device=as_device, progress=progress)
     operand = as_operand(a, options.device)
     if operand.dtype == dtypes.BOOL:
-        raise TypeError("a: bools have no difference")
+        raise TypeError("a: ptp does not support bool")
     call = ReductionCall(operand, options, axis, out, keepdims)
     rules.require_elements("ptp", call.count, operand.shape)
     dtype = call.output.loop_dtype("max", operand.rule_dtype)
@@ -111,7 +111,7 @@ def ptp(
 def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
     """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
     output = call.output
-    output.reject_capture("this ptp has memory between its kernels, which a graph would not keep")
+    output.reject_capture("ptp of this dtype needs temporary memory, and cannot be captured into a graph")
     part = real_dtype(dtype)
     results = rules.reduced_count(output.kept, tuple(range(len(output.kept))))
     both = empty((2, results), dtype, output.kind, output.index, output.stream_owner)
@@ -209,7 +209,7 @@ def average(
     Parameters
     ----------
     a : array_like or device array
-        As that of `mean`.
+        Input array, as for `mean`.
     axis, keepdims, device, stream, as_device
         As for `mean`.
     weights : array_like or device array, optional
@@ -267,7 +267,7 @@ def average(
     call.output.reads.append(call.mask)
     if dtype.kind in "biu":
         raise TypeError(
-            f"weights: {dtype} on a device cannot be divided; convert both to floating numbers before"
+            f"weights: {dtype} arrays on a device are not supported; convert both to floating point first"
         )
     result = call.run("average", dtype)
     total = None
@@ -308,7 +308,8 @@ def _in_memory_of(first: Operand, other: Any, name: str) -> Operand:
     second = as_operand_like(other, first, name)
     location = (first.view is None, first.kind, first.index)
     if (second.view is None, second.kind, second.index) != location:
-        raise TypeError(f"{name}: must be in the same memory as a")
+        owner = "x1" if name == "x2" else "a"
+        raise TypeError(f"{name}: must be on the device of {owner}, or in host memory if {owner} is")
     return second
 
 
@@ -372,7 +373,9 @@ def vecdot(
     second = _in_memory_of(first, x2, "x2")
     operands = [_axis_last(each, axis) for each in (first, second)]
     if operands[0].shape[-1] != operands[1].shape[-1]:
-        raise ValueError(f"x2: vectors of {operands[1].shape[-1]} elements, not of {operands[0].shape[-1]}")
+        raise ValueError(
+            f"x2: expected vectors of length {operands[0].shape[-1]}, got {operands[1].shape[-1]}"
+        )
     shape = np.broadcast_shapes(*(each.shape for each in operands))
     first, second = (_repeated(each, shape) for each in operands)
     return _products("vecdot", first, second, -1, options, out, "x2")
@@ -434,7 +437,7 @@ def inner(
             restrided(each, (*each.shape, 1), (*strides_of(each), 0)) for each in (first, second)
         )
     if first.shape[-1] != second.shape[-1]:
-        raise ValueError(f"b: vectors of {second.shape[-1]} elements, not of {first.shape[-1]}")
+        raise ValueError(f"b: expected vectors of length {first.shape[-1]}, got {second.shape[-1]}")
     ours, theirs = strides_of(first), strides_of(second)
     shape = (*first.shape[:-1], *second.shape)
     first = restrided(first, shape, (*ours[:-1], *(0 for _ in second.shape[:-1]), ours[-1]))
@@ -462,7 +465,7 @@ def trace(
     Parameters
     ----------
     a : array_like or device array
-        As that of `sum`, of two dimensions or more.
+        Input array, as for `sum`, with at least two dimensions.
     offset : int
         Offset from the main diagonal: positive above it, negative below it.
     axis1, axis2 : int
@@ -487,7 +490,7 @@ def trace(
     options = Options(device=device, stream=stream, as_device=as_device)
     operand = as_operand(a, options.device)
     if len(operand.shape) < 2:
-        raise ValueError("a: diagonals need two dimensions or more")
+        raise ValueError("a: trace requires an array of at least two dimensions")
     offset = rules.integer(offset, "offset")
     (first,) = rules.reduced_axes(rules.integer(axis1, "axis1"), len(operand.shape))
     (second,) = rules.reduced_axes(rules.integer(axis2, "axis2"), len(operand.shape))

@@ -269,7 +269,7 @@ def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operan
     right = as_operand_like(b, left, "b")
     location = (left.view is None, left.kind, left.index)
     if (right.view is None, right.kind, right.index) != location:
-        raise TypeError("b: must be in the same memory as a")
+        raise TypeError("b: must be on the device of a, or in host memory if a is")
     if left.shape != right.shape or len(left.shape) > 1:
         raise ValueError(
             f"dot: expected two vectors of one length, or two scalars, got shapes {left.shape} "

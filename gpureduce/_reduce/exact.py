@@ -82,7 +82,7 @@ def sum(
         total = _whole_sums(operand, axes, mask, output.stream)
         return output.store(_fitting(total if start is None else total + int(start), loop))
     if loop.kind in "biu":
-        raise TypeError(f"dtype: there is no exact sum of {operand.dtype} in {loop}")
+        raise TypeError(f"dtype: exact sums of {operand.dtype} cannot be returned as {loop}")
     result = run("sum", output.cast(operand, loop), axes, mask, start, output)
     return _stored(output, "sum", result, source, axes, mask, start)
 
@@ -98,7 +98,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
         dtype = np.dtype(np.float64)
     loop = output.loop_dtype("sum", operand.rule_dtype, dtype)
     if loop.kind in "biu" or output.is_integral:
-        raise TypeError(f"mean: an exact one is a fraction, which {loop} does not hold")
+        raise TypeError(f"dtype: an exact mean needs a floating-point dtype, got {loop}")
     output.set_dtype(loop, "unsafe")
     if operand.dtype.kind in "biu" and loop == np.float64:
         return output.store(_quotients(operand, axes, mask, output))
@@ -114,9 +114,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
     _reject_rung("dot", options)
     left, right, output = engine.vectors(a, b, out, options)
     if output.dtype.kind in "biu":
-        raise TypeError(
-            f"dot: exact products are of floating-point and complex numbers, not of {output.dtype}"
-        )
+        raise TypeError(f"dot: exact=True requires floating-point or complex numbers, got {output.dtype}")
     result = run("dot", left, (0,), right, None, output)
     return _stored(output, "dot", result, left, (0,), right)
 

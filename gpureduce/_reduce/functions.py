@@ -88,7 +88,7 @@ def reduce(
     Parameters
     ----------
     a : array_like or device array
-        What to reduce.
+        Input array.
     op : str
         ``"sum"``, ``"prod"``, ``"min"``, ``"max"``, ``"mean"``, ``"any"``, ``"all"``, ``"bitwise_and"``,
         ``"bitwise_or"``, ``"bitwise_xor"``, ``"argmin"``, ``"argmax"``, ``"count_nonzero"``, ``"var"``,

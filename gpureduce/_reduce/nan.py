@@ -61,8 +61,8 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
         return reduction(plain, without, options, axis, dtype, out, keepdims, initial, where)
     if narrows and operand.dtype != loop:
         raise TypeError(
-            f"dtype: a cast from {operand.dtype} to {loop} loses NaNs before nan{plain} finds them; an array "
-            "on a device is reduced in a floating dtype"
+            f"dtype: a cast from {operand.dtype} to {loop} would lose NaNs before nan{plain} sees them; an "
+            "array on a device is reduced in a floating dtype"
         )
     call.operand = call.output.cast(operand, loop)
     start = None

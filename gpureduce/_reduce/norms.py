@@ -102,7 +102,8 @@ def norm(
     Parameters
     ----------
     a : array_like or device array
-        As that of `sum`; integers in host memory become float64, those of a device are refused.
+        Input array, as for `sum`. Integers in host memory are cast to float64; integers on a device raise
+        TypeError.
     ord : float, optional
         Order of the norm. Default: 2, the root of the sum of squares. 1 is the sum of magnitudes, ``inf`` and
         ``-inf`` are the largest and the smallest magnitude, 0 is the number of nonzero elements. Any other
@@ -176,8 +177,8 @@ def logsumexp(
     Parameters
     ----------
     a : array_like or device array
-        As that of `sum`, of real numbers; integers in host memory become float64, those of a device are
-        refused.
+        Input array of real numbers, as for `sum`. Integers in host memory are cast to float64; integers on a
+        device raise TypeError.
     axis, out, keepdims, device, stream, as_device, progress
         As for `sum`.
 
@@ -226,7 +227,7 @@ def softmax_denominator(
     Parameters
     ----------
     a : array_like or device array
-        As that of `logsumexp`.
+        Input array, as for `logsumexp`.
     axis, keepdims, device, stream, as_device
         As for `sum`.
 

@@ -46,7 +46,7 @@ class Options:
                     raise ValueError(f"{name}: variant 'auto' chooses its own; name a variant to set it")
         elif progress is not None and progress is not False:
             raise ValueError(
-                f"progress: {variant} takes the array in one piece, and has no steps to report; 'auto' has"
+                f"progress: {variant} copies the array in one piece, and cannot report progress; 'auto' can"
             )
         self.device: Any = device  # one device: multi_device dispatches lists
         self.block_size = block_size

@@ -67,12 +67,12 @@ class OutputSpec:
         self.view = device_view(out, device_name(self.kind, self.index), "out")
         self.on_device = self.view is not None
         if as_device is not None and flag(as_device, "as_device") != self.on_device:
-            raise ValueError(f"as_device: {as_device} contradicts the place of out=")
+            raise ValueError(f"as_device: {as_device} contradicts out=, which is elsewhere")
         if self.view is None:
             self.host_out = host_out(out, self.shape)
             self.hint = self.host_out.dtype if self.reads[0].view is None else None
         elif self.view.shape != self.shape:
-            raise ValueError(f"out: shape {self.view.shape} is not the shape of the result, {self.shape}")
+            raise ValueError(f"out: expected shape {self.shape}, got {self.view.shape}")
         elif self.view._read_only:
             raise ValueError("out: the array is read-only")
 
@@ -107,7 +107,8 @@ class OutputSpec:
         if not self.on_device:
             if self.host_out is not None and not np.can_cast(dtype, self.host_out.dtype, casting):
                 raise TypeError(
-                    f"out: cannot cast from {dtype} to {self.host_out.dtype} by the rule {casting!r}"
+                    f"out: cannot cast from {dtype} to {self.host_out.dtype} according to the rule "
+                    f"{casting!r}"
                 )
             return
         self.dtype = dtype = native(dtype, "out")

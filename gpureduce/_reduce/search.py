@@ -40,7 +40,7 @@ def argmin(
         or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
         ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int, optional
-        The axis to search; None searches the array in C order.
+        Axis to search. Default: the flattened array.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. A host array may have any dtype to which
         NumPy would cast the result; an array on a device must have the result's dtype and C order.
@@ -118,7 +118,7 @@ def argmax(
         or another library's array that supports DLPack or ``__cuda_array_interface__``). Subclasses such as
         ``numpy.matrix`` are treated as plain arrays; masked arrays raise TypeError.
     axis : int, optional
-        The axis to search; None searches the array in C order.
+        Axis to search. Default: the flattened array.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. A host array may have any dtype to which
         NumPy would cast the result; an array on a device must have the result's dtype and C order.

@@ -38,7 +38,7 @@ def variance_reduction(
     """Reduce by a variance or its root."""
     if correction is not NO_VALUE:
         if rules.degrees(ddof) != 0:
-            raise ValueError("correction: is another name of ddof=; give one of them")
+            raise ValueError("correction: another name of ddof=; pass only one of them")
         ddof = correction
     ddof = rules.degrees(ddof)
     operand = as_operand(a, options.device)

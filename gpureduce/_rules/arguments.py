@@ -46,7 +46,9 @@ def reject_parts(a: object, name: str) -> None:
     """Raise TypeError for a `gpureduce.Sharded`, which numpy.asarray would make an array of one object."""
     takers = getattr(type(a), "takers", None)
     if callable(takers):
-        raise TypeError(f"{name}: a Sharded is not taken here, only as the array of {', '.join(takers())}")
+        raise TypeError(
+            f"{name}: a Sharded is not supported here; it is accepted as the array of {', '.join(takers())}"
+        )
 
 
 def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
@@ -84,7 +86,7 @@ def reject_beyond_memory(size: int, name: str) -> None:
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 0 < most < size:
         have, needed = (f"{number / 2**30:,.1f} GiB" for number in (most, size))
-        raise MemoryError(f"{name}: {needed} of elements; the machine has {have} of memory")
+        raise MemoryError(f"{name}: {needed} needed for the elements; the machine has {have} of memory")
 
 
 def flag(value: Any, name: str) -> bool:
@@ -267,7 +269,7 @@ def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
     reject_masked(out, "out")
     require_supported(out.dtype, "out")
     if out.shape != shape:
-        raise ValueError(f"out: shape {out.shape} is not the shape of the result, {shape}")
+        raise ValueError(f"out: expected shape {shape}, got {out.shape}")
     if not out.flags.writeable:
         raise ValueError("out: the array is read-only")
     return out
@@ -276,7 +278,7 @@ def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
 def require_index_out(out: np.dtype) -> None:
     """Raise TypeError for the dtype of an ``out=`` that NumPy's argmin and argmax do not take."""
     if not np.can_cast(out, np.intp, casting="safe"):
-        raise TypeError(f"out: cannot cast from {out} to {np.dtype(np.intp)} by the rule 'safe'")
+        raise TypeError(f"out: cannot cast from {out} to {np.dtype(np.intp)} according to the rule 'safe'")
 
 
 def require_inexact(dtype: Any, out: np.dtype | None) -> None:

@@ -138,7 +138,7 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype
     if dtype is not None:
         first = second = dtype_of(dtype)
         if not first.isnative:
-            raise TypeError(f"dtype: {first} selects a byte order; only native ones are taken")
+            raise TypeError(f"dtype: {first} selects a byte order; only native byte order is supported")
         require_supported(first, "dtype")
     try:
         resolved = UFUNCS[op].resolve_dtypes((first, second, None), reduction=True, casting="unsafe")[0]

@@ -35,7 +35,9 @@ def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
     file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(errno.EINVAL, "not a file; pipes and devices are not read", os.fspath(path))
+        raise OSError(
+            errno.EINVAL, "not a regular file; pipes and devices are not supported", os.fspath(path)
+        )
     return file
 
 

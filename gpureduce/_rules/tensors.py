@@ -33,7 +33,7 @@ def resolved(tensor: Any, name: str) -> Any:
         )
     if tensor.requires_grad:
         raise BufferError(
-            f"{name}: a tensor that requires a gradient; pass tensor.detach(), or call gpureduce.torch"
+            f"{name}: a tensor that requires grad; pass tensor.detach(), or call gpureduce.torch"
         )
     return tensor.resolve_conj().resolve_neg()
 

@@ -52,13 +52,13 @@ def cumulative_sum(
     Parameters
     ----------
     a : array_like or device array
-        Elements, of any of the dtypes that `sum` takes. A device array may have any strides whose axes before
-        `axis`, and those after it, each have one stride; a number is an array of one.
+        Input array of any dtype that `sum` supports. For an array on a device, the axes before `axis`, and
+        the axes after it, must each be mergeable into one axis. A scalar is an array of one element.
     axis : int, optional
-        The axis along which sums run. An array of several axes needs it.
+        Axis along which to sum. Required if `a` has several axes.
     dtype : dtype_like, optional
-        The dtype of the sums. None is that of `sum`: integers below 64 bits grow to 64. Elements are
-        cast to it first.
+        Data type of the result, to which elements are cast first. Default: as for `sum`, so that integers of
+        fewer than 64 bits are summed in 64 bits.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
@@ -169,7 +169,7 @@ def cumsum(
     a
         As for `cumulative_sum`.
     axis : int, optional
-        The axis along which sums run. None takes all elements, in C order.
+        Axis along which to sum. Default: the flattened array.
     dtype, out
         As for `cumulative_sum`.
     device, stream, as_device
@@ -215,7 +215,7 @@ def cumprod(
     a
         As for `cumulative_sum`.
     axis : int, optional
-        The axis along which products run. None takes all elements, in C order.
+        Axis along which to multiply. Default: the flattened array.
     dtype, out
         As for `cumulative_sum`.
     device, stream, as_device
@@ -262,7 +262,7 @@ def nancumsum(
     a
         As for `cumulative_sum`.
     axis : int, optional
-        The axis along which sums run. None takes all elements, in C order.
+        Axis along which to sum. Default: the flattened array.
     dtype, out
         As for `cumulative_sum`.
     device, stream, as_device
@@ -309,7 +309,7 @@ def nancumprod(
     a
         As for `cumulative_sum`.
     axis : int, optional
-        The axis along which products run. None takes all elements, in C order.
+        Axis along which to multiply. Default: the flattened array.
     dtype, out
         As for `cumulative_sum`.
     device, stream, as_device
@@ -388,7 +388,9 @@ def _running(
         return output.store(np.full(shape, _NOTHING[op], loop))
     counts = None
     if logical and output.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
-        output.reject_capture("a running sum in bool has a temporary array, which a graph would not keep")
+        output.reject_capture(
+            "a cumulative sum in bool needs temporary memory, and cannot be captured into a graph"
+        )
         counts = output.allocate_output(tuple(shape), _INT64)
     core_out = (
         output.core_out(dtypes.core_dtype(op, operand.dtype)) if counts is None else counts._view_tuple()
@@ -416,7 +418,7 @@ def _without_nan(op: str, operand: Operand, output: OutputSpec) -> Operand:
     if operand.view is None:
         neutral = operand.dtype.type(_NOTHING[op])
         return replace(operand, handle=np.where(np.isnan(operand.handle), neutral, operand.handle))
-    output.reject_capture(f"nancum{op} has a temporary array, which a graph would not keep")
+    output.reject_capture(f"nancum{op} needs temporary memory, and cannot be captured into a graph")
     output.wait_for_inputs()
     made = output.allocate_output(operand.shape, operand.dtype)
     shape, strides = operand.handle[1:3]
@@ -483,7 +485,7 @@ def _with_axis(operand: Operand) -> Operand:
 
 def _axis(axis: Any, ndim: int) -> int:
     if axis is None and ndim > 1:
-        raise ValueError(f"axis: an array of {ndim} axes needs one of them")
+        raise ValueError(f"axis: required for an array of {ndim} dimensions")
     if isinstance(axis, tuple):
         raise TypeError("axis: expected an integer, not a tuple")
     return 0 if axis is None else rules.reduced_axes(axis, ndim)[0]

@@ -88,7 +88,7 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
         raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
     operand = as_operand(a, options.device)
     if not operand.shape:
-        raise ValueError("a: expected an axis, got a number")
+        raise ValueError("a: expected at least one dimension, got a scalar")
     if axis is None or isinstance(axis, tuple):
         raise TypeError("axis: expected an integer")
     return operand, rules.reduced_axes(axis, len(operand.shape))[0]
@@ -98,9 +98,9 @@ def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
     """Take integers in the memory of the elements, or in host memory, along one axis."""
     taken = as_operand_like(indices, operand, name)
     if taken.view is not None and operand.view is None:
-        raise TypeError(f"{name}: are on a device, but a is not")
+        raise TypeError(f"{name}: on a device, but a is in host memory")
     if len(taken.shape) != 1:
-        raise ValueError(f"{name}: expected one axis, got shape {taken.shape}")
+        raise ValueError(f"{name}: expected a one-dimensional array, got shape {taken.shape}")
     if taken.dtype.kind not in "iu" and not (taken.view is None and taken.shape == (0,)):
         raise TypeError(f"{name}: expected integers, got {taken.dtype}")
     return taken
@@ -113,7 +113,7 @@ def on_host(operand: Operand, name: str) -> np.ndarray:
         return operand.handle
     host = np.empty(operand.shape, operand.dtype)
     if host.size > 1 and view.strides != host.strides:
-        raise ValueError(f"{name}: on a device, expected integers side by side")
+        raise ValueError(f"{name}: expected contiguous integers on a device")
     if host.size:
         stream = LEGACY_STREAM if view.stream is None else view.stream
         _core.device_read(operand.kind, operand.index, view._pointer, host, stream)

@@ -59,8 +59,8 @@ def segment_reduce(
     Parameters
     ----------
     a : array_like or device array
-        Elements. A device array may have any strides whose axes before `axis`, and those after it, each have
-        one stride.
+        Input array. For an array on a device, the axes before `axis`, and the axes after it, must each be
+        mergeable into one axis.
     offsets : array_like or device array
         Ascending integers from 0 to the length of the axis, one more than the number of segments; equal
         neighbours make an empty segment. Rows before the first and after the last offset are ignored. Offsets
@@ -76,7 +76,8 @@ def segment_reduce(
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
     ddof : float
-        Of ``"var"`` and ``"std"``: what is taken off the number of elements before it divides.
+        Delta degrees of freedom for ``"var"`` and ``"std"``: the variance of N elements divides by ``N -
+        ddof``.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -127,10 +128,10 @@ def segment_reduce(
     operand, along = take(a, op, axis, options)
     bounds = index_operand(offsets, "offsets", operand)
     if bounds.shape[0] < 1:
-        raise ValueError("offsets: expected one more than there are segments, got none")
+        raise ValueError("offsets: expected one more than the number of segments, got none")
     if bounds.view is not None:
         if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
-            raise TypeError("offsets: on a device, expected int64 side by side")
+            raise TypeError("offsets: expected contiguous int64 on a device")
         return run(op, operand, along, SegmentPlan(bounds, bounds.shape[0] - 1), out, options, ddof=ddof)
     ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
@@ -139,7 +140,7 @@ def segment_reduce(
     if ends[0] < 0 or ends[-1] > length:
         raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
     if (ends[1:] < ends[:-1]).any():
-        raise ValueError("offsets: expected integers that do not descend")
+        raise ValueError("offsets: expected integers in ascending order")
     return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof)
 
 
@@ -171,8 +172,8 @@ def reduceat(
     axis : int
         Axis along which slices are reduced.
     dtype : dtype_like, optional
-        The dtype in which ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and those of bits work, and of their
-        results, as in `sum`.
+        Data type of accumulators and results for ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and bitwise
+        operators, as for `sum`.
     out, device, stream, as_device
         As for `segment_reduce`.
 
@@ -199,7 +200,7 @@ def reduceat(
     rows, length = on_host(index_operand(indices, "indices", operand), "indices"), operand.shape[along]
     outside = (rows < 0) | (rows >= length)
     if outside.any():
-        raise IndexError(f"indices: {rows[outside][0]} is no row of {length}")
+        raise IndexError(f"indices: {rows[outside][0]} is out of bounds for an axis of length {length}")
     return run(op, operand, along, _slices(rows.astype(_INT64), length), out, options, dtype)
 
 

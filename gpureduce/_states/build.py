@@ -68,13 +68,14 @@ def partial(
         ``"argmax"``, ``"any"``, ``"all"``, ``"count_nonzero"``, ``"prod"``, ``"bitwise_and"``,
         ``"bitwise_or"`` or ``"bitwise_xor"``.
     axis : int or tuple of int, optional
-        The axes to reduce, which gives a state for each result; None reduces all.
+        Axis or axes along which to reduce; the state then has one entry per result. Default: all axes.
     b : array_like, device array or Sharded, optional
         Same part of the second vector, for ``"dot"``.
     dtype : dtype_like, optional
-        What the elements are cast to before, for sum, mean, var, std and prod, as `sum` does it.
+        Data type to which elements are cast first, as for `sum`; for ``"sum"``, ``"mean"``, ``"var"``,
+        ``"std"`` and ``"prod"``.
     keepdims : bool
-        Whether reduced axes stay in the shape, with length one.
+        True keeps the reduced axes with length one.
     where : array_like or device array of bool
         Elements to include, as for `sum`. Not for ``"dot"``, and not with several devices.
     offset : int or tuple of int
@@ -83,9 +84,9 @@ def partial(
     within : tuple of int, optional
         Shape of the whole array, if positions are indices into the flattened whole.
     device : str, Device or list of them, optional
-        As `sum` takes it: of several devices each makes states of pieces, which are merged.
+        As for `sum`. Several devices reduce pieces of the array, whose states are merged.
     stream : int or object, optional
-        As `sum` takes it. The host waits for the state.
+        As for `sum`. The call synchronizes, unless ``as_device=True``.
     as_device : bool
         True leaves the state on the device (the first of several), where it can be merged. The call then does
         not synchronize with the host, and can be captured into a graph.
@@ -194,9 +195,7 @@ def _build_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> 
     left, right, output = engine.vectors(a, b, None, options)
     element_dtype = output.dtype
     if element_dtype.kind in "biu":
-        raise TypeError(
-            f"dot: exact products are of floating-point and complex numbers, not of {element_dtype}"
-        )
+        raise TypeError(f"dot: exact=True requires floating-point or complex numbers, got {element_dtype}")
     output.wait_for_inputs()
     call = StateCall("dot", PRODUCTS, left, (0,), output, right, PartLocation(0, None))
     return _build(call, empty_state("dot", element_dtype, element_dtype, ()))
@@ -257,7 +256,7 @@ def _plan_sums(op: str, operand: Operand, dtype: DTypeLike | None) -> _FieldPlan
     if integers and (loop.kind in "iu" or (op == "mean" and loop == _FLOAT64)):
         return _FieldPlan(INDEX, loop, operand.dtype, INTEGER_SUMS)
     if loop.kind in "biu":
-        raise TypeError(f"dtype: there is no exact sum of {operand.dtype} in {loop}")
+        raise TypeError(f"dtype: exact sums of {operand.dtype} cannot be returned as {loop}")
     return _FieldPlan(loop, loop, loop, SUMS)
 
 

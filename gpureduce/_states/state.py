@@ -134,7 +134,7 @@ class State:
         Parameters
         ----------
         device : str or Device, optional
-            As `to_device` of arrays takes it.
+            Device, as for `gpureduce.to_device`.
 
         Returns
         -------
@@ -190,7 +190,8 @@ class State:
         Parameters
         ----------
         ddof : float
-            Of var and std: what is taken off the number of elements before it divides.
+            Delta degrees of freedom for ``"var"`` and ``"std"``: the variance of N elements divides by ``N -
+            ddof``.
 
         Returns
         -------

@@ -88,7 +88,10 @@ def fake_dot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     _check_pair("dot", a, b)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"dot: expected two vectors, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
-    torch._check(a.shape[0] == b.shape[0], lambda: f"dot: {a.shape[0]} elements and {b.shape[0]}")
+    torch._check(
+        a.shape[0] == b.shape[0],
+        lambda: f"dot: expected vectors of one length, got {a.shape[0]} and {b.shape[0]} elements",
+    )
     return a.new_empty(())
 
 
@@ -99,7 +102,7 @@ def fake_matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) 
         raise ValueError(f"matmul: expected matrices, got shapes {tuple(a.shape)} and {tuple(b.shape)}")
     torch._check(
         a.shape[-1] == b.shape[-2],
-        lambda: f"b: expected {a.shape[-1]} rows, as many as a has columns, got {b.shape[-2]}",
+        lambda: f"b: expected {a.shape[-1]} rows, the number of columns of a, got {b.shape[-2]}",
     )
     _check_precision(precision, a)
     stack = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -140,7 +143,7 @@ def _check_precision(precision: str | None, a: torch.Tensor) -> None:
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
     if precision not in (None, "ieee") and a.dtype != torch.float32:
-        raise TypeError(f"precision: {precision} is for float32, not for {a.dtype}")
+        raise TypeError(f"precision: {precision} requires float32 tensors, got {a.dtype}")
 
 
 def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str] = ("a", "b")) -> None:

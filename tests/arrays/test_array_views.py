@@ -202,7 +202,7 @@ def test_integers_of_all_kinds_are_indices(device):
 
 def test_no_element_is_set(device):
     array = to_device([1.0, 2.0], device)
-    with pytest.raises(TypeError, match="not written by an index"):
+    with pytest.raises(TypeError, match="does not support item assignment"):
         array[0] = 3.0
 
 
@@ -212,7 +212,7 @@ def test_iteration(device):
     assert [row.tolist() for row in array] == host.tolist()
     assert all(row.base is array for row in array) and list(to_device([], device)) == []
     for refused in (iter, len, list):
-        with pytest.raises(TypeError, match="no dimensions"):
+        with pytest.raises(TypeError, match="0-d array"):
             refused(to_device(1.0, device))
 
 
@@ -278,7 +278,7 @@ def test_shapes_that_are_none(device):
     ):
         with pytest.raises(ValueError, match=said):
             array.reshape(shape, **options)
-    with pytest.raises(ValueError, match="copied"):
+    with pytest.raises(ValueError, match="unable to avoid a copy"):
         array.T.reshape(12, copy=False)
     with pytest.raises(ValueError, match="undefined"):
         _ = array[0].mT
@@ -386,7 +386,7 @@ def test_conversions_of_many(device):
 
 def test_astype_refuses_unsafe_and_unknown_dtypes(device):
     array = to_device([1.5, 2.5], device)
-    with pytest.raises(TypeError, match="by the rule 'safe'"):
+    with pytest.raises(TypeError, match="according to the rule 'safe'"):
         array.astype("int8", casting="safe")
     with pytest.raises(TypeError, match="not supported"):
         array.astype("U3")

@@ -143,7 +143,7 @@ def test_text_and_length(device):
     assert str(array) == "[[1 2]\n [3 4]]"
     assert array.device == ("cuda:0" if device == "cuda" else device)
     assert len(array) == 2
-    with pytest.raises(TypeError, match="no dimensions"):
+    with pytest.raises(TypeError, match="0-d array"):
         len(to_device(1.5, device))
 
 
@@ -496,5 +496,5 @@ def test_to_device_refuses_what_is_no_device(arguments, options, error, message)
 def test_arithmetic_and_comparisons_are_refused_with_the_way_to_do_it(symbol, left, device):
     names = {"np": np, "a": to_device([1.0, 2.0], device)}
     code = f"{left} {symbol} a"
-    with pytest.raises(TypeError, match=r"torch\.from_dlpack\(a\), cupy\.from_dlpack\(a\); a\.numpy\(\)"):
+    with pytest.raises(TypeError, match=r"torch\.from_dlpack\(a\) or cupy\.from_dlpack\(a\).*a\.numpy\(\)"):
         eval(code, names)

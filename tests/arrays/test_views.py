@@ -183,7 +183,7 @@ def test_view_of_a_device_array(device):
     array = to_device([1.0, 2.0], device)
     assert as_view(array) is array
     assert as_view(array, device) is array
-    with pytest.raises(gpureduce.DeviceError, match="was asked for"):
+    with pytest.raises(gpureduce.DeviceError, match="device: the array is on sim, not on"):
         as_view(array, "cuda:63")
 
 
@@ -238,7 +238,7 @@ def test_producers_are_asked_while_their_device_is_current(asked):
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
 def test_array_elsewhere(device_text):
     exporter = Exporter((CUDA, 1))
-    with pytest.raises(gpureduce.DeviceError, match=f"lies on cuda:1 but device='{device_text}'"):
+    with pytest.raises(gpureduce.DeviceError, match=f"is on cuda:1, not on '{device_text}'"):
         as_view(exporter, device_text)
     assert exporter.asked == []
 
@@ -339,7 +339,7 @@ def test_other_memory_is_given_back(waits):
 @pytest.mark.parametrize("device_text", ["cuda:0", "sim"])
 def test_a_tensor_elsewhere_is_given_back(device_text):
     exporter = Exchange().exporter((CUDA, 1))
-    with pytest.raises(gpureduce.DeviceError, match=f"lies on cuda:1 but device='{device_text}'"):
+    with pytest.raises(gpureduce.DeviceError, match=f"is on cuda:1, not on '{device_text}'"):
         as_view(exporter, device_text)
     assert exporter.producer.deleted == 1
 
@@ -368,7 +368,7 @@ def test_tensors_with_a_gradient_are_refused(table, device):
     """Who reduces one would lose the gradient without a word."""
     exporter = Exchange().exporter(device) if table else Exporter(device)
     exporter.requires_grad = True
-    with pytest.raises(BufferError, match=r"requires a gradient; pass tensor\.detach\(\)"):
+    with pytest.raises(BufferError, match=r"requires grad.*; pass tensor\.detach\(\)"):
         gpureduce.sum(exporter, axis=0)
     assert exporter.asked == [] and exporter.producer.deleted == 0
 
@@ -430,12 +430,12 @@ def test_dlpack_before_the_interface(waits):
 
 
 LAYOUTS = [
-    ({"shape": (-1, 3)}, "no array"),
+    ({"shape": (-1, 3)}, "not those of an array"),
     ({"shape": (2**33, 2**33), "strides": (0, 0)}, "too large"),
     ({"shape": (2**62, 4, 0), "strides": (0, 0, 0)}, "too large"),
-    ({"shape": (2, 3), "strides": (-(2**20), 4)}, "leave memory"),
+    ({"shape": (2, 3), "strides": (-(2**20), 4)}, "exceed the address space"),
     ({"shape": (2, 3), "strides": (2**60, 2**60)}, None),
-    ({"shape": (17, 3), "strides": (2**60, 4)}, "leave memory"),
+    ({"shape": (17, 3), "strides": (2**60, 4)}, "exceed the address space"),
     ({"shape": (2, 3), "strides": (0, 0)}, None),
 ]
 
@@ -456,7 +456,7 @@ def test_layouts_through_dlpack(layout, text):
     ("layout", "text"),
     [
         *LAYOUTS,
-        ({"strides": (12,)}, "no array"),
+        ({"strides": (12,)}, "not those of an array"),
         ({"strides": (12, 5)}, "not aligned"),
         ({"strides": (10, 4)}, "not aligned"),
     ],
@@ -485,9 +485,9 @@ def test_view_through_the_interface(addresses):
     assert view._view_tuple() == (0x8000, (2, 3), (12, 4), "float32")
     assert (view._kind, view._index, view._read_only, view._owner) == (_core.CUDA, 1, True, source)
     assert as_view(source, "cuda:1")._index == 1
-    with pytest.raises(gpureduce.DeviceError, match="lies on cuda:1"):
+    with pytest.raises(gpureduce.DeviceError, match="is on cuda:1"):
         as_view(source, "cuda:0")
-    with pytest.raises(gpureduce.DeviceError, match="lies on cuda:1"):
+    with pytest.raises(gpureduce.DeviceError, match="is on cuda:1"):
         as_view(source, "sim")
 
 

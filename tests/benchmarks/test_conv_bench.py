@@ -46,7 +46,7 @@ def test_what_a_block_sees():
     assert (direct.made, direct.seen, direct.times) == (8 * 64, 10 * 66, 1.0)
     seen, made = np.argwhere(direct.comes > 0), np.argwhere(direct.makes > 0)
     assert (seen.max(0) - seen.min(0) == made.max(0) - made.min(0) + 2).all()
-    with pytest.raises(ValueError, match="c1 sees and makes is not in its accesses"):
+    with pytest.raises(ValueError, match="hide which pixels a block of c1 reads"):
         halo.halo_of("c1")
 
 

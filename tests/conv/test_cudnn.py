@@ -148,7 +148,7 @@ def test_cudnn_record():
     assert (CUDNN.role, CUDNN.backends, CUDNN.block_sizes) == ("side", ("cuda",), ())
     assert (CUDNN.default_block_size, CUDNN.file, CUDNN.precision) == (0, "", "ieee")
     for ask in (gpureduce.source, gpureduce.kernels.ptx):
-        with pytest.raises(ValueError, match="variant: cudnn has no "):
+        with pytest.raises(ValueError, match="variant: cudnn "):
             ask("cudnn")
     with pytest.raises(ValueError, match="cudnn"):
         gpureduce.profile((*pair(), {"layout": "NHWC"}), "cudnn")

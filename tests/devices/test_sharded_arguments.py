@@ -68,8 +68,11 @@ def test_the_error_lists_the_functions():
     assert gpureduce.dot(parts, parts) == (ROWS[:2] ** 2).sum()
     with pytest.raises(TypeError) as caught:
         gpureduce.median(parts)
-    assert str(caught.value) == f"a: a Sharded is not taken here, only as the array of {', '.join(TAKERS)}"
-    with pytest.raises(TypeError, match="where: a Sharded is not taken here"):
+    assert (
+        str(caught.value)
+        == f"a: a Sharded is not supported here; it is accepted as the array of {', '.join(TAKERS)}"
+    )
+    with pytest.raises(TypeError, match="where: a Sharded is not supported here"):
         gpureduce.sum(ROWS[0], where=parts, device="sim")
     with pytest.raises(
         TypeError, match="a Sharded does not become a NumPy array; it is taken only as the array of all"

@@ -47,13 +47,13 @@ WRONG = [
     ("01", "warp_sums", "warps", "compiles", "there is no kernel 'warp_sums' in the source; it has warps"),
     ("01", "float *in, float", "double *in, float", "right", "takes 'const double *' here, got an array of"),
     ("01", ", int n", "", "compiles", 'identifier "n" is undefined'),
-    ("01", "for (", "__syncthreads();\n    for (", "counters", "4 barriers, each once a warp; 0 are enough"),
+    ("01", "for (", "__syncthreads();\n    for (", "counters", "4 barriers, counted per warp; 0 are enough"),
     ("02", "i < n", "i <= n", "right", "4096 elements: element 4096 of the result is"),
     ("02", "i = thread;", "i = threads - 1 - thread;", None, ""),  # neighbours all the same
     ("02", "i += threads", "i += threads / 2", "counters", "sectors of global memory; 1,076 are enough"),
     ("03", "0;\n    __syncthreads();", "0;", "without races", "__syncthreads is missing"),
     ("03", "        __syncthreads();\n    }", "    }\n    __syncthreads();", "without races", "is missing"),
-    ("03", "stride];\n", "stride];\n        __syncthreads();\n", "counters", "barriers, each once a warp"),
+    ("03", "stride];\n", "stride];\n        __syncthreads();\n", "counters", "barriers, counted per warp"),
     ("03", "i < n ? in[i] : 0", "in[i]", "right", "300 elements, 128 threads per block: kernel"),
     ("04", "[33]", "[34]", "counters", "bank conflicts; 0 are enough"),
     ("04", "    __syncthreads();\n", "", "without races", "__syncthreads is missing between"),
@@ -76,7 +76,7 @@ WRONG = [
     ("10", "const int c", "if (i >= n)\n        return;\n    const int c", "right", "a divergent barrier"),
     ("11", "0;\n    __syncthreads();", "0;", "without races", "__syncthreads is missing"),
     ("11", "1);\n    __syncthreads();", "1);", "without races", "__syncthreads is missing"),
-    ("11", "        own[bin] = 0;", "        own[bin & 127] = 0;", "without races", "nobody has written"),
+    ("11", "        own[bin] = 0;", "        own[bin & 127] = 0;", "without races", "was never written"),
     ("12", "sum += of_a[y][k] * of_b[k][x];\n        __syncthreads();", "sum += of_a[y][k] * of_b[k][x];",
      "without races", "__syncthreads is missing"),
     ("12", " && first + x < inner", "", "right", "20 rows, 33 columns, inner size 17"),
@@ -85,7 +85,7 @@ WRONG = [
     ("13", "t == 127", "t == 126", "right", "512 elements: element 127 of the result is"),
     ("14", "(i < n ? in[i] : 0) + ", "", "right", "left out"),
     ("14", "__syncwarp();\n            slots", "slots", "without races", "__syncwarp is missing"),
-    ("14", "    if (t < 32) {", "    __syncthreads();\n    if (t < 32) {", "counters", "barriers, each once"),
+    ("14", "    if (t < 32) {", "    __syncthreads();\n    if (t < 32) {", "counters", "barriers, counted per"),
 ]  # fmt: skip
 
 
@@ -105,7 +105,10 @@ def test_a_kernel_without_n_solves_no_ladder():
         index = guarded[3:-1]
         assert f"({index} < n ? {guarded} : 0)" in solution
         solution = solution.replace(f"({index} < n ? {guarded} : 0)", guarded)
-    assert failed(chosen.check(solution))["right"] == "the kernel takes no n: right for whole blocks only"
+    assert (
+        failed(chosen.check(solution))["right"]
+        == "the kernel has no parameter n and supports whole blocks only"
+    )
 
 
 def test_a_report_for_programs_that_grade(tmp_path, capsys, monkeypatch):

@@ -65,7 +65,7 @@ def test_calls_without_out_leave_versions_alone(place, device):
     a = torch.arange(12.0, device=place).reshape(3, 4)
     total = gpureduce.sum(a, axis=0, device=device)
     assert a._version == 0 and numpy_of(total).tolist() == [12, 15, 18, 21]
-    with pytest.raises(ValueError, match="out: shape"):
+    with pytest.raises(ValueError, match="out: expected shape"):
         gpureduce.sum(a, axis=0, out=a, device=device)
     assert a._version == 0
 
@@ -123,7 +123,7 @@ def test_a_gradient_is_not_dropped(place, device):
         lambda: gpureduce.sum(np.ones((4, 4), "f4"), axis=0, out=a, device=device),
         lambda: gpureduce.to_device(a, device),
     ):
-        with pytest.raises(BufferError, match=r"^(a|out): .*requires a gradient; pass tensor\.detach\(\)"):
+        with pytest.raises(BufferError, match=r"^(a|out): .*requires grad.*; pass tensor\.detach\(\)"):
             call()
 
 

@@ -154,9 +154,9 @@ def test_encodings_that_nvcc_takes(encoding, tmp_path):
 def test_encodings_that_nvcc_refuses(encoding, tmp_path):
     path = tmp_path / "mine.cu"
     path.write_bytes("__global__ void mine() {}\n".encode(encoding))
-    with pytest.raises(ValueError, match=r"source: .*mine\.cu is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"source: .*mine\.cu is not UTF-8 text"):
         gpureduce.simulate(path, "mine", 1, 1)
-    with pytest.raises(ValueError, match=r"source: .*no surrogates"):
+    with pytest.raises(ValueError, match=r"source: .*lone surrogates"):
         gpureduce.simulate("// \udcff\n__global__ void mine() {}\n", "mine", 1, 1)
 
 

@@ -196,13 +196,15 @@ def test_a_header_that_is_nowhere(without_nvcc):
     with pytest.raises(gpureduce.CompileError) as raised:
         gpureduce.simulate("#include <no_such.h>\n__global__ void k() {}", "k", 1, 1)
     assert 'kernel.cu(1): catastrophic error: cannot open source file "no_such.h"' in raised.value.log
-    assert "no_such.h is not among the headers that NVRTC takes; nvcc takes" in str(raised.value)
+    assert "no_such.h is a header that NVRTC does not have; nvcc compiles" in str(raised.value)
     assert "gpureduce[nvcc]" in str(raised.value)
 
 
 def test_without_headers_the_error_says_what_brings_them(without_nvcc, monkeypatch):
     monkeypatch.setattr(compiling, "header_folders", lambda *version: ())
-    with pytest.raises(gpureduce.CompileError, match=r"pip install 'gpureduce\[nvrtc\]' brings them"):
+    with pytest.raises(
+        gpureduce.CompileError, match=r"the CUDA headers were not found: pip install 'gpureduce\[nvrtc\]'"
+    ):
         gpureduce.simulate("#include <cuda_fp16.h>\n__global__ void k() {}", "k", 1, 1)
 
 
@@ -356,11 +358,11 @@ def test_errors_of_sources_with_host_code(without_nvcc):
         return str(raised.value)
 
     said = refused("int f(int x) { return x; }\n__global__ void k(int *a) {\n    a[0] = f(1);\n}\n")
-    assert "f has no __device__" in said and "kernel.cu(3)" in said
+    assert "f is a host function (without __device__)" in said and "kernel.cu(3)" in said
     said = refused(WHOLE + "__global__ void k(int *a) { a[0] = nothing; }")
     assert 'identifier "nothing" is undefined' in said
     said = refused("struct S { void *p; S() { cudaMalloc(&p, 4); } };\n__global__ void k(int *a) { S s; }\n")
-    assert "pip install 'gpureduce[nvcc]'" in said or "no __device__" in said
+    assert "pip install 'gpureduce[nvcc]'" in said or "without __device__" in said
 
 
 # Old spellings

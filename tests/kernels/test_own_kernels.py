@@ -90,7 +90,7 @@ def test_what_the_compiler_says_stands_as_it_is():
     assert "out[i] = in[i] + N * waht;" in raised.value.log
     for kernel, text in [
         ("sub", "there is no kernel 'sub' in the source; it has add"),
-        ("add", "add is a template; say which of it, as in 'add<float>'"),
+        ("add", "add is a template; pass its arguments, as in 'add<float>'"),
     ]:
         with pytest.raises(gpureduce.CompileError, match=text):
             gpureduce.simulate(TOOLS, kernel, 1, 32, [])
@@ -151,7 +151,7 @@ def test_invalid_sources_are_refused():
     with pytest.raises(TypeError, match="source: expected str or a path, got bytes"):
         gpureduce.simulate(b"x", "k", 1, 1)
     for source in ("int a;\0", "a\0.cu"):
-        with pytest.raises(ValueError, match=r"source: a .* has no NUL character"):
+        with pytest.raises(ValueError, match=r"source: .* cannot have a NUL character"):
             gpureduce.simulate(source, "k", 1, 1)
 
 
@@ -195,7 +195,11 @@ def test_a_cell_is_run_and_profiled(shell, capsys):
             'kernel.cu(4): error: identifier "two" is undefined',
         ),
         ("--no-such a", CELL, "unrecognized arguments: --no-such"),
-        ("a", CELL + CELL.replace("twice", "thrice"), "say which kernel; there are twice, thrice"),
+        (
+            "a",
+            CELL + CELL.replace("twice", "thrice"),
+            "expected the name of a kernel; the source has twice, thrice",
+        ),
         ("-b x a", CELL, "argument -b/--block: 'x': expected"),
     ],
 )

@@ -85,7 +85,7 @@ def tree(trap="NOTHING", dtype="float", **options):
 def test_a_right_kernel_passes(dtype, blocks):
     rung = tree(dtype=dtype, block_size=blocks)
     report = rung.check()
-    assert report.passed and str(report).startswith("mine: right, and without races, at ")
+    assert report.passed and str(report).startswith("mine: correct, and without races, at ")
     assert min(report.sizes) == 0 and max(report.sizes) > 2**18
     assert json.loads(json.dumps(report.as_dict()))["passed"] is True
     data = np.arange(1000).astype(rung.dtype)
@@ -97,26 +97,26 @@ TRAPS = [
     ("NO_GUARD", {}, [256, 300], "stopped", 300, "\nkernel.cu:26: T x = TRAP == NO_GUARD"),
     ("WHOLE_VECTORS", {}, None, "wrong", 1, "element 0 is left out: the last n % 4, which"),
     ("WHOLE_VECTORS", {}, [4, 31], "wrong", 31,
-     "elements 28 to 30 are left out: the last n % 4, which fill no vector"),
+     "elements 28 to 30 are left out: the last n % 4, which do not fill a vector"),
     ("NO_BARRIER", {}, [300], "race", 300, "at kernel.cu:38; __sync"),
     ("UPPER_HALF", {"block_size": 1024}, [512, 1024, 3000], "wrong", 1024,
      "512 to 1,023 are left out: threads 512 to 1023 of block 0, so that the tree begins below 1024 threads"),
-    ("ATOMIC", {}, [1, 1000], "wrong", 1, "it adds to what lies in out, which nobody has set to 0"),
-    ("SILENT", {}, [3, 4], "wrong", 3, "nan came out, numpy.sum gives 18; nothing was written to out"),
-    ("IN_PLACE", {}, [1], "input", 1, "the kernel writes to its elements"),
+    ("ATOMIC", {}, [1, 1000], "wrong", 1, "it adds to out, which is not initialized to 0"),
+    ("SILENT", {}, [3, 4], "wrong", 3, "the result is nan, numpy.sum returns 18; nothing was written to out"),
+    ("IN_PLACE", {}, [1], "input", 1, "the kernel writes to its input"),
     ("TWICE", {}, [256, 1000], "wrong", 1000, "element 257 counts 2 times"),
     ("SHORT_SECOND", {}, [256, 1000, 600], "wrong", 600,
-     "the results of the first pass are right, and pass 2, over 3 of them, loses some"),
+     "the results of the first pass are correct, and pass 2 loses some of these 3 results"),
     ("NO_TAIL", {}, [256, 300], "wrong", 300,
-     "elements 256 to 299 are left out: all that lies behind the last whole block"),
+     "elements 256 to 299 are left out: all elements after the last whole block"),
     ("NOTHING", {"grid": lambda n, block: max(1, n // block)}, [256, 600], "wrong", 600,
-     "elements 512 to 599 are left out: all that lies behind the last whole block"),
+     "elements 512 to 599 are left out: all elements after the last whole block"),
     ("NOTHING", {"grid": lambda n, block: n // block}, [3, 256], "grid", 3, "0 blocks for 3 elements"),
-    ("NOTHING", {"grid": lambda n, block: 2}, [3], "grid", 3, "2 blocks for 2 elements; that never ends"),
+    ("NOTHING", {"grid": lambda n, block: 2}, [3], "grid", 3, "; the passes would never end"),
     ("NOTHING", {"block_size": 96}, [96, 200], "wrong", 96,
      "element 2 is left out, element 5 is left out, element 8 is left out and more: a tree that halves 96 "),
-    ("NOTHING", {"block_size": 96}, None, "wrong", 3, ": a tree that halves 96 threads, no power of two"),
-    ("DROPS_NAN", {}, [3], "nan", 3, "with a NaN as the last one 15 came out"),
+    ("NOTHING", {"block_size": 96}, None, "wrong", 3, ": a tree that halves 96 threads, not a power of two"),
+    ("DROPS_NAN", {}, [3], "nan", 3, "with NaN as the last element, the result is 15"),
 ]  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def test_traps_are_found(trap, options, sizes, kind, n, text):
 def test_further_sizes_are_named():
     report = tree("WHOLE_VECTORS").check([4, 5, 6, 8, 9])
     (finding,) = report.findings
-    assert finding.others == (6, 9) and str(finding).endswith("so it is at 6, 9 elements")
+    assert finding.others == (6, 9) and str(finding).endswith("also at 6, 9 elements")
     assert "2 findings" not in str(report) and "1 finding at 5 lengths from 4 to 9 elements" in str(report)
 
 
@@ -212,13 +212,13 @@ def test_profiles_take_the_source_itself(tmp_path, capsys):
 def test_kernels_that_are_no_rung_are_refused():
     source = "__global__ void k(const float *in, double *out, int n) {}\n__global__ void l(float *a) {}\n"
     for options, error, text in [
-        ({}, ValueError, "kernel: say which; in the source there are k, l"),
+        ({}, ValueError, "kernel: expected a name; in the source there are k, l"),
         (
             {"kernel": "k"},
             ValueError,
-            r"in and out have one type; these are 'const float \*' and 'double \*'",
+            r"in and out must have the same type, .* got 'const float \*' and 'double \*'",
         ),
-        ({"kernel": "l"}, ValueError, r"a rung is a kernel such as l\(const float \*in.*takes \(float \*\)"),
+        ({"kernel": "l"}, ValueError, r"expected a kernel such as l\(const float \*in.*takes \(float \*\)"),
         ({"kernel": "l", "name": "v7"}, ValueError, "name: 'v7' is"),
         ({"kernel": "k", "block_size": 2000}, ValueError, "block_size: expected 1 to 1024"),
         ({"kernel": "l", "elements": 0}, ValueError, "elements: expected 1 or more"),
@@ -242,7 +242,7 @@ def test_on_the_command_line(tmp_path, capsys):
     wrong = ["ladder", str(path), "--kernel", "tree<float, WHOLE_VECTORS>", *few]
     assert main([*wrong, "--source"]) == 1
     out = capsys.readouterr().out
-    assert "which fill no vector" in out and "| mine " in out and "21 |         n = n / 4 * 4;" in out
+    assert "which do not fill a vector" in out and "| mine " in out and "21 |         n = n / 4 * 4;" in out
     assert main([*wrong, "--csv"]) == 1 and "\nmine,sum" in capsys.readouterr().out
     assert main(["ladder", str(path), "--kernel", "tree<float, NO_GUARD>"]) == 1
     assert "| v0" not in capsys.readouterr().out
@@ -268,12 +268,12 @@ __global__ void mine(const float *in, float *out, unsigned n) {
 def test_a_failure_of_some_elements_is_explained_before_that_of_none():
     (wrong,) = gpureduce.course.ladder(ADDS_TO_OUT, block_size=32, grid=1).check([0, 1, 40]).findings
     assert wrong.n == 1 and 0 in wrong.others
-    assert wrong.message.endswith("; it adds to what lies in out, which nobody has set to 0")
+    assert wrong.message.endswith("; it adds to out, which is not initialized to 0")
 
 
 def test_what_is_no_sum_has_no_weights():
     (wrong,) = gpureduce.course.ladder(LARGEST, block_size=32, grid=1).check([0, 1, 40, 100]).findings
-    assert wrong.n == 40 and "; it is no sum: " in wrong.message and "count" not in wrong.message
+    assert wrong.n == 40 and "; it is not additive: " in wrong.message and "count" not in wrong.message
 
 
 # As published ladders have it: no guard, and no number of elements to guard with.
@@ -305,8 +305,8 @@ def test_a_kernel_without_n_is_right_for_whole_blocks():
     for rung in (without_n(block_size=(64, 256)), without_n("int", elements=2, block_size=64)):
         report = rung.check()
         assert report.passed and not rung.takes_n
-        assert str(report).endswith(" threads; it takes no n: right for whole blocks only")
-        assert report.as_dict()["note"] == report.note == "takes no n: right for whole blocks only"
+        assert str(report).endswith(" threads; it has no parameter n and supports whole blocks only")
+        assert report.as_dict()["note"] == report.note == "has no parameter n and supports whole blocks only"
         least = 64 * rung.elements
         assert report.sizes[0] == least and report.sizes[-1] > 2**18
         assert all(n % least == 0 for n in report.sizes)
@@ -321,13 +321,13 @@ def test_without_n_what_is_wrong_in_whole_blocks_is_explained():
     (stopped,) = without_n(block_size=64, elements=1, shared_bytes=4).check([128]).findings
     assert stopped.kind == "stopped"
     odd = without_n(block_size=100).check([100, 300])  # n % 8 is not 0, but n + 8 is no number of blocks
-    assert "a tree that halves 100 threads, no power of two, loses some" in odd.findings[0].message
+    assert "a tree that halves 100 threads, not a power of two, loses some" in odd.findings[0].message
     assert odd.note and not odd.passed
 
 
 def test_without_n_other_numbers_of_elements_are_refused():
     rung = without_n(block_size=64)
-    text = "reduce takes no n: right for whole blocks only, of 64 elements each; got "
+    text = "reduce has no parameter n and supports whole blocks only, of 64 elements each; got "
     for call, name, got in [
         (lambda: rung.sum(np.ones(65, np.float32)), "a", "65"),
         (lambda: rung.sum(np.ones(0, np.float32)), "a", "0"),
@@ -338,9 +338,11 @@ def test_without_n_other_numbers_of_elements_are_refused():
     ]:
         with pytest.raises(ValueError, match=rf"^{name}: {text}{got} elements\Z"):
             call()
-    with pytest.raises(ValueError, match=r"sizes: the kernel takes no n: .* none of these is; got \[1, 65\]"):
+    with pytest.raises(
+        ValueError, match=r"sizes: the kernel has no parameter n .* none of these is; got \[1, 65\]"
+    ):
         rung.check([1, 65])
-    with pytest.raises(ValueError, match="grid: reduce takes no n"):
+    with pytest.raises(ValueError, match="grid: reduce has no parameter n"):
         without_n(grid=4)
     row = rung.bench(640, "v0", device="sim").rows[-1]
     assert row["variant"] == "mine" and row["relative_error"] < 1e-6 and row["launches"] == 2

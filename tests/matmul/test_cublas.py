@@ -81,7 +81,7 @@ def check_precision():
     assert record().compute == 70
     with pytest.raises(ValueError, match="precision: cublas multiplies in 'ieee'"):
         multiply(a, b, precision="tf32x3")
-    with pytest.raises(TypeError, match="precision: tf32 is for float32, not for float64"):
+    with pytest.raises(TypeError, match="precision: tf32 requires float32 arrays, got float64"):
         multiply(a.astype(float), b.astype(float), precision="tf32")
     with pytest.raises(TypeError, match=r"cublas takes float32, .*, not int32"):
         multiply(a.astype(np.int32), b.astype(np.int32))
@@ -146,7 +146,7 @@ def test_cublas_record():
     assert (CUBLAS.role, CUBLAS.backends, CUBLAS.block_sizes) == ("side", ("cuda",), ())
     assert (CUBLAS.default_block_size, CUBLAS.file, CUBLAS.precision) == (0, "", "ieee")
     for ask in (gpureduce.source, gpureduce.kernels.ptx):
-        with pytest.raises(ValueError, match="variant: cublas has no "):
+        with pytest.raises(ValueError, match="variant: cublas "):
             ask("cublas")
     with pytest.raises(ValueError, match="cublas"):
         gpureduce.profile(16, "cublas")

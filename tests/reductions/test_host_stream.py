@@ -242,7 +242,7 @@ def test_calls_that_go_at_once_do_not_report(chunk, device):
 
     assert gpureduce.sum(array[:1, :9], progress=never, device=device) == array[0, :9].sum()
     assert gpureduce.sum(array, axis=0, progress=never, device=device).shape == array.shape[1:]
-    with pytest.raises(ValueError, match="progress: v7 takes the array in one piece"):
+    with pytest.raises(ValueError, match="progress: v7 copies the array in one piece"):
         gpureduce.sum(array, variant="v7", progress=never, device=device)
     assert gpureduce.sum(array, variant="v7", progress=False, device=device) == array.sum()
     there = gpureduce.to_device(array, device=device)

@@ -185,8 +185,8 @@ DIFFERENT = [
     ("percentile([], [])", ValueError, "a: zero-size"),
     ("quantile(np.zeros((0, 3)), 0.5, axis=0)", ValueError, "a: zero-size"),
     ("quantile(x, 0.5, method=['linear'])", TypeError, "method: expected str"),
-    ("vecdot(x, x, out=np.zeros((2, 3)))", ValueError, "out: shape"),
-    ("percentile(x[0], 50, out=np.empty(1))", ValueError, "out: shape"),
+    ("vecdot(x, x, out=np.zeros((2, 3)))", ValueError, "out: expected shape"),
+    ("percentile(x[0], 50, out=np.empty(1))", ValueError, "out: expected shape"),
 ]
 
 

@@ -460,7 +460,7 @@ def test_out_decides_a_letter(device):
     out = np.empty(4)
     total("T x", "S y", reduce_type="S")(x, axis=1, out=out, device=device)
     assert np.array_equal(out, x.sum(axis=1, dtype=np.float64))
-    with pytest.raises(TypeError, match="total: no argument says what S is"):
+    with pytest.raises(TypeError, match="total: no argument determines S"):
         total("T x", "S y")(x, device=device)
 
 
@@ -471,7 +471,7 @@ def test_an_out_that_does_not_fit_is_refused(device):
         kernel(x, axis=1, out=np.empty(4), device=device)
     with pytest.raises(TypeError, match="y has dtype float64; expected float32"):
         total(out_params="float32 y")(x, axis=1, out=np.empty(4), device=device)
-    with pytest.raises(ValueError, match=r"out: shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"out: expected shape .* got \(5,\)"):
         kernel(x, axis=1, out=np.empty(5, np.float32), device=device)
     read_only = np.empty(4, np.float32)
     read_only.flags.writeable = False
@@ -479,7 +479,7 @@ def test_an_out_that_does_not_fit_is_refused(device):
         kernel(x, axis=1, out=read_only, device=device)
     with pytest.raises(TypeError, match="out: expected an array, got list"):
         kernel(x, axis=1, out=[0] * 4, device=device)
-    with pytest.raises(ValueError, match="out: the output is among the arguments"):
+    with pytest.raises(ValueError, match="out: the output was already passed"):
         kernel(x, np.empty(4, np.float32), axis=1, out=np.empty(4, np.float32), device=device)
 
 
@@ -503,11 +503,11 @@ def test_device_arrays(device):
     assert weighted(*host, as_device=True, device=device).numpy() == exact.sum()
     fma = total("T x, T w, T v", map_expr="x * w + v")
     assert fma(x, w, row) == (exact + host[1, 0]).sum()
-    with pytest.raises(TypeError, match="w: must be in the same memory as the other arrays"):
+    with pytest.raises(TypeError, match="w: must be on the device of the other arrays, or in host memory"):
         weighted(x, host[1])
     with pytest.raises(TypeError, match="x has dtype float32, but T is float64"):
         weighted(x, w, out=gpureduce.to_device(np.zeros(()), device))
-    with pytest.raises(ValueError, match=r"out: shape \(60,\)"):
+    with pytest.raises(ValueError, match=r"out: expected shape .* got \(60,\)"):
         weighted(x, w, axis=0, out=out)
     turned = gpureduce.to_device(host[0].reshape(4, 3, 5, 7, 10), device)
     assert (
@@ -704,12 +704,12 @@ def test_outs_that_do_not_fit_are_refused(device):
         kernel(x, one, axis=1, device=device)
     with pytest.raises(TypeError, match="variance has dtype float32; expected float64"):
         kernel(x, axis=1, out=(one, np.empty(4, np.float32)), device=device)
-    with pytest.raises(ValueError, match=r"out: shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"out: expected shape .* got \(5,\)"):
         kernel(x, axis=1, out=(one, np.empty(5)), device=device)
     there = gpureduce.to_device(one, device)
     with pytest.raises(ValueError, match="out: expected all outputs on the device, or none"):
         kernel(x, axis=1, out=(one, there), device=device)
-    with pytest.raises(ValueError, match="out: two outputs lie in one place"):
+    with pytest.raises(ValueError, match="out: two outputs share memory"):
         kernel(x, axis=1, out=(there, there), device=device)
 
 

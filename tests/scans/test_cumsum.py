@@ -69,7 +69,7 @@ def test_nan_is_left_out_before_a_cast(device):
 
 def test_arguments_that_do_not_fit_are_named(device):
     a = np.ones((2, 3))
-    with pytest.raises(ValueError, match="out: shape"):
+    with pytest.raises(ValueError, match="out: expected shape"):
         gpureduce.cumsum(a, out=np.zeros((2, 3)), device=device)
     with pytest.raises(TypeError, match="axis"):
         gpureduce.cumsum(a, (0, 1), device=device)

@@ -289,7 +289,7 @@ def test_views_of_a_device():
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({}, ValueError, "axis: an array of 2 axes"),
+        ({}, ValueError, "axis: required for an array of 2"),
         ({"axis": 2}, np.exceptions.AxisError, "out of bounds"),
         ({"axis": (0,)}, TypeError, "axis: "),
         ({"axis": 0.5}, TypeError, "integer"),

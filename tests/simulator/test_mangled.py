@@ -174,5 +174,7 @@ def test_overloads_in_cuda_are_chosen_by_their_parameters():
         name = f"twice({'float' if dtype == 'float32' else 'double'} *)"
         found = gpureduce.simulate(source, name, grid=1, block=32, args=[a])
         assert a.tolist() == list(range(2, 66, 2)) and found.kernels[0].name == name
-    with pytest.raises(gpureduce.CompileError, match="'twice' is overloaded; say which of it, as in 'twice"):
+    with pytest.raises(
+        gpureduce.CompileError, match="'twice' is overloaded; pass its parameters, as in 'twice"
+    ):
         gpureduce.simulate(source, "twice", grid=1, block=32, args=[a])

@@ -173,7 +173,7 @@ def test_the_page_has_the_source():
 
 def test_player_refuses_large_blocks_and_absent_indices():
     found = gpureduce.profile(2000, "v2", block_size=512)
-    with pytest.raises(ValueError, match="block: one of 512 threads; what is played has up to 256"):
+    with pytest.raises(ValueError, match="block: expected at most 256 threads per block, got 512"):
         found.player()
     with pytest.raises(ValueError, match="block: expected 0 to 3, got 4"):
         found.player(block=4)

@@ -301,7 +301,7 @@ def test_there_are_broken_kernels_for_hopper():
 def test_a_missing_fence_is_named():
     race, *_ = run("missing_fence").races
     assert race.missing == "fence.proxy.async" and race.first.ptx.startswith("st.shared")
-    assert "copies what a thread has written by ordinary stores" in str(race)
+    assert "copies shared memory that a thread has written by ordinary stores" in str(race)
 
 
 def test_reports_name_copies_and_blocks():

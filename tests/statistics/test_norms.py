@@ -281,7 +281,7 @@ def test_peak_to_peak(name, device):
         if name not in float_cases.FLOATS:
             array = rng.integers(-128, 127, array.shape).astype(name)
         if name == "bool":
-            with pytest.raises(TypeError, match="difference"):
+            with pytest.raises(TypeError, match="does not support bool"):
                 gpureduce.ptp(array, axis, device=device)
             continue
         keepdims, there = bool(rng.random() < 0.3), rng.random() < 0.5
@@ -400,7 +400,7 @@ def test_products_along_an_axis(name, device):
         gpureduce.vecdot(np.ones(3), np.ones(4), device=device)
     with pytest.raises(ValueError):
         gpureduce.inner(np.ones((2, 3)), np.ones((3, 2)), device=device)
-    with pytest.raises(TypeError, match="must be in the same memory as"):
+    with pytest.raises(TypeError, match="must be on the device of"):
         gpureduce.vecdot(gpureduce.to_device(np.ones(3), device), np.ones(3))
 
 
