@@ -176,7 +176,7 @@ int main(int count, char **words) {{
         {type_} sum;
         CHECK(cudaMemcpy(&sum, result, sizeof sum, cudaMemcpyDeviceToHost));
         if (double(sum) != right) {{
-            std::printf("wrong: the sum of %llu elements is %.0f, and %.0f came out\\n",
+            std::printf("wrong: the sum of %llu elements is %.0f, but the result is %.0f\\n",
                         (unsigned long long)length, right, double(sum));
             return 1;
         }}

@@ -62,7 +62,7 @@ class OwnRung(UserKernel):
     >>> report.passed
     False
     >>> print(report.findings[0])
-    wrong: 1 element, 32 threads per block: 0 came out, numpy.sum gives 8; element 0 is left out
+    wrong: 1 element, 32 threads per block: the result is 0, numpy.sum returns 8; element 0 is left out
       also at 2, 40 elements
     """
 

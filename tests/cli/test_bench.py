@@ -256,9 +256,9 @@ def test_times_of_products():
     ("options", "error", "message"),
     [
         ({"n": (8, 8, 0)}, ValueError, "n: expected 1 or more"),
-        ({"n": [(8, 8)]}, ValueError, "n: a product has three sizes"),
+        ({"n": [(8, 8)]}, ValueError, "n: a matrix product has three sizes"),
         ({"n": 2.5}, TypeError, "n: expected int"),
-        ({"variants": ["m0", "v0"]}, ValueError, "v0 is of the ladder 'reduction'"),
+        ({"variants": ["m0", "v0"]}, ValueError, "v0 belongs to the ladder 'reduction'"),
         ({"variants": ["m0", "auto"]}, ValueError, "'auto' has no counts on the simulator"),
         ({"variants": ["m0", "cublas"]}, ValueError, "cublas is always measured"),
         ({"variants": "m0", "ops": "sum"}, ValueError, "m0 is a matrix product"),

@@ -179,7 +179,7 @@ def test_on_the_command_line(tmp_path, capsys):
     assert "v3_sum_f64(const double *in, double *out" in text and "BLOCK = 64;" in text
     for words, said in [
         (["v99"], "unknown variant 'v99'"),
-        (["m3"], "m3 is of the ladder 'matmul'"),
+        (["m3"], "m3 belongs to the ladder 'matmul'"),
         (["atomic"], "atomic cannot be exported"),
         (["v3", "--dtype", "int8"], "expected one of float32, float64, int64"),
         (["v3", "--block-size", "100"], "100 is not one of the block sizes of v3"),

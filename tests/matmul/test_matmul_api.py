@@ -107,9 +107,9 @@ def test_arrays_on_a_device(device):
         (
             lambda **k: gpureduce.matmul(A, B, variant="v7", **k),
             ValueError,
-            "v7 is of the ladder 'reduction'",
+            "v7 belongs to the ladder 'reduction'",
         ),
-        (lambda **k: gpureduce.sum(A, variant="m3", **k), ValueError, "m3 is of the ladder 'matmul'"),
+        (lambda **k: gpureduce.sum(A, variant="m3", **k), ValueError, "m3 belongs to the ladder 'matmul'"),
         (lambda **k: gpureduce.matmul(A, B, variant=3, **k), TypeError, "variant: expected str"),
         (lambda **k: gpureduce.matmul(A, B, precision="half", **k), ValueError, "precision: expected one of"),
         (

@@ -176,7 +176,7 @@ def test_one_hostile_argument_on_the_fake_driver(fake_libraries):
 REFUSED = {
     "allreduce": "comm: expected",
     "State.from_bytes": "data: these bytes are no state",
-    "array.__array__": "does not become a NumPy array",
+    "array.__array__": "is not converted to a NumPy array",
 }
 
 
