@@ -232,3 +232,15 @@ def test_old_addresses_lead_to_pages():
     history = ["log", "--no-renames", "--diff-filter=D", "--name-only", "--format=", "--", ":(glob)docs/*.md"]
     found = subprocess.run(["git", "-C", str(ROOT), *history], capture_output=True, text=True)
     assert {name.removesuffix(".md") for name in found.stdout.split()} <= set(moved)
+
+
+def test_questions_of_readers_have_answers():
+    """Ten of each kind; tests/tools/check_site.py walks them in a browser."""
+    tomllib = pytest.importorskip("tomllib")
+    found = tomllib.loads((ROOT / "tests/docs/questions.toml").read_text(encoding="utf-8"))["question"]
+    for reader in ("user", "learner", "maintainer"):
+        assert sum(question["reader"] == reader for question in found) == 10
+    for question in found:
+        text = CODE.sub("", (ROOT / f"{question['page']}.md").read_text(encoding="utf-8"))
+        headings = [line.lstrip("#").strip() for line in text.splitlines() if line.startswith("#")]
+        assert not question.get("heading") or question["heading"] in headings, question

@@ -13,9 +13,10 @@ import sys
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 from xml.etree import ElementTree
 
+import tomllib
 from browser import Browser, served
 
 import gpureduce
@@ -179,6 +180,66 @@ def broken_images(site: Path, path: Path) -> list[str]:
     return wrong
 
 
+FIRST_SCREEN = 900  # pixels, in a window that is 1280 wide
+FOUND = 10  # results of a search that a reader looks at
+CLICK = """
+const [part, key, value] = arguments;
+const link = [...document.querySelectorAll(part + " a")].find(each => key == "href"
+    ? each.href.split("#")[0] == value : each.innerText.trim() == value);
+link?.click();
+return Boolean(link);
+"""
+# How far below the top of the page, or below a heading, the first code block or the fact is.
+DISTANCE = """
+const [heading, fact] = arguments;
+const within = document.querySelector("article");
+const titles = [...within.querySelectorAll("h1, h2, h3, h4")];
+const title = heading ? titles.find(each => each.innerText.replace("\u00b6", "").trim() == heading) : null;
+if (heading && !title) return null;
+const top = title ? title.getBoundingClientRect().top : -window.scrollY;
+const plain = text => text.replace(/\\s+/g, " ").toLowerCase();
+const parts = fact ? "p, li, td, th, pre, dd, h1, h2, h3" : "div.highlight";
+const places = [...within.querySelectorAll(parts)]
+    .filter(each => each.offsetParent && (!fact || plain(each.innerText).includes(plain(fact))))
+    .map(each => each.getBoundingClientRect().top - top).filter(each => each >= 0);
+return places.length ? Math.min(...places) : null;
+"""
+SEARCHED = "return /finished|did not match/.test(document.querySelector('#search-results').innerText)"
+RESULTS = "return [...document.querySelectorAll('#search-results li a')].map(each => each.href)"
+
+
+def questions() -> list[dict[str, str]]:
+    """Return the questions of readers."""
+    return tomllib.loads((ROOT / "tests/docs/questions.toml").read_text(encoding="utf-8"))["question"]
+
+
+def ask(browser: Browser, address: str, question: dict[str, str]) -> list[str]:
+    """Return what is wrong with the answer to a question, if anything."""
+    page, heading = f"{address}/{question['page']}.html", question.get("heading", "")
+    browser.open(f"{address}/index.html")
+    if not browser.run(CLICK, "body", "href", page):
+        return [f"{question['page']} is not one click from the front page"]
+    browser.wait_for(f"return location.pathname.endsWith('{question['page']}.html')")
+    browser.wait_for("return document.readyState == 'complete'")
+    if heading and not browser.run(CLICK, ".toc-tree", "text", heading):
+        return [f"{heading} is not one click from the top of {question['page']}"]
+    wrong = []
+    distance = browser.run(DISTANCE, heading, question.get("fact", ""))
+    if distance is None or distance > FIRST_SCREEN:
+        what = question.get("fact") or "a code block"
+        wrong.append(f"{what!r} is {distance} pixels below the heading")
+    browser.open(f"{address}/search.html?q={quote(question['search'])}")
+    browser.wait_for(
+        "return /Search finished|did not match/.test(document.querySelector('#search-results').innerText)"
+    )
+    results = browser.run(
+        "return [...document.querySelectorAll('#search-results li a')].map(each => each.href)"
+    )
+    if page not in [result.split("#")[0].split("?")[0] for result in results[:FOUND]]:
+        wrong.append(f"the search for {question['search']!r} does not find it")
+    return wrong
+
+
 def main() -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -203,10 +264,13 @@ def main() -> int:
         with Browser() as browser:
             browser.open(f"{address}/search.html?q=count_nonzero")
             browser.wait_for("return document.querySelectorAll('#search-results li').length > 0")
+            for question in questions():
+                found = ask(browser, address, question)
+                wrong += [f"{question['reader']}: {question['asked']}: {each}" for each in found]
     print(
         "\n".join(wrong)
         or f"{len(known)} names, the images of {len(pages)} pages, and {len(PAGES)} pages in a browser, "
-        "light and dark, are as they should be"
+        f"light and dark, are right; {len(questions())} questions are answered in two clicks and by search"
     )
     return 1 if wrong else 0
 
