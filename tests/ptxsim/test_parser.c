@@ -84,9 +84,10 @@ static void test_refusals(void) {
            "the instruction 'frobnicate.sync.b32' is not supported");
     refuse("add.rna.f32 %f1, %f2, %f3;", PTX_ERR_UNSUPPORTED, 1,
            "the instruction 'add.rna.f32' is not supported");
-    refuse("wgmma.mma_async.sp.sync.aligned;", PTX_ERR_UNSUPPORTED, 1,
-           "'wgmma.mma_async.sp.sync.aligned' is not simulated yet (products of matrices by four warps, of "
-           "other types)");
+    refuse(
+        "wgmma.mma_async.sp.sync.aligned;", PTX_ERR_UNSUPPORTED, 1,
+        "'wgmma.mma_async.sp.sync.aligned' is not simulated yet (matrix multiplications by a warpgroup, of "
+        "other types)");
     refuse("atom.global.exch.b128 _, [%rd1], %rd2;", PTX_ERR_UNSUPPORTED, 1,
            "'atom.global.exch.b128' is not simulated yet (atomics of 128 bits)");
     refuse("mmad.sync %r1;", PTX_ERR_UNSUPPORTED, 1, "the instruction 'mmad.sync' is not supported");
