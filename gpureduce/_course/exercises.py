@@ -172,7 +172,7 @@ class Exercise:
     >>> from gpureduce.course import exercise
     >>> sixth = exercise("06")
     >>> sixth.title, sixth.number
-    ('The place of the largest, with ties', '06')
+    ('Argmax with ties', '06')
     """
 
     name: str

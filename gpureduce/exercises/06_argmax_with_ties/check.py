@@ -9,7 +9,7 @@ def cases():
     rng = np.random.default_rng(0)
     many = rng.permutation(1000).astype(np.float32)
     ties = np.zeros(700, np.float32)
-    ties[[400, 130, 5, 129]] = 3  # thread 1 has 129, and meets the one with 5 only later
+    ties[[400, 130, 5, 129]] = 3  # thread 1 has 129, and is compared with the one that has 5 later
     zeros = np.where(np.arange(300) % 2, 0.0, -0.0).astype(np.float32)
     # The first is found by an earlier thread than the other, and by a later one.
     nans, others = rng.random((2, 500)).astype(np.float32)
@@ -17,7 +17,7 @@ def cases():
     trials = {
         "1000 elements, all different": many,
         "1 element": many[:1],
-        "all elements alike": np.full(257, 2, np.float32),
+        "all elements equal": np.full(257, 2, np.float32),
         "4 largest of 700 elements": ties,
         "zeros of both signs": zeros,
         "two NaNs": nans,

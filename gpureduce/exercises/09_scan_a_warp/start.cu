@@ -1,4 +1,4 @@
-// out[i] is the sum of the elements of the warp up to i.
+// out[i] is the sum of the elements of the warp up to and including i.
 __global__ void scan(const int *in, int *out, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
     int x = i < n ? in[i] : 0;

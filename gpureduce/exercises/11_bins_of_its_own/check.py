@@ -9,7 +9,7 @@ def cases():
     rng = np.random.default_rng(0)
     trials = {
         "10,000 elements of all values": rng.integers(0, 256, 10_000),
-        "5,000 elements, most of them alike": np.where(
+        "5,000 elements, most of them equal": np.where(
             rng.random(5000) < 0.9, 255, rng.integers(0, 256, 5000)
         ),
         "1 element": np.array([7]),
