@@ -163,9 +163,9 @@ static gr_status choose(cudnn_call *call, handle self, const descriptors *of, gr
         call->workspace_bytes = bytes;
         return GR_OK;
     }
-    return status == GR_OK
-               ? gr_fail(error, GR_ERR_DEVICE, "cudnn: it has no algorithm for such a convolution")
-               : status;
+    return status == GR_OK ? gr_fail(error, GR_ERR_DEVICE,
+                                     "variant: cudnn has no algorithm for this convolution; auto supports it")
+                           : status;
 }
 
 static gr_status convolve(cudnn_call *call, handle self, const descriptors *of, gr_error *error) {

@@ -69,7 +69,7 @@ static void append_im2col(gr_conv_im2col_params *given, const gr_conv *self, boo
                                &given->lines) ||
         __builtin_mul_overflow(given->lines, given->pitch, &bytes) ||
         __builtin_mul_overflow(bytes, item_bytes, &bytes)) {
-        gr_program_fail(program, GR_ERR_MEMORY, "x, w: what the taps see takes more than any memory");
+        gr_program_fail(program, GR_ERR_MEMORY, "x, w: the im2col matrix exceeds any memory");
         return;
     }
     gr_conv_im2col_params params = *given;

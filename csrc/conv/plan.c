@@ -91,7 +91,7 @@ static const gr_conv_variant *choose(const gr_conv *self, const gr_device_info *
 static void check(const gr_conv *self, const gr_device_info *info, gr_program *program) {
     program->status = gr_rung_check(&self->variant->rung, info, program->error);
     if (!supports(self, self->variant))
-        gr_program_fail(program, GR_ERR_VALUE, "variant: %s does not take such a convolution; auto does",
+        gr_program_fail(program, GR_ERR_VALUE, "variant: %s does not support this convolution; auto does",
                         self->variant->rung.name);
 }
 

@@ -179,9 +179,10 @@ gr_status gr_stream_check(gr_device *device, gr_stream stream, gr_error *error) 
     gr_stream_state stream_state;
     const gr_status status = gr_stream_get_state(device, stream, &stream_state, error);
     if (status == GR_OK && stream_state.capture != 0)
-        return gr_fail(error, GR_ERR_VALUE,
-                       "stream: what is captured into a graph is there when the graph has run, not for the "
-                       "host while it is captured");
+        return gr_fail(
+            error, GR_ERR_VALUE,
+            "stream: a result that is captured into a graph cannot be read on the host before the graph "
+            "is launched");
     return status;
 }
 

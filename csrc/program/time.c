@@ -54,7 +54,7 @@ static gr_status time_rounds(gr_device *device, const gr_program *program, const
 gr_status gr_program_clock(const gr_device *device, gr_error *error) {
     if (device->backend->time != NULL)
         return GR_OK;
-    return gr_fail(error, GR_ERR_VALUE, "device: %s has no clock that means anything; time on a CUDA device",
+    return gr_fail(error, GR_ERR_VALUE, "device: %s has no meaningful clock; use a CUDA device",
                    device->backend->info.name);
 }
 

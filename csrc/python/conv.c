@@ -106,7 +106,7 @@ static const char *describe(conv_call *self) {
     conv->filters = w->extent[at->batch] / conv->groups;
     if (!describe_axis(self, HEIGHT, x->extent[at->height], w->extent[at->height], &conv->height) ||
         !describe_axis(self, WIDTH, x->extent[at->width], w->extent[at->width], &conv->width))
-        return "x, w: the kernel does not fit into the padded pictures";
+        return "w: the dilated kernel is larger than the padded x";
     conv->x.strides = conv_strides_of(x, at);
     conv->w.strides = conv_strides_of(w, at);
     uint64_t extent[4];

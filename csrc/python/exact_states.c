@@ -35,7 +35,7 @@ PyObject *py_exact_merge(PyObject *Py_UNUSED(module), PyObject *args) {
     if (count != other_count || size.words != other.words || !PyArray_ISWRITEABLE(states))
         return PyErr_Format(PyExc_ValueError, "states: expected as many of one size, to write to");
     if (!gr_exact_states_merge(PyArray_DATA(states), PyArray_DATA(others), count, size))
-        return PyErr_Format(PyExc_OverflowError, "states: the sum is beyond what a state holds");
+        return PyErr_Format(PyExc_OverflowError, "states: the sum exceeds the range of a state");
     Py_RETURN_NONE;
 }
 

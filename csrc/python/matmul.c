@@ -73,7 +73,7 @@ static const char *describe(matmul_call *self) {
     matmul->k = a->extent[a->ndim - 1];
     matmul->n = b->ndim > 1 ? b->extent[b->ndim - 1] : 1;
     if (matmul->k != b->extent[b->ndim - (b->ndim > 1 ? 2 : 1)])
-        return "b: expected as many rows as a has columns";
+        return "b: expected one row per column of a";
     matmul->a.row = a->ndim > 1 ? stride_from_end(a, 2) : 0;
     matmul->a.column = stride_from_end(a, 1);
     matmul->b.row = stride_from_end(b, b->ndim > 1 ? 2 : 1);
@@ -86,11 +86,12 @@ static const char *describe(matmul_call *self) {
         const uint64_t length_b = i < ndim_b ? b->extent[ndim_b - 1 - i] : 1;
         const uint64_t length = length_a != 1 ? length_a : length_b;
         if (length_a != length_b && length_a != 1 && length_b != 1)
-            return "a, b: the stacks of matrices do not broadcast";
+            return "a, b: the leading dimensions do not broadcast";
         self->job.extent[ndim - 1 - i] = length;
         if (length != 1 && !add_batch_axis(matmul, &count, length, i < ndim_a ? stride_from_end(a, i + 3) : 0,
                                            i < ndim_b ? stride_from_end(b, i + 3) : 0))
-            return "a, b: stacks with such strides are not taken; copy them to C order first";
+            return "a, b: leading dimensions with such strides are not supported; copy the arrays to C order "
+                   "first";
     }
     for (; count < GR_MATMUL_STACKS; ++count) {
         matmul->stack[count] = 1;

@@ -188,7 +188,7 @@ static gr_status collect(const sharded_call *self, const op_results *one, size_t
     const gr_status status = gr_execution_end(&results->execution, out, error);
     if (status != GR_OK || !self->states || gr_exact_states_merge(one->out, words, one->each, one->size))
         return status;
-    return gr_fail(error, GR_ERR_VALUE, "parts: the sum is beyond what a state holds");
+    return gr_fail(error, GR_ERR_VALUE, "parts: the sum exceeds the range of a state");
 }
 
 /* Launches all and waits for all that were launched, also after an error. -1 with an exception set. */

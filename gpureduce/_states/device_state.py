@@ -148,7 +148,7 @@ class DeviceState:
                 number, size = kind
                 words = row.view(WORD).reshape(-1, size.words)
                 if (exact_states.flags(words) & exact_states.OVERFLOW).any() or not _core.exact_carry(words):
-                    raise OverflowError("the sum is beyond what a state holds")
+                    raise OverflowError("the sum exceeds the range of a state")
                 fields[name] = words.reshape(*shape, number, size.words)
             else:
                 fields[name] = row.view(kind).reshape(shape)

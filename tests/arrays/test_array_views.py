@@ -524,7 +524,7 @@ def test_text_of_what_cannot_be_read(device, monkeypatch):
     array = to_device([1.0, 2.0], device)
 
     def captured(*given):
-        raise ValueError("stream: what is captured into a graph is there when the graph has run")
+        raise ValueError("stream: a result that is captured into a graph cannot be read on the host")
 
     monkeypatch.setattr(_core, "device_read", captured)
     assert repr(array) == f"DeviceArray(shape=(2,), dtype=float64, device={array.device!r})"

@@ -269,12 +269,12 @@ def test_what_needs_no_python(device):
 REFUSALS = [
     ({"x": X[0, 0]}, ValueError, "x: expected four dimensions"),
     ({"w": W[0]}, ValueError, "w: expected four dimensions"),
-    ({"w": W[..., :3]}, ValueError, "w: expected 4 channels (x has 4 in 1 groups), got 3"),
+    ({"w": W[..., :3]}, ValueError, "w: expected 4 channels .x has 4 in 1 groups., got 3"),
     ({"layout": "NCHW"}, ValueError, "w: expected 6 channels"),
     ({"layout": "nhwc"}, ValueError, "layout: expected one of NHWC, NCHW"),
     ({"layout": 3}, TypeError, "layout: expected str"),
-    ({"groups": 3}, ValueError, "groups: 3 do not divide the 4 channels of x"),
-    ({"groups": 2, "w": W[:3, ..., :2]}, ValueError, "groups: 2 do not divide the 3 filters of w"),
+    ({"groups": 3}, ValueError, "groups: 3 does not divide the 4 channels of x"),
+    ({"groups": 2, "w": W[:3, ..., :2]}, ValueError, "groups: 2 does not divide the 3 filters of w"),
     ({"groups": 0}, ValueError, "groups: expected 1 to"),
     ({"groups": (1, 1)}, TypeError, "groups: expected an int"),
     ({"stride": 0}, ValueError, "stride: expected 1 to"),
@@ -325,7 +325,7 @@ def test_columns_that_fit_into_no_memory(layout, batch, device):
     shape = (1, 2**30, 2**30, 1) if layout == "NHWC" else (1, 1, 2**30, 2**30)
     w, x = np.broadcast_to(np.float32(1), shape), np.ones((batch, 1, 1, 1), np.float32)
     options = {"padding": 2**29, "layout": layout, "variant": "c1", "device": device}
-    with pytest.raises(MemoryError, match="what the taps see takes more than any memory"):
+    with pytest.raises(MemoryError, match="the im2col matrix exceeds any memory"):
         conv2d(x, w, **options)
 
 

@@ -376,7 +376,7 @@ def test_old_warp_functions_point_to_those_with_sync(name):
     source = f"__global__ void k(int *a) {{\n    a[0] = {name}({arguments});\n}}"
     with pytest.raises((gpureduce.CompileError, gpureduce.SimulationError)) as raised:
         gpureduce.simulate(source, "k", 1, 32, [np.zeros(1, np.int32)])
-    assert f"write {name}_sync, whose first argument is the mask" in str(raised.value)
+    assert f"use {name}_sync, whose first argument is the mask" in str(raised.value)
     assert re.search(r"kernel\.cu[:(]2", str(raised.value))
 
 

@@ -380,7 +380,7 @@ static void test_many_places(void) {
                      rounds[k], PLACES + missing);
             const launch all = {.grid = PLACES, .block = 32};
             if (missing)
-                refuse(text, all, PTX_ERR_BARRIER, "deadlock: the warp waits for memory to change");
+                refuse(text, all, PTX_ERR_BARRIER, "deadlock: the warp polls memory");
             else
                 run(text, all, NULL);
         }
@@ -395,7 +395,7 @@ static void test_vain_splits(void) {
            "h: @!%p1 bra vote; ld.volatile.global.u32 %r3, [%rd30]; ld.volatile.global.u32 %r4, [%rd30+4];\n"
            "or.b32 %r3, %r3, %r4;\n"
            "vote: setp.ne.u32 %p2, %r3, 0; vote.sync.any.pred %p3, %p2, -1; @!%p3 bra h;",
-           (launch){.grid = 1, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
+           (launch){.grid = 1, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp polls memory");
 }
 
 /* Polling one location is no deadlock as long as the loop counts. */
@@ -412,17 +412,16 @@ static void test_vain_waits(void) {
     double start = now();
     const launch many = {.grid = 3000, .block = 64};
     refuse("h: ld.acquire.gpu.global.u32 %r2, [%rd30]; setp.eq.u32 %p1, %r2, 0; @%p1 bra h;", many,
-           PTX_ERR_BARRIER,
-           "PTX line 18: deadlock: the warp waits for memory to change that no block left will write to");
+           PTX_ERR_BARRIER, "PTX line 18: deadlock: the warp polls memory that no block left will write to");
     refuse("h: atom.global.cas.b32 %r2, [%rd30], 5, 1; setp.ne.u32 %p1, %r2, 5; @%p1 bra h;",
-           (launch){.grid = 3, .block = 1}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
+           (launch){.grid = 3, .block = 1}, PTX_ERR_BARRIER, "deadlock: the warp polls memory");
     /* two locations in rotation, one of which changes while another block runs */
     refuse("mov.u32 %r1, %ctaid.x; setp.eq.u32 %p1, %r1, 0; @!%p1 st.release.gpu.global.u32 [%rd30+4], 1; "
            "@!%p1 ret;\n"
            "h: ld.acquire.gpu.global.u32 %r2, [%rd30]; ld.acquire.gpu.global.u32 %r3, [%rd30+4]; add.u32 "
            "%r4, %r2, "
            "%r3; setp.lt.u32 %p2, %r4, 2; @%p2 bra h;",
-           (launch){.grid = 40, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp waits for memory");
+           (launch){.grid = 40, .block = 32}, PTX_ERR_BARRIER, "deadlock: the warp polls memory");
     /* the flag is set by a block of the same cluster, which itself waits */
     refuse("mov.u32 %r1, %cluster_ctarank; mad.wide.u32 %rd1, %r1, 4, %rd30; xor.b32 %r2, %r1, 1; "
            "mad.wide.u32 %rd2, "

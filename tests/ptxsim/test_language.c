@@ -313,7 +313,7 @@ static void test_matches(void) {
               "%r1, %r2;" STORE,
               0);
     fails("", "and.b32 %r2, %r31, 1; setp.eq.u32 %p1, %r2, 1; @%p1 match.any.sync.b32 %r1, %r2, -1;",
-          PTX_ERR_BARRIER, "names lanes that are elsewhere");
+          PTX_ERR_BARRIER, "has lanes that do not execute this");
 }
 
 /* ---- asynchronous copies ---- */

@@ -266,7 +266,7 @@ static void test_copy_errors(void) {
     refuse(ONE_COPY("[%r21], [%rd30], 48, [bar]"), 1, 1, PTX_ERR_BARRIER,
            "deadlock: the mbarrier waits for 0 of 1 arrivals and for 16 bytes");
     refuse(BUFFER BAR COPY "[%r21], [%rd30], 64, [bar];", 1, 1, PTX_ERR_BARRIER,
-           "the block ends while this copy");
+           "the block exits while this copy");
     refuse(BUFFER BAR COPY "[%r21], [%rd30], 64, [bar];\nbar.sync 0;\n" WAIT("w", "0"), 1, 1, PTX_ERR_BARRIER,
            "no initialised mbarrier");
     refuse(

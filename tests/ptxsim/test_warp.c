@@ -158,7 +158,7 @@ static void test_members(void) {
     refuse("shfl.sync.idx.b32 %r1, %r31, 0, 31, 0xffff;", 32,
            "the lane is not in its own membermask 0x0000ffff");
     refuse("setp.lt.u32 %p1, %r31, 16; @%p1 shfl.sync.idx.b32 %r1, %r31, 0, 31, -1;", 32,
-           "names lanes that are elsewhere (0xffff0000)");
+           "has lanes that do not execute this instruction (0xffff0000)");
     /* Lanes that only have to return are not waited for. */
     launch("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; a: ret;", 1, 32, NULL, NULL);
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; bra b; a: bar.warp.sync -1; b: ret;", 32,

@@ -346,7 +346,7 @@ static void test_waits(void) {
            "writes a register that the wgmma.mma_async");
     refuse(SETUP BEGIN PRODUCT COMMIT "add.u32 %r3, %r4, 1;\n" END, THREADS, "takes A from");
     accept(SETUP BEGIN PRODUCT COMMIT "add.u32 %r8, %r3, 5;\n" END STORE("%r8"), 5);
-    refuse(SETUP BEGIN PRODUCT COMMIT, THREADS, "the warp ends while this product is under way");
+    refuse(SETUP BEGIN PRODUCT COMMIT, THREADS, "the warp exits while this wgmma is in flight");
     accept(SETUP BEGIN PRODUCT END "add.u32 %r3, %r4, 7;\n" STORE("%r3"), 7);
     accept(SETUP BEGIN
            "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 " D_4
@@ -364,7 +364,7 @@ static void test_fences(void) {
 }
 
 static void test_together(void) {
-    refuse(SETUP BEGIN PRODUCT END, 96, "the block has not all four warps");
+    refuse(SETUP BEGIN PRODUCT END, 96, "the block does not have all four warps");
     refuse(SETUP BEGIN "setp.lt.u32 %p1, %r31, 64;\n@!%p1 bra DONE;\n" PRODUCT END "DONE:", THREADS,
            "the warps of a warpgroup do not all execute this");
     refuse(SETUP BEGIN "setp.ne.u32 %p1, %r31, 5;\n@%p1 " PRODUCT END, THREADS, "all lanes of the warp");

@@ -132,5 +132,5 @@ def test_a_wait_for_a_block_that_is_not_resident_is_a_deadlock(unroll, monkeypat
 
     assert run() == [12] * 12
     monkeypatch.setenv("GPUREDUCE_SIM_RESIDENT_BLOCKS", "2")
-    with pytest.raises(gpureduce.DeviceError, match="deadlock: the warp waits for memory to change"):
+    with pytest.raises(gpureduce.DeviceError, match="deadlock: the warp polls memory"):
         run()

@@ -77,7 +77,7 @@ def test_a_shuffle_that_lanes_miss_is_at_no_barrier():
         v += __shfl_up_sync(~0u, v, 4);
     a[threadIdx.x] = v;
 }"""
-    with pytest.raises(SimulationError, match="names lanes that are elsewhere") as caught:
+    with pytest.raises(SimulationError, match="has lanes that do not execute") as caught:
         simulate(source, "k", 1, 32, [np.arange(32, dtype=np.int32)])
     (finding,) = caught.value.profile.findings
     assert finding.missing == "the lanes of its membermask"

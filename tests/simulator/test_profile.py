@@ -496,7 +496,11 @@ def test_bad_arguments():
             ValueError,
             "a: a number of elements cannot be negative",
         ),
-        (lambda: gpureduce.profile(np.ones(3), "v0", dtype="float32"), TypeError, "dtype: only for a number"),
+        (
+            lambda: gpureduce.profile(np.ones(3), "v0", dtype="float32"),
+            TypeError,
+            "dtype: only valid if a is a number",
+        ),
         (lambda: gpureduce.profile(100, "v0", block_size=100), ValueError, "block"),
         (lambda: gpureduce.profile(100, "v0", op="median"), ValueError, "op"),
         (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool, got int"),

@@ -252,7 +252,7 @@ def test_overflow_of_a_device_state_shows_in_its_result(device):
             call()
     most = gpureduce.partial([1], "sum", device="sim").to_bytes()
     most = gpureduce.State.from_bytes(most[:13] + b"\xff" * 15 + b"\x7f")
-    with pytest.raises(OverflowError, match="beyond what a state holds"):
+    with pytest.raises(OverflowError, match="exceeds the range of a state"):
         (most.to_device(device) + most).result()
 
 

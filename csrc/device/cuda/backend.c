@@ -540,7 +540,7 @@ gr_status gr_backend_cuda_pointer(uint64_t address, int *index, gr_error *error)
     status = gr_cuda_check(driver, driver->pointer_attribute(index, GR_CU_POINTER_DEVICE, address), error,
                            "looking up the device of address 0x%llx", (unsigned long long)address);
     if (status == GR_OK && *index < 0) /* mapped host memory belongs to no device */
-        status = gr_fail(error, GR_ERR_DEVICE, "address 0x%llx lies on no CUDA device",
+        status = gr_fail(error, GR_ERR_DEVICE, "address 0x%llx is not on a CUDA device",
                          (unsigned long long)address);
     return status;
 }

@@ -121,7 +121,7 @@ ptx_status ptx_bulk_copies_check(const ptx_block *block) {
         const ptx_bulk_copy *copy = &cluster->bulk_copies[k];
         if (contains(block, copy->to))
             return ptx_fault(copy->warp, copy->in, (int)copy->lane, PTX_ERR_BARRIER,
-                             "the block ends while this copy into its shared memory is under way");
+                             "the block exits while this copy into its shared memory is in flight");
     }
     return PTX_OK;
 }

@@ -127,8 +127,8 @@ static ptx_status wait_for_phase(ptx_warp *w, const ptx_instr *in, uint32_t mask
     if (status == PTX_OK || status == PTX_YIELD)
         return status;
     return ptx_fault(w, in, (int)last, PTX_ERR_BARRIER,
-                     "deadlock: the mbarrier waits for %u of %u arrivals and for %d bytes that nobody left "
-                     "will bring",
+                     "deadlock: the mbarrier waits for %u of %u arrivals and for %d bytes, which no thread "
+                     "or copy left will provide",
                      incomplete.pending, incomplete.expected, incomplete.bytes);
 }
 

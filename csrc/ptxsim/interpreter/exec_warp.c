@@ -28,8 +28,8 @@ static ptx_status check_members(ptx_warp *w, const ptx_instr *in, uint32_t mask,
             return PTX_DIVERGED_RETRY;
         if (missing)
             return ptx_fault(w, in, (int)i, PTX_ERR_BARRIER,
-                             "the membermask 0x%08x names lanes that are elsewhere (0x%08x)", members[i],
-                             missing);
+                             "the membermask 0x%08x has lanes that do not execute this instruction (0x%08x)",
+                             members[i], missing);
     }
     return PTX_OK;
 }

@@ -21,7 +21,8 @@ static ptx_status begin_wgmma(ptx_warp *w, const ptx_instr *in, uint32_t mask) {
     if (status != PTX_OK)
         return status;
     if (w->index / WARPGROUP * WARPGROUP + WARPGROUP > w->worker->warp_count)
-        return ptx_fault(w, in, -1, PTX_ERR_BARRIER, "the block has not all four warps of this warpgroup");
+        return ptx_fault(w, in, -1, PTX_ERR_BARRIER,
+                         "the block does not have all four warps of this warpgroup");
     w->warpgroup_digest = (w->warpgroup_digest + (u64)(in - w->worker->kernel->code)) * 0x9e3779b97f4a7c15u;
     w->warpgroup_last = in;
     if (w->wgmma)

@@ -168,7 +168,7 @@ static ptx_status arrive_without_waiting(ptx_warp *warp, const ptx_instr *in, ui
     ptx_block *block = warp->block;
     if (threads == 0)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                         "who arrives at a barrier without waiting says for how many threads it is");
+                         "an arrival at a barrier without waiting needs a thread count");
     if (block->barrier_arrivals[barrier] >> warp->index & 1)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
                          "the warp arrived at barrier %u before, and the barrier is not complete", barrier);
@@ -222,7 +222,7 @@ static ptx_status check_warpgroup(const ptx_warp *ended) {
             return ptx_fault(&warps[i],
                              warps[i].warpgroup_last ? warps[i].warpgroup_last : warps[first].warpgroup_last,
                              -1, PTX_ERR_BARRIER,
-                             "the warps of a warpgroup do not all execute this, or not with one number");
+                             "the warps of a warpgroup do not all execute this with the same register count");
     return PTX_OK;
 }
 
@@ -231,9 +231,9 @@ static ptx_status end_warp(ptx_warp *warp) {
     ptx_block *block = warp->block;
     warp->state = PTX_WARP_DONE;
     if (warp->pending_store_count)
-        return ptx_fault(warp, warp->pending_stores->in, (int)warp->pending_stores->lane, PTX_ERR_BARRIER,
-                         "the warp ends while this copy out of shared memory is under way: nobody waited for "
-                         "its group");
+        return ptx_fault(
+            warp, warp->pending_stores->in, (int)warp->pending_stores->lane, PTX_ERR_BARRIER,
+            "the warp exits while this copy out of shared memory is in flight: no wait for its group");
     if (ptx_wgmma_end(warp) != PTX_OK || check_warpgroup(warp) != PTX_OK)
         return PTX_ERR_BARRIER;
     if (--block->live_warps == 0) {
@@ -420,7 +420,7 @@ static ptx_status split_waiting_lanes(ptx_warp *warp, const ptx_instr *in) {
     ptx_worker *worker = warp->worker;
     if (worker->stall_action == PTX_STALL_DEADLOCK)
         return ptx_fault(warp, in, -1, PTX_ERR_BARRIER,
-                         "deadlock: the warp waits for memory to change that no block left will write to");
+                         "deadlock: the warp polls memory that no block left will write to");
     if (!ptx_poll_may_split(warp) || !ptx_splits_create(warp)) {
         yield_to_siblings(warp);
         return PTX_OK;

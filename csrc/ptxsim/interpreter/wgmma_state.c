@@ -80,6 +80,6 @@ ptx_status ptx_wgmma_end(ptx_warp *warp) {
         if (p->registers[i].accumulating)
             return ptx_fault(
                 warp, p->registers[i].in, -1, PTX_ERR_BARRIER,
-                "the warp ends while this product is under way: no wgmma.wait_group has waited for it");
+                "the warp exits while this wgmma is in flight: no wgmma.wait_group has waited for it");
     return PTX_OK;
 }
