@@ -287,6 +287,7 @@ def sharded(
     others: tuple[object, ...] | None,
     ops: tuple[str, ...],
     states: bool,
+    device: object = None,
     /,
 ) -> Any: ...
 

@@ -9,6 +9,7 @@
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/methods.h"
+#include "python/moments.h"
 #include "python/signature.h"
 #include "scan/scan.h"
 
@@ -80,6 +81,26 @@ static bool has_vectors(const py_arguments arguments, gr_op op, const py_operand
                : source->ndim != 1 && PyLong_CheckExact(axis) && !gr_dtype_is_complex(source->dtype);
 }
 
+/* Repeats weights, which lie along the axes of `axis` in that order, to the shape of the elements. False if
+   their shape does not fit: fall back to Python. */
+static bool spread_weights(PyObject *axis, const py_operand *source, py_operand *weights) {
+    const bool several = axis != NULL && PyTuple_CheckExact(axis);
+    int64_t stride[GR_MAX_NDIM] = {0};
+    if (weights->ndim != (several ? (size_t)PyTuple_GET_SIZE(axis) : 1))
+        return false;
+    for (size_t i = 0; i < weights->ndim; ++i) {
+        size_t d;
+        if (!py_parse_axis(several ? PyTuple_GET_ITEM(axis, (Py_ssize_t)i) : axis, source->ndim, &d) ||
+            weights->extent[i] != source->extent[d])
+            return false;
+        stride[d] = weights->stride[i];
+    }
+    weights->ndim = source->ndim;
+    memcpy(weights->extent, source->extent, source->ndim * sizeof source->extent[0]);
+    memcpy(weights->stride, stride, sizeof stride);
+    return true;
+}
+
 /* Parses the second vector of a dot product, or `where=`: a boolean mask for elements on a device, which is
    broadcast to their shape. 1: parsed, or no mask; 0: fall back to Python; -1 with an exception set. */
 static int parse_second(const py_arguments arguments, py_call *call) {
@@ -97,32 +118,41 @@ static int parse_second(const py_arguments arguments, py_call *call) {
     if (parsed <= 0)
         return parsed;
     call->reduction.layout.has_second = true;
+    if (call->reduction.op == GR_OP_average && !py_operand_same_shape(second, source) &&
+        !spread_weights(arguments[PY_NAME_axis], source, second))
+        return 0;
     return !py_job_is_apart(&call->job, second) &&
            (pair || py_operand_broadcast(second, source->ndim, source->extent)) &&
            py_call_has_fitting_second(call);
 }
 
-/* Packs ddof into the kernel parameter (reduce/ops/variance.cuh). Returns false if count <= ddof: the Python
-   fallback emits the RuntimeWarning. */
-static bool parse_ddof(const py_signature *self, const py_arguments arguments, py_call *call) {
+/* Parses ddof. False if count <= ddof: the Python fallback emits the RuntimeWarning. */
+static bool parse_ddof(const py_signature *self, const py_arguments arguments, const py_call *call,
+                       double *out) {
     PyObject *const ddof = arguments[PY_NAME_ddof], *const correction = arguments[PY_NAME_correction];
     PyObject *const parsed = is_default(self, correction) ? ddof : correction;
     if (!is_default(self, correction) && ddof != NULL)
         return false;
-    double less = 0;
+    *out = 0;
     if (parsed != NULL && PyFloat_CheckExact(parsed)) {
-        less = PyFloat_AS_DOUBLE(parsed);
+        *out = PyFloat_AS_DOUBLE(parsed);
     } else if (parsed != NULL) {
         int overflow;
         const long whole = PyLong_CheckExact(parsed) ? PyLong_AsLongAndOverflow(parsed, &overflow) : -1;
         if (whole < 0 || whole > INT32_MAX)
             return false;
-        less = (double)whole;
+        *out = (double)whole;
     }
-    if (!(less < reduced_count(call)))
-        return false;
-    memcpy(&call->reduction.parameter, &less, sizeof less);
-    return true;
+    return *out < reduced_count(call);
+}
+
+/* Packs ddof into the kernel parameter (reduce/ops/variance.cuh). As parse_ddof. */
+static bool pack_ddof(const py_signature *self, const py_arguments arguments, py_call *call) {
+    double ddof;
+    const bool parsed = parse_ddof(self, arguments, call, &ddof);
+    if (parsed)
+        memcpy(&call->reduction.parameter, &ddof, sizeof ddof);
+    return parsed;
 }
 
 /* 1: parsed and planned; 0: fall back to Python; -1 with an exception set. */
@@ -138,7 +168,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
         return parsed;
     if (!parse_axes(arguments[PY_NAME_axis], call) || !has_result(call) ||
         !parse_exact(self, arguments[PY_NAME_exact], call) ||
-        (gr_op_is_variance(self->op) && !parse_ddof(self, arguments, call)))
+        (gr_op_is_variance(call->reduction.op) && !pack_ddof(self, arguments, call)))
         return 0;
     py_call_infer_result(call);
     parsed = py_job_parse_device(&call->job, arguments[PY_NAME_device]);
@@ -149,7 +179,7 @@ static int parse_arguments(const py_signature *self, const py_arguments argument
         parsed = py_job_parse_out_and_stream(&call->job, arguments, on_device);
     if (parsed <= 0 || py_call_plan(call) == 0)
         return parsed;
-    if (!gr_op_is_positional(self->op) || !PyErr_ExceptionMatches(PyExc_ValueError))
+    if (!gr_op_is_positional(call->reduction.op) || !PyErr_ExceptionMatches(PyExc_ValueError))
         return -1;
     PyErr_Clear();
     return 0; /* the Python fallback copies a view with too many strides to C order */
@@ -184,17 +214,95 @@ PyObject *py_fast_reduction(const py_signature *self, const py_arguments argumen
     return result;
 }
 
-/* The functions that are no reductions by an operator. */
+/* ---- moments ---- */
+
+static bool parse_nan_policy(PyObject *value, bool *omits_nan) {
+    const char *text = value == NULL ? "propagate" : py_text_of(value);
+    *omits_nan = text != NULL && strcmp(text, "omit") == 0;
+    return text != NULL && (*omits_nan || strcmp(text, "propagate") == 0);
+}
+
+static bool parse_order(PyObject *value, size_t *out) {
+    int overflow = 0;
+    const long order = value == NULL              ? 4
+                       : PyLong_CheckExact(value) ? PyLong_AsLongAndOverflow(value, &overflow)
+                                                  : 0;
+    *out = (size_t)order;
+    return overflow == 0 && order >= 1 && order <= 4;
+}
+
+/* Parses what only moments have. False: fall back to Python, which sums up long host arrays piece by piece.
+ */
+static bool parse_moments(const py_signature *self, const py_arguments arguments, const py_call *call,
+                          py_moments *moments) {
+    enum { PIECE_BYTES = 256 << 20 };
+    const py_operand *source = &call->job.inputs[PY_SOURCE];
+    const gr_dtype dtype = source->dtype;
+    moments->source = dtype;
+    moments->dtype = dtype == GR_DTYPE_f32 ? GR_DTYPE_f32 : GR_DTYPE_f64;
+    moments->on_device = call->job.on_device;
+    return dtype != GR_DTYPE_f16 && dtype != GR_DTYPE_bf16 && source->ndim < GR_MAX_NDIM &&
+           (source->on_device || source->source.bytes <= PIECE_BYTES) &&
+           parse_order(arguments[PY_NAME_order], &moments->order) &&
+           py_parse_bool(arguments[PY_NAME_bias], true, &moments->bias) &&
+           py_parse_bool(arguments[PY_NAME_fisher], true, &moments->fisher) &&
+           parse_nan_policy(arguments[PY_NAME_nan_policy], &moments->omits_nan) &&
+           parse_ddof(self, arguments, call, &moments->ddof);
+}
+
+/* Whether a stream of the call is being captured into a graph, which has no work of the host, or is of no
+   use: Python raises the error. */
+static bool is_captured(const py_call *call) {
+    const py_job *job = &call->job;
+    gr_backend *backend = job->device->backend;
+    gr_stream_state state;
+    gr_error ignored;
+    bool captured = false;
+    for (size_t i = 0; !captured && i <= job->input_count; ++i) {
+        const gr_stream stream =
+            i > 0 && job->inputs[i - 1].on_device ? job->inputs[i - 1].stream : job->stream;
+        if (i == 0 || stream != job->stream)
+            captured =
+                backend->streams->get_state(backend, stream, &state, &ignored) != GR_OK || state.capture != 0;
+    }
+    return captured;
+}
+
+PyObject *py_fast_moments(const py_signature *self, const py_arguments arguments) {
+    py_call call;
+    py_moments moments;
+    PyObject *sums = NULL, *result = NULL;
+    py_call_init(&call, self->state);
+    call.reduction.op = GR_OP_moments;
+    int parsed = parse_arguments(self, arguments, &call);
+    if (parsed > 0 && (!parse_moments(self, arguments, &call, &moments) || is_captured(&call)))
+        parsed = 0;
+    call.job.on_device = false;
+    call.job.as_array = true;
+    if (parsed > 0)
+        sums = py_call_run(&call);
+    if (parsed == 0)
+        result = Py_NewRef(Py_NotImplemented);
+    else if (sums != NULL)
+        result = py_moments_from_sums(&moments, &call.job, (PyArrayObject *)sums, self->report);
+    Py_XDECREF(sums);
+    py_call_release(&call);
+    return result;
+}
+
+/* The functions that are no reductions by one operator. */
 static const struct {
     const char *name;
     PyObject *(*implementation)(const py_signature *self, const py_arguments arguments);
     uint64_t parameter;
 } functions[] = {
+    {"moments", py_fast_moments, 0},
     {"matmul", py_fast_matmul, 0},
     {"conv2d", py_fast_conv2d, 0},
     {"cumulative_sum", py_fast_scan, GR_SCAN_SUM},
     {"cumulative_prod", py_fast_scan, GR_SCAN_PROD},
     {"median", py_fast_quantiles, PY_MEDIAN},
+    {"nanmedian", py_fast_quantiles, PY_NANMEDIAN},
     {"quantile", py_fast_quantiles, PY_QUANTILE},
     {"percentile", py_fast_quantiles, PY_PERCENTILE},
     {"topk", py_fast_topk, 0},

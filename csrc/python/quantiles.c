@@ -1,9 +1,11 @@
 /* The fast path of median, quantile and percentile: selects the elements of the ranks and interpolates
-   between them on the device, as NumPy does on the host. Other methods than "linear", weights, and results
-   that are not finite fall back to gpureduce/_order. */
+   between them on the device, as NumPy does on the host. Ranks of nanmedian differ per line: the host
+   computes them from the numbers of elements that are not NaN. Other methods than "linear", weights, and
+   results that are not finite fall back to gpureduce/_order. */
 #include <math.h>
 #include <string.h>
 
+#include "executor/executor.h"
 #include "order/order.h"
 #include "python/args.h"
 #include "python/job.h"
@@ -17,11 +19,82 @@ typedef struct quantiles_call {
     double q[GR_ORDER_MAX_QUANTILES]; /* from 0 to 1 */
     size_t count, q_ndim;             /* of q; an axis of the result precedes the others if q_ndim is 1 */
     bool weak; /* q is one float of Python, which does not decide the dtype of the result */
+    /* Of nanmedian on floats: two ranks per line, then their elements; else NULL. */
+    int64_t *line_ranks;
+    bool is_left; /* set by the work: a line has only NaNs, or a mean overflows; Python computes again */
 } quantiles_call;
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
     return gr_order_run(device, &((const quantiles_call *)arg)->order, binding, interrupt, error);
+}
+
+/* ---- the work of nanmedian ---- */
+
+enum { MIDDLE = 2 /* elements per line whose mean is the median */ };
+
+/* Writes the means of two elements per line. False if a sum is not finite. The sums start from 0, as NumPy's:
+   -0.0 becomes 0.0. */
+#define WRITE_MEANS(name, Real)                                                                              \
+    static bool name(Real *elements, const int64_t *ranks, uint64_t lines) {                                 \
+        bool finite = true;                                                                                  \
+        for (uint64_t i = 0; i < lines; ++i) {                                                               \
+            const Real lower = elements[MIDDLE * i] + (Real)0, sum = lower + elements[MIDDLE * i + 1];       \
+            finite = finite && isfinite(sum);                                                                \
+            elements[i] = ranks[MIDDLE * i] == ranks[MIDDLE * i + 1] ? lower : sum / (Real)2;                \
+        }                                                                                                    \
+        return finite;                                                                                       \
+    }
+WRITE_MEANS(write_float_means, float)
+WRITE_MEANS(write_double_means, double)
+#undef WRITE_MEANS
+
+/* Writes the number of elements per line that are not NaN to the ranks, and replaces it by the ranks of the
+   elements in the middle. */
+static gr_status rank_middles(quantiles_call *self, gr_device *device, const gr_binding *binding,
+                              const gr_interrupt *interrupt, gr_error *error) {
+    gr_order_request order = self->order;
+    gr_binding counting = *binding;
+    int64_t *const ranks = self->line_ranks;
+    order.task = GR_ORDER_TASK_COUNT_VALID;
+    counting.host_out = ranks;
+    counting.out_bytes = order.lines * sizeof *ranks;
+    const gr_status status = gr_order_run(device, &order, &counting, interrupt, error);
+    for (uint64_t i = order.lines; status == GR_OK && i-- > 0;) {
+        const int64_t count = ranks[i];
+        self->is_left = self->is_left || count == 0;
+        ranks[MIDDLE * i] = (count - 1) / 2;
+        ranks[MIDDLE * i + 1] = count / 2;
+    }
+    return status;
+}
+
+static gr_status median_valid(void *arg, gr_device *device, const gr_binding *binding,
+                              const gr_interrupt *interrupt, gr_error *error) {
+    quantiles_call *self = arg;
+    int64_t *const ranks = self->line_ranks;
+    const uint64_t lines = self->order.lines;
+    gr_status status = rank_middles(self, device, binding, interrupt, error);
+    if (status != GR_OK || self->is_left)
+        return status;
+    void *const elements = ranks + MIDDLE * lines;
+    gr_binding selection = *binding;
+    selection.inputs[1] = (gr_source){.host = ranks, .bytes = MIDDLE * lines * sizeof *ranks};
+    selection.host_out = elements;
+    selection.out_bytes = MIDDLE * lines * gr_dtypes[self->order.dtype].item_bytes;
+    status = gr_order_run(device, &self->order, &selection, interrupt, error);
+    if (status != GR_OK)
+        return status;
+    self->is_left = !(self->order.dtype == GR_DTYPE_f32 ? write_float_means(elements, ranks, lines)
+                                                        : write_double_means(elements, ranks, lines));
+    if (self->is_left)
+        return GR_OK;
+    if (binding->host_out != NULL) {
+        memcpy(binding->host_out, elements, binding->out_bytes);
+        return GR_OK;
+    }
+    const gr_source means = {.host = elements, .bytes = binding->out_bytes};
+    return gr_upload(device, &means, binding->device_out, binding->stream, interrupt, error);
 }
 
 /* ---- arguments ---- */
@@ -147,6 +220,25 @@ static void sort_ranks(quantiles_call *self) {
     }
 }
 
+/* Plans the selection of other ranks in each line, if NaNs are to be left out. 1: planned; 0: fall back to
+   Python; -1 with an exception set. */
+static int select_valid_middle(quantiles_call *self) {
+    gr_order_request *order = &self->order;
+    const gr_dtype dtype = order->dtype;
+    const size_t of_line = MIDDLE * (sizeof *self->line_ranks + gr_dtypes[dtype].item_bytes);
+    if (dtype == GR_DTYPE_f16 || dtype == GR_DTYPE_bf16 || order->lines > (uint64_t)PY_SSIZE_T_MAX / of_line)
+        return 0;
+    self->line_ranks = PyMem_RawMalloc((size_t)order->lines * of_line);
+    if (self->line_ranks == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    order->ranks = MIDDLE;
+    order->ranks_per_line = true;
+    self->job.dtype = dtype;
+    return 1;
+}
+
 static void select_middle(quantiles_call *self) {
     const uint64_t length = self->order.length;
     self->quantiles.results = 1;
@@ -232,6 +324,28 @@ static bool lines_have_nans(const quantiles_call *self) {
 
 /* ---- the call ---- */
 
+static bool takes_q(py_quantiles which) {
+    return which == PY_QUANTILE || which == PY_PERCENTILE;
+}
+
+/* Plans what is selected and interpolated. 1: planned; 0: fall back to Python; -1 with an exception set. */
+static int select_ranks(quantiles_call *self, py_quantiles which) {
+    const bool is_real = gr_dtypes[self->order.dtype].kind == GR_KIND_REAL;
+    if (which == PY_NANMEDIAN && is_real)
+        return select_valid_middle(self);
+    if (!takes_q(which))
+        select_middle(self);
+    else if (!select_linear(self))
+        return 0;
+    sort_ranks(self);
+    self->quantiles.ranks = self->order.ranks;
+    self->order.inline_ranks = self->ranks;
+    self->order.nans = is_real;
+    self->order.quantiles = &self->quantiles;
+    self->job.dtype = (gr_dtype)self->quantiles.to;
+    return 1;
+}
+
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(quantiles_call *self, const py_arguments arguments, py_quantiles which) {
     py_job *job = &self->job;
@@ -241,7 +355,7 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
     self->count = 1;
     self->q_ndim = 0;
     if (!has_default_options(arguments) || !py_parse_bool(arguments[PY_NAME_keepdims], false, &keepdims) ||
-        (which != PY_MEDIAN && !parse_q(self, arguments[PY_NAME_q], which == PY_QUANTILE ? 1.0 : 100.0)))
+        (takes_q(which) && !parse_q(self, arguments[PY_NAME_q], which == PY_QUANTILE ? 1.0 : 100.0)))
         return 0;
     int parsed = py_operand_from_object(job->state, arguments[PY_NAME_a], PY_NO_COPY, GR_SCOPE_GENERAL, "a",
                                         &job->inputs[0]);
@@ -251,35 +365,35 @@ static int parse_arguments(quantiles_call *self, const py_arguments arguments, p
         parsed = parse_lines(self, axis, keepdims);
     if (parsed <= 0)
         return parsed;
-    if (which == PY_MEDIAN)
-        select_middle(self);
-    else if (!select_linear(self))
-        return 0;
-    sort_ranks(self);
-    self->quantiles.ranks = self->order.ranks;
-    self->order.inline_ranks = self->ranks;
-    self->order.nans = gr_dtypes[source->dtype].kind == GR_KIND_REAL;
-    self->order.quantiles = &self->quantiles;
-    job->dtype = (gr_dtype)self->quantiles.to;
+    parsed = select_ranks(self, which);
+    if (parsed <= 0)
+        return parsed;
     if (!py_job_set_c_strides(job))
         return 0;
     parsed = py_job_parse_device(job, arguments[PY_NAME_device]);
     if (parsed > 0)
         parsed = py_job_parse_out_and_stream(job, arguments, source->on_device && !py_is_none(axis));
     job->check_nonfinite = self->order.nans;
-    return parsed > 0 &&
-                   (py_job_out_overlaps(job) || (self->order.nans && job->out != NULL && !job->on_device))
+    const bool may_repeat = self->order.nans || self->line_ranks != NULL;
+    return parsed > 0 && (py_job_out_overlaps(job) || (may_repeat && job->out != NULL && !job->on_device))
                ? 0
                : parsed;
+}
+
+/* Whether Python computes the result again, and tells of it. */
+static bool is_left_to_python(const quantiles_call *self) {
+    return self->is_left || (self->job.has_nonfinite && !lines_have_nans(self));
 }
 
 PyObject *py_fast_quantiles(const py_signature *signature, const py_arguments arguments) {
     quantiles_call self = {.order = {.task = GR_ORDER_TASK_SELECT}};
     py_job_init(&self.job, signature->state);
     const int parsed = parse_arguments(&self, arguments, (py_quantiles)signature->parameter);
-    PyObject *result = py_job_run_parsed(&self.job, parsed, work, &self);
-    if (result != NULL && parsed > 0 && self.job.has_nonfinite && !lines_have_nans(&self))
+    PyObject *result =
+        py_job_run_parsed(&self.job, parsed, self.line_ranks != NULL ? median_valid : work, &self);
+    if (result != NULL && parsed > 0 && is_left_to_python(&self))
         Py_SETREF(result, Py_NewRef(Py_NotImplemented));
+    PyMem_RawFree(self.line_ranks);
     py_job_release(&self.job);
     return result;
 }

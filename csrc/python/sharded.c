@@ -1,9 +1,10 @@
 /* Reductions of a sharded array, whose shards are whole arrays on one or several devices: launches one
    reduction per shard and operator, waits for all, and merges the results or the states of exact sums on the
-   host. One thread launches all of them, because a launch takes less time than waking another thread. */
+   host. A short host array can be the only shard. One thread launches all of them, because a launch takes less time than waking another thread. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "python/call.h"
 #include "python/dtype.h"
 #include "python/errors.h"
@@ -36,6 +37,7 @@ typedef struct op_results {
 typedef struct sharded_call {
     py_state *state;
     PyObject *arrays, *others; /* tuples of shards; others: the second vectors of dot, or NULL */
+    PyObject *device;          /* `device=` of the call, or NULL; borrowed */
     size_t count, op_count;    /* number of shards, number of operators */
     bool states;               /* the results are states of exact sums */
     op_results op_results[MAX_OPS];
@@ -63,7 +65,7 @@ static int parse_other(sharded_call *self, size_t number, py_call *call) {
     if (parsed <= 0)
         return parsed;
     return source->ndim == 1 && py_call_has_fitting_second(call) &&
-           !py_job_is_on_other_device(&call->job, other);
+           !py_job_is_apart(&call->job, other);
 }
 
 /* Whether kernels exist whose results are exact, or that round only products. */
@@ -77,6 +79,10 @@ static bool has_kernels(const sharded_call *self, gr_op op, gr_dtype dtype, uint
            gr_op_takes(op, dtype);
 }
 
+static bool is_in_place(const sharded_call *self, const py_operand *source) {
+    return source->on_device || (self->count == 1 && source->source.bytes <= GR_ZERO_COPY_BYTES);
+}
+
 static int parse_shard(sharded_call *self, const op_results *one, size_t number, py_call *call) {
     PyObject *array = PyTuple_GET_ITEM(self->arrays, (Py_ssize_t)number);
     py_operand *source = &call->job.inputs[PY_SOURCE];
@@ -84,7 +90,7 @@ static int parse_shard(sharded_call *self, const op_results *one, size_t number,
     if (parsed <= 0)
         return parsed;
     const uint64_t elements = py_operand_count(source, NULL);
-    if (!source->on_device || elements == 0 || (self->elements > 0 && source->dtype != self->dtype))
+    if (!is_in_place(self, source) || elements == 0 || (self->elements > 0 && source->dtype != self->dtype))
         return 0;
     self->dtype = source->dtype;
     if (one == self->op_results &&
@@ -98,7 +104,7 @@ static int parse_shard(sharded_call *self, const op_results *one, size_t number,
         call->reduction.layout.reduced[d] = true;
     call->exact = call->states = self->states;
     py_call_infer_result(call);
-    parsed = py_job_parse_device(&call->job, NULL);
+    parsed = py_job_parse_device(&call->job, self->device);
     if (parsed > 0 && gr_op_is_pair(one->op))
         parsed = parse_other(self, number, call);
     if (parsed <= 0)
@@ -292,8 +298,8 @@ PyObject *py_sharded(PyObject *module, PyObject *args) {
     sharded_call self = {.state = PyModule_GetState(module)};
     PyObject *others, *ops, *result = NULL;
     int states;
-    if (!PyArg_ParseTuple(args, "O!OO!p", &PyTuple_Type, &self.arrays, &others, &PyTuple_Type, &ops,
-                          &states) ||
+    if (!PyArg_ParseTuple(args, "O!OO!p|O", &PyTuple_Type, &self.arrays, &others, &PyTuple_Type, &ops,
+                          &states, &self.device) ||
         parse_others(others, &self) < 0 || parse_ops(ops, &self) < 0)
         return NULL;
     self.states = states != 0;

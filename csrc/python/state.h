@@ -81,6 +81,9 @@ enum { PY_KNOWN_TYPES = 4 };
     ROW(overwrite_input)                                                                                     \
     ROW(weights)                                                                                             \
     ROW(k)                                                                                                   \
+    ROW(order)                                                                                               \
+    ROW(fisher)                                                                                              \
+    ROW(nan_policy)                                                                                          \
     ROW(largest)                                                                                             \
     ROW(sorted)                                                                                              \
     ROW(progress)                                                                                            \

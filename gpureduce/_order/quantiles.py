@@ -105,6 +105,7 @@ def median(
     return _median(a, axis, out, keepdims, Options(device=device, stream=stream, as_device=as_device), False)
 
 
+@fast_path_named(floating.ignore_nonfinite)
 def nanmedian(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,

@@ -43,9 +43,10 @@ def _report_average(result: Any, a: Any, axis: Any, weights: Any, kind: int, ind
     """Raise ZeroDivisionError, or tell of a result that is not finite, of a call that the core has done."""
     call = floating.reduced("average", result, a, axis, weights, kind, index, ddof)
     assert call.second is not None
-    if 0 in np.asarray(run("sum", call.second, call.axes)):
+    along = _weights_along(call.second, call.operand.shape, axis, call.axes)
+    if 0 in np.asarray(run("sum", along, call.axes)):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    floating.check_fp_status("average", *call)
+    floating.check_fp_status("average", *call._replace(second=along))
 
 
 _AVERAGES = core_callable("average", "a axis b", "keepdims device stream as_device", _report_average)

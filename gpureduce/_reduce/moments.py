@@ -11,7 +11,7 @@ import numpy as np
 from gpureduce._arrays.device_array import to_device
 from gpureduce._arrays.operand import as_operand
 from gpureduce._device.devices import device_name
-from gpureduce._reduce.fast_path import fast_path, fast_path_op
+from gpureduce._reduce.fast_path import fast_path, fast_path_named, fast_path_op
 from gpureduce._reduce.options import Options, reject_variant
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._reduce.power_sums import ratios, scaled_sums
@@ -439,6 +439,7 @@ def nanstd(
     return variance_reduction("nanstd", a, options, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
+@fast_path_named(Moments)
 def moments(
     a: AnyArray,
     axis: SupportsIndex | tuple[SupportsIndex, ...] | None = None,
@@ -558,7 +559,9 @@ def moments(
     dtype = dtypes.core_dtype("var", operand.dtype)
     with np.errstate(all="ignore"):
         parts = [np.abs(sums[..., 0]).astype(np.int64)]
-        parts += [part.astype(dtype) for part in islice(ratios(sums, exponents, ddof, bias, fisher), order)]
+        for part in islice(ratios(sums, exponents, ddof, bias, fisher), order):
+            parts.append(np.empty_like(parts[0], dtype))  # in the memory order of the elements
+            np.copyto(parts[-1], part, casting="unsafe")
     if not output.on_device and (ddof >= parts[0]).any() and order > 1:
         warn_of_few()
     destination = device_name(output.kind, output.index)

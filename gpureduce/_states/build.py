@@ -114,11 +114,14 @@ def partial(
     >>> gpureduce.partial(a, "mean", where=a < 9, device="sim").result()
     np.float64(2.0)
     """
-    keepdims, as_device = flag(keepdims, "keepdims"), as_device is not None and flag(as_device, "as_device")
-    if is_default_call(axis, dtype, keepdims, offset, within, device, stream, where, as_device):
-        state = _single_launch(a, op, b)
+    shape = getattr(a, "shape", None)
+    if is_default_call(axis, dtype, keepdims, offset, within, None, stream, where, as_device) and isinstance(
+        shape, tuple
+    ):
+        state = single_launch_state((a,), op, None if b is None else (b,), tuple(shape), 0, device)
         if state is not None:
             return state
+    keepdims, as_device = flag(keepdims, "keepdims"), as_device is not None and flag(as_device, "as_device")
     return build_state(a, op, axis, b, dtype, keepdims, offset, within, device, stream, where, as_device)
 
 
@@ -134,17 +137,10 @@ def is_default_call(
     as_device: bool,
 ) -> bool:
     """Return whether all arguments of `partial` after `op` but `b` have their defaults."""
-    if where is not True or keepdims or as_device or not (isinstance(offset, int) and offset == 0):
+    stays = as_device is not False and as_device is not None
+    if where is not True or keepdims is not False or stays or not (isinstance(offset, int) and offset == 0):
         return False
     return axis is None and dtype is None and within is None and device is None and stream is None
-
-
-def _single_launch(a: Any, op: str, b: Any) -> State | None:
-    """Return the state of all elements of an array on a device, or None if the core does not take it."""
-    shape = getattr(a, "shape", None)
-    if isinstance(a, np.ndarray) or not isinstance(shape, tuple):
-        return None
-    return single_launch_state((a,), op, None if b is None else (b,), tuple(shape))
 
 
 def build_state(

@@ -1,4 +1,7 @@
-"""States of whole arrays on devices, made by one thread: the core launches all reductions, then waits."""
+"""States of whole arrays on devices, made by one thread: the core launches all reductions, then waits.
+
+A short host array can be the only part.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,12 @@ _UFUNCS = {
 
 
 def single_launch_state(
-    parts: tuple[Any, ...], op: str, others: tuple[Any, ...] | None, shape: tuple[int, ...], along: int = 0
+    parts: tuple[Any, ...],
+    op: str,
+    others: tuple[Any, ...] | None,
+    shape: tuple[int, ...],
+    along: int = 0,
+    device: Any = None,
 ) -> State | None:
     """Return the state of the elements of parts, which follow each other along an axis of the shape `shape`.
 
@@ -39,21 +47,21 @@ def single_launch_state(
     if not isinstance(op, str) or (others is not None) != (op == "dot"):
         return None
     if op in _UFUNCS:
-        return _single_launch_values(parts, op, shape)
+        return _single_launch_values(parts, op, shape, device)
     if op in _POSITIONS:
-        return _single_launch_positions(parts, op, shape, along)
-    return _single_launch_sums(parts, op, others, shape) if op in _SUM_OPS else None
+        return _single_launch_positions(parts, op, shape, along, device)
+    return _single_launch_sums(parts, op, others, shape, device) if op in _SUM_OPS else None
 
 
 def _single_launch_sums(
-    parts: tuple[Any, ...], op: str, others: tuple[Any, ...] | None, shape: tuple[int, ...]
+    parts: tuple[Any, ...], op: str, others: tuple[Any, ...] | None, shape: tuple[int, ...], device: Any
 ) -> State | None:
-    launched = _core.sharded(parts, others, _SUM_OPS[op], True)
+    launched = _core.sharded(parts, others, _SUM_OPS[op], True, device)
     if launched is not NotImplemented:
         element_dtype, fields = launched
         sums = dict(zip(("sum", "squares"), fields, strict=False))
         return _whole_state(op, element_dtype, element_dtype, shape, sums)
-    integer_total = _integer_total(parts) if op in ("sum", "mean") else None
+    integer_total = _integer_total(parts, device) if op in ("sum", "mean") else None
     if integer_total is None:
         return None
     dtype, total = integer_total
@@ -61,9 +69,9 @@ def _single_launch_sums(
     return _whole_state(op, INDEX, dtype if op == "sum" else _FLOAT64, shape, {"sum": np.array([words])})
 
 
-def _integer_total(parts: tuple[Any, ...]) -> tuple[np.dtype, int] | None:
+def _integer_total(parts: tuple[Any, ...], device: Any = None) -> tuple[np.dtype, int] | None:
     """Return the dtype of a sum of integers, and the sum."""
-    launched = _core.sharded(parts, None, ("sum",), False)
+    launched = _core.sharded(parts, None, ("sum",), False, device)
     if launched is NotImplemented:
         return None
     _, (values,) = launched
@@ -87,12 +95,12 @@ def single_launch_sum(parts: tuple[Any, ...], others: tuple[Any, ...] | None, di
     return dtype.type(whole) if limits.min <= whole <= limits.max else NotImplemented
 
 
-def single_launch_value(parts: tuple[Any, ...], op: str) -> Any:
+def single_launch_value(parts: tuple[Any, ...], op: str, device: Any = None) -> Any:
     """Return the result of an operator whose state is its result.
 
     NotImplemented if the core does not take the parts; nothing was launched then.
     """
-    launched = _core.sharded(parts, None, (op,), False) if op in _UFUNCS else NotImplemented
+    launched = _core.sharded(parts, None, (op,), False, device) if op in _UFUNCS else NotImplemented
     if launched is NotImplemented:
         return launched
     _, (values,) = launched
@@ -105,18 +113,20 @@ def single_launch_value(parts: tuple[Any, ...], op: str) -> Any:
     return value
 
 
-def _single_launch_values(parts: tuple[Any, ...], op: str, shape: tuple[int, ...]) -> State | None:
-    value = single_launch_value(parts, op)
+def _single_launch_values(
+    parts: tuple[Any, ...], op: str, shape: tuple[int, ...], device: Any
+) -> State | None:
+    value = single_launch_value(parts, op, device)
     if value is NotImplemented:
         return None
     return _whole_state(op, value.dtype, value.dtype, shape, {"value": np.array(value, value.dtype)})
 
 
 def _single_launch_positions(
-    parts: tuple[Any, ...], op: str, shape: tuple[int, ...], along: int
+    parts: tuple[Any, ...], op: str, shape: tuple[int, ...], along: int, device: Any
 ) -> State | None:
     less, ops = _POSITIONS[op]
-    launched = _core.sharded(parts, None, ops, False)
+    launched = _core.sharded(parts, None, ops, False, device)
     if launched is NotImplemented:
         return None
     element_dtype, (indices, values) = launched

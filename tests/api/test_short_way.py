@@ -8,6 +8,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
+from gpureduce._device.devices import LEGACY_STREAM
 from gpureduce._reduce import composed, norms
 from gpureduce._rules import dtypes
 
@@ -208,6 +209,15 @@ def test_vectors_along_an_axis(device, monkeypatch):
         assert outcome(gpureduce.vecdot, a, arguments) == short, (a, arguments)
 
 
+def along(axis, values):
+    """Weights of the axes of an average, in their order: elements of the values."""
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    if not all(type(one) is int and -values.ndim <= one < values.ndim for one in axes):
+        return values
+    lengths = [values.shape[one] for one in axes]
+    return np.resize(values, lengths)
+
+
 @pytest.mark.core
 def test_averages(device, monkeypatch):
     draw = random.Random(8)
@@ -216,7 +226,9 @@ def test_averages(device, monkeypatch):
         array, a, arguments = drawn(draw, "average", device)
         with np.errstate(all="ignore"):
             some = (array * 2, np.abs(array) + array.dtype.type(1), array * 0)
-        weights = draw.choice((*some, np.atleast_1d(array)[:1], array.T))
+        weights = draw.choice(
+            (*some, np.atleast_1d(array)[:1], array.T, along(arguments.get("axis"), some[1]))
+        )
         weights = weights.astype(draw.choice((array.dtype, array.dtype, array.dtype, "float64")))
         there = isinstance(a, gpureduce.DeviceArray) == (draw.random() < 0.9)
         arguments["weights"] = gpureduce.to_device(weights, device) if there else weights
@@ -349,7 +361,7 @@ def test_groups(device):
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("name", ["median", "quantile", "percentile"])
+@pytest.mark.parametrize("name", ["median", "nanmedian", "quantile", "percentile"])
 def test_quantiles(name, device):
     whole = 100.0 if name == "percentile" else 1.0
 
@@ -357,7 +369,7 @@ def test_quantiles(name, device):
         found = {"keepdims": draw.choice((True, False, 1))} if draw.random() < 0.4 else {}
         if draw.random() < 0.2:
             found["overwrite_input"] = draw.choice((True, "x"))
-        if name == "median":
+        if name.endswith("median"):
             return found
         q = [
             draw.choice((0.0, 1.0, 0.5, 1 / 3, 0.1, draw.random())) * whole
@@ -383,6 +395,64 @@ def test_quantiles(name, device):
     check_function(name, device, more, 90, 1500)
 
 
+def with_one_nan(part):
+    """The same with all NaNs alike: which sign one has is up to the compiler."""
+    if isinstance(part, gpureduce.DeviceArray):
+        assert part.stream == LEGACY_STREAM
+        return gpureduce.to_device(with_one_nan(part.numpy()), part.device)
+    if part.dtype.kind != "f":
+        return part
+    alike = np.copy(part, order="K")
+    alike[np.isnan(alike)] = np.nan
+    return alike if isinstance(part, np.ndarray) else alike[()]
+
+
+def check_parts(function, kind, a, arguments):
+    """Compare the parts of a named tuple, or the errors, of a function's two ways."""
+    results = []
+    for each in (function, function.__wrapped__):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                got = each(a, **arguments)
+            except Exception as error:
+                results.append((type(error), str(error)))
+                continue
+        assert type(got).__name__ == kind
+        parts = [None if part is None else outcome(with_one_nan, part, {}) for part in got]
+        results.append(parts)
+    assert results[0] == results[1], (a, arguments)
+
+
+@pytest.mark.core
+def test_moments(device):
+    function = gpureduce.moments
+    core = function.__closure__[0].cell_contents
+    draw = random.Random(10)
+    gpureduce.sum([1.0], device=device)
+    at_once = 0
+    for _ in range(800):
+        array, a, arguments = drawn(draw, "moments", device)
+        if array.dtype.kind == "f" and draw.random() < 0.3:
+            arguments["nan_policy"] = draw.choice(("omit", "omit", "propagate", "x", None))
+        more = {
+            "order": (1, 2, 3, 4, 0, 5, 2.0, np.int64(2), True),
+            "ddof": (0, 1, 0.5, 2.0, 3, np.float64(1), 9, -1, True, "x", 10**30, float("-inf")),
+            "bias": (True, False, False, 0, "x"),
+            "fisher": (True, False, False, 0),
+        }
+        arguments |= {name: draw.choice(values) for name, values in more.items() if draw.random() < 0.3}
+        if draw.random() < 0.2:
+            mask = np.asarray(array.real > draw.randrange(-3, 4))
+            arguments["where"] = gpureduce.to_device(mask, device) if draw.random() < 0.6 else mask
+        check_parts(function, "Moments", a, arguments)
+        try:
+            at_once += core(a, **arguments) is not NotImplemented
+        except Exception:
+            at_once += 0
+    assert at_once > 100, at_once
+
+
 @pytest.mark.core
 def test_first_elements(device):
     function = gpureduce.topk
@@ -399,18 +469,7 @@ def test_first_elements(device):
         for name in ("largest", "sorted"):
             if draw.random() < 0.4:
                 arguments[name] = draw.choice((True, False, 1, "x"))
-        results = []
-        for each in (function, function.__wrapped__):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                try:
-                    got = each(a, **arguments)
-                except Exception as error:
-                    results.append((type(error), str(error)))
-                    continue
-            assert type(got) is type(function([1.0], 1, device="sim"))
-            results.append([outcome(lambda _, part=part: part, a, {}) for part in got])
-        assert results[0] == results[1], (array, a, arguments)
+        check_parts(function, "TopK", a, arguments)
         try:
             at_once += core(a, **arguments) is not NotImplemented
         except Exception:

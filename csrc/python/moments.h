@@ -1,0 +1,21 @@
+/* The moments of a reduction, which the host computes from the sums of powers. */
+#ifndef GR_PYTHON_MOMENTS_H
+#define GR_PYTHON_MOMENTS_H
+
+#include "python/job.h"
+
+typedef struct py_moments {
+    gr_dtype source; /* of the elements */
+    gr_dtype dtype;  /* of the moments: f32 or f64 */
+    size_t order;    /* of the highest moment: 1 to 4 */
+    double ddof;
+    bool bias, fisher, omits_nan, on_device;
+} py_moments;
+
+/* Returns make_tuple(count, mean, var, skewness, kurtosis) of the operator's sums, with None for moments
+   beyond the order; NotImplemented if Python has to scale the elements or to warn; NULL with an exception
+   set. */
+PyObject *py_moments_from_sums(const py_moments *self, const py_job *job, PyArrayObject *sums,
+                               PyObject *make_tuple);
+
+#endif
