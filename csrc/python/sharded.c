@@ -1,6 +1,7 @@
 /* Reductions of a sharded array, whose shards are whole arrays on one or several devices: launches one
    reduction per shard and operator, waits for all, and merges the results or the states of exact sums on the
-   host. A short host array can be the only shard. One thread launches all of them, because a launch takes less time than waking another thread. */
+   host. A short host array can be the only shard. One thread launches all of them, because a launch takes
+   less time than waking another thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +65,7 @@ static int parse_other(sharded_call *self, size_t number, py_call *call) {
         py_operand_from_object(self->state, array, PY_NO_COPY, GR_SCOPE_GENERAL, "others", other);
     if (parsed <= 0)
         return parsed;
-    return source->ndim == 1 && py_call_has_fitting_second(call) &&
-           !py_job_is_apart(&call->job, other);
+    return source->ndim == 1 && py_call_has_fitting_second(call) && !py_job_is_apart(&call->job, other);
 }
 
 /* Whether kernels exist whose results are exact, or that round only products. */

@@ -16,12 +16,14 @@ from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program
 from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.simulate import run
-from gpureduce._rules.arguments import host_array
+from gpureduce._rules.arguments import host_array, reject_beyond_memory
 from gpureduce._rules.dtypes import dtype_of
 from gpureduce._rules.equality import WithArrays
 
 _LAST_PASS_SPAN = 64  # elements per thread, of the last pass of a fixed grid; as our own rungs have it
 _LARGEST_BLOCK = 1024
+_MOST_BLOCKS = 2**31 - 1  # of a grid
+_MOST_SHARED = 227 << 10  # bytes per block
 _STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
 _NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
@@ -58,7 +60,10 @@ class UserKernel:
         """Return how many blocks a pass over `n` elements has."""
         whole = max(1, -(-n // self._span(block_size)))
         if callable(self._grid):
-            return int(self._grid(n, block_size))
+            blocks = _block_count(self._grid(n, block_size))
+            if blocks < 1:
+                raise ValueError(f"grid: {blocks} blocks for {n:,} elements; expected at least one")
+            return blocks
         if self._grid is None:
             return whole
         if not first and n <= _LAST_PASS_SPAN * block_size:
@@ -94,12 +99,11 @@ class UserKernel:
         source, first = data, True
         while True:
             blocks = self.blocks(len(source), block_size, first)
-            if blocks < 1:
-                raise ValueError(f"grid: {blocks} blocks for {len(source):,} elements; expected at least one")
             if not first and blocks >= len(source):
                 raise ValueError(
                     f"grid: {blocks} blocks for {len(source):,} elements; the passes would never end"
                 )
+            reject_beyond_memory(blocks * self.dtype.itemsize, "grid")
             source_array = (
                 source.copy()
                 if source.size
@@ -178,6 +182,15 @@ def _block(value: Any) -> int:
     return int(value)
 
 
+def _block_count(value: Any) -> int:
+    """Return what a function given as ``grid=`` returns."""
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"grid: expected a function that returns a number, not {type(value).__name__}")
+    if not -_MOST_BLOCKS <= value <= _MOST_BLOCKS:
+        raise ValueError(f"grid: expected a function that returns up to {_MOST_BLOCKS:,} blocks")
+    return int(value)
+
+
 def _positive(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected int, got {type(value).__name__}")
@@ -234,6 +247,8 @@ def user_kernel(
         grid = _positive(grid, "grid")
     if shared_bytes is not None and not (isinstance(shared_bytes, int) and shared_bytes == 0):
         shared_bytes = _positive(shared_bytes, "shared_bytes")
+        if shared_bytes > _MOST_SHARED:
+            raise ValueError(f"shared_bytes: expected up to {_MOST_SHARED:,}, which a block has")
     parsed = program(source, kernel, options)
     element, takes_n = _parameters(parsed, dtype)
     if grid is not None and not takes_n:

@@ -112,6 +112,7 @@ TRAPS = [
     ("NOTHING", {"grid": lambda n, block: max(1, n // block)}, [256, 600], "wrong", 600,
      "elements 512 to 599 are left out: all elements after the last whole block"),
     ("NOTHING", {"grid": lambda n, block: n // block}, [3, 256], "grid", 3, "0 blocks for 3 elements"),
+    ("NOTHING", {"grid": lambda n, block: 1e300}, [3], "grid", 3, "returns up to 2,147,483,647"),
     ("NOTHING", {"grid": lambda n, block: 2}, [3], "grid", 3, "; the passes would never end"),
     ("NOTHING", {"block_size": 96}, [96, 200], "wrong", 96,
      "element 2 is left out, element 5 is left out, element 8 is left out and more: a tree that halves 96 "),
@@ -223,6 +224,7 @@ def test_kernels_that_are_no_rung_are_refused():
         ({"kernel": "k", "block_size": 2000}, ValueError, "block_size: expected 1 to 1024"),
         ({"kernel": "l", "elements": 0}, ValueError, "elements: expected 1 or more"),
         ({"kernel": "l", "grid": 1.5}, TypeError, "grid: expected int, got float"),
+        ({"kernel": "l", "shared_bytes": 10**30}, ValueError, "shared_bytes: expected up to 232,448"),
     ]:
         with pytest.raises(error, match=text):
             gpureduce.course.ladder(source, **options)
@@ -388,6 +390,13 @@ def test_without_n_names_of_c_and_ptx_tell_as_much():
 def test_check_names_sizes_that_are_none(sizes, error, message):
     with pytest.raises(error, match=message):
         gpureduce.kernels.check(LARGEST, sizes=sizes, block_size=32, grid=1)
+
+
+@pytest.mark.parametrize("value", [None, "3", [1]])
+def test_check_names_a_grid_that_returns_no_number(value):
+    name = type(value).__name__
+    with pytest.raises(TypeError, match=rf"^grid: expected a function that returns a number, not {name}\Z"):
+        gpureduce.kernels.check(LARGEST, sizes=[3], block_size=32, grid=lambda n, block: value)
 
 
 def test_kernels_check_reports_as_check_of_a_rung_does():
