@@ -9,8 +9,8 @@ from gpureduce._device.variants import variants
 # By the role of a variant, in the order of charts; "" has what is none: the default, the user's own kernels.
 GROUPS = {
     "rung": "the ladder",
-    "side": "beside the ladder",
-    "study": "for study, wrong on purpose",
+    "side": "alternatives",
+    "study": "studies, wrong on purpose",
     "": "the default and others",
 }
 _FEW = 8  # lines that can be told apart

@@ -110,7 +110,7 @@ def plot_halo(halo: Halo, ax: Any = None, *, dark: bool = False) -> Any:
         # Results are drawn where the middle of their kernel is, without padding.
         down, along = ((a - b) / 2 for a, b in zip(halo.comes.shape, halo.makes.shape, strict=True))
         ax.plot(columns + along, rows + down, ".", markersize=1.5, color=palette.text)
-        ax.figure.colorbar(image, ax=ax, label="times an element comes")
-        what = f"{halo.made} pixels made, {halo.seen} seen, each {halo.times:.1f} times"
+        ax.figure.colorbar(image, ax=ax, label="loads per element")
+        what = f"{halo.made} pixels computed, {halo.seen} read, each {halo.times:.1f} times"
         ax.set_title(f"{halo.variant}, a block: {what}", fontsize="medium")
         return ax

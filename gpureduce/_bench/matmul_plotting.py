@@ -91,7 +91,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
     records = _one_case(result, asked)
     ax = _bars(ax, records, "multiply_adds_an_instruction", palette)
     ax.set_xlabel(
-        "multiply-adds in a PTX warp instruction, more than 32 on tensor cores only (counted; not a time)\n"
+        "multiply-adds per PTX warp instruction, more than 32 only on tensor cores (counts, not times)\n"
         f"{MARKED}"
     )
     first = next(iter(records.values()))
@@ -149,7 +149,7 @@ def _name_roofs(ax: Any, roofline: Roofline, least: float, most: float, palette:
         **small,
     )
     for i, (name, bandwidth) in enumerate(roofline.bandwidths):
-        level = roofline.peak / (40, 30, 15)[i]  # beside its line
+        level = roofline.peak / (40, 30, 15)[i]  # next to its line
         ax.annotate(
             f"{name}: {bandwidth:.1f} TB/s",
             (level / bandwidth, level),
@@ -321,7 +321,7 @@ def plot_flow(flow: Flow, ax: Any = None, *, dark: bool = False) -> Any:
         ax.set_xlim(-0.2, 10.2)
         ax.set_ylim(-0.2, 10.2)
         ax.set_axis_off()
-        ax.set_title("bytes that threads ask for, a multiply-add", fontsize="medium")
+        ax.set_title("bytes that threads request, per multiply-add", fontsize="medium")
         return ax
 
 

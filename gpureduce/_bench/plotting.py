@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpureduce._profiles.timeline import Timeline
 
 FORMATS = (".svg", ".png", ".pdf")
-MARKED = "full: more than the one that it comes after, dotted: less"
+MARKED = "solid: gain over the rung that it comes after, dotted: loss"
 _MARKERS = "osD^v<>ph*XP"
 
 
@@ -113,8 +113,8 @@ def draw_bars(
             look = {"color": colour} if value > values[than] else outline
             ax.barh(place, end - low, left=low, height=0.7, **look)
             label += f"   {value / values[than]:.2f} x {than}"
-        beside = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
-        ax.annotate(label, (end, place), (4, 0), color=palette.text, **beside)
+        position = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+        ax.annotate(label, (end, place), (4, 0), color=palette.text, **position)
     ax.set_yticks(range(len(rows)), [_tick(role, name, titles_of) for role, name in rows])
     for tick, (_, each) in zip(ax.yaxis.get_major_ticks(), rows, strict=True):
         tick.tick1line.set_visible(each is not None)
@@ -314,7 +314,7 @@ def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
         ax.scatter(range(tree.leaves), [0] * tree.leaves, s=5, color=palette.faint)
         ax.scatter(*zip(*dots, strict=True), s=9, color=palette.series[1], zorder=3)
         ax.set_xlabel("element")
-        ax.set_ylabel("additions on\nthe longest way")
+        ax.set_ylabel("additions on\nthe longest path")
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set_title(f"{tree.leaves - 1} additions, {tree.height} deep", fontsize="medium", loc="left")
         return ax
@@ -344,7 +344,7 @@ def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *,
         label = "published for an A100 as bandwidth"
         ax.plot(*zip(*theirs, strict=True), color=palette.text, linestyle="--", marker="x", label=label)
         ax.set_ylim(0, 100)
-        ax.set_ylabel("% of the most it can do")
+        ax.set_ylabel("% of the unit's peak")
         ax.grid(axis="y", linewidth=0.6)
         ax.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
         return ax

@@ -115,8 +115,7 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
         import torch
     except ModuleNotFoundError as error:
         raise ImportError(
-            "times of matrix products are taken beside PyTorch's, which is not installed;"
-            " device='sim' counts what they do"
+            "timing matrix products needs PyTorch, which is not installed; device='sim' counts what they do"
         ) from error
     sets = matmul_timing.MatmulInputs(torch, shape, dtype)
     for precision, group in _by_precision(names, matmul_timing.is_half(dtype)).items():

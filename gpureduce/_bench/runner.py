@@ -113,7 +113,7 @@ def read_bandwidth(device: Device, repeats: int) -> float:
 
 
 def _can_run(variant: str, op: str, dtype: str, where: Device) -> bool:
-    """Whether it can be measured there. The default is measured beside others, for what they take."""
+    """Whether it can be measured on a device; the default, if a variant supports the operator and dtype."""
     if variant == AUTO:
         return where.kind == "cuda" and any(
             (op, dtype) in record.coverage for record in variants("reduction")

@@ -40,7 +40,7 @@ class Addition:
 
     @property
     def height(self) -> int:
-        """Additions on the longest way down, this one included."""
+        """Additions on the longest path down, this one included."""
         return 1 + max(0 if isinstance(side, int) else side.height for side in (self.left, self.right))
 
     def additions(self) -> list[Addition]:

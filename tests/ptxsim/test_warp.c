@@ -162,10 +162,10 @@ static void test_members(void) {
     /* Lanes that only have to return are not waited for. */
     launch("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; a: ret;", 1, 32, NULL, NULL);
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 bra a; bar.warp.sync -1; bra b; a: bar.warp.sync -1; b: ret;", 32,
-           "elsewhere (0x");
+           "do not execute this instruction (0x");
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 vote.sync.any.pred %p2, %p1, 0x1ff;", 32,
-           "elsewhere (0x00000100)");
-    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 redux.sync.add.u32 %r1, %r31, -1;", 12, "elsewhere (0x00000f00)");
+           "do not execute this instruction (0x00000100)");
+    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 redux.sync.add.u32 %r1, %r31, -1;", 12, "do not execute this instruction (0x00000f00)");
     launch("setp.lt.u32 %p1, %r31, 8; @%p1 bar.warp.sync 0xff; @!%p1 bar.warp.sync 0xffffff00;", 1, 32, NULL,
            NULL);
 }
@@ -365,7 +365,7 @@ static void test_arrivals(void) {
             want = want * 3 + i * t + 7;
         CHECK_EQUAL(out[32 + t], want);
     }
-    refuse("bar.arrive 1, 0;", 64, "says for how many threads it is");
+    refuse("bar.arrive 1, 0;", 64, "needs a thread count");
     refuse("bar.arrive 1, 48;", 64, "no multiple of 32");
     refuse("bar.arrive 1, 96; bar.arrive 1, 96;", 64, "the warp arrived at barrier 1 before");
     refuse("setp.lt.u32 %p1, %r31, 32; @%p1 bra e; bar.sync 1, 96; ret; e: bar.arrive 1, 96;", 64,
@@ -385,7 +385,7 @@ static void test_registers(void) {
            "the warps of a warpgroup do not all execute this");
     refuse("setp.lt.u32 %p1, %r31, 64; @%p1 bra c; setmaxnreg.dec.sync.aligned.u32 40; ret; c: "
            "setmaxnreg.dec.sync.aligned.u32 48;",
-           128, "not with one number");
+           128, "same register count");
     refuse("setp.lt.u32 %p1, %r31, 7; @%p1 setmaxnreg.dec.sync.aligned.u32 40;", 128,
            "lanes 0x0000007f are here, lanes 0xffffff80 of the warp are elsewhere");
     static const char *const numbers[] = {"16", "42", "264"};
