@@ -437,11 +437,11 @@ static void test_errors(void) {
     refuse(&t, LOAD("2d", "[%r20], [%rd29, {-2, 0}], [bar]"), PTX_ERR_ALIGNMENT, "begins at element -2");
     refuse(&t, STORE("[%rd29, {0, -8}], [%r20]"), PTX_ERR_ADDRESS, "stored at the coordinate -8");
     /* a warp that exits with a pending copy, and a wait that leaves it pending */
-    refuse(&t, STORE("[%rd29, {0, 0}], [%r20]"), PTX_ERR_BARRIER, "nobody waited for its group");
+    refuse(&t, STORE("[%rd29, {0, 0}], [%r20]"), PTX_ERR_BARRIER, "no wait for its group");
     refuse(&t, STORE("[%rd29, {0, 0}], [%r20]") "cp.async.bulk.wait_group 1;", PTX_ERR_BARRIER,
-           "nobody waited for its group");
+           "no wait for its group");
     refuse(&t, REGISTERS "cp.async.bulk.global.shared::cta.bulk_group [%rd31], [%r20], 64;", PTX_ERR_BARRIER,
-           "nobody waited for its group");
+           "no wait for its group");
     ptx_error error;
     char *text = sim_kernel("cp.async.bulk.tensor.2d." TO_SHARED " [%r20], [%rd29, {%r1}], [%r21];");
     CHECK_EQUAL(sim_parse(text, &error), PTX_ERR_SYNTAX);
