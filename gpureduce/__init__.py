@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from gpureduce._states.sharded import Sharded
     from gpureduce._states.state import State
 
-# What is loaded at its first use (PEP 562), by name; the imports above tell type checkers of it.
+# Attributes that are loaded at their first use (PEP 562); type checkers see the imports above.
 _LAZY = {
     "BenchResult": "_bench.result",
     "CompileError": "_custom.nvrtc",

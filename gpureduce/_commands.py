@@ -144,7 +144,7 @@ def _load(file: str) -> np.ndarray:
         array.reshape(array.shape)  # NumPy takes True for an extent, and refuses it later
     except (OSError, KeyboardInterrupt):
         raise
-    except Exception as error:  # of a hostile header NumPy raises what its parser does
+    except Exception as error:  # for a malformed header, NumPy raises exceptions of its parser
         raise ValueError(f"{file}: not an array of numbers ({error})") from None
     return array
 
@@ -154,7 +154,7 @@ def run_sum(args: argparse.Namespace) -> int:
     array = _load(args.file)
     device = device_info(args.device)
     options = {"variant": args.variant, "block_size": args.block_size, "grid_size": args.grid_size}
-    progress = args.variant == "auto" and _columns(sys.stderr) is not None  # named ones take it in one piece
+    progress = args.variant == "auto" and _columns(sys.stderr) is not None  # named variants do not report
     result = gpureduce.sum(array, device=device, progress=progress, **options)
     if not (args.json or args.csv):
         print(result)

@@ -18,7 +18,7 @@ from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import variants
 from gpureduce._version import __version__
 
-# Whose versions are told, where they are installed.
+# Packages whose versions are listed, if installed.
 _PACKAGES = (
     *("numpy", "torch", "cupy", "jax", "dask", "flox", "ml_dtypes", "scipy", "cuda-pathfinder"),
     *("nvidia-cuda-nvrtc", "nvidia-cublas", "nvidia-cudnn-cu13"),

@@ -16,7 +16,7 @@ _Parts: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str, int, int, 
 # A view of device memory: address, shape, strides in bytes, name of the dtype.
 DeviceView: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...], str]
 
-# Where a call runs and puts its result: `out` or None, kind and index of the device, and its stream.
+# Destination of a call: `out` or None, kind and index of the device, and its stream.
 Destination: TypeAlias = tuple[DeviceView | None, object, int, object]
 
 CUDA: int
@@ -26,10 +26,10 @@ MAX_OUTPUTS: int
 # Traits of operators (csrc/reduce/ops.h).
 OF_PAIR: int
 SHARES_FILE: int
-# What a result of the operator `extremes` is, as its parameter.
+# Kinds of results of the operator `extremes`, its parameter.
 DIFFERENCE: int
 MAGNITUDE: int
-# How two values of states are merged (csrc/states/params.h), and bits of the fields that a state has.
+# Merge operations of state fields (csrc/states/params.h), and bits of the fields of a state.
 STATE_NO_VALUE: int
 STATE_MIN: int
 STATE_MAX: int
@@ -49,7 +49,7 @@ STATE_HAS_SQUARES: int
 class DeviceError(RuntimeError): ...
 
 class SimulationError(DeviceError):
-    # What was seen until then, of a kernel that was stopped; others have none.
+    # The profile of a stopped kernel until then; other errors have none.
     profile: Profile
 
 class Array:
@@ -135,10 +135,10 @@ def order_topk(
     a: object, k: int, largest: bool, sorted: bool, indices: object, destination: Destination, /
 ) -> Any: ...
 
-# The number of elements of each line that are no NaN, or `out`.
+# The number of elements of each line that are not NaN, or `out`.
 def order_count_valid(a: object, destination: Destination, /) -> Any: ...
 
-# An array whose elements are not set.
+# An uninitialized array.
 def array_empty(
     shape: tuple[int, ...], dtype: str, device_kind: int, device_index: int, stream: object = ..., /
 ) -> Any: ...
@@ -335,8 +335,8 @@ def fast_path(
     /,
 ) -> Callable[..., Any]: ...
 
-# The device of calls on host arrays without `device=`, kind and index: that of the context, else that of the
-# process; None if neither is set.
+# The device (kind and index) of calls on host arrays without `device=`: the context's, else the process's;
+# None if neither is set.
 def default_device() -> tuple[int, int] | None: ...
 
 # Sets the device of the process; None unsets it.
@@ -452,8 +452,8 @@ def profile_launches(device: object, /) -> list[Observed]: ...
 # The parsed module, for `simulate` and `kernel_params`.
 def parse_ptx(text: str, /) -> object: ...
 
-# What was recorded of each launch, and why the simulator stopped, or None. An array has the offset of its
-# address in the parameters; it is copied to the simulator and back.
+# The record of each launch, and the reason why the simulator stopped, or None. An array is passed with the
+# offset of its address in the parameters; it is copied to the simulator and back.
 def simulate(
     *,
     module: object,
@@ -485,7 +485,7 @@ def stream_handle(stream: object, /) -> int: ...
 # Later work in the stream `after` waits for earlier work in `before`, on the device.
 def stream_order(device_kind: int, device_index: int, before: object, after: object, /) -> None: ...
 
-# Keeps an object alive until the present work in the stream is done; does nothing if it is being captured.
+# Keeps an object alive until the work queued on the stream is done; does nothing during capture.
 def keep_alive_until_done(device_kind: int, device_index: int, stream: object, held: object, /) -> None: ...
 
 # Whether the stream is being captured into a graph.

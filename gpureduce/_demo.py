@@ -71,7 +71,7 @@ def _tolerance(array: np.ndarray, variant: Variant) -> float:
     """Return the relative error that a tree over positive numbers may have: its depth in roundings."""
     if array.dtype.kind != "f":
         return 0.0
-    threads = 2**16  # at least as many share the work
+    threads = 2**16  # the minimum number of threads that share the work
     depth = 2 * math.ceil(math.log2(array.size + 1)) + array.size / threads + 16
     if variant.float_atomics:
         depth += array.size / 64  # block sums added one after the other

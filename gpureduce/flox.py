@@ -33,7 +33,7 @@ from gpureduce._segments.segments import group_reduce
 __all__ = ["Engine"]
 
 _NAME = "gpureduce"
-_FALLBACK = "numpy"  # of flox's own engines the one that has all reductions
+_FALLBACK = "numpy"  # the engine of flox that has all reductions
 
 
 class Engine(str):

@@ -501,7 +501,7 @@ class _Linalg:
 linalg = _Linalg()
 
 
-# What is left to NumPy, and refused on a device
+# Functions of NumPy, for host arrays only
 
 
 def _reject_devices(name: str, *arrays: Any) -> None:

@@ -98,7 +98,7 @@ def _in_dtype(
 ) -> torch.Tensor:
     """Reduce elements that are cast before."""
     _check_tensor(a, "a")
-    # Integers need no cast: in 64 bits a result is right modulo every smaller power of two.
+    # Integers need no cast: a 64-bit result is correct modulo every smaller power of two.
     if not (is_whole(a.dtype) and is_whole(dtype) and dtype != torch.bool):
         a = a.to(dtype)
     return _reduced(operator, a, axis, keepdims).to(dtype)

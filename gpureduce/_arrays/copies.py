@@ -14,8 +14,8 @@ from gpureduce._rules.dtypes import dtype_name
 if TYPE_CHECKING:
     from gpureduce._arrays.elements import Elements
 
-_MOST_AXES = 5  # that a kernel takes
-_GAPS = 2  # a span of up to this many times its elements is copied whole
+_MOST_AXES = 5  # supported by a kernel
+_GAPS = 2  # a view that spans at most this multiple of its elements is copied as one range
 
 
 def is_packed(array: Elements) -> bool:

@@ -31,7 +31,7 @@ MAX_BYTES = 2**63 - 1
 
 def stream_of(array: object, index: int) -> object:
     """Return the stream in which another library works with its array, if that is known."""
-    # CuPy names a stream of the current device. The kernel is under way: of whom raises, nothing is known.
+    # CuPy returns a stream of the current device. The kernel is already queued, so an exception is ignored.
     try:
         interface = _core.call_on(index, partial(getattr, array, "__cuda_array_interface__", None))
     except Exception:
@@ -194,7 +194,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return array_repr.as_html(self)
 
     def __reduce__(self) -> tuple:
-        # What is unpickled gets memory of its own, and that of a view alone.
+        # An unpickled array has its own memory; a view is copied without the rest of its array.
         return (to_device, (self.numpy(), self.device))
 
     @property
@@ -278,7 +278,8 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"dl_device: the array is on {self.device}, not on DLPack device {dl_device}")
         if any(stride < 0 and length > 1 for stride, length in zip(self.strides, self.shape, strict=True)):
-            # DLPack has them, but PyTorch ends the process: https://github.com/pytorch/pytorch/issues/188023
+            # DLPack allows them, but PyTorch aborts the process:
+            # https://github.com/pytorch/pytorch/issues/188023
             if copy is False:
                 raise BufferError("copy: a view with a negative stride can be exported only as a copy")
             copy = True
@@ -292,7 +293,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
         consumer = LEGACY_STREAM if stream is None else stream
-        self._share()  # the consumer may use it in further streams, of which DLPack says nothing
+        self._share()  # the consumer may use it in other streams, which DLPack does not tell
         if consumer not in (-1, self.stream):
             _core.stream_order(self._kind, self._index, self.stream, consumer)
 

@@ -17,7 +17,7 @@ class Elements:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # each class has them in its own way
+    if TYPE_CHECKING:  # defined by each class
 
         @property
         def _pointer(self) -> int: ...

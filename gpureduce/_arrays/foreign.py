@@ -25,7 +25,7 @@ from gpureduce._rules.arguments import c_strides
 from gpureduce._rules.dtypes import dtype_from_name
 from gpureduce._rules.tensors import is_tensor, resolved
 
-_CUDA_HOST, _CUDA_MANAGED = 3, 13  # of DLPack's device types
+_CUDA_HOST, _CUDA_MANAGED = 3, 13  # DLPack device types
 _ADDRESSES = 2**64
 
 
@@ -76,7 +76,7 @@ def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> De
         if obj.device.type == "cpu":
             return None
         obj = resolved(obj, name)
-    # DLPack first: PyTorch's __cuda_array_interface__ names no stream, so nothing could be waited for.
+    # DLPack first: PyTorch's __cuda_array_interface__ has no stream, so the call could not wait for it.
     if hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__"):
         return _from_dlpack(obj, device)
     interface = getattr(obj, "__cuda_array_interface__", None)
@@ -92,11 +92,11 @@ _ON_HOST = ("__array__", "__array_interface__", "__array_struct__")
 def _interface_with_stream(obj: Any, index: int) -> dict | None:
     """Return the CUDA array interface, if it names a stream and its dtype is one of NumPy's."""
     try:
-        # CuPy names a stream of the current device.
+        # CuPy returns a stream of the current device.
         interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__"))
         complete = interface["version"] == 3 and type(interface["stream"]) is int
         return interface if complete and interface["typestr"][1] in "biufc" else None
-    except Exception:  # a producer of DLPack need not have this
+    except Exception:  # optional for a DLPack producer
         return None
 
 
@@ -104,7 +104,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     parts, stream = _core.dlpack_exchange(obj) or (None, None)
     if parts is None:
         if _says(obj, "is_neg"):
-            # PyTorch's views such as `z.conj().imag`: its __dlpack__ does not say that the sign is to turn.
+            # PyTorch views such as `z.conj().imag`: __dlpack__ does not export the negative bit.
             raise BufferError(
                 "DLPack: a tensor with the negative bit set is not supported; pass tensor.resolve_neg()"
             )
@@ -118,7 +118,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
         # Managed memory belongs to no device in particular.
         index = resolve(device)[1] if kind == _CUDA_MANAGED and device is not None else number
         _check_device(_core.CUDA, index, device)
-        # To ask for a capsule puts work into the default stream, which a capture may forbid.
+        # Requesting a capsule enqueues work on the default stream, which a capture may forbid.
         interface = _interface_with_stream(obj, number) if kind == CUDA else None
         if interface is not None:
             return _from_interface(obj, interface, device)
@@ -131,7 +131,7 @@ def _from_dlpack(obj: Any, device: str | Device | None) -> DeviceView | None:
     pointer, shape, strides, name, _, _, read_only, owner = parts
     view = _view("DLPack", pointer, shape, strides, dtype_from_name(name), index, read_only, owner)
     view._producer, view._says_stream = obj, stream is not None
-    view.stream = LEGACY_STREAM if stream in (None, 0) else stream  # a capsule comes in the default one
+    view.stream = LEGACY_STREAM if stream in (None, 0) else stream  # capsules use the default stream
     if number != index:  # streams of two devices cannot be ordered from here
         _core.stream_wait(_core.CUDA, number, LEGACY_STREAM)
         view._producer = view.stream = None
@@ -144,12 +144,12 @@ def _says(obj: Any, name: str) -> bool:
 
 
 def _capsule_of(obj: Any, index: int) -> object:
-    # Producers take the stream for one of the current device: CuPy orders its own work there, and PyTorch
-    # refuses arrays of another one.
+    # Producers expect a stream of the current device: CuPy orders its work there, and PyTorch refuses arrays
+    # of another device.
     export = partial(_core.call_on, index)
     try:
         return export(partial(obj.__dlpack__, stream=LEGACY_STREAM, max_version=DLPACK_VERSION))
-    except TypeError:  # a producer from before versions
+    except TypeError:  # a producer that predates versions
         return export(partial(obj.__dlpack__, stream=LEGACY_STREAM))
 
 
@@ -182,7 +182,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
         raise ValueError(f"{protocol}: stream {stream} is not valid; 1 is the legacy default stream")
     if not 0 <= pointer < _ADDRESSES:
         raise ValueError(f"{protocol}: {pointer} is not a valid address")
-    # The interface does not name the device; the address of no elements need not be one.
+    # The interface does not have the device; an empty array need not have a valid address.
     index = _core.pointer_device(pointer) if pointer and 0 not in shape else resolve(device or "cuda")[1]
     _check_device(_core.CUDA, index, device)
     view = _view(
@@ -208,7 +208,7 @@ def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> 
     else:
         first, last = pointer, pointer + size * item
         if strides != packed:
-            # A stride that is never taken may be anything.
+            # The stride of an axis of length 1 may have any value.
             strides = tuple(p if n == 1 else s for p, s, n in zip(packed, strides, shape, strict=True))
             reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
             first = pointer + sum(step for step in reach if step < 0)

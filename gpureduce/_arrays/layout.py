@@ -87,7 +87,7 @@ def reshaped(shape: Axes, strides: Axes, new_shape: Axes, item: int) -> Axes | N
     """Return the strides of a view in the shape `wanted`, of as many elements; None: there is none."""
     if 0 in new_shape:
         return c_strides(new_shape, item)
-    # Neighbours with one stride, as one axis each: the stride and how many elements, the last axis first.
+    # Mergeable neighbouring axes as one axis: its stride and length, the last axis first.
     merged: list[list[int]] = []
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if merged and stride == merged[-1][0] * merged[-1][1]:

@@ -13,7 +13,7 @@ from gpureduce._rules.arguments import integer
 if TYPE_CHECKING:
     from typing import NoReturn, SupportsIndex
 
-# The operators that are left to other libraries, and how they are written.
+# Operators that a DeviceArray does not support, and their symbols.
 _ARITHMETIC = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "divmod": "divmod",
     "pow": "**", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
@@ -27,7 +27,7 @@ class Numbers(Elements):
 
     __slots__ = ()
 
-    __array_priority__ = 1000.0  # so that NumPy's operators leave the refusal to us
+    __array_priority__ = 1000.0  # so that NumPy's operators call ours
 
     if TYPE_CHECKING:
 

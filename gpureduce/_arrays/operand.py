@@ -30,7 +30,7 @@ class Operand:
     `longlong`.
     """
 
-    handle: Any  # a NumPy array; of one on a device (pointer, shape, strides, dtype)
+    handle: Any  # a NumPy array, or for a device (pointer, shape, strides, dtype)
     shape: tuple[int, ...]
     dtype: np.dtype
     kind: int
@@ -76,7 +76,7 @@ def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
 
 def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
     """Take a host or device array."""
-    if type(a) is DeviceArray and device is None:  # of which nothing is to be found out
+    if type(a) is DeviceArray and device is None:  # whose attributes are known
         return Operand(a._view_tuple(), a.shape, a.dtype, a._kind, a._index, a)
     view = None
     if type(a) is not np.ndarray:

@@ -65,7 +65,7 @@ def _copied(view: DeviceView) -> DeviceArray:
     """Return a copy on the device of another library's array, made in that library's stream."""
     copy: DeviceArray = gathered(view)
     following = view._next_stream()
-    if following is None:  # the library may change or free the elements next
+    if following is None:  # the library may change or free the elements after the call
         _core.keep_alive_until_done(view._kind, view._index, copy.stream, view)
         following = LEGACY_STREAM
     if following != copy.stream:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-CHUNK = 1 << 20  # elements; Ctrl-C waits for no more than one
+CHUNK = 1 << 20  # elements; Ctrl-C waits for at most one part
 
 
 def float_sum(array: np.ndarray) -> float:

@@ -52,7 +52,7 @@ def check_writable(path: str) -> None:
     """Raise the OSError that writing a file would raise, before anything is measured."""
     target = Path(path)
     is_new = not target.exists()
-    if is_new or target.is_file() or target.is_dir():  # opening and closing a pipe would end its reader
+    if is_new or target.is_file() or target.is_dir():  # opening and closing a pipe would close its reader
         with open(target, "ab"):
             pass
         if is_new:

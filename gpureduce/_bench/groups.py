@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 
 from gpureduce._device.variants import variants
 
-# By the role of a variant, in the order of charts; "" has what is none: the default, the user's own kernels.
+# By the role of a variant, in the order of charts; "" is for the default and the user's kernels.
 GROUPS = {
     "rung": "the ladder",
     "side": "alternatives",
     "study": "studies, wrong on purpose",
     "": "the default and others",
 }
-_FEW = 8  # lines that can be told apart
-_STEPS = 3  # of the largest, which are drawn where only a few are asked for
+_FEW = 8  # distinguishable lines
+_STEPS = 3  # number of the largest gains that a chart of a few variants shows
 
 
 def group_by_role(names: Iterable[str], ladder: str) -> dict[str, list[str]]:

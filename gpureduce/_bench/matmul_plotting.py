@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from gpureduce._profiles.palette import Palette
 
 LANES = 32
-_CROWD = 3  # FLOP per byte, from which on the rungs lie close to one another
-WARP, LANE = 2, 13  # which warp and lane a picture shows
+_CROWD = 3  # FLOP per byte; beyond it, rungs are close together
+WARP, LANE = 2, 13  # warp and lane of the figure
 
 
 def plot_result(

@@ -96,7 +96,7 @@ def draw_bars(
     """
     groups = group_by_role(values, ladder)
     colours = dict(zip(GROUPS, _group_colours(palette), strict=True))
-    rows: list[tuple[str, str | None]] = []  # a group's head, or a variant of it
+    rows: list[tuple[str, str | None]] = []  # the heading of a group, or one of its variants
     for role, members in groups.items():
         rows += [(role, None)] if len(groups) > 1 else []
         rows += [(role, name) for name in members]

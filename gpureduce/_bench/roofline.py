@@ -11,7 +11,7 @@ from gpureduce._profiles.counts import SECTOR_BYTES
 from gpureduce._profiles.variant import profile
 
 TILE = (
-    128  # rows and columns of C that all rungs' tiles divide: they ask for as many bytes per FLOP of any more
+    128  # rows and columns of C that the tiles of all rungs divide: larger sizes have the same bytes per FLOP
 )
 
 

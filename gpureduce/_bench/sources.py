@@ -7,7 +7,7 @@ import re
 from gpureduce._device.ptx import KERNEL_DIR
 from gpureduce._device.variants import source, variants
 
-# Headers that are there for a rung of the reductions; not the operators, and not what instantiates kernels.
+# Headers of the rungs of the reductions, without the operators and the instantiations.
 _TAUGHT = re.compile(r'^#include "(reduce/ladder/(?!ops\.|instantiate\.|params\.)\w+\.cuh)"', re.MULTILINE)
 
 

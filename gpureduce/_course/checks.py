@@ -15,9 +15,9 @@ from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.records import Race
 from gpureduce._profiles.user_kernel import WHOLE_BLOCKS
 
-Run = tuple[int, int, float]  # begin, end and weight of elements
+Run = tuple[int, int, float]  # begin, end and weight of a range of elements
 
-_MOST_RUNS = 3  # of elements that do not count once, in a message
+_MOST_RUNS = 3  # ranges of elements with a wrong weight, per message
 _RACES_UP_TO = 5000  # elements; more blocks do the same
 
 
@@ -205,7 +205,7 @@ def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
         tries = _tries(rung, block_size) if sizes is None else sizes
         tries = [n for n in tries if rung.fits(n, block_size)]
         tried.update(tries)
-        for n in sorted(tries, key=lambda n: n == 0):  # a failure of some elements tells more
+        for n in sorted(tries, key=lambda n: n == 0):  # a failure with some elements is more informative
             for key, finding in _at(rung, n, block_size, diagnostics):
                 first = diagnostics.setdefault(key, finding)
                 if first is not finding and n not in (first.n, *first.others):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import os
 
 FOLDER = Path(__file__).parent.parent / "exercises"
-_MOST_STEPS = 1 << 24  # warp instructions of a run, a second or so: a loop that does not end is stopped
+_MOST_STEPS = 1 << 24  # warp instructions per run, about a second: an endless loop is stopped
 _CALLED = {
     "bank_conflicts": "bank conflicts",
     "barriers": "barriers, counted per warp",
@@ -271,7 +271,7 @@ def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             failures = list(_wrong_in(source, kernel, case))
             yield from failures
             if any(name == "right" for name, _ in failures):
-                return  # others would say the same, perhaps after as many steps
+                return  # other cases would fail likewise, perhaps after as many steps
     except CompileError:
         raise
     except (

@@ -54,7 +54,7 @@ def _headers(text: str, headers: dict[str, str]) -> dict[str, str]:
         if name in headers or name == "reduce/ladder/instantiate.cuh":
             continue
         header = (KERNEL_DIR / "src" / "include" / name).read_text("utf-8")
-        if name.endswith(".h"):  # shared with C, of which kernels need the numbers
+        if name.endswith(".h"):  # shared with C; kernels need the constants
             headers[name] = "\n".join(re.findall(r"^enum \{.*?^\};", header, re.MULTILINE | re.DOTALL))
         else:
             _headers(header, headers)

@@ -110,7 +110,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
             )  # fmt: skip
     except _ERRORS as error:
         seen = getattr(error, "profile", None)
-        if isinstance(seen, Profile):  # of a kernel that was stopped, until then
+        if isinstance(seen, Profile):  # the profile of a stopped kernel
             from IPython.display import display
 
             display(seen)

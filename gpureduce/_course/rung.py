@@ -24,7 +24,7 @@ from gpureduce._rules.arguments import integer
 if TYPE_CHECKING:
     import os
 
-_COMPILED_FOR = (9, 0)  # unless for a device before it
+_COMPILED_FOR = (9, 0)  # unless the device is older
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class OwnRung(UserKernel):
       also at 2, 40 elements
     """
 
-    _compiled: Callable[[str], Program] | None = field(repr=False, default=None)  # with a further option
+    _compiled: Callable[[str], Program] | None = field(repr=False, default=None)  # with an additional option
 
     def _for_capability(self, has: tuple[int, int]) -> Program:
         """Return what a device runs; PTX, and what was compiled for a device by choice, stay as they are."""

@@ -11,7 +11,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _DEVICE = re.compile(r"\b__(?:global|device|constant|shared|managed)__\b")
-# What no kernel has.
+# Syntax that only host code has.
 _HOST_TYPE = re.compile(
     r"\bstd\s*::\s*(?:\w*string\w*|\w*vector|list|deque|queue|stack|(?:unordered_)?(?:multi)?(?:map|set)|\w*mutex|"
     r"\w*thread|\w*future|function|\w*_ptr|\w*stream\w*|chrono|cout|cerr|clog|cin|endl|random_device|mt19937\w*|"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Integers of 64 bits are what libcu++ has under NVRTC. Sources may define macros anew.
+# 64-bit integer types are those of libcu++ under NVRTC. Sources may redefine macros.
 _TYPES = """
 #pragma nv_diag_suppress 47
 typedef unsigned char u_char;
@@ -42,7 +42,7 @@ _CONSTANTS = {
     "NAN": "__int_as_float(0x7fffffff)", "HUGE_VALF": "INFINITY",
     "HUGE_VAL": "__longlong_as_double(0x7ff0000000000000)",
 }  # fmt: skip
-# Functions of GCC that nvcc takes in kernels, and a macro of C's.
+# GCC built-ins that nvcc supports in kernels, and a C macro.
 _FUNCTIONS = {
     "offsetof(type, member)": "((size_t)&((type *)0)->member)", "__builtin_offsetof": "offsetof",
     "__builtin_popcount": "__popc", "__builtin_popcountl": "__popcll", "__builtin_popcountll": "__popcll",
@@ -77,7 +77,7 @@ _FLOATS = """
 #define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
 """
-# The kernel is stopped at the line; __assertfail is of CUDA's runtime, as vprintf is.
+# The kernel stops at the line; __assertfail belongs to the CUDA runtime, like vprintf.
 _ASSERT = """
 #undef assert
 #ifdef NDEBUG
@@ -95,7 +95,7 @@ iterator latch limits mdspan memory numbers numeric optional ranges ratio semaph
 type_traits utility variant version source_location initializer_list
 """
 LIBCUXX = frozenset(_LIBCUXX_NAMES.split())
-# Headers of which a kernel needs nothing, or what is there without them.
+# Headers that kernels do not need, or whose names are predefined.
 _EMPTY_NAMES = """
 cassert cerrno cctype cfloat cinttypes climits clocale csignal csetjmp cstdarg cstddef cstdint
 cstdio cstring ctime cwchar assert.h ctype.h errno.h float.h inttypes.h limits.h locale.h math.h

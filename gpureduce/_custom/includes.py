@@ -20,7 +20,7 @@ _INCLUDE = re.compile(
 )
 _FOLDERS = ("-I", "--include-path", "-isystem", "--system-include")
 _BEFORE = ("-include", "--pre-include", "-pre-include")
-# Options by which more files are read than can be told here.
+# Options that read files which this module cannot determine.
 _UNKNOWN = (
     "-optf", "--options-file", "-pch", "--pch", "--use-pch", "-use-pch", "--create-pch", "-create-pch",
     "-Xcompiler", "--compiler-options", "-iquote", "-idirafter",

@@ -42,7 +42,7 @@ _LONGEST_NAME = 200
 _SMALL_VALUES = frozenset(row.numpy_name for row in DTYPE_TABLE if row.item_bytes <= 8)
 _LARGE_ELEMENT = 4  # bytes
 _MOST_ELEMENTS = 2**63 - 1
-# A scalar is converted within its kind, and to the kinds after it.
+# A scalar is converted within its kind, and to the kinds listed after it.
 _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "V": 2, "c": 3}  # bfloat16 is of kind V
 
 
@@ -390,7 +390,8 @@ class ReductionKernel:
         names, results = (tuple(dtype.name for dtype in some) for some in (dtypes, outs))
         letters = dict(zip([p.type for p in (*self._inputs, *self._outs)], names + results, strict=True))
         reduced, _ = self._expressions.reduced(letters, results[0])
-        # A block that reduces columns of small elements has no room for eight large values per thread.
+        # Shared memory of a block that reduces columns of small elements does not fit eight large values per
+        # thread.
         fits = reduced in _SMALL_VALUES or dtypes[0].itemsize >= _LARGE_ELEMENT
         return Types(
             names, scalars, results, packed=scalars == (False,) and fits, large=reduced not in SUPPORTED
@@ -406,7 +407,7 @@ class ReductionKernel:
             raise nvrtc.CompileError(f"{error}\nin {self!r}", error.log, error.source) from None
 
 
-# Kernels that are loaded, for all ReductionKernels together, the oldest first.
+# Loaded kernels of all ReductionKernels, the oldest first.
 _KEPT = 256
 _kernels: dict[tuple, object] = {}
 _lock = threading.Lock()  # held while a kernel is compiled

@@ -23,7 +23,7 @@ from gpureduce._rules.files import reject_exhausted
 # As the shipped kernels are compiled (build_support/kernels.py), and functions need no __device__.
 _FLAGS = ("-arch=compute_75", "-fmad=false", "-std=c++17", "-default-device")
 
-# NVRTC has no standard headers; this is what ours need of them.
+# NVRTC has no standard headers; these declarations are what our headers need.
 _INTEGERS = """
 #pragma once
 typedef signed char int8_t;

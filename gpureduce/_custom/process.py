@@ -12,8 +12,8 @@ from typing import Any
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "worker.py")
 _MOST_SECONDS = 1800.0
-_MOST_BYTES = 8 << 30  # of memory, beyond what a process begins with
-_KEPT = 2  # idle processes; more are there while more threads compile
+_MOST_BYTES = 8 << 30  # of memory, in addition to the initial size of a process
+_KEPT = 2  # idle processes; more exist while more threads compile
 
 
 class CannotStart(Exception):
@@ -32,7 +32,7 @@ class _Worker:
     """A process, and the ends of the pipes to it. It ends when the one for requests is closed."""
 
     def __init__(self) -> None:
-        import subprocess  # not with the package, of which most never compile
+        import subprocess  # not at import, since most programs never compile
 
         self.requests, self.results, self.used = -1, -1, False
         command = [_interpreter(), "-I", "-S", _PROGRAM, str(_MOST_BYTES)]
@@ -42,11 +42,11 @@ class _Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for this process alone
+                start_new_session=True,  # Ctrl-C must reach this process only
             )
         except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
             raise CannotStart(str(error)) from None
-        with started:  # it ends at once: what serves is its child
+        with started:  # it exits at once: its child is the server
             assert started.stdin is not None and started.stdout is not None
             self.requests = os.dup(started.stdin.fileno())
             self.results = os.dup(started.stdout.fileno())
@@ -158,7 +158,7 @@ def ask(request: dict[str, Any]) -> Any:
             _end(worker)
             if not was_used:
                 raise
-            continue  # one that was kept may have ended before; another one tells whether it was that
+            continue  # a kept process may have ended before; a new one shows whether that was the cause
         except BaseException:
             _end(worker)
             raise

@@ -12,7 +12,7 @@ import numpy as np
 from gpureduce._rules.dtypes import SUPPORTED
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-NUMBER = "_J"  # what map expressions call the number of an element, as CuPy's do
+NUMBER = "_J"  # the name of an element's index in map expressions, as in CuPy
 _STRUCT = re.compile(r"\s*struct\s+([A-Za-z_][A-Za-z0-9_]*)[^;{]*\{")
 _OWN_STRUCT = "_type_reduce"  # CuPy's name of the type
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from gpureduce._rules.files import reject_exhausted
 
 _ALL = ("cuda_fp16.h", "crt/mma.h")
-_LIBCUXX = ("cccl", "")  # where libcu++ is among the headers, since CUDA 13 and before
+_LIBCUXX = ("cccl", "")  # folder of libcu++ in the headers, since CUDA 13 and before
 _VERSIONS = (
     ("cuda_runtime_api.h", rb"#define\s+CUDART_VERSION\s+(\d+)"),
     ("cuda/std/__cccl/version.h", rb"#define\s+CCCL_VERSION\s+(\d+)"),

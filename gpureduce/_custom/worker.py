@@ -162,7 +162,7 @@ def main() -> None:
         os._exit(0)
     requests, results = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):  # what NVRTC prints is no answer
+    for standard in (0, 1, 2):  # NVRTC may print to standard output
         os.dup2(nowhere, standard)
     _bound_memory(int(sys.argv[1]))
     try:

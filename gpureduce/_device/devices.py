@@ -17,7 +17,7 @@ from gpureduce._rules.arguments import caller_stacklevel
 
 _core.open_registry(KERNEL_DIR)
 
-# How CUDA, DLPack and the CUDA array interface number the legacy default stream, in which our work runs.
+# The legacy default stream of CUDA, DLPack and the CUDA array interface, on which our work runs.
 LEGACY_STREAM = 1
 
 
@@ -133,7 +133,7 @@ def devices() -> tuple[Device, ...]:
     return tuple(Device(*row) for row in _core.devices())
 
 
-# The environment variable with the device of calls that name none.
+# The environment variable of the default device.
 VARIABLE = "GPUREDUCE_DEVICE"
 _not_warned = [True]  # popped by the thread that warns
 
@@ -281,7 +281,7 @@ def device_info(device: str | Device | None) -> Device:
     kind, index = resolve(device)
     name = device_name(kind, index)
     every = devices()
-    if kind == _core.SIM:  # there are as many as are named
+    if kind == _core.SIM:  # simulators are created on demand
         return replace(every[-1], index=index)
     for each in every:
         if str(each) == name:

@@ -31,7 +31,7 @@ def load(variant: str) -> str | None:
     with contextlib.suppress(ImportError):
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
-        # What an older one does not know is a ValueError.
+        # An older version raises ValueError for an unknown library.
         with contextlib.suppress(DynamicLibNotFoundError, OSError, ValueError):
             load_nvidia_dynamic_lib(variant)
             return _core.library_problem(variant)

@@ -39,7 +39,7 @@ _DOC = "Device or host memory ran out: a MemoryError that is PyTorch's OutOfMemo
 
 
 def _rebuild_error(*args: object) -> MemoryError:
-    # What is unpickled is of the class that suits the process.
+    # An unpickled error has the class of the current process.
     return error_class()(*args)
 
 

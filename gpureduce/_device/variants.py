@@ -15,8 +15,8 @@ from gpureduce._rules.dtypes import DTYPE_TABLE, SUPPORTED, dtype_of
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-# What is no variant, but chooses for itself: one launch of a flat kernel for contiguous elements, the general
-# kernels for the rest. The core knows no such name.
+# The default, which is not a variant: one launch of a flat kernel for contiguous elements, the general
+# kernels otherwise. The core does not have this name.
 AUTO = "auto"
 
 
@@ -188,8 +188,8 @@ def _row(variant: Variant) -> tuple[str, ...]:
     return variant.name, variant.title, variant.ladder, variant.role, ", ".join(places)
 
 
-# Made at once: without a GIL threads would wait for one another at functools.cache, and a forked child for
-# caches that it lacks.
+# Built at import: without a GIL, threads would wait for each other in functools.cache, and a forked child
+# could deadlock there.
 _ALL = Variants(
     Variant(*row[:9], row[9] and row[9] + ".cu", *row[10:-3], row[-3] or None, row[-2] or None, row[-1])
     for row in _core.variants()

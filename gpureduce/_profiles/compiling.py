@@ -13,14 +13,14 @@ from gpureduce._custom.includes import included, without_folders
 from gpureduce._custom.toolkit import header_folders, headers_version
 from gpureduce._profiles.itanium_demangle import find_entries
 
-_NVCC = "by nvcc"  # what is kept instead of PTX where NVRTC does not do
+_NVCC = "by nvcc"  # cached instead of PTX if NVRTC cannot compile the source
 _HOST = "considered a host function"
 _NO_HEADER = re.compile(r"catastrophic error: (?:could not|cannot) open source file \"([^\"]+)\"")
-# What a source says that has more for the host than was found.
+# Messages for a source with host code that was not recognized.
 _OF_HOST = re.compile(
     r'identifier "cuda[A-Z]\w*"|namespace "std" has no member|explicitly marked as a __host__'
 )
-# What it says where a header of libcu++ or of CUDA may help, and where a source has a name of the prelude.
+# Messages that a header of libcu++ or of CUDA may fix, and for a source that defines a name of the prelude.
 _LACKS_STD = 'namespace "std" has no member'
 _LACKS = re.compile(rf'{_LACKS_STD}|open source file|identifier "(?:cu|CU)\w+" is undefined|"std::')
 _TWICE = re.compile(r"redeclaration|redefin|ambiguous|already|more than one|incompatible with|overload")
@@ -55,7 +55,8 @@ class _Job:
         if not self.includes.certain:
             return None
         texts = self.includes.texts.values()
-        # Folders are in the key only where a text may hold its own path: what is in them is there anyway.
+        # Folders are in the key only if a source may contain its own path; the files in them are in the key
+        # anyway.
         paths = any(b"__FILE__" in text or b"assert" in text for text in texts)
         options = self.options if paths else without_folders(self.options)
         known = (

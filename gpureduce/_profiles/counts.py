@@ -18,7 +18,7 @@ SECTOR_BYTES = 32
 
 _MULTIPLY_ADD = re.compile(r"\bfma\.\w+(?:\.\w+)*?\.(?:bf16|f16|f32|f64)(x2)?\b")
 _PRODUCT = re.compile(r"\b(?:mma\.sync|wgmma\.mma_async)\S*\.m(\d+)n(\d+)k(\d+)\.")
-_ROWS_OF_A_WARP = 16  # at most: wgmma names those of four warps
+_ROWS_OF_A_WARP = 16  # at most: wgmma counts four warps
 
 
 @dataclass(eq=False)

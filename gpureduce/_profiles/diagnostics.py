@@ -129,8 +129,8 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
             results.append(Finding(missing, tuple(_example(group, missing))))
         others: dict[tuple, list[Race]] = {}
         for race in left:
-            # A read of a word that no thread wrote, by the reader; a copy, by who did not wait; a store that
-            # collides with itself, by the store.
+            # Keys: the reader of an unwritten word; the thread that did not wait for a copy; a store that
+            # collides with itself.
             stored = bool(race.remedy) and race.kind != "write-read"
             side = race.second if race.first is None or stored else race.first
             others.setdefault((race.missing, *_source_line(side)), []).append(race)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CELL = "padding:0 .6em;text-align:right;white-space:nowrap"
 _CODE = "padding:0 .6em;text-align:left;white-space:pre;font-family:monospace"
 _WRAPPED = _CODE.replace("white-space:pre", "white-space:pre-wrap") + ";min-width:22em;vertical-align:top"
-_HOT = (251, 146, 60)  # behind the line with the most of a column
+_HOT = (251, 146, 60)  # background of the line with the maximum of a column
 _SHADES = (
     "counters are shaded by their share of the maximum of the column, lines by bank conflicts and excess "
     "sectors, or by instructions if there are none"
@@ -90,7 +90,7 @@ def profile_html(profile: ProfileView) -> str:
     )
 
 
-_SIDES = ("239,68,68", "34,197,94")  # behind what the left one has alone, and the right one
+_SIDES = ("239,68,68", "34,197,94")  # background of text only on the left, and only on the right
 
 
 def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[int]) -> str:

@@ -77,7 +77,7 @@ class _NotRead(Exception):
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
-        self.seen: list[CType] = []  # what S_, S0_ and so on stand for
+        self.seen: list[CType] = []  # substitutions: S_, S0_ and so on
         self.template_arguments: list[
             CType | None
         ] = []  # arguments of the kernel's template; None for values

@@ -324,7 +324,7 @@ class Profile(WithArrays):
             raise ValueError("player: this profile cannot be run again")
         try:
             again = self._rerun(block, STEPS)
-        except SimulationError as error:  # what is played ends where the kernel was stopped
+        except SimulationError as error:  # the steps end where the kernel was stopped
             again = error.profile
         return player(self, again.file, again.kernels[kernel], block)
 

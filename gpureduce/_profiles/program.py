@@ -16,10 +16,10 @@ from gpureduce._profiles.declared import declared, enumeration
 from gpureduce._profiles.itanium_demangle import CType, demangled, find_entries, parameters
 from gpureduce._rules.files import open_file
 
-# What a text is called that comes from no file.
+# File name of source text.
 UNNAMED = "kernel.cu"
-# By option: what a program is compiled with unless the user says otherwise. -fmad=false keeps a * b + c two
-# roundings, as the shipped kernels have it.
+# Default options, which the user may override. With -fmad=false, a * b + c has two roundings, as in the
+# shipped kernels.
 _DEFAULTS = {
     "-arch": "-arch=compute_90", "-fmad": "-fmad=false", "-std": "-std=c++17",
     "-device-int128": "-device-int128",
@@ -207,7 +207,7 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
     if len(entries) == 1:
         return Program(ptx, entries[0], names[entries[0]])
     try:
-        _core.kernel_params(_parsed(ptx), kernel or "")  # PTX that does not parse is told first
+        _core.kernel_params(_parsed(ptx), kernel or "")  # parse errors are raised first
     except ValueError as error:
         raise ValueError(demangled(str(error))) from None
     except _core.SimulationError:

@@ -12,7 +12,7 @@ from gpureduce._profiles.counts import Counts, total
 from gpureduce._profiles.timeline import Timeline
 from gpureduce._profiles.trace import Trace
 
-# What the core writes down of one block on demand: csrc/program/profile.h.
+# Records of one block, on demand: csrc/program/profile.h.
 VISITS, STEPS = 1, 2
 
 _HAZARDS = {
@@ -24,7 +24,7 @@ _HAZARDS = {
     "absent-lane": "shuffles a value from a lane that does not execute the shuffle, which is undefined",
     "barrier": "is not at the barrier at which other threads of the block wait",
 }
-# Of what the simulator met in the opposite of the program's order, by what it met.
+# Hazards that were simulated in the opposite of the program order.
 _TOO_EARLY = {
     "read-write": "reads too early, before another thread writes",
     "write-read": "overwrites too early what another thread has yet to read",

@@ -10,7 +10,7 @@ from gpureduce._profiles.counts import Counts
 from gpureduce._profiles.diff import AlignedLine, align
 from gpureduce._profiles.text import Column, ProfileView, Row, file_of, margin_rows, truncate_lines
 
-# What a margin can show next to another one: figures alone.
+# Columns with numbers only, which fit next to another margin.
 _FIGURES: tuple[tuple[str, Callable[[Counts], int]], ...] = (
     ("warp instr.", lambda c: c.warp_instructions),
     ("shared", lambda c: c.shared_wavefronts),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**31 - 1
 _MOST_WORK = 100_000  # candidates for a shared element: about 1 ms
-_KEPT_BYTES = 1 << 26  # of arrays, so that another block can be looked at later
+_KEPT_BYTES = 1 << 26  # of arrays, to run again for another block
 
 
 Extent = tuple[int, int, int]

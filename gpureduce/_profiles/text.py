@@ -201,7 +201,7 @@ _HEADS = {name: ("", name) for name in ("lanes", "copied", "FMA")} | {
     "predicated": ("predi-", "cated"),
 }
 _LARGE = re.compile(r"\d+(?:,\d{3})+")
-_CODE = 60  # columns of source lines, for which figures are shortened
+_CODE = 60  # minimum width of source lines; otherwise counters are shortened
 
 
 def _short(large: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from gpureduce._rules.equality import WithArrays
 
 _WORKED, _CONFLICTED, _WAYS = 1, 2, 2
 
-# What a thread does in a round: `Timeline.kinds` are places in this list.
+# Activity of a thread in a round; `Timeline.kinds` are indices into this list.
 KINDS = ("idle", "at work", *(f"{ways}-way bank conflict" for ways in (2, 4, 8, 16, 32)))
 _KIND_OF_WAYS = np.array([0, 0, *(min(1 + (ways - 1).bit_length(), 6) for ways in range(2, 64))], np.uint8)
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -20,12 +20,12 @@ from gpureduce._rules.arguments import host_array, reject_beyond_memory
 from gpureduce._rules.dtypes import dtype_of
 from gpureduce._rules.equality import WithArrays
 
-_LAST_PASS_SPAN = 64  # elements per thread, of the last pass of a fixed grid; as our own rungs have it
+_LAST_PASS_SPAN = 64  # elements per thread in the last pass of a fixed grid, as for our rungs
 _LARGEST_BLOCK = 1024
 _MOST_BLOCKS = 2**31 - 1  # of a grid
 _MOST_SHARED = 227 << 10  # bytes per block
-_STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions, of a pass and an element, that no rung comes near
-_NEVER_SET = 0xFF  # of each byte of `out`: no number of floats
+_STEPS, _STEPS_OF_ONE = 1 << 26, 64  # warp instructions per pass and per element, more than any rung needs
+_NEVER_SET = 0xFF  # value of each byte of `out`: NaN for floats
 _SIGNATURE = "(const float *in, float *out, uint64_t n)"
 WHOLE_BLOCKS = "has no parameter n and supports whole blocks only"
 
@@ -108,7 +108,7 @@ class UserKernel:
                 source.copy()
                 if source.size
                 else np.full(1, _NEVER_SET, np.uint8).repeat(self.dtype.itemsize).view(self.dtype)
-            )  # something that has an address, and is no element
+            )  # a valid address, without elements
             left = np.full(blocks * self.dtype.itemsize, filled, np.uint8).view(self.dtype)
             before = source_array.tobytes()
             extents = ((blocks, 1, 1), (block_size, 1, 1), (1, 1, 1))

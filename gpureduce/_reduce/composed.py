@@ -433,7 +433,7 @@ def inner(
     options = Options(device=device, stream=stream, as_device=as_device)
     first = as_operand(a, options.device)
     second = _in_memory_of(first, b, "b")
-    if not first.shape or not second.shape:  # products with a number: of vectors of one element
+    if not first.shape or not second.shape:  # a scalar operand: vectors of one element
         first, second = (
             restrided(each, (*each.shape, 1), (*strides_of(each), 0)) for each in (first, second)
         )

@@ -163,7 +163,7 @@ def _stored(
 def _kernel_for(op: str, operand: Operand, loop: np.dtype, output: OutputSpec) -> tuple[str, Operand]:
     """Return the core's operator that accumulates in `loop`, and the operand in the dtype it needs."""
     if op in ("sum", "prod"):
-        if loop == dtypes.BOOL:  # what addition and multiplication of bools mean in NumPy
+        if loop == dtypes.BOOL:  # addition and multiplication of bools in NumPy
             return ("any" if op == "sum" else "all"), operand
         if loop.kind in "iu" and operand.dtype.kind in "biu":
             return op, operand  # modulo 2^64, then modulo the smaller power

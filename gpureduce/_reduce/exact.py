@@ -17,8 +17,8 @@ from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 
-# Host arrays go to the device in pieces of this many bytes, whose states are merged: it need not have
-# room for the whole, and beside the copy of a piece its launch and its state are nothing.
+# Host arrays are copied to the device in pieces of this many bytes, whose states are merged: the whole need
+# not fit, and the launch and the state of a piece take negligible time compared with its copy.
 CHUNK_BYTES = 1 << 28
 
 
@@ -234,7 +234,7 @@ def _quotients(
     if 0 in counts:
         _warn_of_empty_slices()
     pairs = zip(np.ravel(total), np.ravel(counts), strict=True)
-    # As Python's own, whose quotient is rounded once: NumPy would round the sum before.
+    # As Python integers, whose quotient is rounded once: NumPy would round the sum first.
     means = [int(value) / int(count) if count else np.nan for value, count in pairs]
     return np.array(means, np.float64).reshape(np.shape(total))
 

@@ -22,7 +22,8 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules.arguments import caller_stacklevel
 from gpureduce._rules.dtypes import PAIRS, dtype_name
 
-# Operators whose result of finite elements may be infinite or NaN, and where NumPy says that it happened.
+# Operators that may return infinity or NaN for finite elements, and the function that NumPy names in the
+# warning.
 _ROUNDED = {
     "sum": "reduce",
     "prod": "reduce",

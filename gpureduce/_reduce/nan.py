@@ -55,7 +55,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
     call = ReductionCall(operand, options, axis, out, keepdims, where)
     loop = call.output.loop_dtype(plain, operand.rule_dtype, dtype)
     narrows = loop.kind in "biu" or (operand.dtype.kind == "c" and loop.kind != "c")
-    if narrows and operand.view is None:  # what has no NaN, or knows one by half of it alone
+    if narrows and operand.view is None:  # dtypes without NaN, or with a NaN in one part only
         neutral = operand.dtype.type(plain == "prod")
         without = np.where(np.isnan(operand.handle), neutral, operand.handle)
         return reduction(plain, without, options, axis, dtype, out, keepdims, initial, where)

@@ -41,7 +41,7 @@ _NAMES = (
     partial(floating.report_fp_status, "norm"),
 )
 _TWO = core_callable("rootnorm", *_NAMES)
-# By order; whatever the core does not take as it is comes back as NotImplemented.
+# By order; the core returns NotImplemented for arguments that it does not support.
 _QUICK = {
     None: _TWO,
     2: _TWO,

@@ -22,7 +22,7 @@ from gpureduce._reduce.fused_ops import view_of
 PIECE_BYTES = 256 << 20  # of a host array, that is copied and summed up at once
 # Sums of squares between these have squares and fourth powers that neither over- nor underflow.
 _SMALLEST, _LARGEST = 1e-140, 1e140
-_FINE = 1e-120  # elements of this size are equal where the squares of their differences are 0
+_FINE = 1e-120  # elements of this magnitude are equal if the squares of their differences underflow to 0
 
 
 def moved(sums: np.ndarray, e: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NO_VALUE: Any = vars(np)["_NoValue"]  # which the stubs of NumPy 2.2 lack
 
-_LARGEST_AXIS = 2**31 - 1  # what fits a C int
+_LARGEST_AXIS = 2**31 - 1  # maximum of a C int
 
 
 def reject_masked(a: object, name: str = "a") -> None:

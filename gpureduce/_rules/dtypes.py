@@ -21,7 +21,7 @@ def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
     """Return what ``dtype=`` means: to NumPy, or a dtype of PyTorch."""
     try:
         return np.dtype(dtype)
-    except UnicodeError:  # text that UTF-8 has no bytes for
+    except UnicodeError:  # text with lone surrogates
         raise TypeError(f"{name}: data type {dtype!r} not understood") from None
     except (TypeError, ValueError) as error:
         kind = getattr(sys.modules.get("torch"), "dtype", None)
@@ -67,17 +67,17 @@ UFUNCS = {
 
 BOOL = np.dtype(bool)
 
-# NumPy puts a dtype's name together each time, in 1.5 us. bfloat16 is there once ml_dtypes is imported; its
-# sums and means are of its own dtype. No functools.cache: another thread might fork while its lock is held.
+# NumPy builds a dtype's name at each access, in 1.5 us. bfloat16 exists once ml_dtypes is imported; its sums
+# and means have its own dtype. No functools.cache: another thread might fork while its lock is held.
 _OWN = [row for row in DTYPE_TABLE if row.code != _BFLOAT]
 _NAMES = {np.dtype(row.numpy_name): row.numpy_name for row in _OWN}
 _NATIVE = {dtype: dtype for dtype in _NAMES}
-# Of each operator, by names: the dtypes of results that are not those of the elements.
+# Per operator: result dtypes that differ from the dtype of the elements, by name.
 _RESULTS = {
     op: {given: np.dtype(result) for given, result in results if given != result}
     for op, _, results in _core.operators()
 }
-# The dtypes that operators with a file of kernels of their own take; the reductions of two operands.
+# The dtypes of operators with their own kernel files, and of reductions of two operands.
 COVERAGE = {
     op: tuple(given for given, _ in results)
     for op, traits, results in _core.operators()

@@ -387,7 +387,7 @@ def _running(
     if 0 in operand.shape:
         return output.store(np.full(shape, _NOTHING[op], loop))
     counts = None
-    if logical and output.on_device:  # sums and products of bools, which are not 0 where NumPy's are True
+    if logical and output.on_device:  # sums and products of bools: nonzero where NumPy has True
         output.reject_capture(
             "a cumulative sum in bool needs temporary memory, and cannot be captured into a graph"
         )
@@ -454,7 +454,7 @@ def _check_fp_status(op: str, result: np.ndarray, operand: Operand, axis: int, i
     if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):
         return
     rows = np.moveaxis(result, axis, 0)
-    # What is infinite in float64 stays so, or becomes NaN, up to the end.
+    # Infinity in float64 stays infinity, or becomes NaN, until the end.
     some = rows[-1:] if result.dtype.itemsize >= (16 if result.dtype.kind == "c" else 8) else rows
     with np.errstate(all="ignore"):
         if np.isfinite(np.add.reduce(some, axis=None)):

@@ -76,7 +76,7 @@ class Labels:
         order = empty(shape, _INT64, labels.kind, labels.index, output.stream_owner)
         view = order._view_tuple()
         _core.label_order(labels.handle, self.count, (view, labels.kind, labels.index, output.stream))
-        self.made = order  # until the core has put what reads it into the stream
+        self.made = order  # until the core has enqueued the kernels that read it
         return view
 
 

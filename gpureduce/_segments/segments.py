@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
-_MANY = 2**15  # labels on the host, which a GPU sorts faster than NumPy, with the way there
-_LEAST_BATCH = 2**16  # rows of slices whose order is made at once
+_MANY = 2**15  # labels on the host that a GPU sorts faster than NumPy, copies included
+_LEAST_BATCH = 2**16  # rows of slices that are ordered in one batch
 _MOST_GROUPS = 2**48
 _MOST_THERE = 2**32 - 1  # labels, and groups, that are counted on a device
 
@@ -341,7 +341,7 @@ def _ascend(labels: np.ndarray) -> bool:
 
 def _sorted(labels: np.ndarray, groups: int) -> SegmentPlan:
     """Return the cut of groups: in an order that leaves rows of one group in theirs, unless it is theirs."""
-    places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # those of none first
+    places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # rows without a group first
     offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
     order = None
     if not _ascend(places):

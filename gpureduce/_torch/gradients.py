@@ -56,7 +56,7 @@ def of_extreme(ctx: Any, grad: torch.Tensor) -> Gradients:
     """Divide the gradient among the elements that are the extreme, as `torch.amax` does."""
     a, result = ctx.saved_tensors
     chosen = a == _broadcast(ctx, result)
-    count = chosen.sum(ctx.axes, keepdim=True) if ctx.axes else 1  # of no axes PyTorch would take all
+    count = chosen.sum(ctx.axes, keepdim=True) if ctx.axes else 1  # () means all axes in PyTorch
     return _broadcast(ctx, grad) * chosen / count, None, None
 
 
@@ -120,7 +120,7 @@ def of_conv2d(ctx: Any, grad: torch.Tensor) -> Gradients:
         x, grad = x.unsqueeze(0), grad.unsqueeze(0)
     above, below, before, behind = asked.padding
     height, width = x.shape[-2:]
-    if (above, before) != (below, behind):  # PyTorch pads alike on both sides; more is only ever behind
+    if (above, before) != (below, behind):  # PyTorch pads both sides equally
         x = torch.nn.functional.pad(x, (0, behind - before, 0, below - above))
     rest = w.shape[:1], asked.stride, (above, before), asked.dilation, False, (0, 0), asked.groups
     of_x, of_w, of_bias = torch.ops.aten.convolution_backward(grad, x, w, *rest, ctx.needs_input_grad[:3])

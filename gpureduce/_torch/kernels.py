@@ -19,7 +19,7 @@ from gpureduce._torch import torch
 Axes = tuple[int, ...]
 Function = Callable[..., torch.Tensor]
 
-# By PyTorch's dtypes: the names that the core knows them by.
+# The core's dtype names, by PyTorch dtype.
 NAMES = {
     getattr(torch, row.numpy_name): row.numpy_name
     for row in dtypes.DTYPE_TABLE
@@ -63,7 +63,7 @@ def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
         return tuple(range(ndim))
     if isinstance(axis, int):
         return rules.reduced_axes(axis, ndim)
-    # A single axis is one that a tensor of no dimensions has, too.
+    # A 0-d tensor has axis 0 and -1, too.
     return rules.reduced_axes(axis[0] if len(axis) == 1 else tuple(axis), ndim)
 
 
@@ -158,7 +158,7 @@ def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str
 
 # On a GPU
 
-# Of a device, as a handle; to ask for an object that has it takes longer than all else but the launch.
+# The handle of the current stream; creating a stream object takes longer than everything except the launch.
 _current_stream = getattr(
     torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream
 )
@@ -173,7 +173,7 @@ def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
 def reduction_on_cuda(op: str) -> Function:
     """Return what enqueues a reduction into the current stream."""
     results, need_elements = _results(op), op in _WITHOUT_IDENTITY
-    # As what the core gives them: unsigned sums are the bits of PyTorch's int64.
+    # In the core's dtypes: unsigned sums are bitwise PyTorch's int64.
     names = {dtype: NAMES[result] for dtype, result in results.items()}
     if op in ("sum", "prod"):
         names |= {dtype: "uint64" for dtype, name in NAMES.items() if name.startswith("uint")}

@@ -41,7 +41,7 @@ _GRADIENTS = {
 }
 
 
-# What tells sets of keys apart, by which PyTorch dispatches; old versions have no numbers for them.
+# Identifies a dispatch key set; old versions of PyTorch have no raw representation.
 _told_apart = getattr(torch._C.DispatchKeySet, "raw_repr", repr)
 
 
