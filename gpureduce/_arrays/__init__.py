@@ -1,1 +1,1 @@
-"""Where elements lie: our own arrays on devices, those of others, and operands of either kind."""
+"""Arrays in device memory: our own and other libraries', and the operands of calls."""

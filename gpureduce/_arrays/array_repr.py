@@ -12,18 +12,18 @@ from gpureduce._arrays.copies import to_host
 
 
 def short_repr(array: Any) -> str:
-    """Return what an array is, without its elements."""
+    """Return type, shape, dtype and device of an array, without its elements."""
     return f"{type(array).__name__}(shape={array.shape}, dtype={array.dtype}, device={array.device!r})"
 
 
 def as_text(array: Any) -> str:
-    """Return the elements as NumPy's str has them."""
+    """Return the elements as NumPy's str formats them."""
     host, options = _sample(array)
     return np.array2string(host, **options) if host.shape else str(host[()])
 
 
 def as_repr(array: Any) -> str:
-    """Return the elements as NumPy's repr has them, with dtype and device."""
+    """Return the elements as NumPy's repr formats them, with dtype and device."""
     try:
         host, options = _sample(array)
     except (_core.DeviceError, ValueError):  # its stream is being captured into a graph, or the device failed
@@ -42,7 +42,7 @@ def as_repr(array: Any) -> str:
 
 
 def as_html(array: Any) -> str:
-    """Return what Jupyter shows."""
+    """Return the HTML for Jupyter."""
     from html import escape
 
     try:
@@ -66,7 +66,7 @@ def as_html(array: Any) -> str:
 def _sample(array: Any) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
     """Return elements for `numpy.array2string`, and its options.
 
-    Of a large array only those that NumPy shows are copied: the ends of the long axes, with room between.
+    For a large array, only the ends of the long axes are copied, which NumPy shows.
     """
     options = np.get_printoptions()
     if array.size <= options["threshold"]:

@@ -24,7 +24,7 @@ def is_packed(array: Elements) -> bool:
 
 
 def to_host(array: Any) -> np.ndarray[Any, Any]:
-    """Return a copy in host memory; of an array with axes in another order without gaps, in that order."""
+    """Return a copy in host memory; a dense array with permuted axes keeps their order."""
     shape, strides, dtype = array.shape, array.strides, array.dtype
     size = array.nbytes
     if size == 0 or is_packed(array):
@@ -42,9 +42,9 @@ def to_host(array: Any) -> np.ndarray[Any, Any]:
 
 
 def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> Any:
-    """Return a copy in C order on the device, in another shape if need be, made in the array's stream.
+    """Return a copy in C order on the device, optionally in another shape, made on the array's stream.
 
-    A `passing` one is for work that follows in that stream at once, in whose order its memory then goes.
+    A `passing` copy is used by the next work on that stream only, and its memory is freed in stream order.
     """
     shape = array.shape if shape is None else shape
     copy = _core.array_empty(shape, dtype_name(array.dtype), array._kind, array._index, array.stream)
@@ -56,9 +56,9 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
 
 
 def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
-    """Return a copy in C order in another dtype on the device, made in the array's stream.
+    """Return a copy in C order on the device, cast to another dtype, made on the array's stream.
 
-    `passing` is as in `gathered`.
+    `passing` is as for `gathered`.
     """
     if len(merged(array.shape, array.strides)) > _MOST_AXES:
         array = gathered(array, passing=passing)

@@ -1,4 +1,4 @@
-"""Arrays on a device: our own, and views of whatever is there."""
+"""Arrays on a device: our own, and views of other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_BYTES = 2**63 - 1
 
 
 def stream_of(array: object, index: int) -> object:
-    """Return the stream in which another library works with its array, if that is known."""
+    """Return the stream on which another library uses its array, if known."""
     # CuPy returns a stream of the current device. The kernel is already queued, so an exception is ignored.
     try:
         interface = _core.call_on(index, partial(getattr, array, "__cuda_array_interface__", None))
@@ -40,28 +40,28 @@ def stream_of(array: object, index: int) -> object:
 
 
 class DeviceView(Elements):
-    """Elements on a device that came from elsewhere, and the object that keeps them alive.
+    """View of another library's array on a device, and the object that keeps its memory alive.
 
     Attributes
     ----------
     _pointer : int
         The address of the first element; 0 when there is none.
     shape, strides : tuple of int
-        As NumPy's; strides are in bytes, and on an axis of at most one element without meaning.
+        As in NumPy; strides are in bytes, and meaningless for axes of length 0 or 1.
     dtype : numpy.dtype
         Of the elements.
     _kind, _index : int
-        The device, as the core numbers it.
+        Device, in the numbering of the core.
     _read_only : bool
         Whether the producer forbids writing.
     _owner : object
-        Holds the memory.
+        Object that keeps the memory alive.
     _producer : object
-        The array of another library.
+        The other library's array.
     stream : int or None
-        The CUDA stream after which the elements are there; None where nothing has to be waited for.
+        CUDA stream on which the elements are valid; None if no ordering is needed.
     _says_stream : bool
-        Whether its library works in that stream afterwards, too; else it has to be asked.
+        Whether the library keeps using that stream; otherwise it must be asked.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class DeviceView(Elements):
     _says_stream: bool
 
     def _next_stream(self) -> int | None:
-        """Return the stream in which its library works next, if that is known."""
+        """Return the stream that its library uses next, if known."""
         known = self._says_stream or self._producer is None
         stream = self.stream if known else stream_of(self._producer, self._index)
         return stream if type(stream) is int and stream >= 0 else None
@@ -134,7 +134,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return self
 
     def _next_stream(self) -> int:
-        """Return the stream to which it belongs."""
+        """Return the stream to which the array belongs."""
         return self.stream
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -288,7 +288,7 @@ class DeviceArray(_core.Array, Views, Numbers, Reductions):
         return _export(array, array._pointer, array.__dlpack_device__(), versioned, bool(copy))
 
     def _finish_for(self, stream: int | None) -> None:
-        """Let a consumer that works in `stream` see what was written to the array."""
+        """Order work of a consumer on `stream` after the writes to the array."""
         stream = None if stream is None else integer(stream, "stream")
         if stream is not None and (stream == 0 or stream < -1):
             raise ValueError(f"DLPack: stream {stream} is not valid; 1 is the legacy default stream")
@@ -304,7 +304,7 @@ def _export(array, pointer: int, device: tuple[int, int], versioned: bool, copie
 
 
 def checked_dtype(dtype: np.dtype, name: str = "dtype") -> np.dtype:
-    """Return the dtype if it is one that devices hold, else raise TypeError."""
+    """Return the dtype if devices support it, else raise TypeError."""
     if not is_supported(dtype):
         raise TypeError(f"{name}: dtype {dtype} is not supported on a device")
     return dtype
@@ -336,7 +336,7 @@ _core.array_class(DeviceArray)
 def empty(
     shape: tuple[int, ...], dtype: DTypeLike, kind: int, index: int, stream: object = LEGACY_STREAM
 ) -> DeviceArray:
-    """Return a new array on a device, its elements not set.
+    """Return an uninitialized array on a device.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def empty(
     dtype : dtype_like
         Of its elements.
     kind, index : int
-        The device, as the core numbers it.
+        Device, in the numbering of the core.
     stream : int or object
         The stream that it belongs to, as ``stream=`` takes it.
 

@@ -1,4 +1,4 @@
-"""What arrays on devices have in common: where their elements lie, and how many there are."""
+"""Common attributes of arrays on devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Elements:
-    """What arrays on devices have in common, our own and views of others'."""
+    """Base of `DeviceArray` and `DeviceView`: shape, size, device."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class Elements:
         return device_name(self._kind, self._index)
 
     def _view_tuple(self) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
-        """Return pointer, shape, strides in bytes and dtype name: what the core takes for an array."""
+        """Return pointer, shape, strides in bytes and dtype name, which the core takes for an array."""
         return (self._pointer, self.shape, self.strides, dtype_name(self.dtype))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Arrays of other libraries on devices, taken where they lie: DLPack and `__cuda_array_interface__`."""
+"""Arrays of other libraries on devices, without copies: DLPack and `__cuda_array_interface__`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ADDRESSES = 2**64
 
 
 def _check_device(kind: int, index: int, device: str | Device | None) -> None:
-    """Refuse an array that lies elsewhere than the caller asked to work."""
+    """Raise DeviceError if an array is not on the device of the call."""
     if device is not None and resolve(device) != (kind, index):
         where = device_name(kind, index)
         raise DeviceError(
@@ -42,7 +42,7 @@ def _check_device(kind: int, index: int, device: str | Device | None) -> None:
 def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> DeviceArray | DeviceView | None:
     """Return the elements of a device array without copying them.
 
-    Nothing is waited for: the elements are there for what comes after the work of the view's stream.
+    The call does not synchronize: the elements are valid for work ordered after the view's stream.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ def as_view(obj: Any, device: str | Device | None = None, name: str = "a") -> De
     Returns
     -------
     DeviceArray, DeviceView or None
-        None for whatever lies in host memory, is no array, or speaks neither protocol.
+        None for a host array, or an object without either protocol.
 
     Raises
     ------
     DeviceError
-        When the array lies on another device than `device`.
+        If the array is not on `device`.
     TypeError
-        For a dtype that is not supported.
+        If the dtype is not supported.
     ValueError, BufferError
-        When the producer describes no valid array, or refuses.
+        If the producer describes an invalid array, or refuses the export.
     """
     if isinstance(obj, (np.ndarray, np.generic, list, tuple, int, float, complex)):
         return None
@@ -90,7 +90,7 @@ _ON_HOST = ("__array__", "__array_interface__", "__array_struct__")
 
 
 def _interface_with_stream(obj: Any, index: int) -> dict | None:
-    """Return the CUDA array interface, if it names a stream and its dtype is one of NumPy's."""
+    """Return the CUDA array interface, if it has a stream and a NumPy dtype."""
     try:
         # CuPy returns a stream of the current device.
         interface = _core.call_on(index, partial(getattr, obj, "__cuda_array_interface__"))
@@ -193,7 +193,7 @@ def _from_interface(obj: Any, interface: Any, device: str | Device | None) -> De
 
 
 def _view(protocol, pointer, shape, strides, dtype, index, read_only, owner) -> DeviceView:
-    """Make a view, refusing a layout that names memory no array can have."""
+    """Make a view; raise for a layout outside the address space."""
     item = dtype.itemsize
     packed = c_strides(shape, item)
     if strides is None:

@@ -1,4 +1,4 @@
-"""How views lie in the memory of an array, by NumPy's rules: shapes, strides in bytes, offsets."""
+"""Shapes, strides and offsets of views, by NumPy's rules; strides are in bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Axes = tuple[int, ...]
 
 
 def indexed(shape: Axes, strides: Axes, key: Any) -> tuple[Axes, Axes, int]:
-    """Return shape, strides and offset of the view that basic indexing asks for."""
+    """Return shape, strides and offset of a view by basic indexing."""
     key = key if isinstance(key, tuple) else (key,)
     taken = sum(part is not None and part is not Ellipsis for part in key)
     dots = sum(part is Ellipsis for part in key)
@@ -50,7 +50,7 @@ def indexed(shape: Axes, strides: Axes, key: Any) -> tuple[Axes, Axes, int]:
 
 
 def _part(part: Any) -> Any:
-    """Return what stands in an index; integers as int."""
+    """Return one part of an index; integers as int."""
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     try:
@@ -65,7 +65,7 @@ def _part(part: Any) -> Any:
 
 
 def shape_of(lengths: tuple[Any, ...], size: int) -> Axes:
-    """Return the shape that the arguments of ``reshape`` name; -1 stands for what is left."""
+    """Return the shape given by the arguments of ``reshape``, with -1 inferred."""
     if len(lengths) == 1 and isinstance(lengths[0], Iterable) and not hasattr(lengths[0], "__index__"):
         lengths = tuple(lengths[0])
     shape = tuple([integer(length, "shape") for length in lengths])
@@ -116,7 +116,7 @@ def normal_axis(axis: Any, ndim: int) -> int:
 
 
 def permutation(axes: Any, ndim: int) -> Axes:
-    """Return the order of axes that ``transpose`` asks for."""
+    """Return the order of axes given by the arguments of ``transpose``."""
     if axes is None:
         return tuple(reversed(range(ndim)))
     order = tuple(axes)
@@ -129,7 +129,7 @@ def permutation(axes: Any, ndim: int) -> Axes:
 
 
 def squeezed(shape: Axes, axis: Any) -> Axes:
-    """Return the axes that stay."""
+    """Return the axes that are kept."""
     if axis is None:
         return tuple([d for d, length in enumerate(shape) if length != 1])
     if not shape and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
@@ -144,7 +144,7 @@ def squeezed(shape: Axes, axis: Any) -> Axes:
 
 
 def merged(shape: Axes, strides: Axes) -> list[tuple[int, int]]:
-    """Return length and stride of the axes that are left once neighbours with one stride are one."""
+    """Return lengths and strides after merging mergeable neighbouring axes."""
     axes: list[tuple[int, int]] = []
     for length, stride in zip(shape, strides, strict=True):
         if axes and axes[-1][1] == length * stride:
@@ -155,6 +155,6 @@ def merged(shape: Axes, strides: Axes) -> list[tuple[int, int]]:
 
 
 def span(shape: Axes, strides: Axes, item: int) -> tuple[int, int]:
-    """Return where the lowest element begins and the highest one ends, counted from the first in bytes."""
+    """Return the byte offsets of the lowest element and of the end of the highest, from the first element."""
     reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]
     return sum(step for step in reach if step < 0), sum(step for step in reach if step > 0) + item

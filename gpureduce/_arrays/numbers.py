@@ -1,4 +1,4 @@
-"""An array on a device as a number of Python's, where it is one, and the refusal of arithmetic."""
+"""Conversions of one-element arrays to Python numbers, and errors for arithmetic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNARY = {"neg": "-", "pos": "+", "abs": "abs", "invert": "~"}
 
 
 class Numbers(Elements):
-    """What reads one element."""
+    """Conversions to Python numbers."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Operands: host and device arrays as the core takes them."""
+"""Operands: host and device arrays in the form that the core takes."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ from gpureduce._rules.dtypes import BOOL, require_supported
 
 @dataclass(slots=True)
 class Operand:
-    """What the core takes, and what it is; `view` is of an array on a device, and keeps it alive.
+    """An array in the form that the core takes, and its attributes; `view` keeps a device array alive.
 
-    `numpy_dtype` is the dtype as NumPy's rules see it, if it has another name for the same numbers:
-    `longlong`.
+    `numpy_dtype` is the dtype for NumPy's promotion rules, if it differs in name: `longlong`.
     """
 
     handle: Any  # a NumPy array, or for a device (pointer, shape, strides, dtype)
@@ -40,7 +39,7 @@ class Operand:
 
     @property
     def rule_dtype(self) -> np.dtype:
-        """The dtype from which the result's dtype follows."""
+        """Dtype that determines the dtype of the result."""
         return self.dtype if self.numpy_dtype is None else self.numpy_dtype
 
     def cast(self, dtype: np.dtype) -> Operand:
@@ -56,12 +55,12 @@ class Operand:
             return replace(self, handle=self.handle.astype(dtype), dtype=dtype, numpy_dtype=None)
 
     def with_strides(self, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
-        """Return the same memory read another way; for operands on a device."""
+        """Return an operand of the same device memory with another shape and strides."""
         return replace(self, handle=(self.handle[0], shape, strides, self.handle[3]), shape=shape)
 
 
 def device_view(a: Any, device: str | Device | None, name: str = "a") -> DeviceArray | DeviceView | None:
-    """Return the elements of an array on a device; None for whatever numpy.asarray is to be asked about."""
+    """Return a view of an array on a device; None for everything else."""
     if isinstance(a, (np.ndarray, np.generic)):
         return None
     if isinstance(a, DeviceView) or hasattr(a, "__dlpack__") or hasattr(a, "__cuda_array_interface__"):
@@ -75,7 +74,7 @@ def _of_view(view: DeviceArray | DeviceView, name: str) -> Operand:
 
 
 def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
-    """Take a host or device array."""
+    """Convert a host or device array to an operand."""
     if type(a) is DeviceArray and device is None:  # whose attributes are known
         return Operand(a._view_tuple(), a.shape, a.dtype, a._kind, a._index, a)
     view = None
@@ -94,7 +93,7 @@ def as_operand(a: Any, device: str | Device | None, name: str = "a") -> Operand:
 
 
 def as_operand_like(a: Any, first: Operand, name: str) -> Operand:
-    """Take a host array, or an array on the device of another operand."""
+    """Convert a host array, or an array on the device of another operand."""
     if type(a) is DeviceArray and a._kind == first.kind and a._index == first.index:
         return as_operand(a, None, name)
     return as_operand(a, device_name(first.kind, first.index), name)
@@ -108,7 +107,7 @@ def _repeated(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def take_mask(where: Any, operand: Operand, before_copy: Callable[[], None] | None = None) -> Operand:
-    """Take ``where=``, repeated to the shape of `operand`; `before_copy` is called if it has to be copied."""
+    """Convert ``where=``, broadcast to the shape of `operand`; `before_copy` is called before a copy."""
     device = device_name(operand.kind, operand.index)
     view = device_view(where, device, "where")
     if view is None:

@@ -1,4 +1,4 @@
-"""What shows the elements of a `DeviceArray` another way, or copies them: indices, shapes, dtypes."""
+"""Views and copies of a `DeviceArray`: indexing, shapes, dtypes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What there is to run, and what to run it on: kernels, devices, variants."""
+"""Kernels, devices and variants."""

@@ -1,4 +1,4 @@
-"""Devices: their list, and what `device=` means."""
+"""Devices: their list, the default device, and the argument `device=`."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def device(device: str | Device) -> Iterator[Device]:
 
 
 def _existing(device: str | Device) -> tuple[int, int]:
-    """Return kind and index of a device that has to be there."""
+    """Return kind and index of an existing device."""
     if device is None:
         raise TypeError("device: expected str or Device, got None")
     device_info(device)
@@ -226,7 +226,7 @@ def automatic_default() -> tuple[int, int]:
 
 
 def _find_default() -> tuple[int, int]:
-    """Return the default device and keep it; warn where no CUDA device is and none was asked for."""
+    """Return and cache the default device; warn if it is the simulator for lack of a CUDA device."""
     default = automatic_default()
     if default == (_core.SIM, 0) and not os.environ.get(VARIABLE) and _pop(_not_warned):
         try:
@@ -244,7 +244,7 @@ def _find_default() -> tuple[int, int]:
 
 
 def _pop(values: list[bool]) -> bool:
-    """Return whether there was an element, which one of several threads gets."""
+    """Pop an element; return whether there was one, which only one thread gets."""
     try:
         return values.pop()
     except IndexError:
@@ -252,7 +252,7 @@ def _pop(values: list[bool]) -> bool:
 
 
 def resolve(device: str | Device | None) -> tuple[int, int]:
-    """Return the kind and index, for the core, of what a user passed as ``device=``."""
+    """Return the kind and index, for the core, of the argument ``device=``."""
     if device is None:
         return _core.default_device() or _find_default()
     if isinstance(device, Device):
@@ -268,14 +268,14 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
 
 
 def device_name(kind: int, index: int) -> str:
-    """Return what ``device=`` takes for a device that the core numbers so."""
+    """Return the name of a device, as for ``device=``."""
     if kind == _core.SIM:
         return f"sim:{index}" if index else "sim"
     return f"cuda:{index}"
 
 
 def device_info(device: str | Device | None) -> Device:
-    """Return the device that ``device=`` means."""
+    """Return the `Device` for the argument ``device=``."""
     if isinstance(device, Device):
         return device
     kind, index = resolve(device)

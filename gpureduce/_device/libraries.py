@@ -1,7 +1,7 @@
 """NVIDIA's libraries behind the variants ``cublas`` and ``cudnn``: loaded by the core, by name, never linked.
 
-Where the dynamic linker does not find one, NVIDIA's cuda-pathfinder does, if it is installed: among wheels,
-in conda environments, then in a CUDA toolkit.
+If the dynamic linker does not find one, NVIDIA's cuda-pathfinder searches wheels, conda environments and CUDA
+toolkits, if it is installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _VARIANTS = ("cublas", "cudnn")
 
 
 def is_vendor_library(variant: str) -> bool:
-    """Return whether such a library stands behind a variant."""
+    """Return whether a variant calls such a library."""
     return variant in _VARIANTS
 
 
@@ -24,7 +24,7 @@ def is_available(variant: str) -> bool:
 
 
 def load(variant: str) -> str | None:
-    """Have the library loaded; return why that failed, or None."""
+    """Load the library; return the reason for a failure, or None."""
     problem = _core.library_problem(variant)
     if problem is None:
         return None

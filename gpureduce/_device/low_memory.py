@@ -1,4 +1,4 @@
-"""Device memory that ran out where PyTorch uses the same device; nothing here imports PyTorch."""
+"""Out of device memory while PyTorch uses the same device; nothing here imports PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _joined: type[MemoryError] | None = None
 
 
 def release_caches(index: int) -> bool:
-    """Have PyTorch release the memory of a CUDA device that it keeps unused; return whether there was any."""
+    """Release PyTorch's unused cached memory of a CUDA device; return whether there was any."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not cuda.is_initialized() or cuda.is_current_stream_capturing():
         return False
@@ -20,7 +20,7 @@ def release_caches(index: int) -> bool:
 
 
 def error_class() -> type[MemoryError]:
-    """Return the class of errors about memory: MemoryError, and PyTorch's class too where it is loaded."""
+    """Return the class of out-of-memory errors: MemoryError, and also PyTorch's if it is loaded."""
     global _joined
     theirs = getattr(sys.modules.get("torch"), "OutOfMemoryError", None)
     if not (isinstance(theirs, type) and issubclass(theirs, Exception)):

@@ -1,4 +1,4 @@
-"""The kernels of the package: where the files are, their CUDA sources, and their PTX, whole and in parts."""
+"""The kernels of the package: their files, CUDA sources and PTX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FILE = re.compile(r"^\t\.file\t(\d+) .*\n", re.M)
 
 
 def source_lines(file: str) -> list[str]:
-    """Return the lines of a kernel source that the package carries; none of any other file."""
+    """Return the lines of a kernel source of the package; () for other files."""
     if not file.startswith("cuda_kernels/"):
         return []
     try:
@@ -28,7 +28,7 @@ def source_lines(file: str) -> list[str]:
 
 
 def ptx_text(file: str) -> str:
-    """Return the PTX of a kernel source that the package carries."""
+    """Return the PTX of a kernel source of the package."""
     return _core.read_image((KERNEL_DIR / file).with_suffix(".ptx.xz")).decode("utf-8")
 
 
@@ -38,7 +38,7 @@ def kernel_names(text: str) -> tuple[str, ...]:
 
 
 def extract_kernels(text: str, selected: Callable[[str], bool]) -> str:
-    """Return a module with the kernels whose names are selected, and with the declarations that these use."""
+    """Return a PTX module with the selected kernels and the declarations that they use."""
     entries = list(_ENTRY.finditer(text))
     selected_text = "".join(match[0] for match in entries if selected(match[1]))
     words = set(re.findall(r"[\w$]+", selected_text))

@@ -1,4 +1,4 @@
-"""The rungs: their records, their CUDA source and their PTX."""
+"""The variants, their CUDA sources and their PTX."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def variants(ladder: str | None = None) -> Variants:
 def find(variant: str, *also: str, ladder: str | None = None) -> Variant:
     """Return the record of a variant, of any ladder or of one.
 
-    `also` names what else the message of an error offers.
+    `also` is an additional name for the error message.
     """
     if not isinstance(variant, str):
         raise TypeError(f"variant: expected str, got {type(variant).__name__}")
@@ -337,7 +337,7 @@ def _name(dtype: DTypeLike) -> str:
 
 
 def _chosen(variant: Variant, op: str | None, dtype: DTypeLike | None) -> Callable[[str], bool]:
-    """Return whether a kernel of the variant, by name, is for an operator and a dtype."""
+    """Return whether a kernel name of the variant is for an operator and a dtype."""
     if op is not None and not (isinstance(op, str) and op in variant.ops):
         raise ValueError(f"op: {variant.name} covers {', '.join(variant.ops)}, not {op!r}")
     taken = tuple(each for name, each in variant.coverage if op in (None, name))

@@ -1,1 +1,1 @@
-"""The reductions: NumPy's arguments in, a call of the core, a NumPy or device result out."""
+"""The reductions: from NumPy's arguments to a call of the core and its result."""

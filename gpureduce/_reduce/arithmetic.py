@@ -1,4 +1,4 @@
-"""The public reductions that combine elements, with NumPy's arguments and a few of our own."""
+"""The public arithmetic reductions."""
 
 from __future__ import annotations
 

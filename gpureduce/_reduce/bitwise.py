@@ -1,4 +1,4 @@
-"""The public reductions of bits."""
+"""The public bitwise reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public reductions that are made of others: of views, of pairs, of one after the other."""
+"""Public reductions composed of others: differences, pairs of arrays, views."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DOTS = core_callable(
 
 
 def _report_average(result: Any, a: Any, axis: Any, weights: Any, kind: int, index: int, ddof: float) -> None:
-    """Raise ZeroDivisionError, or tell of a result that is not finite, of a call that the core has done."""
+    """Raise ZeroDivisionError, or report a nonfinite result of the fast path."""
     call = floating.reduced("average", result, a, axis, weights, kind, index, ddof)
     assert call.second is not None
     along = _weights_along(call.second, call.operand.shape, axis, call.axes)
@@ -110,7 +110,7 @@ def ptp(
 
 
 def _difference_on_device(call: ReductionCall, dtype: np.dtype) -> None:
-    """Write the largest elements less the smallest: their dot product with 1 and -1, part by part."""
+    """Write maximum minus minimum: the dot product with (1, -1) of each part."""
     output = call.output
     output.reject_capture("ptp of this dtype needs temporary memory, and cannot be captured into a graph")
     part = real_dtype(dtype)
@@ -286,7 +286,7 @@ def average(
 
 
 def _counts(average: Any, operand: Operand, axis: Any) -> Any:
-    """Return how many elements each mean is of, as an array shaped like the means."""
+    """Return the number of elements of each mean, in the shape of the means."""
     count = rules.reduced_count(operand.shape, rules.reduced_axes(axis, len(operand.shape)))
     if isinstance(average, DeviceArray):
         return to_device(np.full(average.shape, count, average.dtype), average.device)
@@ -294,7 +294,7 @@ def _counts(average: Any, operand: Operand, axis: Any) -> Any:
 
 
 def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tuple[int, ...]) -> Operand:
-    """Return weights of some axes as weights of all elements."""
+    """Broadcast weights of some axes to all elements."""
     if weights.shape == shape:
         return weights
     order = [rules.reduced_axes(one, len(shape))[0] for one in (axis if isinstance(axis, tuple) else (axis,))]
@@ -305,7 +305,7 @@ def _weights_along(weights: Operand, shape: tuple[int, ...], axis: Any, axes: tu
 
 
 def _in_memory_of(first: Operand, other: Any, name: str) -> Operand:
-    """Take an array in the memory of the first one."""
+    """Convert an array in the same memory space as the first one."""
     second = as_operand_like(other, first, name)
     location = (first.view is None, first.kind, first.index)
     if (second.view is None, second.kind, second.index) != location:
@@ -317,7 +317,7 @@ def _in_memory_of(first: Operand, other: Any, name: str) -> Operand:
 def _products(
     op: str, first: Operand, second: Operand, axis: int, options: Options, out: Out | None, name: str
 ) -> Any:
-    """Add up the products along the last axis of two operands of one shape."""
+    """Sum the products along the last axis of two operands of the same shape."""
     dtype = dtypes.canonical_dtype(np.promote_types(first.rule_dtype, second.rule_dtype), name)
     whole = None if len(first.shape) == 1 else axis
     call = ReductionCall(first.cast(dtype), options, whole, out)

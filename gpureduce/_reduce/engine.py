@@ -35,9 +35,9 @@ def run(
     stream: int = LEGACY_STREAM,
     parameter: int = 0,
 ) -> np.ndarray | None:
-    """Have the core reduce `operand`; of a dot product `mask` is the second vector.
+    """Reduce `operand` by the core; for a dot product, `mask` is the second vector.
 
-    `parameter` is for the operators that get one: see `gr_op_has_parameter` in csrc/reduce/ops.h.
+    `parameter` is for operators with a parameter: see `gr_op_has_parameter` in csrc/reduce/ops.h.
     """
     second = None if mask is None else mask.handle
     with reporter(progress) as report:
@@ -49,7 +49,7 @@ def run(
 
 
 def _run_variant(op, operand, axes, dtype, initial, mask, options) -> np.generic:
-    """Have the core reduce a whole array with one named kernel."""
+    """Reduce a whole array by a named variant."""
     variant = options.variant
     name = variant.name
     if op not in COVERED[name]:
@@ -92,7 +92,7 @@ def reduction(
     initial: Any = rules.NO_VALUE,
     where: Any = True,
 ) -> Any:
-    """Reduce by any operator but mean and dot."""
+    """Reduce by any operator except mean and dot."""
     operand = as_operand(a, options.device)
     reject_variant(axis)
     ndim = len(operand.shape)
@@ -150,9 +150,9 @@ def _stored(
     second: Operand | None,
     start: np.ndarray | None = None,
 ) -> Any:
-    """Store a result, and let NumPy's floating-point state know of one on the host.
+    """Store a result, and report floating-point errors of a host result to NumPy.
 
-    `operand` is what was given, before any cast.
+    `operand` is the argument before any cast.
     """
     stored = output.store(result)
     if result is not None and not (output.on_device or _core.all_finite(result)):
@@ -161,7 +161,7 @@ def _stored(
 
 
 def _kernel_for(op: str, operand: Operand, loop: np.dtype, output: OutputSpec) -> tuple[str, Operand]:
-    """Return the core's operator that accumulates in `loop`, and the operand in the dtype it needs."""
+    """Return the core's operator that accumulates in `loop`, and the operand cast to its dtype."""
     if op in ("sum", "prod"):
         if loop == dtypes.BOOL:  # addition and multiplication of bools in NumPy
             return ("any" if op == "sum" else "all"), operand
@@ -213,7 +213,7 @@ def mean(a: Any, options: Options, axis: Any, dtype: Any, out: Any, keepdims: An
 
 
 def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
-    """Tell of a mean on the host that is not finite: warn if `mask` leaves nothing of a slice."""
+    """Report a nonfinite mean on the host: warn if `mask` leaves a slice empty."""
     if mask is not None and rules.reduced_count(operand.shape, axes) > 0:
         counts: Any = run("count_nonzero", mask, axes)
         if 0 in counts:
@@ -222,7 +222,7 @@ def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], ma
 
 
 def warn_of_empty_mean(*call: Any) -> None:
-    """Do the same for a call that the core has done by itself."""
+    """Report the same for a result of the fast path."""
     _warn_of_empty_mean(*floating.reduced("mean", *call))
 
 
@@ -264,7 +264,7 @@ def dot(a: Any, b: Any, out: Any, options: Options) -> Any:
 
 
 def vectors(a: Any, b: Any, out: Any, options: Options) -> tuple[Operand, Operand, OutputSpec]:
-    """Take what a dot product is of, in its dtype, and where it goes."""
+    """Convert the vectors of a dot product to its dtype; return them and the output."""
     left = as_operand(a, options.device)
     right = as_operand_like(b, left, "b")
     location = (left.view is None, left.kind, left.index)

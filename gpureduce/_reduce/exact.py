@@ -1,4 +1,4 @@
-"""What ``exact=True`` means: the exact result, rounded once."""
+"""Reductions with ``exact=True``: correctly rounded results."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def run(
     fold: int = 0,
     blocks: int = 0,
 ) -> np.ndarray | None:
-    """Have the core do it; None where the result is on the device already.
+    """Call the core; None if the result is on the device already.
 
-    `fold` and `blocks` change how it is done, and nothing of the result: see csrc/exact/exact.h.
+    `fold` and `blocks` change the computation, but not the result: see csrc/exact/exact.h.
     """
     core_out = output.core_out(output.dtype)
     output.wait_for_inputs()
@@ -166,7 +166,7 @@ def _by_chunks(
 
 
 def _by_rung(operand: Operand, whole: bool, output: OutputSpec, options: Options) -> Any:
-    """Have the core sum a whole array with one named kernel."""
+    """Sum a whole array by a named variant."""
     assert options.variant is not None
     name = options.variant.name
     for option, size in (("block_size", options.block_size), ("grid_size", options.grid_size)):
@@ -184,7 +184,7 @@ def _by_rung(operand: Operand, whole: bool, output: OutputSpec, options: Options
 
 
 def _whole_sums(operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int) -> np.ndarray:
-    """Return sums of integers as Python's: of 64 bits the halves are summed, each in 64 bits."""
+    """Return sums of integers as Python integers; 64-bit integers are summed as two halves."""
     if operand.dtype.itemsize < 8:
         return _on_host("sum", operand, axes, mask, stream).astype(object)
     low, high = (_on_host("sum", half, axes, mask, stream).astype(object) for half in split_int64(operand))
@@ -200,7 +200,7 @@ def _on_host(
 
 
 def split_int64(operand: Operand) -> list[Operand]:
-    """Return the lower and the upper 32 bits of integers of 64, where they lie."""
+    """Return views of the lower and upper 32 bits of 64-bit integers."""
     names = ("uint32", "int32" if operand.dtype.kind == "i" else "uint32")
     if operand.view is not None:
         pointer, shape, strides, _ = operand.handle
@@ -216,7 +216,7 @@ def split_int64(operand: Operand) -> list[Operand]:
 
 
 def _fitting(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return whole numbers in a dtype; OverflowError where it does not hold one."""
+    """Cast integers to a dtype; OverflowError if one does not fit."""
     limits = np.iinfo(dtype)
     for value in np.ravel(total):
         if not limits.min <= value <= limits.max:
@@ -227,7 +227,7 @@ def _fitting(total: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def _quotients(
     operand: Operand, axes: tuple[int, ...], mask: Operand | None, output: OutputSpec
 ) -> np.ndarray:
-    """Return means of integers: Python rounds the quotient of two of its own once."""
+    """Return means of integers, whose quotients Python rounds once."""
     output.wait_for_inputs()
     total = _whole_sums(operand, axes, mask, output.stream)
     counts = np.broadcast_to(_counts(operand, axes, mask, output.stream), np.shape(total))
@@ -240,7 +240,7 @@ def _quotients(
 
 
 def _counts(operand: Operand, axes: tuple[int, ...], mask: Operand | None, stream: int) -> np.ndarray:
-    """Return how many elements make each result."""
+    """Return the number of elements of each result."""
     if mask is None:
         return np.asarray(rules.reduced_count(operand.shape, axes))
     return _on_host("count_nonzero", mask, axes, None, stream)
@@ -259,7 +259,7 @@ def _reject_rung(op: str, options: Options) -> None:
 
 
 def _stored(output, op, result, operand, axes, second, start=None) -> Any:
-    """Store a result, and let NumPy's floating-point state know of one on the host."""
+    """Store a result, and report floating-point errors of a host result to NumPy."""
     stored = output.store(result)
     if result is not None and not (output.on_device or _core.all_finite(result)):
         floating.check_fp_status(op, result, operand, axes, second, start)

@@ -1,4 +1,4 @@
-"""Exact sums as whole numbers: arrays of them, as the core has them in csrc/exact/, as bytes, as Python's."""
+"""States of exact sums, as in csrc/exact/: arrays, bytes and Python integers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _DIGIT = 2**32 - 1
 
 
 class Size(NamedTuple):
-    """How many words of 64 bits a state has, as in csrc/exact/params.h, and how many bits below the point."""
+    """Number of 64-bit words of a state, as in csrc/exact/params.h, and of bits below the binary point."""
 
     words: int
     below: int
 
     @property
     def digits(self) -> int:
-        """How many of 32 bits the number has; a count and flags follow them."""
+        """Number of 32-bit digits; a count and flags follow them."""
         return self.words - 2
 
     @property
     def nbytes(self) -> int:
-        """The bytes of one: its flags and its digits."""
+        """Bytes of one state: its flags and its digits."""
         return 1 + 4 * self.digits
 
 
@@ -49,21 +49,21 @@ def parts(dtype: np.dtype) -> int:
 
 
 def size_of_sum(dtype: np.dtype) -> Size:
-    """Return that of sums of elements of a dtype."""
+    """Return the size for sums of elements of a dtype."""
     if dtype.kind in "biu":
         return WHOLE
     return WIDE if real(dtype).itemsize == 8 else NARROW
 
 
 def size_of_products(dtype: np.dtype) -> Size:
-    """Return that of sums of products."""
+    """Return the size for sums of products."""
     return WIDEST if real(dtype).itemsize == 8 else WIDE
 
 
 def merge(mine: np.ndarray, theirs: np.ndarray) -> None:
     """Add states to others, in place.
 
-    Raises OverflowError, and does nothing, where no state holds the sum: what no number of elements makes.
+    Raises OverflowError, without a change, if a sum exceeds the range of a state.
     """
     words = mine.shape[-1]
     contiguous = mine if mine.flags.c_contiguous else mine.copy()
@@ -73,7 +73,7 @@ def merge(mine: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def of_integers(values: np.ndarray, digit: int = 0) -> np.ndarray:
-    """Return states of integers of 64 bits that count from one of the digits on."""
+    """Return states of 64-bit integers, shifted by a number of digits."""
     words = np.zeros((*values.shape, 1, WHOLE.words), np.int64)
     sign = (values < 0).astype(np.int64)
     for position in range(digit, WHOLE.digits):
@@ -98,7 +98,7 @@ def rounded(words: np.ndarray, size: Size, dtype: np.dtype, divisors: np.ndarray
 
 
 def integers(words: np.ndarray) -> list[int]:
-    """Return the numbers that states stand for, one after the other, in units of their last bit."""
+    """Return the values of states as integers, in units of their last bit."""
     return [int.from_bytes(row[1:].tobytes(), "little", signed=True) for row in packed(words)]
 
 
@@ -120,7 +120,7 @@ def packed(words: np.ndarray) -> np.ndarray:
 
 
 def unpacked(rows: np.ndarray) -> np.ndarray:
-    """Return the states of such rows; ValueError where one has flags that there are not."""
+    """Return the states of such rows; ValueError for unknown flags."""
     digits = np.ascontiguousarray(rows[:, 1:]).view("<u4").astype(np.int64)
     if (rows[:, 0] > 15).any():
         raise ValueError("a sum has unknown flags")

@@ -40,9 +40,9 @@ def fast_path_op(op: str, parameter: int = 0, report: Report | None = None) -> C
 
 
 def fast_path_named(report: Callable[..., Any]) -> Callable[[_F], _F]:
-    """Let a function that is no reduction by an operator call what the core has under its name.
+    """Let a function that is not an operator's reduction call the core's callable of its name.
 
-    The core calls `report` with a result on the host that is not finite, or to make the result of two arrays.
+    The core calls `report` with a nonfinite host result, or to build a result of two arrays.
     """
 
     def decorated(function: _F) -> _F:
@@ -57,7 +57,7 @@ def fast_path_named(report: Callable[..., Any]) -> Callable[[_F], _F]:
 def core_callable(
     op: str, positional: str, others: str, report: Report, parameter: int = 0
 ) -> Callable[..., Any]:
-    """Return the core's callable for an operator and names of parameters, for functions that have more."""
+    """Return the core's callable for an operator and parameter names, for functions with more parameters."""
     return _core.fast_path(op, tuple(positional.split()), tuple(others.split()), report, parameter)
 
 
@@ -66,8 +66,8 @@ def fast_path_with(
 ) -> Callable[[_F], _F]:
     """Let a function call the core's callable for its positional and its keyword-only parameters.
 
-    The core returns NotImplemented, before any work, for arguments that it does not take; then the function
-    itself is called.
+    The core returns NotImplemented, before any work, for arguments that it does not support; then the Python
+    function runs.
     """
 
     def decorated(function: _F) -> _F:

@@ -1,7 +1,7 @@
-"""NumPy's floating-point state, as far as results on the host tell of it: `numpy.errstate` is obeyed.
+"""NumPy's floating-point errors for results on the host, according to `numpy.errstate`.
 
-Kernels raise no flags. A sum, product, mean or dot product that is infinite or NaN has overflowed, or met an
-invalid operation, unless the elements are to blame, and only then they are looked at once more.
+Kernels set no flags. If a sum, product, mean or dot product is infinite or NaN, the elements are scanned
+again: if no element is infinite or NaN, the result overflowed or an operation was invalid.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check_fp_status(
     where: str | None = None,
     ends_of: Callable[[Operand], Ends] | None = None,
 ) -> None:
-    """Raise, or warn of, what NumPy would for a result on the host that is not finite, as the core gives it.
+    """Raise or warn as NumPy would for a nonfinite host result of the core.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def check_fp_status(
     result : numpy.ndarray or numpy scalar
         Its result.
     operand, axes, second, initial
-        What was reduced, and how; of a dot product or an average `second` is the other operand, else a mask.
+        Operands and axes of the call; `second` is the other operand of a dot product or an average, else a
+        mask.
     where : str, optional
-        The name of the function in NumPy's message.
+        Name of the function in NumPy's message.
     ends_of : callable, optional
-        Returns the largest and the smallest of the real elements that make each result. None reduces along
-        `axes`.
+        Returns the largest and the smallest real elements of each result. Default: reduce along `axes`.
     """
     if op not in _ROUNDED:
         return
@@ -92,7 +92,7 @@ def check_fp_status(
 
 
 class Reduced(NamedTuple):
-    """A call that the core has done by itself: its result, without kept axes of length 1, and its inputs."""
+    """A call of the fast path: its result, without kept axes of length 1, and its inputs."""
 
     result: np.ndarray
     operand: Operand
@@ -103,7 +103,7 @@ class Reduced(NamedTuple):
 def reduced(
     op: str, result: Any, a: Any, axis: Any, second: Any, kind: int, index: int, _ddof: float
 ) -> Reduced:
-    """Convert what the core gives to a function that tells of a result that is not finite."""
+    """Convert the arguments that the core passes for a nonfinite result."""
     device = device_name(kind, index)
     operand, other = as_operand(a, device), None
     if second is not None:
@@ -113,7 +113,7 @@ def reduced(
 
 
 def report_fp_status(op: str, *call: Any) -> None:
-    """Look at the result of a call that the core has done by itself."""
+    """Check the result of a call of the fast path."""
     check_fp_status(op, *reduced(op, *call))
 
 
@@ -129,9 +129,9 @@ def _causes(
     initial: np.ndarray | None,
     ends_of: Callable[[Operand], Ends],
 ) -> Iterator[tuple[np.ndarray, Any, Any, Any]]:
-    """Yield results, and of each whether NaNs, infinities or no elements at all led to it.
+    """Yield results, and for each whether NaNs, infinities or missing elements caused it.
 
-    Real and imaginary parts make a sum each, but a product together.
+    Real and imaginary parts are separate sums, but one product.
     """
     values = real_parts(result)
     operands = [operand, second] if op in PAIRS and second else [operand]
@@ -158,9 +158,9 @@ def extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None = Non
 
 
 def _extremes(operand: Operand, axes: tuple[int, ...], mask: Operand | None, skip_nan: bool = False) -> Ends:
-    """Return the largest and the smallest elements, both NaN where one is; crossed where there are none.
+    """Return the largest and the smallest elements; both NaN if one is; swapped if there are none.
 
-    With `skip_nan` they are NaN only where all elements are. Those of integers do not matter, and are 0.
+    With `skip_nan`, NaN only if all elements are. For integers both are 0.
     """
     if operand.dtype.kind in "biu":
         return np.zeros(()), np.zeros(())
@@ -195,7 +195,7 @@ def parts_of(operand: Operand) -> list[Operand]:
 
 
 def signal(where: str, over: bool, invalid: bool, modes: Mapping[str, Any], divide: bool = False) -> None:
-    """Tell of floating-point errors in the function that NumPy calls `where`."""
+    """Report floating-point errors in the function that NumPy calls `where`."""
     status = over * _BITS["over"] | invalid * _BITS["invalid"] | divide * _BITS["divide"]
     if divide:
         _signal("divide", where, modes["divide"], status)
@@ -206,7 +206,7 @@ def signal(where: str, over: bool, invalid: bool, modes: Mapping[str, Any], divi
 
 
 def _signal(kind: str, where: str, mode: str, status: int) -> None:
-    """Do what `numpy.errstate` has chosen for one kind of floating-point error."""
+    """Handle one kind of floating-point error according to `numpy.errstate`."""
     message = f"{_TEXTS[kind]} encountered in {where}"
     if mode == "warn":
         warnings.warn(message, RuntimeWarning, stacklevel=caller_stacklevel())

@@ -1,4 +1,4 @@
-"""Calls of the core's operators that public functions share: GR_SHARES_FILE in csrc/reduce/ops.def."""
+"""Calls of operators that share kernel files: GR_SHARES_FILE in csrc/reduce/ops.def."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpureduce._rules import arguments as rules
 
 
 class ReductionCall:
-    """What is reduced, over which axes, and where the result goes."""
+    """Operand, axes and output of a call."""
 
     __slots__ = ("axes", "mask", "operand", "output", "progress")
 
@@ -42,7 +42,7 @@ class ReductionCall:
 
     @property
     def count(self) -> int:
-        """How many elements make one of the result."""
+        """Number of elements per result."""
         return rules.reduced_count(self.operand.shape, self.axes)
 
     def run(
@@ -53,7 +53,7 @@ class ReductionCall:
         start: np.ndarray | None = None,
         casting: Casting = "same_kind",
     ) -> np.ndarray | None:
-        """Return the result as the core gives it, in `dtype`; None where it is on the device already."""
+        """Return the result of the core in `dtype`; None if it is on the device already."""
         self.output.set_dtype(dtype, casting)
         core_out = self.output.core_out(dtype)
         self.output.wait_for_inputs()
@@ -61,7 +61,7 @@ class ReductionCall:
         return run(op, self.operand, self.axes, self.mask, start, core_out, self.progress, stream, parameter)
 
     def finished(self, op: str, result: np.ndarray | None, where: str | None = None) -> Any:
-        """Store a result; NumPy's floating-point state learns of one on the host that is not finite."""
+        """Store a result, and report floating-point errors of a host result to NumPy."""
         stored = self.output.store(result)
         if result is not None and not (self.output.on_device or _core.all_finite(result)):
             floating.check_fp_status(op, result, self.operand, self.axes, self.mask, where=where)
@@ -74,13 +74,13 @@ class ReductionCall:
 
 
 def floats_of(a: Any, options: Options, name: str = "a") -> Operand:
-    """Take an array of floating or complex numbers; integers in host memory become float64."""
+    """Convert an array to a floating-point or complex operand; integers in host memory become float64."""
     operand = as_operand(a, options.device, name)
     return operand.cast(np.dtype(np.float64)) if operand.dtype.kind in "biu" else operand
 
 
 def is_complex(operand: Operand) -> bool:
-    """Return whether elements have two parts."""
+    """Return whether a dtype is complex."""
     return operand.dtype.kind == "c"
 
 
@@ -90,7 +90,7 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def restrided(operand: Operand, shape: tuple[int, ...], strides: tuple[int, ...]) -> Operand:
-    """Return the same memory read another way, on the host too."""
+    """Return an operand of the same memory with another shape and strides, on the host too."""
     if operand.view is not None:
         return operand.with_strides(shape, strides)
     handle = np.lib.stride_tricks.as_strided(operand.handle, shape, strides, writeable=False)

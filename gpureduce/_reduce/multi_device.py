@@ -1,4 +1,4 @@
-"""Reductions on several devices: a registry of who does them, and the decorator that dispatches to it.
+"""Reductions on several devices: the registry of their handler, and the decorator that dispatches to it.
 
 `gpureduce._states.sharded`, which stands above this package, registers its handler when it is imported. The
 first call that may be for several devices imports it: `gpureduce/__init__.py` has registered its name.
@@ -15,7 +15,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class MultiDeviceHandler(NamedTuple):
-    """What reduces on several devices: `accepts` gets the arguments of a call, `reduce` its name as well."""
+    """Handler of calls on several devices: `accepts` gets the arguments of a call, `reduce` its name, too."""
 
     accepts: Callable[[tuple[Any, ...], dict[str, Any]], bool]
     reduce: Callable[[str, tuple[Any, ...], dict[str, Any]], Any]
@@ -29,7 +29,7 @@ _names: list[str] = []
 
 
 def register_multi_device(handler: MultiDeviceHandler) -> None:
-    """Let a handler do the calls that it accepts, of all functions under `multi_device`."""
+    """Register a handler for the calls that it accepts, of all functions under `multi_device`."""
     global _handler
     _handler = handler
 

@@ -1,4 +1,4 @@
-"""The public reductions that leave NaNs out."""
+"""The public reductions that ignore NaNs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _reject_all_nan(result: Any, *_call: Any) -> None:
 
 
 def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None) -> None:
-    """Warn of slices without numbers, and let NumPy's floating-point state know of other results."""
+    """Warn about slices without numbers, and report other floating-point errors to NumPy."""
     least: Any = run("nanmin", operand, axes, mask) if np.isnan(result).any() else ()
     if np.isnan(least).any():
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=caller_stacklevel())
@@ -48,7 +48,7 @@ def _warn_of_empty_mean(result: Any, operand: Operand, axes: tuple[int, ...], ma
 
 
 def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) -> Any:
-    """Reduce by a sum or a product of what is not NaN; of integers, by the plain one."""
+    """Reduce by a sum or product that ignores NaNs; integers by the plain one."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, dtype, out, keepdims, initial, where)
@@ -78,7 +78,7 @@ def _accumulated(plain, a, options, axis, dtype, out, keepdims, initial, where) 
 
 
 def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> Any:
-    """Reduce by the least or the largest number; `report` tells of slices that have none."""
+    """Reduce by the smallest or largest number; `report` is called for slices without numbers."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims, initial, where)
@@ -99,7 +99,7 @@ def _extreme(plain, report, a, options, axis, out, keepdims, initial, where) -> 
 
 
 def _argextreme(plain, a, options, axis, out, keepdims) -> Any:
-    """Reduce to the position of the least or the largest number."""
+    """Reduce to the index of the smallest or largest number."""
     operand = as_operand(a, options.device)
     if operand.dtype.kind in "biu":
         return reduction(plain, a, options, axis, None, out, keepdims)

@@ -1,4 +1,4 @@
-"""The keyword arguments that NumPy does not have."""
+"""Keyword arguments that NumPy does not have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def reject_variant(axis: object) -> None:
 
 
 class Options:
-    """The options that NumPy does not have, as the caller passed them.
+    """Values of the keyword arguments that NumPy does not have.
 
     `variant` is None for the default variant; `handle` is the handle of the stream, if one was passed.
     The variant is one of `ladder`.

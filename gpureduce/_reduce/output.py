@@ -1,4 +1,4 @@
-"""Where a result goes: to the caller as it is, into a host array, or into one on a device."""
+"""Outputs: a new result, a host array, or an array on a device."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FROM_HOST = "a host array cannot be captured into a graph; copy it to the device
 
 
 class OutputSpec:
-    """Takes the result of one call, which reduces `axes` of the shape `reduced`.
+    """The output of one call, which reduces `axes` of the shape `reduced`.
 
-    An ``out=`` that cannot take it is refused at once.
+    An invalid ``out=`` raises immediately.
     """
 
     def __init__(
@@ -83,14 +83,13 @@ class OutputSpec:
 
     @property
     def is_integral(self) -> bool:
-        """Whether the result goes into a host array ``out=`` that holds no fractions."""
+        """Whether a host array ``out=`` has an integer or bool dtype."""
         return self.host_out is not None and self.host_out.dtype.kind in "biu"
 
     def loop_dtype(self, op: str, source: np.dtype, dtype: Any = None) -> np.dtype:
-        """Return the dtype in which NumPy accumulates; a host array given as ``out=`` takes part.
+        """Return the dtype in which NumPy accumulates, which depends on a host array ``out=``, too.
 
-        Elements on a device are not cast to that dtype. The host array must be able to take the result all
-        the same.
+        Elements on a device are not cast to that dtype, but the host array must still accept the result.
         """
         if self.host_out is None:
             return dtypes.loop_dtype(op, source, dtype, None)
@@ -122,7 +121,7 @@ class OutputSpec:
             raise ValueError("out: an array on a device must be C-contiguous")
 
     def core_out(self, dtype: np.dtype) -> tuple | None:
-        """Return what the core may write a result of `dtype` into, if it may."""
+        """Return the array to which the core may write a result of `dtype`, if any."""
         if not self.on_device or dtype != self.dtype:
             return None
         return (self.view._pointer, self.kept, c_strides(self.kept, dtype.itemsize), dtype_name(dtype))
@@ -134,13 +133,13 @@ class OutputSpec:
                 raise ValueError(f"stream: {why}")
 
     def take_mask(self, where: Any, operand: Operand) -> Operand:
-        """Take ``where=``; a copy of it would be gone when a graph runs."""
+        """Convert ``where=``; a copy is not allowed during graph capture."""
         mask = take_mask(where, operand, lambda: self.reject_capture(FROM_HOST))
         self.reads.append(mask)
         return mask
 
     def work_in_default_stream(self) -> None:
-        """Let the work of a named variant be done there, after others'."""
+        """Run a named variant on the default stream, after the inputs' streams."""
         if self.kind == _core.SIM or not (self.caller_stream or self._views()):
             return  # there are no streams, or no other than that
         self.reject_capture("a named variant cannot be captured into a graph; 'auto' can")
@@ -148,17 +147,17 @@ class OutputSpec:
         self.wait_for_inputs()
 
     def wait_for_inputs(self) -> None:
-        """Let work in our stream come after what others do with the arrays; the host does not wait."""
+        """Order our stream after the other streams of the arrays; the host does not wait."""
         for view in self._views():
             self._order(view.stream, self.stream)
         self._order(self.caller_stream, self.stream)
 
     def _signal_consumers(self) -> None:
-        """Let what others do next with the memory come after our work.
+        """Order later work of other streams on the memory after our work.
 
-        A result on the device is returned while kernels run: the caller may change or free inputs then, and
-        read `out`. Inputs that do not say in which stream their library works are held until the work is
-        done, as an array that cannot change (JAX) needs nothing else; such an `out` is waited for.
+        A result on the device is returned while kernels run: the caller may then change or free inputs, and
+        read `out`. Inputs of libraries that do not tell their stream are kept alive until the work is done,
+        which suffices for immutable arrays (JAX); for such an `out` the call waits.
         """
         for view in self._views():
             stream = view._next_stream()
@@ -180,7 +179,7 @@ class OutputSpec:
         return views if self.view is None else [self.view, *views]
 
     def allocate_output(self, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
-        """Return new memory that belongs to the stream of the call."""
+        """Allocate an array on the stream of the call."""
         return _core.array_empty(shape, dtype_name(dtype), self.kind, self.index, self.stream_owner)
 
     def in_c_order(self, operand: Operand) -> Operand:
@@ -213,7 +212,7 @@ class OutputSpec:
         return view
 
     def give(self, array: DeviceArray) -> DeviceArray:
-        """Return an array that was made and written in the stream of the call, instead of a result."""
+        """Return an array that was written on the stream of the call, as the result."""
         self.out = self.view = self.made = array
         return self._finished()
 
@@ -227,14 +226,14 @@ class OutputSpec:
         return self.out
 
     def take(self, result: np.generic) -> Any:
-        """Return the result of a whole array, in the dtype that it has."""
+        """Return the result of a whole array, in its dtype."""
         if self.out is None and not self.shape and not self.on_device:
             return result
         self.set_dtype(result.dtype, "unsafe")
         return self.store(np.asarray(result))
 
     def store(self, result: Any) -> Any:
-        """Return the result; None means that the core wrote it already."""
+        """Return the result; None means that the core has written it already."""
         if result is not None:
             result = np.asarray(result).astype(self.dtype, copy=False).reshape(self.shape)
             if result.dtype.num != self.dtype.num:  # two names of one dtype, which no cast tells apart

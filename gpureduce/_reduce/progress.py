@@ -1,4 +1,4 @@
-"""What ``progress=`` means: a callback of the caller's, or a bar."""
+"""The argument ``progress=``: a callback, or a progress bar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Progress: TypeAlias = Callable[[int, int], object] | bool | None
 
 @contextmanager
 def reporter(progress: Any) -> Iterator[Callable[[int, int], object] | None]:
-    """Give the callback that the core calls with the bytes done and those in all, or None."""
+    """Return the callback that the core calls with the bytes done and in total, or None."""
     if progress is None or progress is False:
         yield None
     elif progress is True:
@@ -46,7 +46,7 @@ class _Bar:
 
 
 def _make_bar(total: int) -> Any:
-    """Return a bar of tqdm's, or a plainer one where that is not installed."""
+    """Return a tqdm bar, or a plain one if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -55,7 +55,7 @@ def _make_bar(total: int) -> Any:
 
 
 class _Plain:
-    """A line on standard error, as tqdm's in what is used of it here."""
+    """A progress line on standard error, with the part of tqdm's interface used here."""
 
     def __init__(self, total: int) -> None:
         self.n = 0

@@ -1,4 +1,4 @@
-"""What annotations of arguments mean: for type checkers, nothing imports it at run time."""
+"""Types of arguments, for type checkers; not imported at run time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _SupportsCudaArrayInterface(Protocol):
 
 
 class _InParts(Protocol):
-    """`gpureduce.Sharded`, which stands above."""
+    """Stands for `gpureduce.Sharded`, which is in a higher layer."""
 
     @property
     def parts(self) -> tuple[Any, ...]: ...
@@ -67,7 +67,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class Arguments(CommonOptions, total=False):
-    """Those of all reductions of one array, besides the axis."""
+    """Arguments of all reductions of one array, except the axis."""
 
     dtype: DTypeLike | None
     out: Out | None

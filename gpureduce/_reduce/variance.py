@@ -80,7 +80,7 @@ def reject_named(op: str, options: Options) -> None:
 
 
 def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Operand:
-    """Return the elements in the dtype that is asked for, which becomes the dtype of the result."""
+    """Cast the elements to ``dtype=``, which becomes the dtype of the result."""
     casting: Casting = "same_kind" if op.endswith("std") else "unsafe"  # of NumPy's square root; of its sums
     if dtype is None:
         output.set_dtype(dtypes.core_dtype(op, operand.dtype), casting)
@@ -96,7 +96,7 @@ def _in_dtype(op: str, operand: Operand, dtype: Any, output: OutputSpec) -> Oper
 def _report_nonfinite(
     result: Any, operand: Operand, axes: tuple[int, ...], mask: Operand | None, ddof: Any, skip: bool
 ) -> None:
-    """Warn where results are of too few elements, and let NumPy's floating-point state know of others.
+    """Warn about results with too few elements, and report other floating-point errors to NumPy.
 
     Whatever there is to tell of, results are not finite then; but of elements that are there in any case.
     """
@@ -127,7 +127,7 @@ def _report_nonfinite(
 
 
 def report_variance_status(op: str, *call: Any) -> None:
-    """Do the same for a call that the core has done by itself."""
+    """Report the same for a result of the fast path."""
     result, operand, axes, mask = floating.reduced(op, *call)
     _report_nonfinite(
         result, operand, axes, mask, call[-1], op.startswith("nan") and operand.dtype.kind not in "biu"

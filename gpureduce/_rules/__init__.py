@@ -1,1 +1,1 @@
-"""What NumPy's arguments mean: nothing here computes, and nothing here knows a device."""
+"""NumPy's rules for arguments, without computation and without devices."""

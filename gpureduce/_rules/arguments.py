@@ -1,4 +1,4 @@
-"""NumPy's rules for the arguments of a reduction: which are taken, what they mean, what is raised."""
+"""NumPy's rules for the arguments of a reduction, and their errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_AXIS = 2**31 - 1  # maximum of a C int
 
 
 def reject_masked(a: object, name: str = "a") -> None:
-    """Raise TypeError for a masked array, whose mask numpy.asarray would drop without a word."""
+    """Raise TypeError for a masked array, whose mask numpy.asarray would silently drop."""
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(a, masked.MaskedArray):
         raise TypeError(
@@ -33,7 +33,7 @@ def reject_masked(a: object, name: str = "a") -> None:
 
 
 def reject_lazy(a: object, name: str = "a") -> None:
-    """Raise TypeError for a Dask array, which numpy.asarray would compute as a whole without a word."""
+    """Raise TypeError for a Dask array, which numpy.asarray would silently compute as a whole."""
     graph = getattr(type(a), "__dask_graph__", None)
     if graph is not None and graph(a) is not None:
         raise TypeError(
@@ -43,7 +43,7 @@ def reject_lazy(a: object, name: str = "a") -> None:
 
 
 def reject_parts(a: object, name: str) -> None:
-    """Raise TypeError for a `gpureduce.Sharded`, which numpy.asarray would make an array of one object."""
+    """Raise TypeError for a `gpureduce.Sharded`, for which numpy.asarray makes an object array."""
     takers = getattr(type(a), "takers", None)
     if callable(takers):
         raise TypeError(
@@ -54,7 +54,7 @@ def reject_parts(a: object, name: str) -> None:
 def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
     """Return an array the kernels can read: supported dtype, native byte order, aligned, any strides.
 
-    The array itself (or a view) where it is one already; subclasses become plain arrays.
+    The array itself (or a view) if it is suitable; subclasses become plain arrays.
     """
     array = as_array(a, name)
     dtype = native(array.dtype, name)
@@ -67,7 +67,7 @@ def host_array(a: ArrayLike, name: str = "a") -> np.ndarray:
 
 
 def integer(value: Any, name: str, expected: str = "an integer") -> int:
-    """Return an argument as an int; TypeError that names it for what is none."""
+    """Return an argument as an int; otherwise raise TypeError with its name."""
     if not hasattr(value, "__index__") or isinstance(value, type):
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
     try:
@@ -77,9 +77,9 @@ def integer(value: Any, name: str, expected: str = "an integer") -> int:
 
 
 def reject_beyond_memory(size: int, name: str) -> None:
-    """Raise MemoryError that names an argument whose arrays take more bytes than the machine has.
+    """Raise MemoryError with the argument's name if its arrays need more bytes than the machine has.
 
-    The system would promise the memory, and end the process while it is filled.
+    The system would overcommit, and kill the process while the memory is filled.
     """
     if "SC_PHYS_PAGES" not in os.sysconf_names:
         return
@@ -90,7 +90,7 @@ def reject_beyond_memory(size: int, name: str) -> None:
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return an argument that is true or false; TypeError that names it for what has no truth value."""
+    """Return an argument as a bool; otherwise raise TypeError with its name."""
     try:
         return bool(value)
     except (TypeError, ValueError):
@@ -98,7 +98,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def as_array(a: Any, name: str, dtype: Any = None) -> np.ndarray:
-    """Return an argument as an array of NumPy's; an error names the argument."""
+    """Return an argument as a NumPy array; errors have its name."""
     if not isinstance(a, np.ndarray):
         reject_parts(a, name)
         if tensors.is_tensor(a):
@@ -131,9 +131,9 @@ def _normal_axis(axis: Any, ndim: int) -> int:
 
 
 def reduced_axes(axis: Any, ndim: int, scalar_axis: bool = True) -> tuple[int, ...]:
-    """Return the axes that ``axis=`` names, ascending.
+    """Return the axes of ``axis=`` in ascending order.
 
-    With `scalar_axis`, an array of no dimensions has axes 0 and -1, as most of NumPy's reductions let it.
+    With `scalar_axis`, a 0-d array has axes 0 and -1, as in most of NumPy's reductions.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -148,7 +148,7 @@ def reduced_axes(axis: Any, ndim: int, scalar_axis: bool = True) -> tuple[int, .
 
 
 def one_axis(axis: Any, ndim: int) -> int:
-    """Return the axis of a function that needs exactly one, counted from the first."""
+    """Return the nonnegative axis of a function that needs exactly one."""
     axes = reduced_axes(axis, ndim, scalar_axis=False)
     if len(axes) != 1:
         raise TypeError(f"axis: expected one integer, got {axis!r}")
@@ -181,7 +181,7 @@ def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool = F
 
 
 def reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """Return how many elements make one of the result."""
+    """Return the number of elements per result."""
     return math.prod([shape[axis] for axis in axes])
 
 
@@ -195,7 +195,7 @@ def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def same_strides(shape: tuple[int, ...], have: tuple[int, ...], expected: tuple[int, ...]) -> bool:
-    """Return whether elements lie at the same places, where there is more than one along an axis."""
+    """Return whether strides are equal along all axes with more than one element."""
     if have == expected:
         return True
     axes = zip(shape, have, expected, strict=True)
@@ -203,7 +203,7 @@ def same_strides(shape: tuple[int, ...], have: tuple[int, ...], expected: tuple[
 
 
 def degrees(ddof: Any) -> float:
-    """Return ``ddof=`` as a number; TypeError for what is none, ValueError for what is no double."""
+    """Return ``ddof=`` as a float; TypeError if it is not a number, ValueError if it is too large."""
     if isinstance(ddof, (int, float, np.bool_, np.integer, np.floating)):
         try:
             return float(ddof)
@@ -216,7 +216,7 @@ def degrees(ddof: Any) -> float:
 
 
 def require_elements(op: str, count: int, shape: tuple[int, ...]) -> None:
-    """Raise ValueError when an operator without identity has nothing to reduce."""
+    """Raise ValueError if an operator without identity has no elements."""
     if count == 0:
         raise ValueError(f"{op}: zero-size array of shape {shape}, and the reduction has no identity")
 
@@ -261,7 +261,7 @@ def initial_value(initial: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an ``out=`` in host memory as an array; raise what NumPy raises for one of another shape."""
+    """Return a host ``out=`` as an array; raise as NumPy does for another shape."""
     if tensors.is_tensor(out):
         out = tensors.host_array(out, "out")
     if not isinstance(out, np.ndarray):
@@ -276,20 +276,20 @@ def host_out(out: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def require_index_out(out: np.dtype) -> None:
-    """Raise TypeError for the dtype of an ``out=`` that NumPy's argmin and argmax do not take."""
+    """Raise TypeError if NumPy's argmin and argmax do not accept the dtype of ``out=``."""
     if not np.can_cast(out, np.intp, casting="safe"):
         raise TypeError(f"out: cannot cast from {out} to {np.dtype(np.intp)} according to the rule 'safe'")
 
 
 def require_inexact(dtype: Any, out: np.dtype | None) -> None:
-    """Raise TypeError for integers in which NumPy's nanmean, nanvar and nanstd of floats give no result."""
+    """Raise TypeError for integer dtypes, as NumPy's nanmean, nanvar and nanstd of floats do."""
     for name, checked in (("dtype", None if dtype is None else dtype_of(dtype)), ("out", out)):
         if checked is not None and checked.kind in "biu":
             raise TypeError(f"{name}: must be inexact, as the elements are; got {checked}")
 
 
 def require_dot_out(out: np.ndarray, dtype: np.dtype) -> None:
-    """Raise ValueError for an ``out=`` that NumPy's dot does not take."""
+    """Raise ValueError for an ``out=`` that NumPy's dot does not accept."""
     if out.dtype != dtype or not out.flags.c_contiguous:
         raise ValueError(f"out: dot needs a C-contiguous array of {dtype}, got one of {out.dtype}")
 

@@ -1,7 +1,7 @@
-"""Dtypes: which are taken, and which a result has.
+"""Supported dtypes, and dtypes of results.
 
-The rows of the core's `dtypes.def` say both. NumPy is asked for the dtypes of its own loops
-(`numpy.ufunc.resolve_dtypes`), so that they are those of the NumPy installed.
+Both follow from the core's `dtypes.def`. Loop dtypes come from the installed NumPy
+(`numpy.ufunc.resolve_dtypes`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def dtype_of(dtype: DTypeLike | None, name: str = "dtype") -> np.dtype:
-    """Return what ``dtype=`` means: to NumPy, or a dtype of PyTorch."""
+    """Return the NumPy dtype for ``dtype=``, which may be a PyTorch dtype."""
     try:
         return np.dtype(dtype)
     except UnicodeError:  # text with lone surrogates
@@ -103,12 +103,12 @@ def dtype_from_name(name: str) -> np.dtype:
 
 
 def is_supported(dtype: np.dtype) -> bool:
-    """Return whether kernels know elements of the dtype, byte order aside."""
+    """Return whether kernels support the dtype in native byte order."""
     return dtype in _NATIVE or dtype.name in SUPPORTED
 
 
 def require_supported(dtype: np.dtype, name: str) -> None:
-    """Raise TypeError, naming what is supported, unless the kernels know the dtype."""
+    """Raise TypeError, with the supported dtypes, unless kernels support the dtype."""
     if dtype in _NATIVE:
         return
     if not is_supported(dtype) or (dtype.name == "bfloat16" and not dtype.isnative):
@@ -125,14 +125,14 @@ def native(dtype: np.dtype, name: str) -> np.dtype:
 
 
 def core_dtype(op: str, dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which the core gives the result of `op` on elements of `dtype`."""
+    """Return the dtype of the core's result of `op` for elements of `dtype`."""
     return _RESULTS.get(op, {}).get(dtype_name(dtype), dtype)
 
 
 def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype | None) -> np.dtype:
     """Return the dtype in which NumPy accumulates, which is also the dtype of the result.
 
-    As NumPy, an array given as ``out=`` takes part in the choice when ``dtype=`` does not make it.
+    As in NumPy, ``out=`` influences the choice if ``dtype=`` is not given.
     """
     first, second = out, source
     if dtype is not None:
@@ -148,5 +148,5 @@ def loop_dtype(op: str, source: np.dtype, dtype: DTypeLike | None, out: np.dtype
 
 
 def canonical_dtype(dtype: np.dtype, name: str) -> np.dtype:
-    """Return the dtype in native byte order, `long long` as such, which NumPy keeps apart from int64."""
+    """Return the dtype in native byte order; `long long` stays distinct from int64, as in NumPy."""
     return dtype if dtype in _NATIVE else native(dtype, name)  # both names are found there

@@ -1,4 +1,4 @@
-"""PyTorch's tensors: which have their elements in memory, and which were written. Nothing imports PyTorch."""
+"""PyTorch tensors: access to their memory, and notes of writes to it. Nothing imports PyTorch."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def resolved(tensor: Any, name: str) -> Any:
 
 
 def _has_memory(tensor: Any) -> bool:
-    """Return whether a tensor's elements are those at its address.
+    """Return whether a tensor's memory holds its elements.
 
-    Those of subclasses with operations of their own are not: DTensor, FakeTensor, a collective that has not
-    finished. Neither are those of tensors on the device "meta", nor inside `torch.vmap`.
+    False for subclasses with their own operations (DTensor, FakeTensor, an unfinished collective), for
+    tensors on the device "meta", and inside `torch.vmap`.
     """
     plain = getattr(sys.modules["torch"].Tensor, "__torch_dispatch__", None)
     if tensor.device.type == "meta" or getattr(type(tensor), "__torch_dispatch__", None) is not plain:
@@ -54,7 +54,7 @@ def _has_memory(tensor: Any) -> bool:
 
 
 def host_array(tensor: Any, name: str) -> np.ndarray:
-    """Return the elements of a tensor in host memory as an array that shares it, where no bit is lazy."""
+    """Return a NumPy array that shares the memory of a CPU tensor without lazy bits."""
     tensor = resolved(tensor, name)
     if tensor.device.type != "cpu":
         raise TypeError(f"{name}: expected a host array, got a tensor on device {tensor.device}")
@@ -65,7 +65,7 @@ def host_array(tensor: Any, name: str) -> np.ndarray:
 
 
 def require_writable(out: Any) -> None:
-    """Raise ValueError for a tensor given as ``out=`` whose memory holds other numbers than its elements."""
+    """Raise ValueError for a tensor ``out=`` whose memory does not hold its elements."""
     for is_lazy, kind in ((out.is_conj(), "conjugate"), (out.is_neg(), "negative")):
         if is_lazy:
             raise ValueError(f"out: the tensor is a lazy {kind}, which cannot be written")
