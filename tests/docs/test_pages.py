@@ -96,7 +96,7 @@ def test_the_first_step_to_a_rung(kernel_and_rung, capsys):
     pytest.importorskip("cuda.pathfinder")
     exec(blocks("tutorials/write-a-rung", "python")[0], {})
     said = capsys.readouterr().out
-    assert "right, and without races" in said
+    assert "correct, and without races" in said
     barriers = re.search(r"barriers +([\d,]+) +([\d,]+) +9x", said)
     passes = re.search(r"shared-memory wavefronts +([\d,]+) +([\d,]+) +2\.8", said)
     assert barriers and passes

@@ -38,13 +38,13 @@ CUDA
 refuses "__syncwarp is missing between" gpureduce ladder mine.cu
 refuses "mine.cu:11" gpureduce ladder mine.cu
 sed -i 's/t < 4/t == 0/' mine.cu
-takes "mine: right, and without races" gpureduce ladder mine.cu --source
+takes "mine: correct, and without races" gpureduce ladder mine.cu --source
 says "slots[t] += slots[t + stride];"
 sed -i 's/i < n ? in\[i\] : 0/i < n \/ 4 * 4 ? in[i] : 0/' mine.cu
-refuses "the last n % 4, which fill no vector" gpureduce ladder mine.cu
+refuses "the last n % 4, which do not fill a vector" gpureduce ladder mine.cu
 
 gpureduce export v7 -o v7.cu
-takes "mine: right" gpureduce ladder v7.cu --elements 2 --grid-size 1024
+takes "mine: correct" gpureduce ladder v7.cu --elements 2 --grid-size 1024
 
 gpureduce exercise start 3 >/dev/null
 refuses "- without races" gpureduce exercise check 3
