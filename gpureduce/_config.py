@@ -1,4 +1,4 @@
-"""What a bug report needs: versions, devices, libraries, paths, and environment variables of gpureduce."""
+"""Versions, devices, libraries, paths and environment variables, for bug reports."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def config_lines(config: dict[str, Any]) -> list[str]:
 
 
 def _device_line(device: dict[str, Any]) -> str:
-    """Return what is known of a device."""
+    """Return the description of a device."""
     memory = f"{device['multiprocessors']} multiprocessors, {device['memory_bytes'] / 2**30:.1f} GiB"
     name = f"{device['device']:<8} {device['name']}"
     if device["kind"] == "sim":

@@ -1,1 +1,1 @@
-"""Measurements of variants: what `gpureduce.bench` and `gpureduce plot` run."""
+"""Measurements and charts of variants, for `gpureduce.bench` and `gpureduce plot`."""

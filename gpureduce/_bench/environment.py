@@ -1,4 +1,4 @@
-"""What a results file says about where it was measured."""
+"""The header of a results file: device, versions, date."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def toolkit_version() -> str:
 
 
 def cpu_name() -> str:
-    """Return what Linux calls the CPU, with family and model, as virtual machines hide the product."""
+    """Return the CPU name of Linux, with family and model, since virtual machines hide the product."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -30,7 +30,7 @@ def cpu_name() -> str:
 
 
 def header(device: Device) -> dict:
-    """Return device, versions and date, for the top of a results file."""
+    """Return device, versions and date, for the head of a results file."""
     return {
         "device": device.name,
         "driver_cuda": f"{device.driver_version // 1000}.{device.driver_version % 1000 // 10}",

@@ -1,4 +1,4 @@
-"""Sums of floats without a rounding error, in time that is little and can be interrupted."""
+"""Exact sums of floats, fast and interruptible."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def float_sum(array: np.ndarray) -> float:
     Parameters
     ----------
     array : numpy.ndarray
-        Of one dimension.
+        One-dimensional array.
 
     Returns
     -------
     float
-        What ``math.fsum(array.tolist())`` gives, which makes a Python float of each number.
+        The result of ``math.fsum(array.tolist())``, without a Python float for each number.
     """
     chunks = (array[i : i + CHUNK] for i in range(0, array.size, CHUNK))
     return math.fsum(part for chunk in chunks for part in _parts(chunk.astype(np.float64)))
@@ -30,8 +30,8 @@ def float_sum(array: np.ndarray) -> float:
 def _parts(values: np.ndarray) -> Iterator[float]:
     """Yield a few numbers with the same sum.
 
-    Numbers of one exponent are multiples of one unit, so that a float holds the sum of many of them; but not
-    of all their 53 bits at once, hence the halves.
+    Numbers of one exponent are multiples of one unit, so that a float holds the sum of many of their halves
+    of 53 bits.
     """
     fractions, exponents = np.frexp(values)
     lowest = exponents.min()

@@ -27,7 +27,7 @@ def parse_result(text: str, name: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        For text that is no JSON object with rows, or of another schema version; the message has `name`.
+        If the text is not a JSON object with rows, or has another schema version; the message has `name`.
     """
     try:
         record = json.loads(text)
@@ -60,7 +60,7 @@ def check_writable(path: str) -> None:
 
 
 def writable_path(text: str) -> str:
-    """Return the path of a file that can be written, as a type of argparse."""
+    """Return the path of a writable file, as a type of argparse."""
     try:
         check_writable(text)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What charts show of many variants: groups of them, what each changes, the few that say most."""
+"""Selection of variants for charts: groups, gains, and the most representative ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEPS = 3  # number of the largest gains that a chart of a few variants shows
 
 
 def group_by_role(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
-    """Return the variants of each role that is there, rungs in the order of their ladder."""
+    """Return the variants of each role, rungs in the order of their ladder."""
     roles = {record.name: record.role for record in variants(ladder)}
     distinct = list(dict.fromkeys(names))
     by_role = {role: [name for name in distinct if roles.get(name, "") == role] for role in GROUPS}
@@ -28,7 +28,7 @@ def group_by_role(names: Iterable[str], ladder: str) -> dict[str, list[str]]:
 
 
 def before(name: str, ladder: str, present: Iterable[str]) -> str | None:
-    """Return the variant that one comes after, or the nearest earlier one that is present."""
+    """Return the variant that another one comes after, or the nearest earlier one that is present."""
     after = {record.name: record.after for record in variants(ladder)}
     names = set(present)
     earlier = after.get(name)
@@ -38,7 +38,7 @@ def before(name: str, ladder: str, present: Iterable[str]) -> str | None:
 
 
 def representative(speeds: Mapping[str, float], ladder: str) -> list[str]:
-    """Return those that say most of many: first and last rung, the largest steps, what is no variant."""
+    """Return the most representative names: first and last rung, the largest gains, and non-variants."""
     groups = group_by_role(speeds, ladder)
     if len(speeds) <= _FEW:
         return [name for members in groups.values() for name in members]
@@ -51,12 +51,12 @@ def representative(speeds: Mapping[str, float], ladder: str) -> list[str]:
 
 
 def select(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]:
-    """Return those of the names that are asked for: all, or some by name.
+    """Return the requested names: all, or some by name.
 
     Raises
     ------
     ValueError
-        For a name that is not there.
+        If a name is not present.
     """
     present = list(dict.fromkeys(names))
     if asked is None or asked == "all":
@@ -69,7 +69,7 @@ def select(names: Iterable[str], asked: str | Iterable[str] | None) -> list[str]
 
 
 def spread_labels(places: list[float], least: float, highest: float) -> list[float]:
-    """Return places moved until neighbours are so far apart, in their order, and none above the highest."""
+    """Return label positions, moved apart to a minimum distance, in order, and none above the limit."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = [places[i] for i in order]
     for _ in range(200):

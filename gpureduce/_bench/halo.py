@@ -1,7 +1,7 @@
-"""Which part of a picture a block of a convolution sees, and how often each element comes to it.
+"""The part of an image that a block of a convolution reads, and how often it loads each element.
 
-Both are read off a launch on the simulator: `Profile.accesses` says which thread loaded which bytes of x, and
-stored which results.
+Both come from a launch on the simulator: `Profile.accesses` has the loads of x and the stores of results by
+thread.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ FILTERS = (24, 3, 3, 12)
 
 @dataclass(frozen=True, eq=False)
 class Halo(WithArrays):
-    """What one block does, of pictures in NHWC.
+    """The accesses of one block, for images in NHWC.
 
     Attributes
     ----------
     variant : str
         The rung.
     comes : numpy.ndarray of float
-        For each row and column of the first picture: how often an element comes from memory, on average over
-        the channels.
+        For each row and column of the first image: loads of an element, averaged over the channels.
     makes : numpy.ndarray of int
-        For each row and column of the first result: how many filters' results the block stores.
+        For each row and column of the first result: number of filters whose results the block stores.
     """
 
     variant: str
@@ -42,22 +41,22 @@ class Halo(WithArrays):
 
     @property
     def seen(self) -> int:
-        """How many pixels the block sees."""
+        """Number of pixels that the block reads."""
         return int((self.comes > 0).sum())
 
     @property
     def made(self) -> int:
-        """For how many pixels it makes results."""
+        """Number of pixels for which the block computes results."""
         return int((self.makes > 0).sum())
 
     @property
     def times(self) -> float:
-        """How often an element that the block sees comes to it, on average."""
+        """Mean number of loads of an element that the block reads."""
         return float(self.comes[self.comes > 0].mean())
 
 
 def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple[int, ...] = FILTERS) -> Halo:
-    """Return what one block of a convolution of float32 sees and makes.
+    """Return the accesses of one block of a float32 convolution.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple
     Raises
     ------
     ValueError
-        For a variant whose loads or stores the accesses do not tell.
+        If the accesses do not show the loads or stores of the variant.
     """
     launched = profile((x, w, {"layout": "NHWC"}), variant, races=False)
     accesses = launched.accesses(block)
@@ -91,7 +90,7 @@ def halo_of(variant: str, block: int = 0, x: tuple[int, ...] = PICTURE, w: tuple
 
 
 def _per_pixel(accesses: np.ndarray, size: tuple[int, ...], channels: int) -> np.ndarray:
-    """Count the elements of the first picture that were accessed, by rows and columns."""
+    """Count the accessed elements of the first image, by rows and columns."""
     counts = np.zeros(math.prod(size) * channels)
     for bytes_ in np.unique(accesses["bytes"]):
         for part in range(0, int(bytes_), ITEM_BYTES):
@@ -101,7 +100,7 @@ def _per_pixel(accesses: np.ndarray, size: tuple[int, ...], channels: int) -> np
 
 
 def plot_halo(halo: Halo, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw a picture: how often each element comes to the block, and round which the results are."""
+    """Draw the loads of each element, and the pixels of the results."""
     with style(dark) as palette:
         ax = axes_of(ax, 7.2, 2.6)
         shown = np.ma.masked_equal(halo.comes, 0)

@@ -1,4 +1,4 @@
-"""What variants and the default are called in tables and charts."""
+"""Titles of variants and of the default in tables and charts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def variant_labels() -> dict[str, str]:
 
 
 def matmul_labels() -> dict[str, str]:
-    """Return the same of matrix products, and of cuBLAS."""
+    """Return the titles for matrix products, and for cuBLAS."""
     own = {record.name: record.title for record in variants("matmul") if record.block_sizes}
     return {**own, AUTO: AUTO_PRODUCT_LABEL, "cublas": "NVIDIA's library"}
 
 
 def conv_labels() -> dict[str, str]:
-    """Return the same of convolutions, and of cuDNN."""
+    """Return the titles for convolutions, and for cuDNN."""
     own = {record.name: record.title for record in variants("conv")}
     return {**own, AUTO: AUTO_PRODUCT_LABEL, "cudnn": "NVIDIA's library"}

@@ -1,4 +1,4 @@
-"""Charts of matrix products: speed, roofline, and who works on which tile."""
+"""Charts of matrix products: speed, roofline, tiles and data flow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WARP, LANE = 2, 13  # warp and lane of the figure
 def plot_result(
     result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
 ) -> Any:
-    """Draw what `BenchResult.plot` promises, of products."""
+    """Draw a chart of products, as `BenchResult.plot`."""
     kinds = {"speed": _speed, "counts": _counts}
     if kind is None:
         kind = "counts" if result.simulated else "speed"
@@ -103,7 +103,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
 
 
 def plot_roofline(roofline: Roofline, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw the rungs below the roofs that memory and multiply-add units set."""
+    """Draw the rungs below the roofs of memory and multiply-add units."""
     with style(dark) as palette:
         ax = axes_of(ax, 9, 5.6)
         memory = roofline.bandwidths[0][1]
@@ -197,7 +197,7 @@ _OTHERS, _LATER, _BLOCK, _WARP, _THREAD = range(5)
 
 
 def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool = True) -> Any:
-    """Draw A, B above C, and C: what a block, one of its warps and one of its threads load and make."""
+    """Draw A, B above C, and C: the elements that a block, one of its warps and one of its threads use."""
     with style(dark) as palette:
         from matplotlib.colors import ListedColormap
 
@@ -233,7 +233,7 @@ def plot_tiles(tiles: Tiles, ax: Any = None, *, dark: bool = False, legend: bool
 
 
 def tile_legend(palette: Palette) -> list[Any]:
-    """Return what the colours of `plot_tiles` stand for; the first only where there are several steps."""
+    """Return the legend of `plot_tiles`; its first entry only if there are several steps."""
     from matplotlib.patches import Patch
 
     names = ("one block, later steps", "one block", f"warp {WARP} of it", f"thread {_thread()} of it")
@@ -248,7 +248,7 @@ def _thread() -> int:
 
 
 def _panels(tiles: Tiles) -> dict[str, np.ndarray]:
-    """Return what to draw of A, B and C, two tiles of C in each direction at the most."""
+    """Return the parts of A, B and C to draw, at most two tiles of C in each direction."""
     warp, thread = range(WARP * LANES, (WARP + 1) * LANES), range(_thread(), _thread() + 1)
     panels = {}
     for name, matrix in (("A", 0), ("B", 1)):
@@ -280,7 +280,7 @@ def _tile_colours(palette: Palette) -> list[Any]:
 
 
 def plot_flow(flow: Flow, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw how many bytes go from one memory to another for each multiply-add."""
+    """Draw the bytes between memories per multiply-add."""
     with style(dark) as palette:
         from matplotlib.patches import FancyBboxPatch
 

@@ -27,7 +27,7 @@ Shape = tuple[int, int, int]
 
 
 def is_half(dtype: str) -> bool:
-    """Return whether rungs of any precision multiply it exactly."""
+    """Return whether rungs of any precision multiply the dtype exactly."""
     return dtype in ("float16", "bfloat16")
 
 
@@ -48,7 +48,7 @@ class MatmulInputs:
 
     @property
     def is_inexact(self) -> bool:
-        """Whether cuBLAS multiplies them, and they can be NaN."""
+        """Whether cuBLAS supports the dtype, and it has NaN."""
         return self.dtype.is_floating_point or self.dtype.is_complex
 
     def _draw(self, generator: Any, rows: int, columns: int) -> Any:
@@ -58,7 +58,7 @@ class MatmulInputs:
         return (drawn * (1 if self.is_inexact else 100)).to(self.dtype)
 
     def error(self, call: Callable[[int], object]) -> float:
-        """Return the relative error of a product; NaN where an element was not written."""
+        """Return the relative error of a product; NaN if an element was not written."""
         self.c[0].fill_(math.nan if self.is_inexact else -1)
         call(0)
         self.torch.cuda.synchronize()
@@ -66,7 +66,7 @@ class MatmulInputs:
 
 
 def contenders(sets: MatmulInputs, names: list[str], precision: str) -> dict[str, Callable[[int], object]]:
-    """Return what multiplies one set, by name."""
+    """Return functions that multiply one set, by name."""
 
     def ours(name: str) -> Callable[[int], object]:
         own_precision = precision if name == AUTO else None

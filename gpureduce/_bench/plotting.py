@@ -24,7 +24,7 @@ _MARKERS = "osD^v<>ph*XP"
 
 
 def blend(colour: str, background: str, share: float = 0.4) -> str:
-    """Return a colour of which `share` is opaque over a background."""
+    """Return a colour with opacity `share` over a background."""
     parts = zip(*(bytes.fromhex(each[1:]) for each in (colour, background)), strict=True)
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
 
@@ -58,7 +58,7 @@ def style(dark: bool = False) -> Iterator[Palette]:
 
 
 def axes_of(ax: Any, width: float, height: float) -> Any:
-    """Return an axes, that of a new figure if there is none."""
+    """Return the axes, or the axes of a new figure."""
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -67,13 +67,13 @@ def axes_of(ax: Any, width: float, height: float) -> Any:
 
 
 def check_name(path: str | os.PathLike) -> None:
-    """Raise ValueError unless a picture can be written to a file of that name."""
+    """Raise ValueError unless the file name has an image format."""
     if not os.fspath(path).endswith(FORMATS):
         raise ValueError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
 
 
 def save(ax: Any, path: str | os.PathLike) -> None:
-    """Write the figure that an axes is in to a file; its name ends in .svg, .png or .pdf."""
+    """Write the figure of an axes to a file; its name ends in .svg, .png or .pdf."""
     check_name(path)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same file for the same data
     suffix = os.path.splitext(path)[1]
@@ -90,9 +90,9 @@ def save(ax: Any, path: str | os.PathLike) -> None:
 def draw_bars(
     ax: Any, values: dict[str, float], titles_of: dict[str, str], ladder: str, form: str, palette: Palette
 ) -> None:
-    """Draw horizontal bars of variants in groups, the ladder on top, each with its figure.
+    """Draw horizontal bars of variants in groups, the ladder on top, each with its value.
 
-    What a variant has more than the one that it comes after is drawn full, what it has less as an outline.
+    The gain over the variant that it comes after is drawn solid, a loss as an outline.
     """
     groups = group_by_role(values, ladder)
     colours = dict(zip(GROUPS, _group_colours(palette), strict=True))
@@ -135,7 +135,7 @@ def _tick(role: str, name: str | None, titles_of: dict[str, str]) -> str:
 
 
 def height_of_bars(names: list[str], ladder: str) -> float:
-    """Return how many inches high a chart with bars of these variants is to be."""
+    """Return the height in inches of a chart with bars of these variants."""
     groups = group_by_role(names, ladder)
     return 1.5 + 0.3 * (len(names) + (len(groups) if len(groups) > 1 else 0))
 
@@ -163,7 +163,7 @@ def label_ends(
 
 
 class Measured(Protocol):
-    """What a result has to draw."""
+    """Interface of a result that can be drawn."""
 
     head: dict[str, Any]
     rows: tuple[dict[str, Any], ...]
@@ -173,16 +173,16 @@ class Measured(Protocol):
         """Whether the rows hold counts of the simulator."""
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the rows with what follows from them."""
+        """Return the rows with derived values."""
 
     def title(self) -> str:
-        """Return where they were measured."""
+        """Return device and date."""
 
 
 def plot_result(
     result: Measured, kind: str | None, ax: Any, dark: bool, asked: str | Iterable[str] | None
 ) -> Any:
-    """Draw what `BenchResult.plot` promises."""
+    """Draw a chart, as `BenchResult.plot`."""
     kinds = {"speedup": _speedup, "bandwidth": _bandwidth, "counts": _counts}
     if kind is None:
         several = len({row["n"] for row in result.rows}) > 1
@@ -235,7 +235,7 @@ def _counts(result: Measured, ax: Any, palette: Palette, asked: str | Iterable[s
 
 
 def rung_colours(palette: Palette, ladder: str = "reduction") -> dict[str, Any]:
-    """Return colours for the rungs that show their order, to colour-blind eyes as well."""
+    """Return colours for the rungs that show their order, also for colour-blind readers."""
     from matplotlib import colormaps
 
     rungs = [record.name for record in variants(ladder) if record.role == "rung"]
@@ -301,7 +301,7 @@ def plot_timeline(timeline: Timeline, ax: Any = None, *, dark: bool = False) -> 
 
 
 def plot_tree(tree: Addition, ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw a tree of additions: elements below, each sum above the first of its elements."""
+    """Draw a tree of additions: elements at the bottom, each sum above its first element."""
     with style(dark) as palette:
         ax = axes_of(ax, 9, 3.2)
         lines, dots = [], []
@@ -330,7 +330,7 @@ PIPES = {
 
 
 def plot_pipes(rows: list[dict], published: dict[str, float], ax: Any = None, *, dark: bool = False) -> Any:
-    """Draw, rung by rung, how busy parts of the memory were, in percent of the most they can do.
+    """Draw the utilization of memory units by rung, in percent of their peaks.
 
     `rows` are those of results/pipes_h200.json, `published` percentages by rung.
     """

@@ -1,4 +1,4 @@
-"""Measures matrix products for `gpureduce.bench`: their times and PyTorch's, or what they do."""
+"""Matrix products in `gpureduce.bench`: times compared with PyTorch, or counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIM_METHOD = (
 
 
 def meant(ops: Any, names: Any) -> bool:
-    """Return whether products are asked for; ValueError where reductions are asked for at the same time."""
+    """Return whether products are requested; ValueError if reductions are requested, too."""
     if ops is None:
         named = [] if names is None else sequence(names, "variants")
         rungs = [name for name in named if not (isinstance(name, str) and name == AUTO)]
@@ -61,7 +61,7 @@ def _shape(sizes: Any) -> Shape:
 
 
 def _chosen(names: Any, dtype: str, where: Device) -> list[str]:
-    """Return the names of what is measured; unless they are named, the rungs that can be."""
+    """Return the names to measure; by default, the rungs that can run."""
     runnable = [record for record in variants(LADDER) if dtype in record.dtypes and record.runs_on(where)]
     default = [AUTO] if where.kind == "cuda" else []
     able = [record.name for record in runnable] + default
@@ -126,7 +126,7 @@ def _timed(shape: Shape, dtype: str, names: list[str], begin: Callable, repeats:
 
 
 def _by_precision(names: list[str], half: bool) -> dict[str, list[str]]:
-    """Return the names by how their products are made: only those are to be compared."""
+    """Group the names by precision; only products of one precision are compared."""
     groups: dict[str, list[str]] = {}
     for name in names:
         precision = None if half or name == AUTO else find(name).precision
@@ -150,7 +150,7 @@ def _rows(cases: list[tuple[Shape, str, list[str]]], measure: Callable, bar: Pro
 def bench(
     n: Any, names: Any, dtypes: Any, where: Device, repeats: int, progress: bool, head: dict
 ) -> BenchResult:
-    """Measure products, as `gpureduce.bench` says."""
+    """Measure products, for `gpureduce.bench`."""
     simulated = where.kind == "sim"
     sizes = shapes(n, ON_SIMULATOR if simulated else matmul_timing.PUBLISHED)
     kinds = [dtype_name(each) for each in sequence(dtypes, "dtypes")]

@@ -1,4 +1,4 @@
-"""How near each rung of the products comes to what memory and multiply-add units allow."""
+"""Roofline of the rungs: their distance to the limits of memory and multiply-add units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TILE = (
 
 @dataclass(frozen=True)
 class Point:
-    """A rung: what it does for each byte that it asks for, and how fast it was."""
+    """A rung: its FLOP per byte, and its speed."""
 
     variant: str
     flop_per_byte: float
@@ -31,11 +31,11 @@ class Roofline:
     Attributes
     ----------
     title : str
-        What was measured where.
+        Title: measurement and device.
     bandwidths : tuple of (str, float)
-        Names and TB/s: of memory, as the package's fastest kernel reads it, and of caches where measured.
+        Names and TB/s of memory, as read by the package's fastest kernel, and of caches, if measured.
     peak : float
-        TFLOP/s of multiply-adds of float32.
+        TFLOP/s of float32 multiply-adds.
     vendor : float or None
         TFLOP/s of cuBLAS.
     points : tuple of Point
@@ -52,8 +52,8 @@ class Roofline:
 def intensity(variant: str, k: int) -> float | None:
     """Return FLOP per byte of global sectors, of whole tiles; None of rungs that other roofs hold for.
 
-    Those are the rungs on tensor cores, which do no multiply-adds, and those that load by bulk copies, which
-    are not counted, so that they would seem to need no bytes.
+    These are the rungs on tensor cores, which execute no multiply-adds, and rungs that load by bulk copies,
+    which are not counted as sectors.
     """
     profiled = profile((TILE, TILE, k), variant, races=False)
     if profiled.kernels[0].name != f"{variant}_f32":  # one of several, with tiles that grow with the product

@@ -1,4 +1,4 @@
-"""Measures variants: on a CUDA device their times, on the simulator what their kernels do."""
+"""Measures variants: times on a CUDA device, counters on the simulator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Case = tuple[str, str, str, int]  # variant, operator, dtype, elements
 
 
 def draw(op: str, dtype: str, n: int) -> np.ndarray:
-    """Return what is reduced: random numbers, and factors close to 1 where floats are multiplied."""
+    """Return the input: random numbers, close to 1 for products of floats."""
     reject_beyond_memory(n * max(8, np.dtype(dtype).itemsize), "n")
     rng = np.random.default_rng(20261121)
     if np.dtype(dtype).kind != "f":
@@ -51,7 +51,7 @@ def draw(op: str, dtype: str, n: int) -> np.ndarray:
 
 
 def exact_result(op: str, data: np.ndarray) -> Any:
-    """Return the reduction without rounding errors (of a product of floats, with those of a long double)."""
+    """Return the reduction without rounding errors (for a product of floats, in long double)."""
     if data.dtype.kind == "f" and op == "sum":
         return float_sum(data)
     if data.dtype.kind == "f" and op == "prod":
@@ -62,18 +62,18 @@ def exact_result(op: str, data: np.ndarray) -> Any:
 
 
 def relative_error(value: Any, exact: Any) -> float:
-    """Return the distance from the exact result in units of it, or as it is where that is 0."""
+    """Return the relative error, or the absolute error if the exact result is 0."""
     return abs(float(value) - float(exact)) / (abs(float(exact)) or 1.0)
 
 
 def rotation(data: np.ndarray) -> tuple[int, int]:
-    """Return how many copies take turns, and how often."""
+    """Return the number of copies to rotate over, and of rotations."""
     buffers = min(max(2, math.ceil(ROTATION_BYTES / data.nbytes)), MOST_BUFFERS)
     return buffers, max(1, LAUNCHES // buffers)
 
 
 def device_times(data: np.ndarray, op: str, variant: str, block_size: int | None, device: str, repeats: int):
-    """Return the microseconds of the first pass and of all passes, a figure a repeat."""
+    """Return the microseconds of the first pass and of all passes, per repeat."""
     where = resolve(device)
     if variant != AUTO:
         return _core.time(data, op, variant, block_size, None, *where, (*rotation(data), repeats))
@@ -91,7 +91,7 @@ def end_to_end_times(data: np.ndarray, op: str, options: dict, repeats: int) -> 
 
 
 def wall_times(call: Callable[[], Any], repeats: int) -> list[float]:
-    """Return the microseconds of some calls."""
+    """Return the microseconds of each call."""
     times = []
     for _ in range(min(repeats, 5) + 1):
         start = time.perf_counter()
@@ -101,7 +101,7 @@ def wall_times(call: Callable[[], Any], repeats: int) -> list[float]:
 
 
 def read_bandwidth(device: Device, repeats: int) -> float:
-    """Return the GB/s at which the fastest kernel of the package, that of `auto`, reads a large array."""
+    """Return the GB/s at which the default kernel reads a large array."""
     elements = min(READ_BYTES, device.memory_bytes // 8) // 4
     source = to_device(np.resize(draw("sum", "float32", CHUNK), elements), device)
     kind, index = resolve(device)
@@ -134,7 +134,7 @@ def _reduction(name: str) -> str:
 
 
 def cases(names: Any, ops: Any, dtypes: Any, sizes: Any, where: Device) -> list[Case]:
-    """Return what is to be measured; variants that are not named need not take every operator and dtype."""
+    """Return the cases to measure; variants that are not named may lack operators and dtypes."""
     chosen = [record.name for record in variants("reduction")] + [AUTO]
     if names is not None:
         chosen = [
@@ -181,7 +181,7 @@ def _count_case(data: np.ndarray, case: Case, block_size: int | None) -> dict:
 
 
 def counts_of(profile: Profile) -> dict[str, Any]:
-    """Return what a row has of a profile."""
+    """Return the counters of a profile for a row."""
     counts = profile.totals
     return {
         "block_size": profile.kernels[0].block[0],
@@ -200,7 +200,7 @@ def counts_of(profile: Profile) -> dict[str, Any]:
 
 
 def _measured(cases: list[Case], measure: Any, progress: ProgressBar) -> Iterator[dict]:
-    """Yield a row for each case; what is reduced is drawn once for the variants that share it."""
+    """Yield a row for each case; variants with the same input share it."""
     drawn: tuple[str, str, int] | None = None
     data, exact = np.empty(0), 0
     for done, case in enumerate(cases):

@@ -1,4 +1,4 @@
-"""The source of a rung with the headers that it teaches."""
+"""The source of a rung with its headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TAUGHT = re.compile(r'^#include "(reduce/ladder/(?!ops\.|instantiate\.|params\.
 
 
 def _included(text: str) -> list[str]:
-    """Return the headers of the ladder that a source includes, each behind those that it includes itself."""
+    """Return the headers of the ladder that a source includes, dependencies first."""
     names = []
     for name in _TAUGHT.findall(text):
         names += [*_included(_header(name)), name]
@@ -24,7 +24,7 @@ def _header(name: str) -> str:
 
 
 def with_headers(variant: str) -> str:
-    """Return the source of a variant, and behind it the headers that it is the first rung to include."""
+    """Return the source of a variant, followed by the headers that it is the first rung to include."""
     own, earlier = source(variant), set[str]()
     for record in variants("reduction"):
         if record.name == variant:

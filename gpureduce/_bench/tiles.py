@@ -1,7 +1,7 @@
-"""Which part of a product a block, a warp and a thread work on, and what flows between the memories.
+"""The tiles of a block, a warp and a thread of a product, and the data flow between memories.
 
-Both are read off a launch on the simulator: `Profile.accesses` says which thread stored which element of C
-and loaded which of A and B, the counters of a profile how many bytes each kind of instruction moved.
+Both come from a launch on the simulator: `Profile.accesses` has the stores of C and the loads of A and B by
+thread, the counters of a profile the bytes that each kind of instruction moved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHAPE = (256, 256, 32)  # several tiles of every rung
 
 @dataclass(frozen=True, eq=False)
 class Tiles(WithArrays):
-    """What one block does.
+    """The accesses of one block.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Tiles(WithArrays):
     block : int
         Linear number of the block.
     makes : numpy.ndarray of int
-        Of the shape of C: the thread that stores an element, -1 of another block.
+        In the shape of C: the thread that stores an element, -1 for other blocks.
     accesses : numpy.ndarray
-        All loads and stores, as `Profile.accesses` has them.
+        All loads and stores, as in `Profile.accesses`.
     """
 
     variant: str
@@ -48,21 +48,21 @@ class Tiles(WithArrays):
     accesses: np.ndarray = field(repr=False)
 
     def loads(self, matrix: int, first: bool = False, threads: range | None = None) -> np.ndarray:
-        """Return which elements of A, 0, or B, 1, the block loads.
+        """Return the elements of A (0) or B (1) that the block loads.
 
         Parameters
         ----------
         matrix : int
             0 for A, 1 for B.
         first : bool
-            Only those of its first step along k: what it loads before the first barrier after a load.
+            Only loads of the first step along k: before the first barrier after a load.
         threads : range, optional
-            Only those that these threads load.
+            Only loads of these threads.
 
         Returns
         -------
         numpy.ndarray of bool
-            Of the shape of A or B.
+            Array in the shape of A or B.
         """
         m, n, k = self.shape
         reads = self.accesses[~self.accesses["writes"]]
@@ -87,7 +87,7 @@ class Tiles(WithArrays):
 
 
 def _elements(accesses: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield threads and the elements that they access: those of vectors one after the other."""
+    """Yield threads and the elements that they access; a vector as several elements."""
     for bytes_ in np.unique(accesses["bytes"]):
         of_size = accesses[accesses["bytes"] == bytes_]
         for part in range(0, int(bytes_), ITEM_BYTES):
@@ -95,7 +95,7 @@ def _elements(accesses: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def tiles_of(variant: str, block: int = 0, shape: tuple[int, int, int] = SHAPE) -> Tiles:
-    """Return who does what in one block of a product of float32 matrices.
+    """Return the accesses of one block of a float32 matrix product.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def tiles_of(variant: str, block: int = 0, shape: tuple[int, int, int] = SHAPE) 
     Raises
     ------
     ValueError
-        For a variant whose loads or stores the accesses do not tell, such as bulk copies.
+        If the accesses do not show the loads or stores of the variant, such as bulk copies.
     """
     accesses = profile(shape, variant, races=False).accesses(block)
     stores = accesses[accesses["writes"]]
@@ -131,18 +131,18 @@ _TYPE = re.compile(r"(?:v(\d)\.)?[bfsu](\d+)$")
 
 @dataclass(frozen=True)
 class Flow:
-    """Bytes a multiply-add that go from one memory to another.
+    """Bytes per multiply-add between memories.
 
     Attributes
     ----------
     global_to_registers, registers_to_global : float
-        What lanes asked for by loads and stores of global memory.
+        Bytes that lanes requested by loads and stores of global memory.
     shared_to_registers, registers_to_shared : float
-        The same of shared memory.
+        The same for shared memory.
     global_to_shared : float
-        What asynchronous copies brought.
+        Bytes of asynchronous copies.
     global_sectors, shared_wavefronts : float
-        What the memories moved for it: sectors of 32 bytes, and wavefronts of 128.
+        Bytes that the memories transferred: sectors of 32 bytes, and wavefronts of 128 bytes.
     """
 
     global_to_registers: float
@@ -155,7 +155,7 @@ class Flow:
 
 
 def _kind(text: str, in_global: bool) -> tuple[str, int] | None:
-    """Return which way an instruction moves bytes, and how many a lane; None of one that moves none."""
+    """Return the direction of an instruction and its bytes per lane; None if it moves none."""
     match = _ACCESS.search(text)
     if match is None:
         return None
@@ -175,7 +175,7 @@ def _kind(text: str, in_global: bool) -> tuple[str, int] | None:
 
 
 def flow_of(profile: Profile) -> Flow:
-    """Return how many bytes flow between the memories, from the profile of a product."""
+    """Return the bytes between memories, from the profile of a product."""
     moved = dict.fromkeys(Flow.__dataclass_fields__, 0.0)
     for instruction in (each for kernel in profile.kernels for each in kernel.instructions):
         counts = instruction.counts

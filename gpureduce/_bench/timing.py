@@ -12,8 +12,8 @@ def capture(torch: Any, call: Callable[[int], object], inputs: int, launches: in
     """Return a CUDA graph, captured by PyTorch, of `launches` calls that rotate over `inputs` inputs.
 
     `call` takes the index of an input. The first call, outside the graph, loads kernels and allocates memory;
-    it is issued to the stream of the capture, because CuPy caches memory per stream. With `stream` PyTorch
-    does not collect garbage and keeps the memory that it has cached.
+    it runs on the stream of the capture, because CuPy caches memory per stream. With `stream`, PyTorch does
+    not collect garbage and keeps its cached memory.
     """
     if stream is not None:
         with torch.cuda.stream(stream):
@@ -65,15 +65,15 @@ def graph_times(
     torch : module
         PyTorch, which captures the graphs.
     calls : mapping
-        What enqueues one call, given the index of an input, by contender.
+        Functions that enqueue one call, given the index of an input, by contender.
     inputs : int
-        How many inputs the calls rotate over.
+        Number of inputs over which the calls rotate.
     launches : int or mapping
-        How many calls a graph holds, or how many that of each contender.
+        Number of calls per graph, or a number for each contender.
     turns : sequence of int
         The number of replays in each turn.
     stream : torch.cuda.Stream, optional
-        As `capture` has it.
+        As for `capture`.
     """
     each = dict.fromkeys(calls, launches) if isinstance(launches, int) else dict(launches)
     graphs = {name: capture(torch, call, inputs, each[name], stream) for name, call in calls.items()}

@@ -1,8 +1,8 @@
-"""In which order a variant adds: its tree of additions, read from what rounding does to chosen inputs.
+"""The tree of additions of a variant, measured by rounding errors of chosen inputs.
 
 With a huge number at i, its negative at j and ones elsewhere, every one that is added to either of the two
-before they meet is lost. So the sum tells how many elements lie below the addition at which i and j meet, and
-these numbers tell the tree.
+before they are added to each other is lost. So the sum is the number of elements outside of the subtree in
+which i and j meet, and these numbers determine the tree.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Addition:
     Attributes
     ----------
     left, right : Addition or int
-        What is added: other additions, or elements by their index. The smallest index lies on the left.
+        Operands: other additions, or elements by index. The smallest index is on the left.
     leaves : int
-        Elements below.
+        Number of elements below.
     """
 
     left: Addition | int
@@ -81,11 +81,11 @@ def additions_of(variant: str, n: int = 128, block_size: int | None = None, devi
     variant : str
         Name of the variant, as in `gpureduce.variants`.
     n : int
-        Elements, 2 or more; about n log(n) sums are taken.
+        Number of elements, 2 or more; about n log(n) sums are computed.
     block_size : int, optional
-        Threads a block.
+        Threads per block.
     device : str
-        Where the sums are taken.
+        Device that computes the sums.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def additions_of(variant: str, n: int = 128, block_size: int | None = None, devi
     Raises
     ------
     ValueError
-        When the sums are not those of a tree of plain additions.
+        If the sums are not those of a tree of plain additions.
     """
     if n < 2:
         raise ValueError(f"n: expected 2 or more, got {n}")

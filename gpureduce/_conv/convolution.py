@@ -206,7 +206,7 @@ def _check_precision(precision: Any, options: Options) -> None:
 
 
 def _dtype(x: Operand, w: Operand, dtype: DTypeLike | None) -> np.dtype:
-    """Return the dtype to work in: the one asked for, or that which holds both."""
+    """Return the dtype of the computation: the requested one, or the promoted one."""
     promoted = np.promote_types(x.dtype, w.dtype)
     if dtype is not None:
         promoted = dtypes.dtype_of(dtype)

@@ -1,4 +1,4 @@
-"""What the arguments of a convolution mean for its shapes."""
+"""Shapes of a convolution from its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 2**31 - 1  # of a stride, a dilation and a padding
 
 @dataclass(frozen=True)
 class Geometry:
-    """Strides, paddings (before and after) and dilations of both axes, as the core takes them; the result."""
+    """Strides, paddings (before and after) and dilations of both axes, for the core, and the result shape."""
 
     stride: tuple[int, int]
     padding: tuple[int, int, int, int]
@@ -29,7 +29,7 @@ class Geometry:
 
 
 def axes(layout: Any) -> tuple[int, int, int, int]:
-    """Return where pictures, rows, columns and channels stand."""
+    """Return the axes of images, rows, columns and channels."""
     if not isinstance(layout, str):
         raise TypeError(f"layout: expected str, got {type(layout).__name__}")
     if layout not in LAYOUTS:
@@ -62,7 +62,7 @@ def _pair(value: Any, name: str, least: int) -> tuple[int, int]:
 def _padding(
     padding: Any, stride: tuple[int, int], dilation: tuple[int, int], kernel: tuple[int, int]
 ) -> tuple[int, int, int, int]:
-    """Return the rows above and below, and the columns before and after."""
+    """Return the padding rows above and below, and the padding columns before and after."""
     if not isinstance(padding, str):
         down, along = _pair(padding, "padding", 0)
         return down, down, along, along
@@ -85,7 +85,7 @@ def geometry(
     groups: Any = 1,
     layout: Any = "NCHW",
 ) -> Geometry:
-    """Return what a convolution of arrays of these shapes is; TypeError and ValueError name the argument."""
+    """Return the geometry of a convolution of these shapes; TypeError and ValueError name the argument."""
     _, down, along, channel = axes(layout)
     if len(w) != 4:
         raise ValueError(f"w: expected four dimensions, got shape {w}")

@@ -1,1 +1,1 @@
-"""What a learner does: kernels of their own next to ours, in notebooks, files and on the command line."""
+"""The course: exercises and users' kernels, in notebooks, files and on the command line."""

@@ -1,4 +1,4 @@
-"""Holds a reduction kernel against numpy.sum where ladders fail, and finds out why."""
+"""Compares a reduction kernel with numpy.sum at critical sizes, and diagnoses failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RACES_UP_TO = 5000  # elements; more blocks do the same
 
 
 class Launched(Protocol):
-    """What `OwnRung.passes` yields."""
+    """One launch that `OwnRung.passes` yields."""
 
     given: np.ndarray
     left: np.ndarray
@@ -31,30 +31,30 @@ class Launched(Protocol):
 
 
 class Checked(Protocol):
-    """What is checked: an `OwnRung`."""
+    """Interface of the kernel to check: an `OwnRung`."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the kernel."""
 
     @property
     def dtype(self) -> np.dtype:
-        """Of elements and results."""
+        """Dtype of elements and results."""
 
     @property
     def block_sizes(self) -> tuple[int, ...]:
-        """The threads per block to check."""
+        """Numbers of threads per block to check."""
 
     @property
     def elements(self) -> int:
-        """Elements a thread."""
+        """Elements per thread."""
 
     @property
     def takes_n(self) -> bool:
-        """Whether it has a parameter n."""
+        """Whether the kernel has a parameter n."""
 
     def fits(self, n: int, block_size: int) -> bool:
-        """Return whether it can reduce `n` elements."""
+        """Return whether the kernel supports `n` elements."""
 
     def passes(
         self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = 0xFF
@@ -175,9 +175,10 @@ class Report:
 
 
 def hostile_sizes(block_size: int, elements: int) -> list[int]:
-    """Return numbers of elements at which published ladders lose some: whole blocks, nearly so, not at all.
+    """Return critical numbers of elements: multiples of the block size, their neighbours, and others.
 
-    With one element a thread 256 blocks of 256 leave a block for the second pass, and one more two.
+    With one element per thread, 256 blocks of 256 threads leave one block for the second pass; one element
+    more leaves two.
     """
     block, span = block_size, block_size * elements
     sizes = {0, 1, 2, 3, 31, 32, 33, 1000, 4099}
@@ -187,18 +188,18 @@ def hostile_sizes(block_size: int, elements: int) -> list[int]:
 
 
 def _tries(rung: Checked, block_size: int) -> list[int]:
-    """Return the sizes to check by default: without a parameter n rounded up to whole blocks."""
+    """Return the default sizes to check, rounded up to whole blocks for a kernel without n."""
     sizes, span = hostile_sizes(block_size, rung.elements), block_size * rung.elements
     return sizes if rung.takes_n else sorted({max(1, -(-n // span)) * span for n in sizes})
 
 
 def draw(n: int, dtype: np.dtype) -> np.ndarray:
-    """Return whole numbers, none of them 0, whose sum is exact."""
+    """Return nonzero integers whose sum is exact."""
     return np.random.default_rng(n).integers(1, 16, n).astype(dtype)
 
 
 def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
-    """Return what is wrong with a rung."""
+    """Return the faults of a rung."""
     diagnostics: dict[tuple, Finding] = {}
     tried: set[int] = set()
     for block_size in rung.block_sizes:
@@ -219,7 +220,7 @@ def check(rung: Checked, sizes: Sequence[int] | None) -> Report:
 
 
 def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], diagnostics: dict) -> Finding | None:
-    """Return what is wrong with a sum of elements of which the last is NaN; nothing is said twice."""
+    """Return a fault of a sum whose last element is NaN, unless other faults are known."""
     n = max((n for n in tried if n <= _RACES_UP_TO), default=0)
     if diagnostics or rung.dtype.kind != "f" or n == 0:
         return None
@@ -234,7 +235,7 @@ def _of_nan(rung: Checked, block_size: int, tried: Iterable[int], diagnostics: d
 
 
 def _at(rung: Checked, n: int, block_size: int, known: dict) -> Iterator[tuple[tuple, Finding]]:
-    """Yield what is wrong at one size, each with what makes it one of its kind."""
+    """Yield the faults at one size, each with a key that identifies its kind."""
     data = draw(n, rung.dtype)
     passes: list[Launched] = []
     try:
@@ -268,7 +269,7 @@ def _number(value: Any) -> str:
 
 
 def _sort(message: str) -> str:
-    """Return what two messages have in common that tell the same of different sizes: the place."""
+    """Return the part of a message that is the same for different sizes: the source line."""
     return message.rsplit("\n", 1)[-1]
 
 
@@ -303,7 +304,7 @@ def _why(rung: Checked, data: np.ndarray, block_size: int, passes: Sequence[Laun
 
 
 def _adds(rung: Checked, n: int, block_size: int) -> bool:
-    """Return whether the first pass is additive, so that its elements have weights; True where unknown."""
+    """Return whether the first pass is additive, so that its elements have weights; True if unknown."""
     if rung.dtype.itemsize < 4:  # such results may wrap
         return True
     one, other = draw(n, rung.dtype), draw(n + 1, rung.dtype)[:n]
@@ -323,10 +324,10 @@ def _said(begin: int, end: int, times: float) -> str:
 
 
 def _runs(rung: Checked, n: int, block_size: int) -> Iterator[Run]:
-    """Yield begin, end and weight of the elements that do not count once in the first pass.
+    """Yield begin, end and weight of ranges of elements that do not count exactly once in the first pass.
 
-    A kernel that adds is linear: of ones in [a, b) and zeros elsewhere it gives the weight of [a, b). By
-    halves, the first element that does not count once is found, and how far its weight goes on.
+    An additive kernel is linear: for ones in [a, b) and zeros elsewhere it returns the weight of [a, b).
+    Bisection finds the first element with a wrong weight, and the end of its range.
     """
 
     def weight(begin: int, end: int) -> float:
@@ -335,7 +336,7 @@ def _runs(rung: Checked, n: int, block_size: int) -> Iterator[Run]:
         return float(next(iter(rung.passes(ones, block_size))).left.sum(dtype=np.float64))
 
     def last(begin: int, each: float) -> int:
-        """Return an end up to which all weigh so much, behind which one does not."""
+        """Return the end of the range of elements with this weight."""
         low, high = begin, n
         if weight(begin, n) == each * (n - begin):
             return n
@@ -358,7 +359,7 @@ def _runs(rung: Checked, n: int, block_size: int) -> Iterator[Run]:
 
 
 def _reason(rung: Checked, runs: Sequence[Run], n: int, block_size: int) -> str:
-    """Return what such runs come of, where that is known: a guess has to hold at other lengths, too."""
+    """Return the cause of such ranges, if known; a guess must also hold at other lengths."""
     begin, end, times = runs[0]
     span, thread = block_size * rung.elements, begin % block_size
     if times != 0:

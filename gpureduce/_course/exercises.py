@@ -1,4 +1,4 @@
-"""Exercises: a file with a gap, and a check that grades what a learner makes of it."""
+"""Exercises: files with gaps, and checks that grade the completed files."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def _cell(name: str, text: str, code: bool = False) -> dict[str, Any]:
 
 
 def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong: a name of NAMES, and how."""
+    """Yield faults: a name of NAMES, and a description."""
     kernel: str = rules["KERNEL"]
     try:
         if "LADDER" in rules:

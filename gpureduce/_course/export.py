@@ -1,4 +1,4 @@
-"""Rungs as files by themselves, for nvcc."""
+"""Rungs as self-contained files, for nvcc."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _fits(variant: Variant) -> bool:
 
 
 def _structs_named(text: str, *names: str) -> str:
-    """Return the class templates of a header that have these names, each with the comment above it."""
+    """Return the class templates of these names in a header, with the comments above them."""
     blocks = re.split(r"\n\n(?=\S)", text)
     chosen = [block for block in blocks if any(re.search(rf"\bstruct {name}\b", block) for name in names)]
     return "\n\n".join(chosen)
 
 
 def _own_lines(text: str) -> str:
-    """Return a source without includes, namespaces of ours, and what makes all the kernels of a rung."""
+    """Return a source without includes, our namespaces, and the instantiations of the kernels."""
     left_out = re.compile(
         r"#\s*(include\b|pragma once|define GR_\w+( \w+)?$)|using namespace gr::|(} // )?namespace gr::"
         r"|using namespace \w+;$"
@@ -49,7 +49,7 @@ def _own_lines(text: str) -> str:
 
 
 def _headers(text: str, headers: dict[str, str]) -> dict[str, str]:
-    """Return the headers of ours that a source includes, and before each those that it includes itself."""
+    """Return our headers that a source includes, dependencies first."""
     for name in _INCLUDE.findall(text):
         if name in headers or name == "reduce/ladder/instantiate.cuh":
             continue

@@ -1,4 +1,4 @@
-"""The host's part of an exported rung: how it is launched, held against the host's sum, and timed."""
+"""The host code of an exported rung: launch, comparison with a host sum, and timing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpureduce._device.variants import Variant
 
 @dataclass(frozen=True)
 class Launch:
-    """How a rung is launched: the columns of rungs.def."""
+    """Launch parameters of a rung: the columns of rungs.def."""
 
     grid: str
     span: int
@@ -19,7 +19,7 @@ class Launch:
 
 
 def _cap(launch: Launch) -> list[str]:
-    """Return the lines that hold down the number of blocks."""
+    """Return the lines that limit the number of blocks."""
     if launch.grid == "per_block":
         return []
     cap, why = {
@@ -43,7 +43,7 @@ def _span(launch: Launch, type_: str) -> str:
 
 
 def _blocks(launch: Launch) -> str:
-    """Return the function that says how many blocks a pass has."""
+    """Return the function of the number of blocks of a pass."""
     later = launch.output == "partials" and launch.grid != "per_block"
     lines = [
         f"static unsigned blocks_for(uint64_t n{', bool first' if later else ''}) {{",

@@ -36,7 +36,7 @@ def _extent(text: str) -> tuple[int, ...]:
 
 
 def _words(line: str) -> list[str]:
-    """Return the words of a line; quotes that enclose a word go, those inside an expression stay."""
+    """Split a line into words; quotes around a word are removed, quotes inside an expression are kept."""
     words = re.findall(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+|['"].*""", line.replace("\\\n", " "))
     return [
         shlex.split(word)[0]
@@ -82,7 +82,7 @@ def _checked(args: argparse.Namespace, cell: str) -> tuple[Any, Any]:
 
 
 def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
-    """Run a cell, and return what the notebook is to show: a profile, a report of a rung, or a grade."""
+    """Run a cell, and return its output: a profile, a report of a rung, or a grade."""
     from IPython.core.error import UsageError
 
     result: Any

@@ -1,4 +1,4 @@
-"""Reduction kernels of a user, as rungs of the ladder."""
+"""Users' reduction kernels as rungs of the ladder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class OwnRung(UserKernel):
     _compiled: Callable[[str], Program] | None = field(repr=False, default=None)  # with an additional option
 
     def _for_capability(self, has: tuple[int, int]) -> Program:
-        """Return what a device runs; PTX, and what was compiled for a device by choice, stay as they are."""
+        """Return the program for a device; PTX, and a program compiled with -arch, are unchanged."""
         if self._compiled is None or has >= _COMPILED_FOR:
             return self._program
         return self._compiled(f"-arch=compute_{has[0]}{has[1]}")
@@ -86,7 +86,7 @@ class OwnRung(UserKernel):
         return tuple(launches)
 
     def _call(self, data: np.ndarray, block_size: int, device: Device) -> dict[str, Any]:
-        """Return what the core takes to run the kernel on a device."""
+        """Return the description of the kernel that the core takes."""
         major, minor = device.compute_capability
         of = self._program if device.kind == "sim" else self._for_capability((major, minor))
         kernels = _run(_loaded, self.name, of.ptx, *devices.resolve(device))
@@ -227,7 +227,7 @@ class OwnRung(UserKernel):
         return BenchResult(comparison.head, tuple(rows))
 
     def _measured(self, data: np.ndarray, block_size: int, where: Device, repeats: int) -> dict[str, Any]:
-        """Return what a row has of this kernel."""
+        """Return the measured values of this kernel for a row."""
         if where.kind == "sim":
             return runner.counts_of(self.profile(data, block_size=block_size, races=False))
         timing = (*runner.rotation(data), repeats)
@@ -244,7 +244,7 @@ class OwnRung(UserKernel):
 
 
 def _run(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function of the core; errors have the demangled names of kernels."""
+    """Call a function of the core; errors show demangled kernel names."""
     try:
         return function(*args)
     except (ValueError, MemoryError, _core.DeviceError) as error:
@@ -254,14 +254,14 @@ def _run(function: Callable[..., Any], *args: Any) -> Any:
 
 @lru_cache(maxsize=16)
 def _loaded(name: str, ptx: str, kind: int, index: int) -> object:
-    """Return the kernels of a text on a device."""
+    """Load the kernels of PTX on a device."""
     return _core.custom_load(name, ptx, kind, index)
 
 
 def _compiled(
     source: str | os.PathLike[str], kernel: str | None, options: tuple[str, ...], option: str
 ) -> Program:
-    """Compile a kernel with a further option."""
+    """Compile a kernel with an additional option."""
     return program(source, kernel, (*options, option))
 
 
