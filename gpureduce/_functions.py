@@ -1,7 +1,6 @@
 """The public functions of arrays.
 
-What type checkers and editors know of their results stands in `_functions.pyi`, made of the signatures in the
-source by `tests/tools/make_stub.py`.
+`_functions.pyi` has their result types for type checkers and editors; tests/tools/make_stub.py generates it.
 """
 
 from gpureduce._conv.convolution import conv2d

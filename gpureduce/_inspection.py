@@ -1,4 +1,4 @@
-"""What the array API standard's inspection finds out about `gpureduce.numpy_like`."""
+"""Inspection of `gpureduce.numpy_like` by the array API standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a `DeviceArray` has from the floors above it: the reductions as methods, ``@``, and its namespace."""
+"""Methods of `DeviceArray` from higher layers: reductions, ``@``, and its namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the array API standard has for other shapes and dtypes, of host and device arrays."""
+"""The array API standard's functions for shapes and dtypes, for host and device arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _array(name: str, x: Any) -> Any:
-    """Return a `DeviceArray` as it is, and what lies in host memory as an array of NumPy's."""
+    """Return a `DeviceArray` unchanged, and a host array as a NumPy array."""
     if isinstance(x, DeviceArray):
         return x
     if device_view(x, None) is not None:

@@ -73,7 +73,7 @@ def _is_ours(engine: Any) -> bool:
 
 
 class _Call:
-    """The groups of one call: labels of elements along the last axis."""
+    """The groups of one call: labels of the elements along the last axis."""
 
     def __init__(self, labels: Any, size: Any, device: str | None) -> None:
         self.labels = np.asarray(labels)
@@ -82,7 +82,7 @@ class _Call:
 
     @functools.cached_property
     def members(self) -> np.ndarray:
-        """How many elements each group has."""
+        """Number of elements of each group."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.size)
 
     def reduce(self, array: np.ndarray, op: str) -> np.ndarray:
@@ -93,7 +93,7 @@ _Way = Callable[[_Call, np.ndarray, Any], np.ndarray]
 
 
 def _nans(array: np.ndarray) -> np.ndarray | None:
-    """Return where elements are NaN, None where none is."""
+    """Return the mask of NaN elements; None if there are none."""
     if array.dtype.kind not in "fcV":
         return None
     is_nan = array != array
@@ -101,7 +101,7 @@ def _nans(array: np.ndarray) -> np.ndarray | None:
 
 
 def _in_wider(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return elements in the dtype of the result, where that is a wider one of their kind."""
+    """Cast elements to the dtype of the result if it is a wider one of the same kind."""
     if dtype is None or array.dtype.kind in "biu":
         return array
     requested = dtype_of(dtype)
@@ -109,7 +109,7 @@ def _in_wider(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _growing(op: str, instead: int | None = None) -> _Way:
-    """Return how sums or products are made; `instead` takes the place of NaN."""
+    """Return the function for sums or products; `instead` replaces NaN."""
 
     def reduction(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
         nans = None if instead is None else _nans(array)
@@ -124,7 +124,7 @@ def _plain(op: str) -> _Way:
 
 
 def _extreme(op: str) -> _Way:
-    """Return how the least or largest element is found that is not NaN; of NaN alone it is NaN."""
+    """Return the function for the smallest or largest element, ignoring NaNs; NaN for only NaNs."""
 
     def reduction(call: _Call, array: np.ndarray, dtype: Any) -> np.ndarray:
         nans = _nans(array)
@@ -183,7 +183,7 @@ _WAYS: dict[str, _Way] = {
 
 
 def _filled(result: np.ndarray, empty: np.ndarray, fill_value: Any) -> np.ndarray:
-    """Return the result with a value in groups that have no elements."""
+    """Fill groups without elements with a value."""
     if fill_value is None or not empty.any():
         return result
     if not np.can_cast(np.min_scalar_type(fill_value), result.dtype, "same_kind"):
@@ -204,7 +204,7 @@ def _aggregated(
     dtype: Any = None,
     **options: Any,
 ) -> Any:
-    """Reduce groups, as flox's function of the arguments; what is not for us is for flox's own engine."""
+    """Reduce groups, as flox's function with these arguments; other engines are passed on to flox."""
     reduction = _WAYS.get(func)
     known = isinstance(array, np.ndarray) and is_supported(array.dtype) and axis in (-1, array.ndim - 1)
     if reduction is None or options or not known:
@@ -219,7 +219,7 @@ def _aggregated(
 
 
 def _register() -> None:
-    """Let flox call us by the engine's name."""
+    """Register the engine in flox."""
     theirs = getattr(_aggregations, "generic_aggregate", None)
     if theirs is None:
         raise ImportError("gpureduce.flox does not know this version of flox; from 0.10.7 on is known")

@@ -219,7 +219,7 @@ nanpercentile = _counted(functions.nanpercentile)
 
 
 def _only(out: Any) -> Any:
-    """Return the array of an ``out=`` that is one, or a tuple of one."""
+    """Return the array of an ``out=``, which may be a tuple of one."""
     if not isinstance(out, tuple):
         return out
     if len(out) != 1:
@@ -228,7 +228,7 @@ def _only(out: Any) -> Any:
 
 
 class _Reducer:
-    """A NumPy ufunc as far as it reduces."""
+    """A NumPy ufunc with its reductions."""
 
     def __init__(self, name: str, op: str, example: str) -> None:
         self.__name__ = name
@@ -247,7 +247,7 @@ class _Reducer:
         return f"<gpureduce.numpy_like.{self.__name__}>"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Return NumPy's elementwise result of host arrays; those of a device have no arithmetic."""
+        """Return NumPy's elementwise result for host arrays; device arrays raise TypeError."""
         if builtins.any(isinstance(each, DeviceArray) for each in (*args, *options.values())):
             raise TypeError(
                 f"{self.__name__}: no elementwise arithmetic of device arrays; torch.from_dlpack "
@@ -359,7 +359,7 @@ class _Reducer:
 
 
 class _Accumulator(_Reducer):
-    """A NumPy ufunc that accumulates as well."""
+    """A NumPy ufunc that also accumulates."""
 
     @_counted
     def accumulate(
@@ -505,7 +505,7 @@ linalg = _Linalg()
 
 
 def _reject_devices(name: str, *arrays: Any) -> None:
-    """Raise TypeError where an array is on a device."""
+    """Raise TypeError if an array is on a device."""
     if builtins.any(device_view(each, None) is not None for each in arrays):
         raise TypeError(
             f"{name}: arrays on a device are not supported; use PyTorch or CuPy, which do not copy: "
@@ -614,7 +614,7 @@ def __array_namespace_info__() -> Info:
 
 
 class _Namespace(ModuleType):
-    """A module that pickles hold by its name, as what was given one as ``xp`` may be pickled."""
+    """A module that is pickled by name, so that objects that hold it as ``xp`` can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (importlib.import_module, (self.__name__,))

@@ -57,7 +57,7 @@ Dtype: TypeAlias = "torch.dtype | DTypeLike"
 
 
 def _reduced(operator: Callable[..., torch.Tensor], a: Any, axis: Any, keepdims: Any) -> torch.Tensor:
-    """Call an operator; the errors about its arguments name them, where PyTorch's are its schema."""
+    """Call an operator; errors name the argument, unlike PyTorch's schema errors."""
     _check_tensor(a, "a")
     if axis is not None and type(axis) is not int:
         axis = _integers(axis, "axis")
@@ -72,7 +72,7 @@ def _check_tensor(a: Any, name: str) -> None:
 
 
 def _integers(value: Any, name: str) -> Any:
-    """Return an int, or a tuple of them; NumPy's integers are taken as well."""
+    """Return an int, or a tuple of them; NumPy integers are accepted."""
     if isinstance(value, (tuple, list)):
         return tuple([one if type(one) is int else rules.integer(one, name) for one in value])
     return rules.integer(value, name)
@@ -84,7 +84,7 @@ def _check_text(value: Any, name: str, optional: bool = False) -> None:
 
 
 def _as_dtype(dtype: Any) -> torch.dtype:
-    """Return a dtype of PyTorch, which may be given by its name or as NumPy's."""
+    """Return a PyTorch dtype, given as such, by name, or as a NumPy dtype."""
     torch_dtype = dtype
     if not isinstance(dtype, torch.dtype):
         torch_dtype = BY_NAME.get(dtypes.dtype_name(dtypes.dtype_of(dtype)))
@@ -96,7 +96,7 @@ def _as_dtype(dtype: Any) -> torch.dtype:
 def _in_dtype(
     operator: Callable[..., torch.Tensor], a: torch.Tensor, axis: Axis, dtype: torch.dtype, keepdims: bool
 ) -> torch.Tensor:
-    """Reduce elements that are cast before."""
+    """Reduce elements after a cast."""
     _check_tensor(a, "a")
     # Integers need no cast: a 64-bit result is correct modulo every smaller power of two.
     if not (is_whole(a.dtype) and is_whole(dtype) and dtype != torch.bool):

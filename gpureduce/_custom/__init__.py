@@ -1,1 +1,1 @@
-"""Reductions that users write: `ReductionKernel` and its compiler."""
+"""Custom reductions: `ReductionKernel` and its compiler."""

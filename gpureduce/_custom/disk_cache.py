@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, kept between runs."""
+"""Disk cache of compiled kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path | None:
-    """Return where compiled kernels are kept between runs; None when there is no such place."""
+    """Return the folder of the disk cache; None if there is none."""
     if named := os.environ.get("GPUREDUCE_CACHE_DIR"):
         return Path(named)
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -24,7 +24,7 @@ def cache_folder() -> Path | None:
 
 
 def digest(*parts: str | bytes) -> str:
-    """Return a digest of texts, which tells apart where one ends and the next begins."""
+    """Return a digest of texts that depends on their boundaries."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
@@ -33,7 +33,7 @@ def digest(*parts: str | bytes) -> str:
 
 
 def _read(path: Path) -> str | None:
-    """Return what `_write` wrote, None when it is not there or not whole."""
+    """Return what `_write` wrote; None if it is missing or incomplete."""
     try:
         head, _, text = path.read_text("utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):
@@ -42,7 +42,7 @@ def _read(path: Path) -> str | None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace the file at once; what cannot be kept is compiled again next time."""
+    """Replace the file atomically; if that fails, the kernel is compiled again next time."""
     part = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,9 +57,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def kept(key: str | None, make: Callable[[], str]) -> tuple[str, bool]:
-    """Return the text kept on disk under a digest, made where there is none, and whether it was there.
+    """Return the cached text of a digest, created if missing, and whether it was in the cache.
 
-    Nothing is kept without a key.
+    Without a key, nothing is cached.
     """
     folder = cache_folder()
     if folder is None or key is None:

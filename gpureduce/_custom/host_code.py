@@ -1,4 +1,4 @@
-"""Host functions of a source, taken out of it where NVRTC compiles what is meant for nvcc."""
+"""Removes host functions from a source written for nvcc, so that NVRTC can compile it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KEEPS = re.compile(
 
 @dataclass(frozen=True)
 class Blanked:
-    """A source in which host functions are blank, line for line, and their names."""
+    """A source with host functions blanked line by line, and their names."""
 
     text: str
     functions: tuple[str, ...]
@@ -51,7 +51,7 @@ def _spaces(text: str) -> str:
 
 
 def _closing(plain: str, begin: int, pair: str) -> int:
-    """Return the position behind the bracket that closes the one at `begin`; -1 where there is none."""
+    """Return the position after the bracket that closes the one at `begin`; -1 if there is none."""
     depth = 0
     for i in range(begin, len(plain)):
         depth += (plain[i] == pair[0]) - (plain[i] == pair[1])
@@ -61,7 +61,7 @@ def _closing(plain: str, begin: int, pair: str) -> int:
 
 
 class _Declarations:
-    """Walks the declarations of namespaces, and notes which ranges are host functions."""
+    """Walks the declarations of namespaces, and records the ranges of host functions."""
 
     def __init__(self, plain: str) -> None:
         self.plain = plain
@@ -85,7 +85,7 @@ class _Declarations:
                 at = self._braces(at, stop.start(), head, end)
 
     def _statement(self, begin: int, end: int, head: str) -> None:
-        """Blank the declaration of a host function, and of a variable that only the host can have."""
+        """Blank the declaration of a host function or of a host-only variable."""
         name = self._function(head)
         function = name and "=" not in head
         if not _DEVICE.search(head) and (function or _HOST_TYPE.search(head)):
@@ -115,7 +115,7 @@ class _Declarations:
         return stop + 1
 
     def classes_of_the_host(self) -> None:
-        """Blank classes with host functions alone, which nothing for the device names."""
+        """Blank classes that have only host functions and are not used by device code."""
         for begin, end, name in self.classes:
             body = self.plain[begin:end]
             rest = [(0, begin), (end, len(self.plain))]
@@ -126,7 +126,7 @@ class _Declarations:
                 self._blank(begin, end, name)
 
     def _function(self, head: str) -> str:
-        """Return the name of the function that is declared; empty where it is something else."""
+        """Return the name of the declared function; empty if it is not a function."""
         head = _ATTRIBUTE.sub(lambda match: " " * len(match[0]), head)
         if head.strip().startswith("template"):
             begin = head.find("<")
@@ -146,7 +146,7 @@ class _Declarations:
 
 
 def _without(range_: tuple[int, int], taken: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return what is left of a range without another one."""
+    """Return a range without another one."""
     begin, end = range_
     parts = [(begin, min(end, taken[0])), (max(begin, taken[1]), end)]
     return [part for part in parts if part[0] < part[1]]
@@ -174,7 +174,7 @@ def blanked(text: str) -> Blanked:
 
 
 def _without_directives(text: str) -> str:
-    """Return a text as blanks, but for directives, of which each #if needs its #endif."""
+    """Blank a text except for directives, since each #if needs its #endif."""
     lines = []
     for line in text.split("\n"):
         lines.append(line if re.match(r"[ \t]*#", line) else _spaces(line))

@@ -1,4 +1,4 @@
-"""What nvcc gives every source without an ``#include``, and standard headers, for NVRTC, which has none."""
+"""nvcc's implicit declarations and standard headers, for NVRTC, which has none."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ PRELUDE = (
 
 
 def headers(libcuxx: bool) -> dict[str, str]:
-    """Return the texts of standard headers by name; those of libcu++, or none in their place."""
+    """Return the texts of standard headers by name: those of libcu++, or empty ones."""
     texts = dict.fromkeys(EMPTY | LIBCUXX, "")
     texts |= dict.fromkeys(("cfloat", "float.h"), _FLOATS) | dict.fromkeys(("cassert", "assert.h"), _ASSERT)
     if libcuxx:

@@ -1,6 +1,6 @@
-"""Which files a source includes: NVRTC does not tell, and kernels on disk depend on them.
+"""The files that a source includes, which cached kernels depend on; NVRTC does not report them.
 
-All are found that might be included, whatever the conditions around an ``#include`` are.
+All files that might be included are found, whatever the conditions around an ``#include`` are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNKNOWN = (
 
 
 def _values(options: Iterable[str], names: tuple[str, ...]) -> list[str]:
-    """Return the values of options, which may follow as in ``-Ia``, ``-I=a``, ``-I a``, and ``-I``, ``a``."""
+    """Return the values of options, written as ``-Ia``, ``-I=a``, ``-I a``, or ``-I``, ``a``."""
     values, pending = [], False
     for option in options:
         if pending:
@@ -50,9 +50,9 @@ def _values(options: Iterable[str], names: tuple[str, ...]) -> list[str]:
 class Included:
     """The files that a source may include.
 
-    `texts` has them by their paths, in the order in which they were met; `names` has the names of those files
-    as the sources write them. `certain` is false where one cannot be told: a macro names it, or an
-    option of the compiler. `system` has the names of headers that no folder of the user's has.
+    `texts` has their texts by path, in the order of inclusion; `names` has their names as written in the
+    sources. `certain` is False if a file cannot be determined: a macro or a compiler option names it.
+    `system` has the names of headers that are in no folder of the user.
     """
 
     texts: dict[str, bytes] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class _Scan:
             self.name(name, folder)
 
     def name(self, name: str, folder: str) -> None:
-        """Take all files of a name, in whichever folder that is searched."""
+        """Add all files of a name, from any searched folder."""
         known = False
         for directory in dict.fromkeys((folder, self.folder, *self.folders)):
             path = os.path.normpath(os.path.join(directory, name))
@@ -104,7 +104,7 @@ def _within(path: str, folders: tuple[str, ...]) -> bool:
 
 
 def without_folders(options: Iterable[str]) -> tuple[str, ...]:
-    """Return options without those that name folders of headers."""
+    """Return options without those for header folders."""
     others, pending = [], False
     for option in options:
         if pending or option.startswith(_FOLDERS):
@@ -117,7 +117,7 @@ def without_folders(options: Iterable[str]) -> tuple[str, ...]:
 def included(text: bytes, folder: str, options: Iterable[str], foreign: Iterable[str] = ()) -> Included:
     """Return the files that a source in a folder may include.
 
-    Files in the folders `foreign`, of the CUDA toolkit, are none of the user's.
+    Files in the folders `foreign`, of the CUDA toolkit, are not the user's.
     """
     options = list(options)
     folders = [os.path.abspath(each) for each in _values(options, _FOLDERS)]

@@ -1,4 +1,4 @@
-"""Reductions that users write, in the shape that CuPy gave them."""
+"""Custom reductions with CuPy's interface."""
 
 from __future__ import annotations
 
@@ -340,7 +340,7 @@ class ReductionKernel:
         return stored if len(stored) > 1 else stored[0]
 
     def _split(self, args: tuple, out: Any) -> tuple[tuple, tuple]:
-        """Return the inputs and the outputs, None where there is none."""
+        """Return the inputs and the outputs, None for missing ones."""
         input_count, output_count = len(self._inputs), len(self._outs)
         if len(args) == input_count:
             if output_count == 1 or out is None:
@@ -398,7 +398,7 @@ class ReductionKernel:
         )
 
     def _load(self, types: Types, kernels: list[str], kind: int, index: int) -> tuple[object, str]:
-        """Return these kernels for these types on a device, and where they were found."""
+        """Load the kernels for these types on a device; return them and where they were found."""
         names = sorted(set(kernels))
         program = source(self.name, self._inputs, self._outs, self._expressions, types, names)
         try:
@@ -447,7 +447,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _take_inputs(declared: tuple[Parameter, ...], args: tuple, options: Options) -> list[Any]:
-    """Return an Operand for each array, and scalars as they are. There is always an array."""
+    """Convert arrays to operands; scalars are unchanged. There is at least one array."""
     if all(map(_is_scalar, args)):
         args = (np.asarray(args[0]), *args[1:])
     inputs: list[Any] = []
@@ -504,7 +504,7 @@ def _broadcast(operand: Operand, shape: tuple[int, ...]) -> Operand:
 
 
 def _join(targets: list[OutputSpec], arrays: list[Operand]) -> None:
-    """Let the outputs of one call be made in one place and one stream, after whatever it reads."""
+    """Place all outputs on one device and one stream, ordered after all inputs."""
     first, *others = targets
     first.reads = arrays
     for other in others:

@@ -1,4 +1,4 @@
-"""PTX by nvcc, of files that NVRTC does not take."""
+"""Compiles files with nvcc that NVRTC cannot compile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NVRTC_ONLY = ("-device-int128", "--device-int128", "-default-device", "--device
 
 
 class Refused(Exception):
-    """nvcc refuses a source; the text is what it says."""
+    """nvcc rejected a source; the text is its output."""
 
 
 def _candidates() -> Iterator[str]:
@@ -38,7 +38,7 @@ def _candidates() -> Iterator[str]:
 
 @functools.cache
 def find() -> str | None:
-    """Return the path of nvcc, of a toolkit or of wheels; None without it or a compiler for the host."""
+    """Return the path of nvcc, from a toolkit or wheels; None without it or a host compiler."""
     if not (os.environ.get("NVCC_CCBIN") or shutil.which("g++")):
         return None
     return next((path for path in _candidates() if os.path.isfile(path) and os.access(path, os.X_OK)), None)
@@ -46,7 +46,7 @@ def find() -> str | None:
 
 @functools.cache
 def version(nvcc: str) -> str:
-    """Return the release, as ``13.0.88``; empty where it cannot be told."""
+    """Return the release, such as ``13.0.88``; empty if unknown."""
     try:
         said = _run([nvcc, "--version"])
     except (Refused, OSError) as error:
@@ -57,7 +57,7 @@ def version(nvcc: str) -> str:
 
 
 def _run(command: list[str]) -> str:
-    """Return what a program prints; end it, and what it started, when the wait for it is interrupted."""
+    """Return the output of a program; an interrupt ends it and its children."""
     import subprocess
 
     with subprocess.Popen(
@@ -81,7 +81,7 @@ def _run(command: list[str]) -> str:
 
 
 def compile(nvcc: str, file: str, source: bytes, kernel: str, options: tuple[str, ...]) -> str:
-    """Return the PTX of a source with a kernel, next to whose `file` headers are found."""
+    """Return the PTX of a source with a kernel; headers are searched next to `file`."""
     name = os.path.basename(file)
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     text = f'#line 1 "{quoted}"\n'.encode(errors="surrogateescape") + source

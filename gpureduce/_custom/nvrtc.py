@@ -1,7 +1,6 @@
-"""Compiling CUDA C++ to PTX while the program runs, with NVIDIA's NVRTC, and keeping what was compiled.
+"""Compiles CUDA C++ to PTX at run time with NVIDIA's NVRTC, with a cache.
 
-NVRTC is optional, and looked for by NVIDIA's cuda-pathfinder: among installed wheels, in conda environments,
-then in a CUDA toolkit.
+NVRTC is optional. NVIDIA's cuda-pathfinder searches installed wheels, conda environments, and CUDA toolkits.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class CompileError(ValueError):
 
 
 class Nvrtc:
-    """The library, of which one is loaded. It compiles in a process of its own where one can start."""
+    """The NVRTC library. It compiles in a separate process if one can be started."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -81,7 +80,7 @@ class Nvrtc:
             raise RuntimeError(str(error)) from None
 
     def _answer(self, request: dict[str, Any], name: str, source: str) -> tuple[bool, str, str]:
-        """Return whether a program was compiled, the PTX, else the log, and the name of the kernel."""
+        """Return success, the PTX or the log, and the name of the kernel."""
         try:
             kind, *answer = process.ask(request)
         except process.CannotStart:
@@ -132,7 +131,7 @@ class Nvrtc:
         raise CompileError(f"{shown_name or name}: NVRTC rejected the kernel:\n{log}", log, text)
 
     def compile(self, name: str, source: str, options: tuple[str, ...], headers: dict[str, str]) -> str:
-        """Return the PTX of a program; `name` stands for it in messages."""
+        """Return the PTX of a program, called `name` in messages."""
         return self._compile(name, source, options, headers)[0]
 
     def instantiate(
@@ -144,15 +143,15 @@ class Nvrtc:
         headers: dict[str, str],
         shown_name: str = "",
     ) -> tuple[str, str]:
-        """Return the PTX of a program, and the name in it of a kernel, as ``reduce<float, 256>``.
+        """Return the PTX of a program, and the PTX name of a kernel such as ``reduce<float, 256>``.
 
-        `name` is the name of the file, next to which headers are found; messages have `shown`.
+        `name` is the file name, next to which headers are searched; messages show `shown`.
         """
         return self._compile(name, source, options, headers, kernel, shown_name)
 
 
 def working_folder() -> str:
-    """Return the working folder, or the root where that was removed."""
+    """Return the working folder, or the root if it was removed."""
     try:
         return os.getcwd()
     except (FileNotFoundError, PermissionError):
@@ -161,7 +160,7 @@ def working_folder() -> str:
 
 @functools.cache
 def library() -> Nvrtc:
-    """Return NVRTC, or raise ImportError that says how to install it."""
+    """Return NVRTC, or raise ImportError with installation instructions."""
     advice = "CUDA C++ is compiled by NVIDIA's NVRTC: pip install 'gpureduce[nvrtc]'"
     try:
         from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
@@ -177,7 +176,7 @@ def library() -> Nvrtc:
 
 @functools.cache
 def headers() -> dict[str, str]:
-    """Return the texts of the kernels' headers, and of the standard ones that they need, by name."""
+    """Return the texts of the kernels' headers and of the standard headers that they need, by name."""
     folder = KERNEL_DIR / "src" / "include"
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     texts = {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
@@ -185,9 +184,9 @@ def headers() -> dict[str, str]:
 
 
 def compiled(name: str, source: str, options: tuple[str, ...] = ()) -> tuple[str, bool]:
-    """Return the PTX of a program that may include the kernels' headers, and whether it was kept on disk.
+    """Return the PTX of a program that may include the kernels' headers, and whether it was cached.
 
-    It is kept under a digest of all that the PTX depends on: NVRTC's version, the options, the headers, the
+    The key is a digest of everything that the PTX depends on: NVRTC's version, the options, the headers, the
     source, and the files that it includes.
     """
     return prepared(name, source, options).compile()
@@ -195,14 +194,14 @@ def compiled(name: str, source: str, options: tuple[str, ...] = ()) -> tuple[str
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program that is to be compiled, and what it is kept under: None where not all is known of it."""
+    """A program to compile, and its cache key: None if not all inputs are known."""
 
     key: str | None
     compile: Callable[[], tuple[str, bool]]
 
 
 def prepared(name: str, source: str, options: tuple[str, ...]) -> Prepared:
-    """Return what compiles a program as `compiled` does."""
+    """Return a program prepared for `compiled`."""
     nvrtc, options = library(), (*_FLAGS, *options)
     uses = _Uses(nvrtc, source.encode(), working_folder(), options, headers())
     key = uses.key(name, options, source)
@@ -210,7 +209,7 @@ def prepared(name: str, source: str, options: tuple[str, ...]) -> Prepared:
 
 
 class _Uses:
-    """What a program includes: what it is compiled with, and what it is kept under."""
+    """The files that a program includes, for compilation and for the cache key."""
 
     def __init__(
         self, nvrtc: Nvrtc, source: bytes, folder: str, options: tuple[str, ...], headers: dict[str, str]
@@ -224,7 +223,7 @@ class _Uses:
         self._version = nvrtc.version
 
     def key(self, *also: object) -> str | None:
-        """Return a digest of that and of more; None where not all is known of it."""
+        """Return a digest of the files and of `more`; None if not all files are known."""
         if not self.files.certain:
             return None
         known = (self._version, self.headers, self._toolkit, self.files.digests(), also)

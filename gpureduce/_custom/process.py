@@ -1,4 +1,4 @@
-"""Processes in which NVRTC compiles, kept for the next compilation."""
+"""Reusable processes in which NVRTC compiles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT = 2  # idle processes; more exist while more threads compile
 
 
 class CannotStart(Exception):
-    """No process can be started here."""
+    """A process cannot be started."""
 
 
 class Ended(Exception):
@@ -29,7 +29,7 @@ class TookTooLong(Exception):
 
 
 class _Worker:
-    """A process, and the ends of the pipes to it. It ends when the one for requests is closed."""
+    """A process and its pipes. It exits when the request pipe is closed."""
 
     def __init__(self) -> None:
         import subprocess  # not at import, since most programs never compile
@@ -95,7 +95,7 @@ class _Worker:
 
 
 def _interpreter() -> str:
-    """Return the program that runs Python, which in an application that embeds it is not the application."""
+    """Return the Python executable, which is not sys.executable if an application embeds Python."""
     program = sys.executable or ""
     if getattr(sys, "frozen", False) or not os.path.basename(program).startswith(("python", "pypy")):
         raise CannotStart(f"{program!r} is no interpreter")
@@ -110,7 +110,7 @@ _all: dict[int, _Worker] = {}  # those in use, too
 
 
 def _forget() -> None:
-    """Leave all processes to the parent, of which a fork has the pipes."""
+    """Forget the processes of the parent, whose pipes a forked child has."""
     global _lock
     _lock = threading.Lock()
     for worker in _all.values():
@@ -147,7 +147,7 @@ def _keep(worker: _Worker) -> None:
 
 
 def ask(request: dict[str, Any]) -> Any:
-    """Return a process's answer to a request. Whatever interrupts the wait ends the process."""
+    """Return a process's answer to a request. An interrupt of the wait ends the process."""
     message, until = marshal.dumps(request), time.monotonic() + _MOST_SECONDS
     while True:
         worker = _take()

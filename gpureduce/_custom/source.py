@@ -1,4 +1,4 @@
-"""The CUDA C++ of a custom reduction: its parameters, and the functions that its expressions become."""
+"""Generates the CUDA C++ of a custom reduction from its parameters and expressions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _parameter(words: list[str], which: str) -> Parameter:
 
 
 def parameters(declared: Any, which: str, most: int) -> tuple[Parameter, ...]:
-    """Read a list such as ``"T x, float32 w"``."""
+    """Parse a list such as ``"T x, float32 w"``."""
     parsed = tuple(_parameter(part.split(), which) for part in text(declared, which).split(","))
     if len(parsed) > most:
         raise ValueError(f"{which}: {len(parsed)} parameters; at most {most} are supported")
@@ -61,7 +61,7 @@ def parameters(declared: Any, which: str, most: int) -> tuple[Parameter, ...]:
 
 
 def accumulator(declaration: Any) -> str | list[tuple] | None:
-    """Read a reduce_type: text as it is, and a dtype with fields as a list of them, which repr shows."""
+    """Parse a reduce_type: text unchanged, a dtype with fields as a list of fields, which repr shows."""
     if declaration is None:
         return None
     if isinstance(declaration, str):
@@ -92,7 +92,7 @@ def _field(name: str, dtype: np.dtype) -> tuple:
 
 @dataclass(frozen=True)
 class Expressions:
-    """What a user wrote."""
+    """The expressions of a user."""
 
     map_expr: str
     reduce_expr: str
@@ -103,11 +103,11 @@ class Expressions:
 
     @property
     def counts(self) -> bool:
-        """Whether elements are mapped together with their numbers."""
+        """Whether the map expression uses the index of an element."""
         return re.search(rf"\b{NUMBER}\b", self.map_expr) is not None
 
     def reduced(self, letters: dict[str, str], first_out: str) -> tuple[str, str]:
-        """Return the name of the type that is reduced, which may be a dtype's, and C++ that defines it."""
+        """Return the name of the reduced type, or of a dtype, and C++ that defines it."""
         kind = self.reduce_type
         if kind is None:
             return first_out, ""
@@ -124,7 +124,7 @@ def _declared(name: str, dtype: str, shape: tuple[int, ...] = ()) -> str:
 
 @dataclass(frozen=True)
 class Types:
-    """What one compilation is for: dtypes by name, and which inputs are scalars."""
+    """Types of one compilation: dtypes by name, and which inputs are scalars."""
 
     inputs: tuple[str, ...]
     scalars: tuple[bool, ...]
@@ -139,7 +139,7 @@ class Types:
 
     @property
     def by_position(self) -> bool:
-        """Whether there are more arrays than the plan follows the strides of."""
+        """Whether there are more arrays than the plan has strides for."""
         return self.scalars.count(False) > 2
 
 
@@ -152,12 +152,12 @@ def _truth(value: bool) -> str:
 
 
 def _lines(where: str, written: str) -> str:
-    """Return text on lines of its own, which the compiler counts from 1 and calls `where`."""
+    """Return text on separate lines, which the compiler numbers from 1 in a file `where`."""
     return f'\n#line 1 "{where}"\n{written}\n'
 
 
 def _function(declaration: str, declared: str, where: str, expression: str) -> str:
-    """Return a function of an expression, or of what stands in braces: the members of a struct."""
+    """Return a function of an expression, or of the members of a struct in braces."""
     written = _lines(where, expression)
     braced = expression.lstrip().startswith("{")
     value = f"gr_value{written}" if braced else f"static_cast<gr_value>({written})"
@@ -165,7 +165,7 @@ def _function(declaration: str, declared: str, where: str, expression: str) -> s
 
 
 def _reads(types: Types) -> list[str]:
-    """Return for each input how one element of it is read."""
+    """Return the expression that reads one element, for each input."""
     places = iter(["p.general.in + in", "p.general.second + second"])
     reads = []
     for number, (dtype, is_scalar) in enumerate(zip(types.inputs, types.scalars, strict=True)):
@@ -179,7 +179,7 @@ def _reads(types: Types) -> list[str]:
 
 
 def _loads(types: Types, counts: bool) -> str:
-    """Return how a struct User loads elements of all inputs, and maps them: later, if they are numbered."""
+    """Return the members of struct User that load and map elements; mapping is separate for indices."""
     reads = ", ".join(_reads(types))
     if not counts:
         loaded, load, mapped = "using Loaded = Value;", f"gr_map({reads})", "x"
@@ -199,7 +199,7 @@ def _loads(types: Types, counts: bool) -> str:
 
 
 def _results(outs: tuple[str, ...]) -> str:
-    """Return how a struct User makes results of a value, and writes several."""
+    """Return the members of struct User that compute results from a value, and store several."""
     elements = [_element(out) for out in outs]
     names = [f"y{i}" for i in range(len(outs))]
     values = "".join(
@@ -238,7 +238,7 @@ def source(
     types: Types,
     kernels: Iterable[str],
 ) -> str:
-    """Return a program of these kernels, of "axis", "last" and so on: <name>_axis, <name>_last."""
+    """Return a program of the kernels "axis", "last" and so on, called <name>_axis, <name>_last."""
     declared = [*zip(inputs, types.inputs, strict=True), *zip(outs, types.outs, strict=True)]
     letters = {parameter.type: dtype for parameter, dtype in declared if parameter.is_letter}
     reduced, struct = written.reduced(letters, types.outs[0])

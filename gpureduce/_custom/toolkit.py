@@ -1,4 +1,4 @@
-"""Where the CUDA toolkit's headers and its compiler are: of a toolkit, or of NVIDIA's wheels."""
+"""Finds the CUDA headers and compiler of a toolkit or of NVIDIA's wheels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERSIONS = (
 
 
 def _candidates(library: str) -> Iterator[str]:
-    """Yield folders of headers: next to NVRTC, of installed wheels, of toolkits."""
+    """Yield header folders: next to NVRTC, of installed wheels, of toolkits."""
     near_nvrtc = os.path.dirname(os.path.dirname(os.path.realpath(library)))
     for root in (near_nvrtc, sys.prefix):
         yield os.path.join(root, "include")
@@ -47,7 +47,7 @@ def _found(folder: str, pattern: bytes) -> bytes:
 
 @functools.cache
 def header_folders(library: str, version: tuple[int, int]) -> tuple[str, ...]:
-    """Return the folders of CUDA's headers and of libcu++, those of NVRTC's version if there are some."""
+    """Return the folders of the CUDA headers and of libcu++, preferably of NVRTC's version."""
 
     def rank(folder: str) -> tuple[int, bool]:
         of = _found(os.path.join(folder, _VERSIONS[0][0]), _VERSIONS[0][1])

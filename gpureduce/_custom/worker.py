@@ -1,8 +1,8 @@
-"""NVRTC, called by ctypes; and as a program the process in which it compiles.
+"""Calls NVRTC by ctypes; run as a program, it is the process that compiles.
 
-NVRTC sets signal handlers that end the process, and a source may take it any time and memory. So it runs in a
-process of its own: `process.py` starts this file as a program. It imports little, and nothing of the package,
-which makes the start short.
+NVRTC sets signal handlers that end the process, and a source may need any amount of time and memory. So NVRTC
+runs in a separate process: `process.py` starts this file as a program. It imports little, and nothing from
+the package, to start fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IDLE_SECONDS = 60
 
 
 class Failed(Exception):
-    """A function of NVRTC failed, which is not the source's fault."""
+    """A function of NVRTC failed, for a reason other than the source."""
 
 
 class Library:
@@ -54,10 +54,10 @@ class Library:
         return text.value
 
     def compile(self, request: dict[str, Any]) -> tuple[bool, bytes, bytes]:
-        """Compile a program; return whether it compiles, the PTX, else the log, and the kernel's name there.
+        """Compile a program; return success, the PTX or the log, and the kernel's PTX name.
 
-        `request` has as bytes the `name` of the program, its `source`, its `options`, the texts of `headers`
-        by name, and the `kernel`, empty where none is looked for.
+        `request` has, as bytes, the `name` of the program, its `source`, its `options`, the texts of
+        `headers` by name, and the `kernel` (empty for none).
         """
         program = ctypes.c_void_p()
         headers, options = request["headers"], request["options"]
@@ -101,13 +101,13 @@ def _read(file: int, count: int) -> bytes | None:
 
 
 def _message(file: int) -> bytes | None:
-    """Return a message, which comes behind its length; None at the end of the file."""
+    """Return a message, which follows its length; None at the end of the file."""
     head = _read(file, 8)
     return None if head is None else _read(file, int.from_bytes(head, "little"))
 
 
 def _bound_memory(most: int) -> None:
-    """Limit the process to `size` bytes beyond what it has, where the system has such a bound."""
+    """Limit the process to `size` additional bytes, if the system supports it."""
     try:
         import resource
     except ImportError:
@@ -134,7 +134,7 @@ def _answer(libraries: dict[str, Library], request: dict[str, Any]) -> tuple:
 
 
 def _serve(requests: int, results: int) -> None:
-    """Answer requests until their end, at which the process ends at once, whatever it does."""
+    """Answer requests until the pipe closes; the process then exits immediately."""
     import _thread
 
     waiting: list[bytes] = []
@@ -157,7 +157,7 @@ def _serve(requests: int, results: int) -> None:
 
 
 def main() -> None:
-    """Serve in a child, which is no child of the process that started this one: no process waits for it."""
+    """Serve in a grandchild of the process that started this one, so that no process has to wait for it."""
     if os.fork():
         os._exit(0)
     requests, results = os.dup(0), os.dup(1)

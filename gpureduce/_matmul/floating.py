@@ -1,4 +1,4 @@
-"""NumPy's floating-point state after a product on the host that is not finite."""
+"""Floating-point errors of nonfinite host products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpureduce._reduce.floating import extremes, real_parts, signal
 
 
 def check_fp_status(result: np.ndarray, a: Operand, b: Operand) -> None:
-    """Raise, or warn of, what NumPy would for infinities and NaNs that the elements are not to blame for."""
+    """Raise or warn as NumPy would for infinities and NaNs that do not come from the elements."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore":
         return
@@ -31,13 +31,13 @@ def check_fp_status(result: np.ndarray, a: Operand, b: Operand) -> None:
 
 
 def report_fp_status(result: Any, a: Any, b: Any, kind: int, index: int) -> None:
-    """Do the same for a call that the core has done by itself."""
+    """Report the same for a result of the fast path."""
     device = device_name(kind, index)
     check_fp_status(np.asarray(result), as_operand(a, device), as_operand(b, device, "b"))
 
 
 def _blame(operand: Operand, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return whether there is a NaN, and an infinity, in each row or column."""
+    """Return whether each row or column has a NaN, and an infinity."""
     axes = (len(operand.shape) + axis,)
     nan = infinite = np.zeros(())
     if 0 in operand.shape:  # the results are zeros, or there are none

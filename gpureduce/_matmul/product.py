@@ -167,7 +167,7 @@ def _check_precision(precision: str | None, options: Options) -> None:
 
 
 def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shape of the stack, in which `out` takes part, and the dtype of a result."""
+    """Return the batch shape, including `out`, and the dtype of the result."""
     for shape, name in ((a, "a"), (b, "b")):
         if not shape:
             raise ValueError(f"{name}: matmul needs at least one dimension, got a scalar")
@@ -186,7 +186,7 @@ def _shape(a: tuple[int, ...], b: tuple[int, ...], out: Any) -> tuple[tuple[int,
 
 
 def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtype:
-    """Return the dtype that `numpy.matmul` would work in; TypeError where it would raise."""
+    """Return the dtype in which `numpy.matmul` would compute; TypeError if it would raise."""
     operand_dtypes = [a.rule_dtype, b.rule_dtype]
     requested = None
     if dtype is not None:
@@ -220,7 +220,7 @@ def _dtype(a: Operand, b: Operand, dtype: DTypeLike | None, out: Any) -> np.dtyp
 
 
 def _broadcast_to_batch(operand: Operand, stack: tuple[int, ...]) -> Operand:
-    """Repeat an operand over the stack; a host array is copied if it has too many dimensions."""
+    """Broadcast an operand to the batch shape; a host array is copied if it has too many dimensions."""
     spread = _over(operand, stack)
     if len(stack) <= _MOST_STACKS or operand.view is not None:
         return spread
@@ -228,7 +228,7 @@ def _broadcast_to_batch(operand: Operand, stack: tuple[int, ...]) -> Operand:
 
 
 def _over(operand: Operand, stack: tuple[int, ...]) -> Operand:
-    """Return the operand broadcast over the stack, without a copy; vectors stay as they are."""
+    """Return the operand broadcast to the batch shape, without a copy; vectors are unchanged."""
     if len(operand.shape) < 2 or operand.shape[:-2] == stack:
         return operand
     shape = stack + operand.shape[-2:]

@@ -1,1 +1,1 @@
-"""What kernels do on the simulator: `profile`, `simulate`, and how profiles are shown."""
+"""Profiles of kernels on the simulator: `profile`, `simulate`, and their display."""

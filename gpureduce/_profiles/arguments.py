@@ -1,4 +1,4 @@
-"""Arguments of profiles: the elements to reduce, and those of user kernels, checked and as bytes."""
+"""Arguments of profiles and of user kernels, checked and converted to bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _text(ctype: CType | None, kind: str, size: int) -> str:
 
 
 def _limits(ctype: CType | None, kind: str, size: int) -> tuple[int, int]:
-    """Return the least and the largest integer of a parameter; where PTX alone tells of it, by its width."""
+    """Return the smallest and largest integer of a parameter; for PTX, from its width."""
     if ctype is not None and ctype.limits is not None:
         return ctype.limits
     if ctype is not None and ctype.pointer:
@@ -87,7 +87,7 @@ def _float_bytes(value: float, ctype: CType | None, kind: str, size: int, name: 
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as Python's own; what is no number as it is."""
+    """Return a number as a Python number; other values unchanged."""
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, np.generic) and value.dtype.kind in "iuf":
@@ -98,7 +98,7 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar_bytes(value: Any, ctype: CType | None, kind: str, size: int, name: str) -> bytes:
-    """Return a number as a parameter of one word, or of 128 bits, holds it."""
+    """Return the bytes of a number in a parameter of one word, or of 128 bits."""
     if ctype is None and kind == "b" and isinstance(value, np.generic) and value.dtype.itemsize == size:
         return value.tobytes()  # PTX does not tell integers from floats here
     number = _plain(value)
@@ -114,7 +114,7 @@ def _scalar_bytes(value: Any, ctype: CType | None, kind: str, size: int, name: s
 
 
 def _structure_bytes(value: Any, ctype: CType | None, length: int, name: str) -> bytes:
-    """Return a value for a parameter that is a structure."""
+    """Return the bytes of a struct parameter."""
     if isinstance(value, (np.generic, np.ndarray)) and not value.dtype.hasobject and not value.shape:
         return value.tobytes()
     text = "the parameter" if ctype is None else f"'{ctype.text}'"
@@ -134,7 +134,7 @@ def is_array(value: Any, param: tuple[str, int, int]) -> bool:
 
 
 def check_type(value: Any, ctype: CType, param: tuple[str, int, int], name: str) -> None:
-    """Refuse an array of another dtype than the kernel takes, or none where it takes one."""
+    """Raise TypeError for an array of another dtype, or a non-array for a pointer."""
     if is_array(value, param):
         have = f"an array of {value.dtype}"
         fits = ctype.pointer and ctype.elements in ("", value.dtype.name)
@@ -147,9 +147,9 @@ def check_type(value: Any, ctype: CType, param: tuple[str, int, int], name: str)
 
 
 def value_bytes(value: Any, ctype: CType | None, param: tuple[str, int, int], name: str) -> bytes:
-    """Return what a parameter holds that is passed a value.
+    """Return the bytes of a parameter passed by value.
 
-    `param` is what the PTX tells of it: its type, its offset and how many bytes it has.
+    `param` has its type, offset and size from the PTX.
     """
     type_name, _, length = param
     kind, element = type_name[0], int(type_name[1:]) // 8

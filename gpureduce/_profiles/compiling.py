@@ -1,4 +1,4 @@
-"""CUDA C++ for nvcc, as PTX: by NVRTC where that takes it, else by nvcc, else without host code."""
+"""Compiles CUDA C++ to PTX: by NVRTC if possible, else by nvcc, else without host code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _RUNTIME = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h")
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel as PTX: its name there, the files that it was made of, and the compiler.
+    """A compiled kernel: PTX, its name there, its source files, and the compiler.
 
-    Where the PTX names a file it has its number: 0 is the source, and those of `files` follow.
+    The PTX refers to files by number: 0 is the source, followed by `files`.
     """
 
     ptx: str
@@ -41,7 +41,7 @@ class Compiled:
 
 
 class _Job:
-    """A source that is to be compiled: the file that it counts as, and what messages call it."""
+    """A source to compile: its file, and its name in messages."""
 
     def __init__(self, file: str, source: bytes, kernel: str, options: tuple[str, ...], shown: str) -> None:
         self.nvrtc = nvrtc.library()
@@ -51,7 +51,7 @@ class _Job:
         self.includes = included(source, os.path.dirname(file), options, self.toolkit)
 
     def key(self) -> str | None:
-        """Return what the PTX is kept under: no absolute path is in it."""
+        """Return the cache key, which contains no absolute path."""
         if not self.includes.certain:
             return None
         texts = self.includes.texts.values()
@@ -79,11 +79,11 @@ class _Job:
     def by_nvrtc(
         self, source: bytes, *, prelude: bool = True, libcuxx: bool = False, device: bool = False
     ) -> str:
-        """Return the compiler, the name of the kernel in the PTX, and the PTX, a line each.
+        """Return the compiler, the PTX name of the kernel, and the PTX, one line each.
 
-        `prelude` has what nvcc gives without an include; `libcuxx` the headers of libcu++ instead of empty
-        ones, which take a second; `device` takes functions as device functions that say nothing else, as
-        generic lambdas are.
+        `prelude` adds nvcc's implicit declarations; `libcuxx` adds the headers of libcu++ instead of empty
+        ones, which takes a second; `device` treats unannotated functions, such as generic lambdas, as device
+        functions.
         """
         quoted = self.name.replace("\\", "\\\\").replace('"', '\\"')
         head = implicit.PRELUDE if prelude else ""
@@ -113,7 +113,7 @@ class _Job:
         return self._text(f"nvcc {nvcc.version(path)}", self._entry(ptx), ptx)
 
     def _entry(self, ptx: str) -> str:
-        """Return the name that the kernel has in PTX of all kernels of the source."""
+        """Return the name of the kernel in PTX with all kernels of the source."""
         entries, names = find_entries(ptx, self.kernel)
         if len(entries) != 1:
             kernel_names = ", ".join(names.values()) or "none"
@@ -126,13 +126,13 @@ class _Job:
 
 
 def _expression(kernel: str) -> str:
-    """Return a kernel as an expression of C++: with parameters, one of several overloads."""
+    """Return a kernel as a C++ expression; with parameters, one of several overloads."""
     overload = re.fullmatch(r"((?:[^()<]|<.*>)+?)\s*\((.*)\)", kernel)
     return f"static_cast<void (*)({overload[2]})>({overload[1]})" if overload else kernel
 
 
 def _numbered(ptx: str, name: str, files: list[str]) -> str:
-    """Return PTX in which the source and the files that it includes are called by their numbers."""
+    """Return PTX that refers to the source and its included files by number."""
     folder = nvrtc.working_folder()
     numbers = {os.path.join(folder, name): 0}
     numbers |= {path: number for number, path in enumerate(files, 1)}
@@ -147,9 +147,9 @@ def _numbered(ptx: str, name: str, files: list[str]) -> str:
 
 
 def _without_nvcc(job: _Job, host: host_code.Blanked, first: nvrtc.CompileError) -> str:
-    """Return PTX by NVRTC of a source that it refused as it is, or raise what is most to the point.
+    """Return PTX by NVRTC of a source that it first rejected, or raise the most relevant error.
 
-    Another way is tried only where what NVRTC said lets it hope.
+    Another attempt is made only if the messages of NVRTC suggest that it may succeed.
     """
     source = host.text.encode("utf-8", "surrogateescape")
     told = first
@@ -220,9 +220,9 @@ def _make(job: _Job) -> str:
 
 
 def compiled(file: str, source: bytes, kernel: str, options: tuple[str, ...], shown_name: str) -> Compiled:
-    """Return a kernel of a source, which may include what is found next to `file`.
+    """Compile a kernel of a source, which may include files next to `file`.
 
-    Messages call the file `shown`. What was compiled is kept on disk.
+    Messages call the file `shown`. The result is cached on disk.
     """
     job = _Job(file, source, kernel, options, shown_name)
     key = job.key()

@@ -1,4 +1,4 @@
-"""What an instruction, a line or a kernel did: counters that can be added up."""
+"""Counters of an instruction, a line or a kernel, which can be added."""
 
 from __future__ import annotations
 
@@ -158,13 +158,13 @@ def total(counts: list[Counts]) -> Counts:
 
 
 def _multiply_adds(text: str) -> int:
-    """Return how many fused multiply-adds of floats a lane does in an instruction."""
+    """Return the number of floating-point multiply-adds per lane of an instruction."""
     match = _MULTIPLY_ADD.search(text)
     return 0 if match is None else 2 if match[1] else 1
 
 
 def _tensor_multiply_adds(text: str) -> int:
-    """Return how many products a warp has its tensor core add up in an instruction."""
+    """Return the number of tensor-core multiply-adds per warp of an instruction."""
     match = _PRODUCT.search(text)
     if match is None:
         return 0
@@ -176,8 +176,8 @@ def from_row(
 ) -> Counts:
     """Return the counts of one instruction from its row of numbers and its text.
 
-    `branch_row` belongs to the branch that becomes its predicate, if one does; `becomes_predicate` says that
-    the instruction is such a branch.
+    `branch_row` belongs to the branch that becomes its predicate, if any; `becomes_predicate` marks such a
+    branch.
     """
     histogram = row[:_LANES].copy()
     row = row.tolist()

@@ -1,4 +1,4 @@
-"""What the source of a kernel tells of its parameters, where the name in the PTX does not."""
+"""Parameter types of a kernel from its source, if its PTX name does not encode them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEEPEST = 8  # aliases of aliases
 
 
 def _split(text: str) -> list[str]:
-    """Return what stands between the commas of a list of parameters."""
+    """Split a list of parameters at its commas."""
     parts, depth, begin = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "<([{") - (letter in ">)]}")
@@ -39,7 +39,7 @@ def _split(text: str) -> list[str]:
 
 
 def _list_of(plain: str, kernel: str) -> str | None:
-    """Return what stands between the parentheses of the only kernel of a name."""
+    """Return the parameter list of the only kernel of a name."""
     matches = list(re.finditer(rf"\b__global__\b[^;{{}}]*?\b{re.escape(kernel)}\s*\(", plain))
     if not matches:
         return None
@@ -52,7 +52,7 @@ def _list_of(plain: str, kernel: str) -> str | None:
 
 
 def _fundamental(words: list[str]) -> str:
-    """Return the name of a type of several words, as ``long unsigned int``; empty for no such type."""
+    """Return the canonical name of a type such as ``long unsigned int``; empty for others."""
     kinds = [word for word in words if word not in ("signed", "unsigned", "int")]
     sign = "unsigned" if "unsigned" in words else ""
     if kinds in ([], ["short"], ["long"], ["long", "long"], ["char"], ["__int128"]):
@@ -63,7 +63,7 @@ def _fundamental(words: list[str]) -> str:
 
 
 def _type_of(text: str, plain: Iterable[str], deep: int = 0) -> CType | None:
-    """Return a type as it is written, without the name of what has it."""
+    """Return a type as written, without the name of the parameter."""
     base, *stars = re.split(r"(\*)", text)
     words = [word for word in _WORD.findall(base) if word.split("::")[-1] not in _IGNORED]
     if not words or "<" in text or "(" in text or "&" in text or deep > _DEEPEST:
@@ -87,7 +87,7 @@ def _type_of(text: str, plain: Iterable[str], deep: int = 0) -> CType | None:
 
 
 def _type_by_name(name: str, plain: Iterable[str], deep: int) -> CType | None:
-    """Return the type that a name stands for: an alias, an enumeration, or a class of this name."""
+    """Return the type of a name: an alias, an enumeration, or a class."""
     last = name.split("::")[-1]
     for text in plain:
         if alias := re.search(_TYPEDEF.format(name=re.escape(last)), text):
@@ -100,7 +100,7 @@ def _type_by_name(name: str, plain: Iterable[str], deep: int) -> CType | None:
 
 
 def enumeration(name: str, plain: Iterable[str]) -> CType | None:
-    """Return an enumeration whose source says what type it has; None of another name."""
+    """Return an enumeration with a declared type; None for another name."""
     last = name.split("::")[-1]
     for text in plain:
         if match := re.search(_ENUM.format(name=re.escape(last)), text):
@@ -112,9 +112,9 @@ def enumeration(name: str, plain: Iterable[str]) -> CType | None:
 
 
 def declared(kernel: str, plain: Iterable[str]) -> tuple[CType | None, ...] | None:
-    """Return the types of a kernel's parameters as sources without comments declare them.
+    """Return the declared types of a kernel's parameters, from sources without comments.
 
-    None of one that cannot be told; None of all where there is no such kernel.
+    A type is None if unknown; the result is None if there is no such kernel.
 
     >>> found = declared("k", ["typedef long my; __global__ void k(const float *a, my n, Some s) {}"])
     >>> [each.text for each in found]

@@ -43,7 +43,7 @@ class Finding:
 
 
 def _lines(race: Race) -> tuple[int, int] | None:
-    """Return the two lines of a race in the order of the source: those of PTX where it has none."""
+    """Return the two source lines of a race in order; PTX lines if there is no source."""
     first, second = race.first, race.second
     if first is None or second is None:
         return None
@@ -53,7 +53,7 @@ def _lines(race: Race) -> tuple[int, int] | None:
 
 
 def _example(races: list[Race], missing: str) -> list[Race]:
-    """Return the races, one that says what is missing first, and rather a read of what was written."""
+    """Return the races with the best example first: one with a remedy, preferably a read of written data."""
 
     def order(race: Race) -> tuple[bool, bool]:
         return race.missing != missing, not (race.too_early or race.kind == "write-read")
@@ -62,10 +62,10 @@ def _example(races: list[Race], missing: str) -> list[Race]:
 
 
 def _between_lines(races: list[Race]) -> list[list[Race]]:
-    """Return races that one barrier each would order, of as few barriers as will do.
+    """Group races by a minimal set of barriers that would order them.
 
-    A barrier between two lines orders what comes before with what comes behind it. What races on one line, as
-    the statement of a loop does with itself, goes with others of that line.
+    A barrier between two lines orders accesses before it and after it. A race within one line, such as a loop
+    statement with itself, joins other races of that line.
     """
     groups: list[tuple[int, list[Race]]] = []  # with the line that its barrier would stand before
     placed = {id(race): _lines(race) or (0, 0) for race in races}
@@ -90,7 +90,7 @@ def _between_lines(races: list[Race]) -> list[list[Race]]:
 
 
 def _take_early_reads(groups_of_races: list[list[Race]], races: list[Race]) -> list[Race]:
-    """Add reads of words not written yet to the missing barriers of their lines; return the others."""
+    """Add reads of unwritten words to the missing barriers of their lines; return the other races."""
     left: list[Race] = []
     for race in races:
         line = race.second and (race.second.line or race.second.ptx_line)
@@ -102,7 +102,7 @@ def _take_early_reads(groups_of_races: list[list[Race]], races: list[Race]) -> l
 
 
 def _write_first(races: list[Race]) -> tuple[Race, ...]:
-    """Return the races; of a store that collides with itself, that one first."""
+    """Return the races, a store that collides with itself first."""
     return tuple(sorted(races, key=lambda race: bool(race.remedy) and race.kind != "write-write"))
 
 
@@ -111,7 +111,7 @@ def _source_line(side: Access | None) -> tuple[str, int]:
 
 
 def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
-    """Return the races, those of one cause together."""
+    """Group races by cause."""
     results = []
     by_kernel: dict[str, list[Race]] = {}
     for race in races:
@@ -139,7 +139,7 @@ def findings(races: Iterable[Race]) -> tuple[Finding, ...]:
 
 
 def _reads_before(race: Race, store: Access) -> bool:
-    """Whether one side is the store and the other one a load that stands before it, or in its line."""
+    """Whether one side is the store and the other one a load before it, or in its line."""
     first, second = race.first, race.second
     if first is None or second is None or race.kind not in ("write-read", "read-write"):
         return False
@@ -152,10 +152,10 @@ def _reads_before(race: Race, store: Access) -> bool:
 
 
 def with_remedies(races: Sequence[Race], collisions: Sequence[int]) -> tuple[Race, ...]:
-    """Return the races of one kernel; those of colliding stores say what helps.
+    """Return the races of one kernel, with remedies for colliding stores.
 
-    A store collides where lanes write one word in one execution of it, or where several threads execute it
-    and it writes one word in the whole block. A load of that word before it makes it a sum, say.
+    A store collides if several lanes write one word in one execution, or if several threads execute it and it
+    writes one word in the whole block. With a load of that word before it, it is an accumulation.
     """
     stores = {
         race.second.ptx_line: race.second

@@ -1,4 +1,4 @@
-"""Lines of two sources in pairs, and what changed in them."""
+"""Alignment of the lines of two sources, and their differences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class AlignedLine(NamedTuple):
-    """A line of the left source and what stands for it in the right one; None where there is none."""
+    """A line of the left source and its counterpart in the right one; None if there is none."""
 
     left: Row | None
     right: Row | None
 
     @property
     def same(self) -> bool:
-        """Whether both are there, and alike but for their indentation."""
+        """Whether both exist and are equal except for indentation."""
         left, right = self
         return left is not None and right is not None and left.text.strip() == right.text.strip()
 
@@ -32,7 +32,7 @@ def _likeness(left: Row, right: Row) -> float:
 
 
 def _match(left: Sequence[Row], right: Sequence[Row]) -> list[AlignedLine]:
-    """Return lines that are different paired with those that they are most like, in their order."""
+    """Pair different lines with their most similar counterparts, in order."""
     best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
     alike = [[_likeness(a, b) for b in right] for a in left]
     for i in range(len(left) - 1, -1, -1):
@@ -59,7 +59,7 @@ def _match(left: Sequence[Row], right: Sequence[Row]) -> list[AlignedLine]:
 
 
 def align(left: list[Row], right: list[Row]) -> list[AlignedLine]:
-    """Return the lines of two sources in pairs."""
+    """Align the lines of two sources."""
     ours, theirs = ([row.text.strip() for row in rows] for rows in (left, right))
     pairs = []
     for kind, i, j, k, m in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
@@ -71,7 +71,7 @@ def align(left: list[Row], right: list[Row]) -> list[AlignedLine]:
 
 
 def changes(left: str, right: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """Return the parts of two lines, each with whether it is in that line alone."""
+    """Return the parts of two lines, and for each whether it is in one line only."""
     ours, theirs = _TOKEN.findall(left), _TOKEN.findall(right)
     parts: tuple[list, list] = ([], [])
     for kind, i, j, k, m in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():

@@ -43,7 +43,7 @@ ACCESS = np.dtype(
 
 
 def _accesses(visits: bytes, lost: int) -> np.ndarray:
-    """Return the accesses of a block to global memory; MemoryError if the log lost some."""
+    """Return the accesses of a block to global memory; MemoryError if some were dropped."""
     if lost:
         raise MemoryError(f"{lost:,} more accesses of the block than can be kept; use a smaller problem")
     log = np.frombuffer(visits, dtype=_VISIT)
@@ -109,10 +109,10 @@ def _kernel_profile(launch: tuple, file: str, block: int) -> KernelProfile:
 def observe(
     run: Callable[[object], Any], races: bool, block: int = 0, watched: int = 0
 ) -> tuple[Any, list[tuple], str | None]:
-    """Run on a simulator that records its launches, which `run` gets as its device.
+    """Call `run` with a simulator that records its launches as device.
 
-    Return the result (None if the simulator stopped a kernel), what was recorded of each launch, and why the
-    simulator stopped.
+    Return the result (None if the simulator stopped a kernel), the record of each launch, and the reason for
+    a stop.
     """
     device, result, problem = _core.profile_device(races, block, watched), None, None
     try:
@@ -123,7 +123,7 @@ def observe(
 
 
 def kernel_profiles(launches: list[tuple], file: str, block: int) -> tuple[KernelProfile, ...]:
-    """Return the records of launches as the core tells them."""
+    """Return the records of launches from the core."""
     return tuple(_kernel_profile(launch, file, block) for launch in launches)
 
 
@@ -134,7 +134,7 @@ def outer_file(launches: list[tuple]) -> str:
 
 
 def stopped(message: str, profile: Profile) -> _core.SimulationError:
-    """Return the exception for a kernel that the simulator stopped, with the profile until then."""
+    """Return the exception for a stopped kernel, with the profile until then."""
     error = _core.SimulationError(message)
     error.profile = profile
     return error

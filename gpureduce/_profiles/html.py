@@ -39,12 +39,12 @@ def _shade(share: float) -> str:
 
 
 def _excess(counts: Counts) -> tuple[int, int]:
-    """Return what is there in vain: passes of bank conflicts, sectors beyond the ideal."""
+    """Return the excess: bank conflicts, and sectors beyond the ideal."""
     return counts.bank_conflicts, counts.global_sectors - counts.global_ideal
 
 
 def _heats(rows: list[Row]) -> list[float]:
-    """Return how hot each line is as a whole: its share of what is there in vain, or else of instructions."""
+    """Return the heat of each line: its share of the excess, or of instructions."""
     counted = [row.counts or Counts() for row in rows]
     wasted = [_excess(counts) for counts in counted]
     most = [max((each[i] for each in wasted), default=0) for i in (0, 1)]
@@ -55,7 +55,7 @@ def _heats(rows: list[Row]) -> list[float]:
 
 
 def _figure_html(column: Column, counts: Counts | None, most_of_all: int) -> str:
-    """Return a cell of the margin, shaded by its share of the most."""
+    """Return a cell of the margin, shaded by its share of the maximum."""
     if counts is None:
         return f'<td style="{_CELL}"></td>'
     shade = _shade(column.heat(counts) / most_of_all) if most_of_all else ""
@@ -63,7 +63,7 @@ def _figure_html(column: Column, counts: Counts | None, most_of_all: int) -> str
 
 
 def profile_html(profile: ProfileView) -> str:
-    """Return the annotated source as a table: each figure shaded by its share of the most of its column."""
+    """Return the annotated source as a table, shaded by each counter's share of the column maximum."""
     file = file_of(profile)
     columns, rows = margin_rows(profile, file)
     tops = column_maxima(columns, rows)
@@ -110,7 +110,7 @@ def _side_html(pair: AlignedLine, side: int, columns: list[Column], tops: list[i
 
 
 def beside_html(pair_view: SideBySide) -> str:
-    """Return two sources side by side as a table; figures are shaded by the most of both."""
+    """Return two sources side by side as a table, shaded by the maxima of both."""
     columns = pair_view.columns
     tops = column_maxima(columns, [row for pair in pair_view.pairs for row in pair])
     head = "".join(f'<th style="{_CELL}">{escape(column.name)}</th>' for column in columns)

@@ -1,4 +1,4 @@
-"""Names of kernels as the Itanium C++ ABI mangles them: demangled, and what they tell of the parameters."""
+"""Demangles kernel names of the Itanium C++ ABI, and extracts parameter types."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ BUILTIN = dict(_NUMBERS.values()) | _CLASSES  # dtypes by the name of the type i
 
 @dataclass(frozen=True)
 class CType:
-    """A type of C++: as one writes it, and the name of the dtype of what it is, or what it points to.
+    """A C++ type: its spelling, and the dtype name of it or of its pointee.
 
-    `dtype` is empty where it has none, as a structure. ``"int128"`` and ``"uint128"`` are no dtypes of NumPy.
+    `dtype` is empty if there is none, as for a struct. ``"int128"`` and ``"uint128"`` are not NumPy dtypes.
     """
 
     text: str
@@ -38,7 +38,7 @@ class CType:
 
     @property
     def limits(self) -> tuple[int, int] | None:
-        """The least and the largest value of an integer type; None of another type."""
+        """Smallest and largest value of an integer type; None for other types."""
         if self.pointer:
             return None
         if self.dtype == "bool":
@@ -51,7 +51,7 @@ class CType:
 
     @property
     def elements(self) -> str:
-        """The dtype of the arrays that a pointer of this type takes; empty where any is taken."""
+        """Dtype of arrays for a pointer of this type; empty if any is accepted."""
         return "" if self.dtype in _NOT_NUMPY else self.dtype
 
 
@@ -71,7 +71,7 @@ def _qualified(of: CType, qualifier: str) -> CType:
 
 
 class _NotRead(Exception):
-    """The name has something in it that is not read here."""
+    """The name contains a construct that is not supported."""
 
 
 class _Reader:
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def kernel_name(entry: str) -> str:
-    """Return the name of a kernel as one writes it, with the arguments of a template; as it is if not read.
+    """Return the demangled name of a kernel, with template arguments; unchanged if not supported.
 
     >>> kernel_name("_Z6reduceIfLj256EEvPKT_PT0_y"), kernel_name("_ZN2ns3addEPf"), kernel_name("plain")
     ('reduce<float, 256>', 'ns::add', 'plain')
@@ -292,9 +292,9 @@ def kernel_name(entry: str) -> str:
 
 
 def parameters(entry: str) -> tuple[CType, ...] | None:
-    """Return the types of a kernel's parameters; None of a name that does not tell them.
+    """Return the types of a kernel's parameters; None if the name does not encode them.
 
-    That is so of ``extern "C"`` kernels, and of types that are seldom met.
+    This is so for ``extern "C"`` kernels, and for rare types.
 
     >>> [each.text for each in parameters("_Z5scalePKfPfj")]
     ['const float *', 'float *', 'unsigned']
@@ -314,7 +314,7 @@ def parameters(entry: str) -> tuple[CType, ...] | None:
 
 
 def demangled_names(entries: Iterable[str]) -> dict[str, str]:
-    """Return the names of kernels as one writes them; those that share one have their parameters, too.
+    """Return demangled kernel names; overloads include their parameters.
 
     >>> list(demangled_names(["_Z3sumPf", "_Z3sumPd", "_Z3maxPf"]).values())
     ['sum(float *)', 'sum(double *)', 'max']
@@ -328,7 +328,7 @@ def demangled_names(entries: Iterable[str]) -> dict[str, str]:
 
 
 def demangled(text: str) -> str:
-    """Return a text with the names of kernels, and of what is in them, as one writes them.
+    """Return a text with demangled names of kernels and of their parameters.
 
     >>> demangled("kernel _Z3sumPfi: ld.param.u64 %rd1, [_Z3sumPfi_param_0];")
     'kernel sum: ld.param.u64 %rd1, [sum_param_0];'
@@ -339,7 +339,7 @@ def demangled(text: str) -> str:
 
 
 def spelled(kernel: str) -> str:
-    """Return the name of a kernel, however it is spelled, in one form."""
+    """Return a canonical form of a kernel name."""
     kernel = re.sub(r"\s+", " ", kernel).strip().removeprefix("::")
     kernel = kernel.replace("unsigned int", "unsigned").replace("true", "1").replace("false", "0")
     return re.sub(r"\s*([<>(),*&])\s*", r"\1", re.sub(r"(?<=\d)[uUlL]+\b", "", kernel))
@@ -356,9 +356,9 @@ def _without_namespace(name: str) -> str:
 
 
 def find_entries(ptx: str, kernel: str) -> tuple[list[str], dict[str, str]]:
-    """Return the entries of PTX that have a name, mangled or not, and the demangled names of all.
+    """Return the PTX entries that match a name, mangled or not, and the demangled names of all.
 
-    Namespaces may be left out, and so may the parameters.
+    Namespaces and parameters may be omitted.
     """
     names = demangled_names(re.findall(r"\.entry\s+([\w$]+)", ptx))
     if kernel in names:

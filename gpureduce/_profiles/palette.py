@@ -1,4 +1,4 @@
-"""The colours of all pictures, for a light and for a dark background."""
+"""Colours of all charts, for light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours for one background; colour-blind eyes tell those of the series apart (after Okabe and Ito).
+    """Colours for one background; colour-blind readers can distinguish the series (after Okabe and Ito).
 
-    `conflicts` are bank conflicts of up to 2, 4, 8, 16 and 32 ways: the worse, the farther from the
-    background.
+    `conflicts` are for bank conflicts of up to 2, 4, 8, 16 and 32 ways, with increasing contrast.
     """
 
     background: str
@@ -23,7 +22,7 @@ class Palette:
 
     @property
     def lanes(self) -> tuple[str, ...]:
-        """The colours of what a thread does: `KINDS` of `gpureduce._profiles.timeline`."""
+        """Colours of thread activities: `KINDS` of `gpureduce._profiles.timeline`."""
         return (self.idle, self.series[0], *self.conflicts)
 
     @property

@@ -68,7 +68,7 @@ class Player:
 
 
 def _colours(palette: Palette) -> str:
-    """Return the properties of a style sheet; words on a colour are as the background, or as the text."""
+    """Return the properties of a style sheet; text on a colour has a contrasting colour."""
     named = {name: getattr(palette, name) for name in ("background", "text", "faint", "grid", "idle")}
     named["work"] = palette.series[0]
     for i, colour in enumerate(palette.conflicts):
@@ -81,10 +81,10 @@ def _colours(palette: Palette) -> str:
 def _instructions(
     launch: KernelProfile, trace: Trace, profile: ProfileView, file: str
 ) -> tuple[list[dict], list[dict]]:
-    """Return the files that instructions come from, and the instructions.
+    """Return the source files of instructions, and the instructions.
 
-    Of the frames of one, from the innermost outwards, `here` is the one to be shown: that in `file`, or else
-    the innermost whose source is there; None where none is.
+    Of the frames of an instruction, from the innermost outwards, `here` is the frame to show: the one in
+    `file`, or else the innermost with a known source; None if there is none.
     """
     files: dict[str, int] = {file: 0} if file else {}
     lines_of = cache(profile.source_lines)
@@ -106,7 +106,7 @@ def _instructions(
 
 
 def player(profile: ProfileView, file: str, launch: KernelProfile, block: int) -> Player:
-    """Return the player of a launch of a profile, with its steps; `file` is that of its own source."""
+    """Return the player of a launch of a profile, with its steps; `file` is the kernel's source file."""
     trace = launch.trace
     assert trace is not None
     files, instructions = _instructions(launch, trace, profile, file)

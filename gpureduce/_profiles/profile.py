@@ -1,4 +1,4 @@
-"""Profiles: what the kernels of one call did, by instruction and by line, and their races."""
+"""Profiles: counters of the kernels of one call, by instruction and line, and their races."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Profile(WithArrays):
         )
 
     def source_lines(self, file: str) -> list[str]:
-        """Return the lines of a source file, as `files` names it; none where its text is not known."""
+        """Return the lines of a source file, one of `files`; () if its text is unknown."""
         if file in self.sources:
             return self.sources[file].splitlines()
         return ptx.source_lines(file)
@@ -329,7 +329,7 @@ class Profile(WithArrays):
         return player(self, again.file, again.kernels[kernel], block)
 
     def _launch(self, block: int, kernel: int) -> KernelProfile:
-        """Return a launch; ValueError where there is none, or no such block in it."""
+        """Return a launch; ValueError if it, or the block, does not exist."""
         if not 0 <= kernel < len(self.kernels):
             raise ValueError(f"kernel: expected 0 to {len(self.kernels) - 1}, got {kernel}")
         launched = self.kernels[kernel]

@@ -1,4 +1,4 @@
-"""Programs of a user: CUDA C++, which NVRTC compiles to PTX, or PTX itself."""
+"""Users' programs: CUDA C++, which is compiled to PTX, or PTX."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _KERNEL = re.compile(
 class Program:
     """A kernel of a user, as PTX.
 
-    `sources` are the texts by the names that the PTX has for them; none of PTX. `types` are those of the
-    kernel's parameters, None where neither its name nor the source tells. `compiler` made the PTX.
+    `sources` are the source texts by their names in the PTX; empty for PTX. `types` are the kernel's
+    parameter types, None if unknown. `compiler` is the compiler of the PTX.
     """
 
     ptx: str
@@ -59,11 +59,11 @@ class Program:
 
     @property
     def module(self) -> object:
-        """Return the parsed PTX, which the calls on one text share."""
+        """Return the parsed PTX, shared by calls with the same text."""
         return _parsed(self.ptx)
 
     def location(self, number: int) -> tuple[str, int] | None:
-        """Return file and line in the sources that a line of the PTX is made of, if they are known."""
+        """Return file and source line of a PTX line, if known."""
         files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', self.ptx, re.MULTILINE))
         for line in reversed(self.ptx.split("\n")[:number]):
             if (match := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line)) and files.get(match[1]) in self.sources:
@@ -89,13 +89,13 @@ def kernel_names(text: str) -> dict[str, bool]:
 
 
 def is_ptx(text: str) -> bool:
-    """Return whether a text is PTX, which begins with a directive, as no CUDA C++ does."""
+    """Return whether a text is PTX, which begins with a directive, unlike CUDA C++."""
     return _COMMENT.sub("", text).strip()[:1] in (".", "")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text, as bytes, too, as the compiler takes it; and the file that it is from, if any."""
+    """A source text, as bytes too, and its file, if any."""
 
     text: str
     data: bytes
@@ -103,12 +103,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What it is called where its lines are shown."""
+        """Name of the source in listings."""
         return UNNAMED if self.path is None else self.path
 
 
 def _decoded(data: bytes) -> str:
-    """Return the text of a file: UTF-8, or what has no meaning there, as compilers do not look at it."""
+    """Return the text of a file: UTF-8, with other bytes replaced, as in comments."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -116,7 +116,7 @@ def _decoded(data: bytes) -> str:
 
 
 def is_path(source: object) -> bool:
-    """Return whether a path is meant, and no text, as of several lines, or with brackets or semicolons."""
+    """Return whether an argument is a path, not source text (several lines, brackets or semicolons)."""
     if isinstance(source, os.PathLike):
         return True
     if not isinstance(source, str) or "\n" in source or "\0" in source or not source.strip():
@@ -127,7 +127,7 @@ def is_path(source: object) -> bool:
 
 
 def read(source: object) -> Source:
-    """Return the text that is meant by itself, or by a path."""
+    """Return the source given as text or as a path."""
     if is_path(source):
         path = os.fspath(source)  # type: ignore[call-overload]
         path = os.fsdecode(path)
@@ -164,7 +164,7 @@ def _options(options: Iterable[str]) -> tuple[str, ...]:
 
 
 def with_sync(old: str) -> str:
-    """Return what to write instead of a function among lanes that CUDA no longer has."""
+    """Return the replacement of a removed warp function of CUDA."""
     return (
         f"{old} was removed from CUDA: use {old}_sync, whose first argument is the mask of the lanes that "
         "take part, such as 0xffffffff"
@@ -172,7 +172,7 @@ def with_sync(old: str) -> str:
 
 
 def _hint(text: str, kernel: str, log: str) -> str:
-    """Return what may be wrong beyond what the compiler says."""
+    """Return a hint in addition to the compiler's messages."""
     names = kernel_names(text)
     if names and re.split("[<(]", kernel)[0].strip() not in names and "::" not in kernel:
         return f"\nkernel: there is no kernel {kernel!r} in the source; it has {', '.join(names)}"
@@ -186,7 +186,7 @@ def _hint(text: str, kernel: str, log: str) -> str:
 
 
 def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | None, ...] | None:
-    """Return the types of a kernel's parameters: from its name in the PTX, else from the sources."""
+    """Return the types of a kernel's parameters, from its PTX name or from the sources."""
     plain = [_plain(text) for text in sources.values()]
     types = parameters(entry)
     if types is None:
@@ -197,7 +197,7 @@ def _types(entry: str, kernel: str, sources: dict[str, str]) -> tuple[CType | No
 
 
 def _of_ptx(ptx: str, kernel: str | None) -> Program:
-    """Return a kernel of PTX, by its mangled name or the demangled one."""
+    """Return a kernel of PTX, by its mangled or demangled name."""
     entries, names = find_entries(_COMMENT.sub("", ptx), kernel or "")
     if kernel is None:
         if len(names) != 1:
@@ -216,9 +216,9 @@ def _of_ptx(ptx: str, kernel: str | None) -> Program:
 
 
 def program(source_or_path: object, kernel: str | None, options: Iterable[str] = ()) -> Program:
-    """Return a kernel of CUDA C++ or PTX as PTX.
+    """Compile a kernel of CUDA C++, or take PTX.
 
-    `kernel` None takes the only one in the source.
+    `kernel` None means the only kernel in the source.
     """
     source = read(source_or_path)
     text = source.text

@@ -1,4 +1,4 @@
-"""In which order a kernel has the two sides of a race, by the control flow of its PTX."""
+"""Program order of the two accesses of a race, from the control flow of the PTX."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Flow:
         return [at + 1, self.labels[branch[2]]] if branch[1] else [self.labels[branch[2]]]
 
     def reaches(self, one: int, other: int) -> bool:
-        """Return whether a thread that has executed one line may come to the other, which count from 1."""
+        """Return whether a thread that has executed one line can reach the other; lines count from 1."""
         seen: set[int] = set()
         left = self._next(one - 1)
         while left:
@@ -50,7 +50,7 @@ class _Flow:
 
 
 def with_program_order(kernel: KernelProfile, ptx: str, entry: str) -> KernelProfile:
-    """Return what was seen of a launch, its races with the order that the kernel has them in."""
+    """Return the record of a launch, with the program order of its races."""
     if not any(race.kind in ("write-read", "read-write") for race in kernel.races):
         return kernel
     flow = _Flow(ptx, entry)

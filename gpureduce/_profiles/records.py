@@ -1,4 +1,4 @@
-"""What a profile is made of: instructions, lines, rounds, accesses, races, launches."""
+"""Parts of a profile: instructions, lines, rounds, accesses, races, launches."""
 
 from __future__ import annotations
 

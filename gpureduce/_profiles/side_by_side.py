@@ -1,4 +1,4 @@
-"""The sources of two profiles side by side, what changed marked, the counters of both in the margins."""
+"""Two annotated sources side by side, with changes marked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS = tuple(_column(*each) for each in _FIGURES)
 
 
 def _body(rows: list[Row]) -> list[Row]:
-    """Return the lines behind the comment at the head, which tells of the whole."""
+    """Return the lines after the head comment."""
     first = next((i for i, row in enumerate(rows) if row.text and not row.text.startswith("//")), 0)
     return rows[first:]
 
@@ -107,7 +107,7 @@ class SideBySide:
         return "\n".join(truncate_lines(lines, width))
 
     def _lines(self) -> list[AlignedLine]:
-        """Return the lines of one column: where several in a row changed, those of the left come first."""
+        """Return the lines of one listing; in a block of changes, the left lines come first."""
         lines: list[AlignedLine] = []
         waiting: list[AlignedLine] = []
         for pair in [*self.pairs, None]:

@@ -1,4 +1,4 @@
-"""Running kernels of one's own on the simulator."""
+"""Runs users' kernels on the simulator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _check_array(array: np.ndarray, name: str) -> None:
 
 
 def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether two arrays share an element; True where that takes too long to find out."""
+    """Return whether two arrays share an element; True if that takes too long to determine."""
     try:
         most: Any = _MOST_WORK  # NumPy's stubs know two values alone
         return np.shares_memory(one, other, max_work=most)
@@ -65,7 +65,7 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 class _Arrays:
-    """The array arguments: copied where they are not contiguous, and back when the kernel is done."""
+    """The array arguments: noncontiguous ones are copied, and copied back after the kernel."""
 
     def __init__(self) -> None:
         self.originals: list[np.ndarray] = []
@@ -88,7 +88,7 @@ class _Arrays:
         self.places.append((plain, offset))
 
     def as_they_are(self) -> tuple[tuple[np.ndarray, int], ...]:
-        """Return copies of them, in their places."""
+        """Return the arguments with copies of the arrays."""
         copies = {id(plain): plain.copy() for plain in self.plain}
         return tuple((copies[id(plain)], offset) for plain, offset in self.places)
 
@@ -127,12 +127,12 @@ def _pack(
 
 
 def _launches_named(launches: list[tuple], kernel: str) -> list[tuple]:
-    """Return what was seen of launches under the name that the user has for the kernel."""
+    """Return the records of launches with the user's kernel name."""
     return [(kernel, *launch[1:]) for launch in launches]
 
 
 def _demangled(problem: str, of: Program) -> str:
-    """Return a message with names of kernels as one writes them, but PTX above a caret as it is."""
+    """Return a message with demangled kernel names; PTX above a caret is unchanged."""
     lines = problem.split("\n")
     above_caret = [line.strip() == "^" for line in [*lines[1:], ""]]
     return "\n".join(
@@ -142,9 +142,9 @@ def _demangled(problem: str, of: Program) -> str:
 
 
 def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str:
-    """Return a message of the simulator's with the user's own line, where it names PTX alone.
+    """Return a message of the simulator with the user's source line, if it has only PTX.
 
-    A kernel that took too many steps was at no line: most of them show where it loops.
+    A kernel that exceeded its step limit has no single line: the most frequent one shows where it loops.
     """
     problem = _demangled(problem, of)
     match = re.search(r"\bline (\d+)\b", problem)
@@ -161,7 +161,7 @@ def _with_line(problem: str, of: Program, profile: Profile | None = None) -> str
 
 
 def _old_vote(problem: str, text: str) -> str:
-    """Return what to write instead of a function whose instruction devices no longer have."""
+    """Return the replacement of a function whose instruction was removed from devices."""
     old = re.search(r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all)(?=\s*\()", text)
     return f"\n{with_sync(old[0])}" if old and "without .sync" in problem else ""
 
@@ -302,7 +302,7 @@ def simulated(
     options: Iterable[str] = (),
     max_steps: int | None = None,
 ) -> Profile:
-    """Do what `simulate` does, but print nothing."""
+    """Run `simulate` without printing."""
     if not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
     if not isinstance(races, bool):
@@ -380,7 +380,7 @@ def _once(
 
 
 def _again(once: partial, before: _Placed, block: int, watched: int) -> Profile:
-    """Run a kernel once more with its arrays as they were, and watch a block."""
+    """Run a kernel again with its original arrays, and record a block."""
     copies = {id(array): array.copy() for array, _ in before}
     arrays = tuple((copies[id(array)], offset) for array, offset in before)
     profile: Profile = once(arrays, False, block, watched)[0]

@@ -12,11 +12,11 @@ from gpureduce._profiles.records import KernelProfile, Line, Race
 
 
 class ProfileView(Protocol):
-    """What a profile has to show."""
+    """Interface of a profile that can be shown."""
 
     @property
     def title(self) -> str:
-        """What ran."""
+        """Title: what ran."""
 
     @property
     def kernels(self) -> tuple[KernelProfile, ...]:
@@ -24,27 +24,27 @@ class ProfileView(Protocol):
 
     @property
     def variant(self) -> str:
-        """The variant; empty for a user's kernel."""
+        """Name of the variant; empty for a user's kernel."""
 
     @property
     def n(self) -> int:
-        """Elements, or multiply-adds."""
+        """Number of elements, or of multiply-adds."""
 
     @property
     def counted(self) -> str:
-        """What there are `n` of."""
+        """Unit of `n`."""
 
     @property
     def multiply_adds(self) -> int:
-        """Multiply-adds that were asked for, or that ran."""
+        """Required multiply-adds, or those that ran."""
 
     @property
     def multiply_adds_an_instruction(self) -> float:
-        """Those in a warp instruction, on average."""
+        """Mean multiply-adds per warp instruction."""
 
     @property
     def bytes_a_flop(self) -> float:
-        """Bytes of global memory for each operation."""
+        """Bytes of global memory per FLOP."""
 
     @property
     def totals(self) -> Counts:
@@ -52,11 +52,11 @@ class ProfileView(Protocol):
 
     @property
     def races(self) -> tuple[Race, ...]:
-        """The hazards of all launches."""
+        """Races of all launches."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Those of one cause together."""
+        """Races grouped by cause."""
 
     def lines(self, file: str | None = None) -> tuple[Line, ...]:
         """Return the lines of a source file that have instructions."""
@@ -65,11 +65,11 @@ class ProfileView(Protocol):
         """Return the source files that instructions come from."""
 
     def source_lines(self, file: str) -> list[str]:
-        """Return the lines of a source file; none where its text is not known."""
+        """Return the lines of a source file; () if its text is unknown."""
 
 
 class Column(NamedTuple):
-    """A column of the margin: its name, what is shown of a line, and how hot that makes the line in it."""
+    """A column of the margin: its name, its text for a line, and its heat for a line."""
 
     name: str
     shown: Callable[[Counts], str]
@@ -130,13 +130,13 @@ _FURTHER = {
 
 
 def legend(used: list[Column]) -> str:
-    """Return what the columns mean, of those in use."""
+    """Return the legend of the columns in use."""
     further = [_FURTHER[column.name] for column in used if column.name in _FURTHER]
     return LEGEND + "".join(sorted(further, key=lambda text: text.startswith("\n")))
 
 
 class Row(NamedTuple):
-    """A line of source: its counts (None without an instruction), and whether a race was found there."""
+    """A source line: its counts (None without instructions), and whether it has a race."""
 
     counts: Counts | None
     number: int
@@ -147,9 +147,9 @@ class Row(NamedTuple):
 def margin_rows(
     profile: ProfileView, file: str | None, predicated: bool = False
 ) -> tuple[list[Column], list[Row]]:
-    """Return the columns that have anything in them, and a row for each line of source.
+    """Return the nonempty columns, and a row for each source line.
 
-    `file` None stands for the PTX. Instructions as predicated have a column only where that is asked for.
+    `file` None means the PTX. Predicated instructions have a column only on request.
     """
     rows = _ptx_rows(profile) if file is None else _cuda_rows(profile, file)
     whole = profile.totals
@@ -158,12 +158,12 @@ def margin_rows(
 
 
 def file_of(profile: ProfileView) -> str | None:
-    """Return the source file of a profile's own; None where it is the PTX that is shown."""
+    """Return the source file of a profile's kernel; None to show the PTX."""
     return next((name for name in profile.files()[:1] if profile.source_lines(name)), None)
 
 
 def column_maxima(columns: list[Column], rows: Iterable[Row | None]) -> list[int]:
-    """Return the most that a line has in each column."""
+    """Return the maximum of each column."""
     counted = [row.counts for row in rows if row and row.counts]
     return [max((column.heat(counts) for counts in counted), default=0) for column in columns]
 
@@ -205,14 +205,14 @@ _CODE = 60  # minimum width of source lines; otherwise counters are shortened
 
 
 def _short(large: re.Match[str]) -> str:
-    """Return three digits of a number and what they count: 132k, 1.05M."""
+    """Return a number with three digits and a unit: 132k, 1.05M."""
     groups = large[0].split(",")
     digits = f"{groups[0]}.{groups[1]}"[:4].rstrip(".")
     return f"{digits}{'kMGTPE'[len(groups) - 2]}"
 
 
 def _margins(columns: list[Column], cells: list[list[str]], brief: bool) -> tuple[list[str], list[str]]:
-    """Return the head, of one line or two, and what stands before each line of source."""
+    """Return the heading, of one or two lines, and the margin of each source line."""
     apart = "  "
     heads = [[column.name for column in columns]]
     if brief:
@@ -236,7 +236,7 @@ def truncate_lines(lines: list[str], width: int | None) -> list[str]:
 def annotated(
     profile: ProfileView, file: str | None, predicated: bool = False, width: int | None = None
 ) -> str:
-    """Return a CUDA source file, or where `file` is None the PTX, with the counters of its lines."""
+    """Return a CUDA source file, or the PTX if `file` is None, with the counters of its lines."""
     columns, rows = margin_rows(profile, file, predicated)
     cells = [["" if row.counts is None else column.shown(row.counts) for column in columns] for row in rows]
     heads, margins = _margins(columns, cells, brief=False)
@@ -293,7 +293,7 @@ def summary(profile: ProfileView) -> str:
 
 
 def metrics(profile: ProfileView) -> list[tuple[str, float]]:
-    """Return names and figures of the totals of a profile."""
+    """Return names and values of the totals of a profile."""
     totals = profile.totals
     rows: list[tuple[str, float]] = [
         ("PTX warp instructions, as branched", totals.warp_instructions),
@@ -345,14 +345,14 @@ def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def comparison_rows(left: ProfileView, right: ProfileView) -> list[tuple[str, float, float]]:
-    """Return the totals of two profiles: name and both figures."""
+    """Return the totals of two profiles: name and both values."""
     ours, theirs = metrics(left), dict(metrics(right))
     rows = [(name, value, theirs[name]) for name, value in ours if name in theirs]
     return [*rows, ("hazards", len(left.findings), len(right.findings))]
 
 
 def ratio(left: float, right: float) -> str:
-    """Return how many times as much the second figure is."""
+    """Return the ratio of the second value to the first."""
     return f"{right / left:.3g}x" if left else ""
 
 

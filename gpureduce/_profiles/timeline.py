@@ -1,4 +1,4 @@
-"""What each thread of one block does between barriers."""
+"""Activity of each thread of one block between barriers."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Timeline(WithArrays):
         return ax
 
     def _legend(self) -> list[tuple[int, str]]:
-        """Return the kinds that a legend names: idle, at work, and the conflicts that there are."""
+        """Return the kinds for a legend: idle, active, and the conflicts that occur."""
         present = {0, 1, *np.unique(self.kinds).tolist()}
         return [(kind, name) for kind, name in enumerate(KINDS) if kind in present]
 
@@ -167,9 +167,9 @@ class Timeline(WithArrays):
         )
 
     def _png(self) -> bytes:
-        """Return a picture, since notebooks that are not trusted show no SVG in a page.
+        """Return a PNG, because untrusted notebooks do not show SVG in HTML.
 
-        What is idle is half transparent, since the page may be light or dark.
+        Idle threads are half transparent, because the page may be light or dark.
         """
         import struct
         import zlib

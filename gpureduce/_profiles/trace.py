@@ -1,4 +1,4 @@
-"""What the warps of one block did, instruction by instruction."""
+"""Trace of the warps of one block, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _PREDICATE = re.compile(r"%p\d*")
 
 @dataclass(frozen=True, eq=False)
 class Trace(WithArrays):
-    """The steps of one block: instructions of its warps in the order in which the simulator came to them.
+    """The steps of one block: instructions of its warps in the order of the simulation.
 
     Attributes
     ----------
     steps, touches, written : numpy.ndarray
-        Instructions; what they accessed; what they wrote into registers.
+        Instructions; their accesses; their register writes.
     lost : int
-        Steps beyond those that are kept.
+        Number of steps that were dropped.
     statements : tuple of str
-        What each instruction of the kernel is written as.
+        Text of each instruction of the kernel.
     """
 
     steps: np.ndarray[Any, Any] = field(repr=False)
@@ -57,7 +57,7 @@ class Trace(WithArrays):
     def of_bytes(
         cls, steps: bytes, touches: bytes, written: bytes, lost: int, statements: list[str]
     ) -> Trace:
-        """Return a trace as the core tells it."""
+        """Return a trace from the bytes of the core."""
         return cls(
             np.frombuffer(steps, STEP),
             np.frombuffer(touches, TOUCH),
@@ -67,7 +67,7 @@ class Trace(WithArrays):
         )
 
     def registers(self, pc: int) -> list[str]:
-        """Return the names of registers that an instruction may write: its first operands, but predicates."""
+        """Return the names of registers that an instruction may write: first operands, no predicates."""
         operands = self.statements[pc].partition(" ")[2]
         names = _REGISTER.findall(operands)
         return [name for name in names if not _PREDICATE.fullmatch(name)]

@@ -1,4 +1,4 @@
-"""Reduction kernels of a user: launched pass after pass on the simulator."""
+"""Users' reduction kernels, launched pass by pass on the simulator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Grid = int | Callable[[int, int], int] | None
 
 @dataclass(frozen=True, eq=False)
 class Pass(WithArrays):
-    """One launch of a kernel that reduces: what it took, what it left, and what was seen of it."""
+    """One launch of a reduction kernel: its input, its results, and its record."""
 
     given: np.ndarray[Any, Any]
     left: np.ndarray[Any, Any]
@@ -44,7 +44,7 @@ class Pass(WithArrays):
 
 @dataclass(frozen=True)
 class UserKernel:
-    """A kernel that reduces, and how it is launched. See `OwnRung`."""
+    """A reduction kernel and its launch parameters. See `OwnRung`."""
 
     name: str
     kernel: str
@@ -57,7 +57,7 @@ class UserKernel:
     _shared: int | None = field(repr=False, default=None)
 
     def blocks(self, n: int, block_size: int, first: bool = True) -> int:
-        """Return how many blocks a pass over `n` elements has."""
+        """Return the number of blocks of a pass over `n` elements."""
         whole = max(1, -(-n // self._span(block_size)))
         if callable(self._grid):
             blocks = _block_count(self._grid(n, block_size))
@@ -75,11 +75,11 @@ class UserKernel:
         return block_size * self.elements
 
     def fits(self, n: int, block_size: int) -> bool:
-        """Return whether the kernel can reduce `n` elements: without a parameter n, whole blocks of them."""
+        """Return whether the kernel supports `n` elements; without a parameter n, only whole blocks."""
         return self.takes_n or (n > 0 and n % self._span(block_size) == 0)
 
     def check_size(self, n: int, block_size: int, name: str) -> None:
-        """Raise ValueError, which names the argument, where `fits` is false."""
+        """Raise ValueError with the name of the argument if `fits` is false."""
         if not self.fits(n, block_size):
             raise ValueError(
                 f"{name}: {self.kernel} {WHOLE_BLOCKS}, of {self._span(block_size):,} elements each; "
@@ -87,14 +87,14 @@ class UserKernel:
             )
 
     def padded(self, count: int, block_size: int) -> int:
-        """Return how many elements a later pass over `count` results takes: without n, zeros fill a block."""
+        """Return the number of elements of a pass over `count` results; without n, whole blocks."""
         span = self._span(block_size)
         return count if self.takes_n else -(-count // span) * span
 
     def passes(
         self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
     ) -> Iterator[Pass]:
-        """Yield the launches that reduce an array, one after the other, each as soon as it is done."""
+        """Yield the launches that reduce an array, each when it is complete."""
         self.check_size(len(data), block_size, "a")
         source, first = data, True
         while True:
@@ -165,7 +165,7 @@ class UserKernel:
 
 
 def _again(profiles: tuple[Profile, ...], block: int, watched: int) -> Profile:
-    """Run all passes once more and watch a block, of whichever pass has it."""
+    """Run all passes again and record a block."""
     kernels: list[KernelProfile] = []
     for each in profiles:
         assert each._rerun is not None
@@ -200,7 +200,7 @@ def _positive(value: Any, name: str) -> int:
 
 
 def _parameters(of: Program, dtype: Any) -> tuple[np.dtype, bool]:
-    """Return the dtype of a kernel's elements and results, and whether it takes n; or refuse the kernel."""
+    """Return the dtype of a kernel's elements, and whether it takes n; raise for other kernels."""
     types = None if of.types is None else [each for each in of.types if each is not None]
     if of.types is None or types is None or len(types) < len(of.types):
         sizes = [length for _, _, length in _core.kernel_params(of.module, of.entry)[0]]
@@ -234,7 +234,7 @@ def user_kernel(
     dtype: Any = None,
     options: Iterable[str] = (),
 ) -> UserKernel:
-    """Return a kernel from what `ladder` takes."""
+    """Return a kernel from the arguments of `ladder`."""
     if not isinstance(name, str):
         raise TypeError(f"name: expected str, got {type(name).__name__}")
     if name in NAMES or not name.isidentifier():

@@ -20,7 +20,7 @@ from gpureduce._profiles.user_kernel import UserKernel, user_kernel
 
 
 def _matrices(arr_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrices to multiply; n, or (m, n, k), stands for random ones of these sizes."""
+    """Return the matrices to multiply; n, or (m, n, k), means random ones of these sizes."""
     sizes = arr_or_n if isinstance(arr_or_n, tuple) and len(arr_or_n) == 3 else (arr_or_n,) * 3
     if all(isinstance(each, (int, np.integer)) and not isinstance(each, bool) for each in sizes):
         m, n, k = map(int, sizes)
@@ -58,9 +58,9 @@ def _run_product(
 
 
 def _pictures(arguments_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]:
-    """Return x, w and what they are to be: (x, w), or (x, w, arguments).
+    """Return x, w and the geometry from (x, w), or (x, w, arguments).
 
-    For either, its shape stands for random elements.
+    A shape instead of x or w means random elements.
     """
     arguments: dict[str, Any] = {}
     if isinstance(arguments_or_n, tuple) and len(arguments_or_n) == 3 and isinstance(arguments_or_n[2], dict):
@@ -163,7 +163,7 @@ def _run(
 
 
 def is_source(text: str) -> bool:
-    """Return whether a text is a kernel of a user's, or the path of one, and no name."""
+    """Return whether a text is a user's kernel, or its path, and not a name."""
     return "__global__" in text or os.sep in text or text.lower().endswith(SUFFIXES)
 
 

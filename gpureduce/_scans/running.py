@@ -1,4 +1,4 @@
-"""The public functions: running sums and products along an axis."""
+"""The public functions: cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INT64 = np.dtype(np.int64)
 
 
 def _report(op: str, result: Any, a: Any, axis: int, initial: bool) -> None:
-    """Tell of a result of the core that is not finite."""
+    """Report a nonfinite result of the core."""
     _check_fp_status(op, result, as_operand(a, "sim"), axis, initial)
 
 
@@ -350,7 +350,7 @@ def _flat(
     as_device: bool | None,
     skip_nan: bool = False,
 ) -> Any:
-    """Scan with NumPy's older signature: without `axis`, all elements in C order."""
+    """Scan with NumPy's older signature: without `axis`, the flattened array."""
     return _running(op, a, axis, dtype, out, False, device, stream, as_device, axis is None, skip_nan)
 
 
@@ -411,9 +411,9 @@ def _running(
 
 
 def _without_nan(op: str, operand: Operand, output: OutputSpec) -> Operand:
-    """Return the elements with 0, or 1 for products, in place of NaN.
+    """Replace NaNs by 0, or by 1 for products.
 
-    On a device they are the sums, or products, along an axis of length one that leave out NaN.
+    On a device, this is a nansum, or nanprod, along an axis of length one.
     """
     if operand.view is None:
         neutral = operand.dtype.type(_NOTHING[op])
@@ -442,14 +442,14 @@ def _flattened(operand: Operand, output: OutputSpec) -> Operand:
 
 
 def _scanned(op: str, operand: Operand, along: int, initial: bool, core_out: Any, output: OutputSpec) -> Any:
-    """Have the core scan; None where it writes to `core_out`."""
+    """Scan by the core; None if it writes to `core_out`."""
     return _core.scan(
         operand.handle, op == "prod", along, initial, (core_out, operand.kind, operand.index, output.stream)
     )
 
 
 def _check_fp_status(op: str, result: np.ndarray, operand: Operand, axis: int, initial: bool) -> None:
-    """Tell of overflows and invalid operations as NumPy does, of results and elements on the host."""
+    """Report overflows and invalid operations as NumPy does, for results and elements on the host."""
     modes = np.geterr()
     if modes["over"] == modes["invalid"] == "ignore" or not isinstance(operand.handle, np.ndarray):
         return

@@ -1,4 +1,4 @@
-"""From elements, and what cuts them, to a call of the core."""
+"""From elements, offsets and labels to a call of the core."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _INT64 = np.dtype(np.int64)
 
 
 class SegmentPlan:
-    """Which rows of an axis make which result.
+    """Maps rows of an axis to results.
 
-    `offsets` are one more than there are results: rows from one to before the next. With an `order` they
-    count its entries, which are rows.
+    `offsets` has one entry more than there are results: result i has rows offsets[i] to offsets[i + 1] - 1.
+    With an `order`, these are indices into it, whose entries are rows.
     """
 
     def __init__(self, offsets: Operand | np.ndarray, count: int, order: np.ndarray | None = None) -> None:
@@ -39,7 +39,7 @@ class SegmentPlan:
         self.ordered = 0 if order is None else len(order)
 
     def handle(self, output: OutputSpec) -> Any:
-        """Return what the core takes, made for a call whose work is ordered behind that of others."""
+        """Return the plan in the form that the core takes, for a call ordered after its inputs."""
         if isinstance(self.offsets, Operand):
             return self.offsets.handle
         offsets = np.ascontiguousarray(self.offsets, _INT64)
@@ -47,7 +47,7 @@ class SegmentPlan:
 
 
 class Batches:
-    """Cuts one after the other, whose orders together need not fit in memory."""
+    """Consecutive plans, whose orders together need not fit in memory."""
 
     def __init__(self, cuts: Callable[[], Iterable[SegmentPlan]], count: int) -> None:
         self.cuts = cuts
@@ -56,7 +56,7 @@ class Batches:
 
 
 class Labels:
-    """A cut by labels that are put in order on the device, where they lie or go to."""
+    """A plan by labels that are sorted on the device."""
 
     def __init__(self, labels: Operand, count: int) -> None:
         self.labels = labels
@@ -65,7 +65,7 @@ class Labels:
         self.ordered = labels.shape[0]
 
     def handle(self, output: OutputSpec) -> Any:
-        """Return what the core takes: offsets and the order, made in the stream of the call."""
+        """Return offsets and order in the form that the core takes, computed on the stream of the call."""
         if self.labels.view is None:
             output.reject_capture(FROM_HOST)
             copy = to_device(self.labels.handle, device_name(output.kind, output.index))
@@ -81,7 +81,7 @@ class Labels:
 
 
 def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
-    """Take the elements and the axis; TypeError and ValueError name the argument."""
+    """Convert the elements and the axis; TypeError and ValueError name the argument."""
     if not isinstance(op, str):
         raise TypeError(f"op: expected str, got {type(op).__name__}")
     if op not in OPS:
@@ -95,7 +95,7 @@ def take(a: Any, op: Any, axis: Any, options: Options) -> tuple[Operand, int]:
 
 
 def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
-    """Take integers in the memory of the elements, or in host memory, along one axis."""
+    """Convert one-dimensional integers on the device of the elements, or in host memory."""
     taken = as_operand_like(indices, operand, name)
     if taken.view is not None and operand.view is None:
         raise TypeError(f"{name}: on a device, but a is in host memory")
@@ -107,7 +107,7 @@ def index_operand(indices: Any, name: str, operand: Operand) -> Operand:
 
 
 def on_host(operand: Operand, name: str) -> np.ndarray:
-    """Return integers along one axis as a host array."""
+    """Return one-dimensional integers as a host array."""
     view = operand.view
     if view is None:
         return operand.handle
@@ -130,7 +130,7 @@ def run(
     dtype: DTypeLike | None = None,
     ddof: float = 0,
 ) -> Any:
-    """Reduce; the result has one row for each of the cut's."""
+    """Reduce by a plan; the result has one row per segment."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     ddof = rules.degrees(ddof)
@@ -179,7 +179,7 @@ def _reduced(
     core_out: Any,
     ddof: float,
 ) -> Any:
-    """Have the core reduce; None where it writes to `place`."""
+    """Reduce by the core; None if it writes to the output."""
     return _core.segments(
         a=elements.handle,
         op=op,
@@ -194,7 +194,7 @@ def _reduced(
 def report(
     result: Any, a: Any, op: str, axis: int, offsets: Any, permuted_rows: int, kind: int, index: int
 ) -> None:
-    """Tell of a result on the host that is not finite, of a call that the core has done by itself."""
+    """Report a nonfinite host result of the fast path."""
     handle = offsets if isinstance(offsets, np.ndarray) else as_operand(offsets, None, "offsets").handle
 
     def reduced(end: str, part: Operand) -> np.ndarray:

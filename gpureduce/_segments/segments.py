@@ -1,4 +1,4 @@
-"""The public functions: reductions of segments that lie behind one another, and of groups by their labels."""
+"""The public functions: reductions of consecutive segments, and of groups by labels."""
 
 from __future__ import annotations
 
@@ -205,10 +205,10 @@ def reduceat(
 
 
 def _slices(begin: np.ndarray, length: int) -> SegmentPlan | Batches:
-    """Return the cut of slices: offsets where they ascend, else with every row of every slice in an order.
+    """Return the plan of slices: offsets if they ascend, else with an order of all rows of all slices.
 
-    Slices that overlap may have many more rows than there are: their orders are made batch by batch, each as
-    long as the rows and the slices together.
+    Overlapping slices may have many more rows than the array: their orders are computed in batches of at most
+    the number of rows plus slices.
     """
     if not len(begin):
         return SegmentPlan(np.zeros(1, _INT64), 0)
@@ -229,7 +229,7 @@ def _slices(begin: np.ndarray, length: int) -> SegmentPlan | Batches:
 
 
 def _ordered(begin: np.ndarray, counts: np.ndarray) -> SegmentPlan:
-    """Return the cut of slices of `counts` rows, with the rows in an order."""
+    """Return the plan of slices of `counts` rows, with an order of the rows."""
     offsets = np.append(0, np.cumsum(counts))
     order = np.arange(offsets[-1]) + np.repeat(begin - offsets[:-1], counts)
     return SegmentPlan(offsets, len(begin), order)
@@ -329,7 +329,7 @@ def _groups(num_groups: Any, labels: np.ndarray | Operand) -> int:
 
 
 def _checked(name: str, groups: int) -> int:
-    """Return a number of groups for which an array of results may have room."""
+    """Return a number of groups that is small enough for an array of results."""
     if groups > _MOST_GROUPS:
         raise ValueError(f"{name}: expected up to {_MOST_GROUPS} groups, got {groups}")
     return groups
@@ -340,7 +340,7 @@ def _ascend(labels: np.ndarray) -> bool:
 
 
 def _sorted(labels: np.ndarray, groups: int) -> SegmentPlan:
-    """Return the cut of groups: in an order that leaves rows of one group in theirs, unless it is theirs."""
+    """Return the plan of groups: with a stable order of the rows by group, if they are not sorted already."""
     places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # rows without a group first
     offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
     order = None

@@ -1,4 +1,4 @@
-"""PyTorch's operators made of this package's functions; importing it requires PyTorch."""
+"""Functions of the package as PyTorch operators; importing it requires PyTorch."""
 
 try:
     import torch

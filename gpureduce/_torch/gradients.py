@@ -1,4 +1,4 @@
-"""Gradients of the operators, in PyTorch's own operators, so that they have gradients themselves."""
+"""Gradients of the operators, composed of PyTorch operators, so that they are differentiable."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Gradients = tuple[torch.Tensor | None, ...]
 
 
 def _keep(ctx: Any, inputs: tuple) -> torch.Tensor:
-    """Note what every gradient of a reduction needs; return what is reduced."""
+    """Save what every gradient of a reduction needs; return the input."""
     a, axis, keepdims = inputs
     ctx.shape, ctx.axes, ctx.kept = a.shape, axes_of(axis, a.ndim), keepdims
     return a
 
 
 def _broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
-    """Return something of the result's shape with the reduced axes, of length one."""
+    """Restore the reduced axes, with length one, in a tensor of the result's shape."""
     if not ctx.kept:
         for axis in ctx.axes:
             result = result.unsqueeze(axis)
@@ -27,27 +27,27 @@ def _broadcast(ctx: Any, result: torch.Tensor) -> torch.Tensor:
 
 
 def keep_shape(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
-    """Note what the gradients of sums and means need."""
+    """Save what the gradients of sums and means need."""
     _keep(ctx, inputs)
 
 
 def keep_input(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
-    """Note what the gradient of a product needs."""
+    """Save what the gradient of a product needs."""
     ctx.save_for_backward(_keep(ctx, inputs))
 
 
 def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
-    """Note what the gradients of extremes need."""
+    """Save what the gradients of extremes need."""
     ctx.save_for_backward(_keep(ctx, inputs), output)
 
 
 def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Give every element the gradient of its sum."""
+    """Return the gradient of a sum: that of the result for every element."""
     return _broadcast(ctx, grad).expand(ctx.shape), None, None
 
 
 def of_mean(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Give every element its part of the gradient."""
+    """Return the gradient of a mean: an equal share for every element."""
     count = math.prod([ctx.shape[axis] for axis in ctx.axes])
     return (_broadcast(ctx, grad) / count).expand(ctx.shape), None, None
 
@@ -61,9 +61,9 @@ def of_extreme(ctx: Any, grad: torch.Tensor) -> Gradients:
 
 
 def of_prod(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Give every element the product of the others: of those before it and of those after it.
+    """Return the gradient of a product: the product of the elements before and after each element.
 
-    No division, so that zeros are right.
+    There is no division, so that zeros are handled correctly.
     """
     (a,) = ctx.saved_tensors
     others = [axis for axis in range(a.ndim) if axis not in ctx.axes]
@@ -78,13 +78,13 @@ def of_prod(ctx: Any, grad: torch.Tensor) -> Gradients:
 
 
 def keep_pair(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
-    """Note what the gradients of products of two need."""
+    """Save what the gradients of products of two tensors need."""
     ctx.save_for_backward(*inputs[:2])
     ctx.rest = inputs[2:]
 
 
 def of_dot(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Give every element the one that it met."""
+    """Return the gradients of a dot product: the other vector."""
     a, b = ctx.saved_tensors
     left = grad * b.conj() if ctx.needs_input_grad[0] else None
     right = grad * a.conj() if ctx.needs_input_grad[1] else None
@@ -104,7 +104,7 @@ def of_matmul(ctx: Any, grad: torch.Tensor) -> Gradients:
 
 
 def keep_conv2d(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
-    """Note what the gradients of a convolution need."""
+    """Save what the gradients of a convolution need."""
     ctx.save_for_backward(*inputs[:2])
     ctx.asked, _ = convolution(*inputs)
 

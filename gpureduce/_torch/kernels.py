@@ -1,4 +1,4 @@
-"""What the operators do: on a GPU where tensors lie, in PyTorch's current stream; on the CPU by NumPy."""
+"""Kernels of the operators: GPU tensors on PyTorch's current stream, CPU tensors by functions of gpureduce."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_whole(dtype: torch.dtype) -> bool:
 
 
 def _results(op: str) -> dict[torch.dtype, torch.dtype]:
-    """Return the dtypes that an operator takes, and those of the results: PyTorch's; float64 of means."""
+    """Return supported dtypes and result dtypes of an operator: PyTorch's; float64 for means of integers."""
     dtypes_of_op = [dtype for dtype in NAMES if op not in _BITS or is_whole(dtype)]
     return {
         dtype: _FIXED.get(op) or (_OF_WHOLE.get(op, dtype) if is_whole(dtype) else dtype)
@@ -58,7 +58,7 @@ def _refused(op: str, dtype: torch.dtype) -> TypeError:
 
 
 def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
-    """Return which axes are to be reduced, ascending."""
+    """Return the axes to reduce, ascending."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, int):
@@ -71,7 +71,7 @@ def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
 
 
 def fake_reduction(op: str) -> Function:
-    """Return what makes a tensor like the result."""
+    """Return the fake kernel of a reduction."""
     results = _results(op)
 
     def fake(a, axis=None, keepdims=False):
@@ -115,7 +115,7 @@ CONVOLUTION = (None, (1,), (0,), (1,), 1, "NCHW", False, None)
 
 
 def convolution(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> tuple[Geometry, str | None]:
-    """Return what a convolution is, and the precision of its products."""
+    """Return the geometry of a convolution, and the precision of its products."""
     options: Any = (*rest, *CONVOLUTION[len(rest) :])
     bias, stride, padding, dilation, groups, layout, same, precision = options
     _check_pair("conv2d", x, w, ("x", "w"))
@@ -165,13 +165,13 @@ _current_stream = getattr(
 
 
 def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
-    """Return a tensor as the core takes memory of a device."""
+    """Return a tensor in the form that the core takes."""
     size = a.element_size()
     return a.data_ptr(), a.shape, tuple([stride * size for stride in a.stride()]), name
 
 
 def reduction_on_cuda(op: str) -> Function:
-    """Return what enqueues a reduction into the current stream."""
+    """Return the kernel that enqueues a reduction on the current stream."""
     results, need_elements = _results(op), op in _WITHOUT_IDENTITY
     # In the core's dtypes: unsigned sums are bitwise PyTorch's int64.
     names = {dtype: NAMES[result] for dtype, result in results.items()}
@@ -210,7 +210,7 @@ def reduction_on_cuda(op: str) -> Function:
 
 
 def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Enqueue a dot product into the current stream."""
+    """Enqueue a dot product on the current stream."""
     out = fake_dot(a, b)
     index, name = a.get_device(), NAMES[a.dtype]
     stream = _current_stream(index)
@@ -220,7 +220,7 @@ def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
-    """Enqueue a matrix product into the current stream."""
+    """Enqueue a matrix product on the current stream."""
     out = fake_matmul(a, b, precision)
     index, name = a.get_device(), NAMES[a.dtype]
     stack = out.shape[:-2]
@@ -232,7 +232,7 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
 
 
 def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
-    """Enqueue a convolution into the current stream."""
+    """Enqueue a convolution on the current stream."""
     asked, precision = convolution(x, w, *rest)
     out = x.new_empty(asked.shape)
     index, name = x.get_device(), NAMES[x.dtype]
@@ -254,7 +254,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
 
 
 def _array(a: torch.Tensor) -> np.ndarray:
-    """Return the elements of a CPU tensor as NumPy's, where they are."""
+    """Return a NumPy array that shares the memory of a CPU tensor."""
     a = a.detach()
     if a.dtype != torch.bfloat16:
         return a.numpy()
@@ -272,7 +272,7 @@ def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor
 
 
 def reduction_on_host(op: str) -> Function:
-    """Return what reduces by the package's function of that name."""
+    """Return the kernel that calls the package's function of that name."""
     function, results = getattr(functions, op), _results(op)
 
     def reduce(a, axis=None, keepdims=False):

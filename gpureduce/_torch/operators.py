@@ -1,7 +1,7 @@
-"""The operators, as PyTorch's library of them knows them: `torch.ops.gpureduce`.
+"""Registers the operators in PyTorch as `torch.ops.gpureduce`.
 
-An operator is a kernel for tensors on a GPU, one for CPU tensors, and one that says the result's
-shape, dtype and device alone, from which `torch.compile` plans; where there is a gradient, what that needs.
+An operator has a kernel for GPU tensors, one for CPU tensors, and a fake kernel, which returns only shape,
+dtype and device for `torch.compile`; and functions for its gradient, if any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _library = torch.library.Library("gpureduce", "FRAGMENT")  # the operators last 
 
 
 class _Gradient(NamedTuple):
-    """How the gradients of the first parameters, the `tensors`, are made of what is kept of a call."""
+    """Functions that save tensors of a call and compute the gradients of the first parameters, `tensors`."""
 
     keep: Callable
     of: Callable
@@ -46,15 +46,15 @@ _told_apart = getattr(torch._C.DispatchKeySet, "raw_repr", repr)
 
 
 def _plain(key: str) -> Any:
-    """Return the keys of a call whose tensors are in a place, and in which no mode or wrapper takes part."""
+    """Return the dispatch keys of a call with plain tensors of a backend, without modes and wrappers."""
     keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
     return _told_apart(keys | torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autograd{key}")))
 
 
 def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Callable]) -> Callable:
-    """Return the kernel of an operator that is called first, and sees to its gradient.
+    """Return the autograd kernel of an operator.
 
-    That of `torch.library.register_autograd` takes 5 us more for a call that needs none.
+    The one of `torch.library.register_autograd` takes 5 us more for a call that needs no gradient.
     """
     at_once = {_plain(key): kernel for key, kernel in kernels.items()}
     last, optional = gradient.tensors - 1, gradient.tensors if gradient.optional else sys.maxsize
@@ -89,7 +89,7 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
 
 
 def _define(name: str, parameters: str, cuda: Callable, host: Callable, fake: Callable) -> Callable:
-    """Make an operator; nothing that it is given is changed, or part of what it returns."""
+    """Define an operator, which neither modifies nor aliases its arguments."""
     _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
     kernels = {"CUDA": cuda, "CPU": host}
