@@ -65,7 +65,7 @@ def conv2d(
         neighbouring filter elements; a pair is (rows, columns).
     padding : int, pair of int or str
         Rows and columns of zeros to add on each side of an image. ``"valid"`` adds none. ``"same"``, which
-        requires a stride of 1, adds as many as the result needs to have the size of the image; if their
+        requires a stride of 1, pads until the result has the size of the image; if their
         number is odd, the end gets one more.
     groups : int
         Number of groups into which channels and filters are divided; it must divide both numbers. A filter

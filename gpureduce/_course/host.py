@@ -24,8 +24,8 @@ def _cap(launch: Launch) -> list[str]:
         return []
     cap, why = {
         "fixed": ("1024", "enough to fill a device; the threads walk the rest of the array"),
-        "occupancy": ("132 * (2048 / BLOCK)", "as many as an H200 holds at once: 132 multiprocessors"),
-        "half": ("132 * (2048 / 2 / BLOCK)", "half as many as an H200 holds at once"),
+        "occupancy": ("132 * (2048 / BLOCK)", "the number that an H200 holds at once: 132 multiprocessors"),
+        "half": ("132 * (2048 / 2 / BLOCK)", "half of the number that an H200 holds at once"),
     }[launch.grid]
     lines = [f"    const uint64_t most = {cap}; // {why}"]
     if launch.cluster > 1:

@@ -275,7 +275,7 @@ def source(variant: str) -> str:
     Raises
     ------
     ValueError
-        If the name is unknown, or that of a library without public source (``cublas``, ``cudnn``).
+        If the name is unknown, or names a library without public source (``cublas``, ``cudnn``).
 
     Examples
     --------
@@ -308,7 +308,7 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     Raises
     ------
     ValueError
-        If the name is unknown, or that of a library (``cub``, ``cublas``, ``cudnn``), or if the variant does
+        If the name is unknown, or names a library (``cub``, ``cublas``, ``cudnn``), or if the variant does
         not cover the operator or the dtype; the message lists valid values.
 
     Examples

@@ -42,7 +42,7 @@ def keep_both(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
 
 
 def of_sum(ctx: Any, grad: torch.Tensor) -> Gradients:
-    """Return the gradient of a sum: that of the result for every element."""
+    """Return the gradient of a sum: every element gets the gradient of the result."""
     return _broadcast(ctx, grad).expand(ctx.shape), None, None
 
 

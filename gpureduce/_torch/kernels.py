@@ -1,4 +1,4 @@
-"""Kernels of the operators: GPU tensors on PyTorch's current stream, CPU tensors by functions of gpureduce."""
+"""Kernels of the operators: GPU tensors on PyTorch's current stream, CPU tensors by our functions."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ class Kind(NamedTuple):
 KINDS = {
     "csrc": Kind(("csrc",), 0.15),
     "cuda_kernels": Kind(("cuda_kernels",), 0.15),
-    "gpureduce": Kind(("gpureduce",), 0.3),
-    "messages": Kind(("gpureduce",), 0.5, "strings"),
+    "gpureduce": Kind(("gpureduce",), 0.15),
+    "messages": Kind(("gpureduce",), 0.15, "strings"),
     "tests": Kind(("tests",), 0.2),
     "docs": Kind(DOCUMENTS, 4.0, "document"),
 }
