@@ -38,7 +38,7 @@ PAGES = {
     "ladders/conv": "c9:",
     "notebooks/ladder": "The ladder, rung by rung",
     "notebooks/bandwidth": "falls at v4",
-    "notebooks/matmul": "Products of matrices",
+    "notebooks/matmul": "Matrix multiplication, rung by rung",
     "notebooks/conv": "Convolutions, rung by rung",
     "reference/subjects": "NaN-aware reductions",
     "reference/gpureduce": "ReductionKernel",

@@ -38,12 +38,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "csrc": Kind(("csrc",), 0.15),
-    "cuda_kernels": Kind(("cuda_kernels",), 0.15),
+    "csrc": Kind(("csrc",), 0.1),
+    "cuda_kernels": Kind(("cuda_kernels",), 0.1),
     "gpureduce": Kind(("gpureduce",), 0.15),
     "messages": Kind(("gpureduce",), 0.15, "strings"),
-    "tests": Kind(("tests",), 0.2),
-    "docs": Kind(DOCUMENTS, 4.0, "document"),
+    "tests": Kind(("tests",), 0.15),
+    "docs": Kind(DOCUMENTS, 0.15, "document"),
 }
 
 
