@@ -118,7 +118,7 @@ def tiles_of(variant: str, block: int = 0, shape: tuple[int, int, int] = SHAPE) 
     accesses = profile(shape, variant, races=False).accesses(block)
     stores = accesses[accesses["writes"]]
     if set(accesses["memory"][~accesses["writes"]]) != {0, 1} or set(stores["memory"]) != {2}:
-        raise ValueError(f"variant: the elements that a block of {variant} loads by bulk copies are not recorded")
+        raise ValueError(f"variant: loads of {variant} by bulk copies are not recorded")
     makes = np.full(shape[:2], NOBODY, np.int64)
     for threads, at in _elements(stores):
         makes.reshape(-1)[at] = threads

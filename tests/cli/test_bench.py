@@ -316,7 +316,7 @@ def test_times_of_products_need_torch(device, on_gpu, monkeypatch):
     if not on_gpu:
         pytest.skip("times are those of a GPU")
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match="PyTorch's, which is not installed"):
+    with pytest.raises(ImportError, match="needs PyTorch, which is not installed"):
         gpureduce.bench(256, "m3", device=device, progress=False)
 
 
