@@ -363,9 +363,9 @@ def _quantiles(values: Any, whole: int) -> np.ndarray:
     if whole != 1:
         q = np.asanyarray(np.true_divide(values, whole))
     if q.ndim > 2:
-        raise ValueError("q: expected a number, or an array of one axis or two")
+        raise ValueError("q: expected at most two dimensions")
     if not ((q >= 0) & (q <= 1)).all():
-        raise ValueError(f"q: expected {'quantiles' if whole == 1 else 'percentiles'} of 0 to {whole}")
+        raise ValueError(f"q: expected {'quantiles' if whole == 1 else 'percentiles'} between 0 and {whole}")
     return q
 
 
@@ -442,7 +442,7 @@ def _quantile(
     if method not in POSITIONS:
         raise ValueError(f"method: expected one of {', '.join(POSITIONS)}, got {method!r}")
     if weights is not None and method != METHOD:
-        raise ValueError(f"weights: taken by method {METHOD!r} alone, got {method!r}")
+        raise ValueError(f"weights: only supported by method {METHOD!r}, got {method!r}")
     operand = take(a, options.device)
     axis = tuple(axis) if isinstance(axis, list) else axis
     axes = rules.reduced_axes(axis, len(operand.shape), scalar_axis=False)
@@ -462,7 +462,7 @@ def _quantile(
         return _of_none(output)
     lines = RowView(operand, axes, output)
     if weights is not None:
-        output.reject_capture("weights are added up on the host")
+        output.reject_capture("weights are summed on the host, and cannot be captured into a graph")
         own = take_weights(weights, operand, axis, axes)
         quantiles, empty = weighted_quantile(lines, operand, axes, own, flat, leave_out)
         if empty:
@@ -483,7 +483,7 @@ def _quantile(
 def _dtype(elements: np.dtype, weight: np.dtype, weak: bool) -> np.dtype:
     """Return the dtype of what lies between elements."""
     if elements.kind == "b":
-        raise TypeError("a: bool has a quantile only by a method that takes an element, as 'nearest'")
+        raise TypeError("a: bool requires a method that selects an element, such as 'nearest'")
     none = np.empty((0, 1), elements)
     return between(none, none, np.empty((0, 1), weight), weak).dtype
 

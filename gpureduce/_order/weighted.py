@@ -28,7 +28,7 @@ def take_weights(source: Any, operand: Operand, axis: Any, axes: tuple[int, ...]
     shape = operand.shape
     if weights.shape != shape:
         if axis is None:
-            raise TypeError("weights: of another shape than a, so axis must be given")
+            raise TypeError("weights: axis must be specified if the shapes of a and weights differ")
         order = [
             rules.reduced_axes(one, len(shape))[0] for one in (axis if isinstance(axis, tuple) else (axis,))
         ]
@@ -37,7 +37,7 @@ def take_weights(source: Any, operand: Operand, axis: Any, axes: tuple[int, ...]
         weights = weights.transpose(np.argsort(order))
         weights = weights.reshape([length if i in axes else 1 for i, length in enumerate(shape)])
     if weights.dtype.kind == "c" or (weights < 0).any():
-        raise ValueError("weights: expected real numbers, none of them negative")
+        raise ValueError("weights: expected nonnegative real numbers")
     return weights
 
 
@@ -92,7 +92,7 @@ def _ranks(weights: np.ndarray, q: np.ndarray) -> np.ndarray:
         share = weights.cumsum(dtype=np.float64)
         share /= share[-1]
     if np.isnan(share[-1]):
-        raise ValueError("weights: those of a line are all 0, or one of them is NaN or infinite")
+        raise ValueError("weights: must be finite and must not sum to zero along the reduced axes")
     if q.dtype.kind == "f":
         share = share.astype(q.dtype)
     share[share == 0] = -1  # no quantile is an element without weight

@@ -550,7 +550,7 @@ def moments(
         mask = output.take_mask(where, operand)
     reject_named("moments", options)
     if operand.dtype.kind == "c":
-        raise TypeError(f"a: moments are of real numbers, not of {operand.dtype}")
+        raise TypeError(f"a: moments requires real numbers, got {operand.dtype}")
     output.reject_capture("moments are finished on the host, and cannot be captured into a graph")
     output.wait_for_inputs()
     sums, exponents = scaled_sums(operand, axes, mask, output.stream)

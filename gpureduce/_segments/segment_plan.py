@@ -135,7 +135,7 @@ def run(
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     ddof = rules.degrees(ddof)
     if ddof and op not in ("var", "std"):
-        raise TypeError(f"ddof: is for var and std, not for {op}")
+        raise TypeError(f"ddof: only for var and std, not for {op}")
     shape = list(operand.shape)
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)

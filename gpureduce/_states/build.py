@@ -161,21 +161,21 @@ def build_state(
     find(op)
     options = Options(device=device, stream=stream, as_device=bool(as_device))
     if (b is not None) != (op == "dot"):
-        raise TypeError("b: the other vector of a dot product" + (" is missing" if b is None else ""))
+        raise TypeError("b: missing for dot" if b is None else f"b: only for dot, not for {op}")
     if op == "dot":
         if where is not True:
-            raise TypeError("where: is not for dot")
+            raise TypeError("where: not supported for dot")
         state = _build_products(a, b, axis, dtype, options)
         return state._reshaped((1,)) if keepdims else state
     if dtype is not None and op not in ("sum", "mean", "var", "std", "prod"):
-        raise TypeError(f"dtype: is not for {op}")
+        raise TypeError(f"dtype: not supported for {op}")
     operand = as_operand(a, device)
     ndim = len(operand.shape)
     axes = rules.single_axis(axis, ndim) if op in POSITION_OPS else rules.reduced_axes(axis, ndim)
     output = OutputSpec(None, options, operand, axis, operand.shape, axes, False)
     mask = None if where is True else output.take_mask(where, operand)
     if mask is not None and op in ("var", "std") and operand.view is not None:
-        raise TypeError(f"where: {op} of a device array takes none; var and moments do")
+        raise TypeError(f"where: not supported for {op} of a device array; use var or moments")
     output.wait_for_inputs()
     plan = _plan_fields(op, operand, dtype)
     cast_dtype = plan.cast_dtype
@@ -187,7 +187,7 @@ def build_state(
 
 def _build_products(a: Any, b: Any, axis: Any, dtype: Any, options: Options) -> State:
     if axis is not None or dtype is not None:
-        raise TypeError("dot: takes two vectors, without axis= or dtype=")
+        raise TypeError("dot: axis= and dtype= are not supported")
     left, right, output = engine.vectors(a, b, None, options)
     element_dtype = output.dtype
     if element_dtype.kind in "biu":
@@ -225,7 +225,7 @@ def _plan_fields(op: str, operand: Operand, dtype: DTypeLike | None) -> _FieldPl
         if dtype is not None:
             element_dtype = dtypes.loop_dtype("sum", element_dtype, dtype, None)
         if element_dtype.kind in "biu":
-            raise TypeError(f"dtype: {op} is a fraction, which {element_dtype} does not hold")
+            raise TypeError(f"dtype: {op} needs a floating-point dtype, got {element_dtype}")
         return _FieldPlan(element_dtype, exact_states.real(element_dtype), element_dtype, SQUARES)
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
@@ -248,7 +248,7 @@ def _plan_sums(op: str, operand: Operand, dtype: DTypeLike | None) -> _FieldPlan
         wraps = integers and loop.kind in "iu"
         return _FieldPlan(loop, loop, operand.dtype if wraps else loop, VALUES)
     if op == "mean" and loop.kind in "biu":
-        raise TypeError(f"dtype: mean is a fraction, which {loop} does not hold")
+        raise TypeError(f"dtype: mean needs a floating-point dtype, got {loop}")
     if integers and (loop.kind in "iu" or (op == "mean" and loop == _FLOAT64)):
         return _FieldPlan(INDEX, loop, operand.dtype, INTEGER_SUMS)
     if loop.kind in "biu":
@@ -346,7 +346,7 @@ class PartLocation:
         """Return an index for each axis of a part that lies within something."""
         starts = self.offset if isinstance(self.offset, tuple) else (self.offset,) * len(shape)
         if len(axes) != len(shape) or len(self.within or ()) != len(shape) or len(starts) != len(shape):
-            raise ValueError("within: expected a length for each axis, all of which are reduced")
+            raise ValueError("within: expected one length per axis, with all axes reduced")
         return starts
 
     def move(self, index: np.ndarray, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
@@ -361,14 +361,14 @@ class PartLocation:
                 self.within,
             )
         if (index < 0).any():
-            raise ValueError("offset: positions count from 0")
+            raise ValueError("offset: expected 0 or more")
 
     def steps(self, call: StateCall) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """Return the location for a kernel: start, lengths of the part, and their strides in the whole."""
         if self.within is None:
             start = self.start()
             if start < 0:
-                raise ValueError("offset: positions count from 0")
+                raise ValueError("offset: expected 0 or more")
             return start, (call.elements,), (1,)
         lengths, whole = call.operand.shape, self.within
         starts = self.starts(lengths, call.axes)

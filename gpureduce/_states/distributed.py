@@ -36,7 +36,7 @@ def allreduce(state: State, comm: Any) -> State:
     Raises
     ------
     ValueError
-        If the states are of different reductions; in every process.
+        If the states cannot be merged: they are of different reductions; in every process.
 
     Notes
     -----

@@ -97,7 +97,7 @@ class Sharded:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(
-            "a Sharded does not become a NumPy array; it is taken only as the array of "
+            "a Sharded is not converted to a NumPy array; it is accepted as the array of "
             f"{', '.join(self.takers())}"
         )
 
@@ -145,10 +145,10 @@ def build_sharded_state(
     """Return the merged state of all shards; takes the arguments of `partial`."""
     find(op)
     if stream is not None:
-        raise ValueError("stream: several devices have no stream in common")
+        raise ValueError("stream: not supported with several devices")
     begin = PartLocation(offset, within)
     if begin.within is not None or begin.offset != 0:
-        raise ValueError("offset: several devices make states of whole arrays")
+        raise ValueError("offset: not supported with several devices")
     names = None if device is None else _devices(device)
     flat = axis is None and not keepdims
     shards, shape = _shards_of(a, b, flat, len(names) if names else 1)
@@ -180,7 +180,7 @@ def _devices(device: Any) -> list[str]:
     if isinstance(device, str) and device == _ALL:
         problem = _core.cuda_problem()
         if problem is not None:
-            raise _core.DeviceError(f"device: {_ALL!r} means none, as there is no CUDA device ({problem})")
+            raise _core.DeviceError(f"device: {_ALL!r} needs a CUDA device, and there is none ({problem})")
         return [f"cuda:{row[1]}" for row in _core.devices() if row[0] == "cuda"]
     each = [device] if isinstance(device, (str, Device)) else list(device)
     if not each:
@@ -208,7 +208,7 @@ def _on_all(
     if names is not None and (
         outside := [shard_device for shard_device in devices if shard_device not in names]
     ):
-        raise _core.DeviceError(f"device: a part lies on {outside[0]}, which is not in the list")
+        raise _core.DeviceError(f"device: a part is on {outside[0]}, which is not in the list")
     if not free_devices and None in shard_devices:
         free_devices = list(devices)
     states: list[Any] = [None] * len(shards)
@@ -288,7 +288,7 @@ def _of_sharded(a: Sharded, b: Any) -> list[Shard]:
     others: tuple[Any, ...] = (None,) * len(a.parts)
     if b is not None:
         if not (isinstance(b, Sharded) and [p.shape for p in b.parts] == [p.shape for p in a.parts]):
-            raise ValueError("b: expected Sharded of as many parts with the lengths of those of a")
+            raise ValueError("b: expected a Sharded whose parts have the lengths of the parts of a")
         others = b.parts
     shards, start = [], 0
     for array, other in zip(a.parts, others, strict=True):
@@ -401,7 +401,7 @@ def _reduce(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     for key, value in arguments.items():
         automatic = key == "variant" and isinstance(value, str) and value == "auto"
         if key not in known and value is not signature.parameters[key].default and not automatic:
-            raise ValueError(f"{key}: is not for several devices")
+            raise ValueError(f"{key}: not supported with several devices")
     keepdims = rules.keeps_dims(arguments.get("keepdims", False))
     device, op = arguments.get("device"), "sum" if name == "fsum" else name
     axis, b, dtype = (arguments.get(key) for key in ("axis", "b", "dtype"))
@@ -437,7 +437,7 @@ def _partial(
         if state is not None:
             return state
     if where is not True:
-        raise ValueError("where: is for one device")
+        raise ValueError("where: not supported with several devices")
     state = build_sharded_state(a, op, axis, b, dtype, keepdims, offset, within, device, stream)
     return state.to_device(first_device(a, device)) if as_device else state
 

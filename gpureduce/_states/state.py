@@ -69,7 +69,7 @@ class State:
     _device_state: DeviceState | None  # or on a device
 
     def __init__(self) -> None:
-        raise TypeError("a State is made by gpureduce.partial and State.from_bytes")
+        raise TypeError("a State cannot be created directly; use gpureduce.partial or State.from_bytes")
 
     @property
     def nbytes(self) -> int:
@@ -126,7 +126,7 @@ class State:
         mine = (self.op, self._element_dtype, self.dtype, self.shape)
         theirs = (other.op, other._element_dtype, other.dtype, other.shape)
         if mine != theirs:
-            raise ValueError(f"{self!r} and {other!r} are of different reductions")
+            raise ValueError(f"{self!r} and {other!r} cannot be merged: they are of different reductions")
 
     def to_device(self, device: str | Device | None = None) -> State:
         """Copy the state to a device, where it merges without synchronizing with the host.
@@ -212,7 +212,7 @@ class State:
         """
         ddof = degrees(ddof)
         if ddof and self.op not in ("var", "std"):
-            raise TypeError(f"ddof: is for var and std, not for {self.op}")
+            raise TypeError(f"ddof: only for var and std, not for {self.op}")
         return OPERATORS[self.op].result(self.to_host()._fields, self._element_dtype, self.dtype, ddof)[()]
 
     def to_bytes(self) -> bytes:
@@ -272,7 +272,7 @@ class State:
         count = math.prod(shape)
         sizes = {name: _row_bytes(kind) for name, kind in state._kinds().items()}
         if len(data) - at != count * sum(sizes.values()) or max(shape, default=0) > MAX_ELEMENTS:
-            raise ValueError(f"not as many bytes as a state of {op} of shape {shape} has")
+            raise ValueError(f"data: wrong number of bytes for a state of {op} of shape {shape}")
         for name, kind in state._kinds().items():
             rows = np.frombuffer(data, np.uint8, count * sizes[name], at)
             state._fields[name] = _field("count" if op == "count_nonzero" else name, kind, rows, shape)
@@ -333,15 +333,15 @@ def empty_state(op: str, element_dtype: np.dtype, dtype: np.dtype, shape: tuple[
 
 def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
-        raise ValueError("data: these bytes are no state")
+        raise ValueError("data: not the bytes of a state")
     _, version, *codes, ndim, rest = _HEAD.unpack_from(data)
     if version != _VERSION:
-        raise ValueError(f"a state of version {version}; this is gpureduce's version {_VERSION} of them")
+        raise ValueError(f"data: a state of version {version}; this gpureduce reads version {_VERSION}")
     if codes[0] >= len(_OPS) or max(codes[1:]) >= len(_DTYPES) or ndim > 64 or rest:
-        raise ValueError("a state of an unknown operator, dtype or shape")
+        raise ValueError("data: a state of an unknown operator, dtype or shape")
     op, element_dtype, dtype = _OPS[codes[0]], *(dtypes.dtype_from_name(_DTYPES[code]) for code in codes[1:])
     if dtype not in result_dtypes(op, element_dtype) or len(data) < _HEAD.size + 8 * ndim:
-        raise ValueError(f"there is no {op} of {element_dtype} that gives {dtype}")
+        raise ValueError(f"data: {op} of {element_dtype} cannot have dtype {dtype}")
     return op, element_dtype, dtype, tuple(np.frombuffer(data, "<u8", ndim, _HEAD.size).tolist())
 
 

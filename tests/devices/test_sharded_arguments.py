@@ -75,6 +75,6 @@ def test_the_error_lists_the_functions():
     with pytest.raises(TypeError, match="where: a Sharded is not supported here"):
         gpureduce.sum(ROWS[0], where=parts, device="sim")
     with pytest.raises(
-        TypeError, match="a Sharded does not become a NumPy array; it is taken only as the array of all"
+        TypeError, match="a Sharded is not converted to a NumPy array; it is accepted as the array of all"
     ):
         np.asarray(parts)

@@ -220,7 +220,7 @@ def test_products_at_once(array, monkeypatch):
         assert got.to_bytes() == not_at_once("dot", one, other).to_bytes()
         assert count == [1]
     for op, b in (("dot", None), ("sum", one)):
-        with pytest.raises(TypeError, match="b: the other vector of a dot product"):
+        with pytest.raises(TypeError, match="b: (only|missing) for dot"):
             gpureduce.partial(one, op, b=b)
 
 
@@ -241,7 +241,7 @@ def test_parts_that_are_left_to_threads(array, monkeypatch):
     count.clear()
     assert gpureduce.max(whole) == array.max() and not count
     assert gpureduce.var(whole, ddof=1) == wanted and not count
-    with pytest.raises(ValueError, match="initial: is not for several devices"):
+    with pytest.raises(ValueError, match="initial: not supported with several devices"):
         gpureduce.max(whole, initial=3)
     with pytest.raises(TypeError):
         gpureduce.max()
@@ -251,7 +251,7 @@ def test_sharded_vectors(array):
     a, b = (array.reshape(-1)[i::2].copy() for i in range(2))
     parts = [gpureduce.Sharded(placed(each, 0)) for each in (a, b)]
     assert gpureduce.dot(*parts) == reference.exact_dot(a, b)
-    with pytest.raises(ValueError, match="as many parts"):
+    with pytest.raises(ValueError, match="lengths of the parts"):
         gpureduce.dot(parts[0], gpureduce.Sharded(placed(b, 0, (5,))))
     mixed = gpureduce.Sharded([a[:9], gpureduce.to_device(a[9:], "sim:1")])  # of the host, too
     assert gpureduce.sum(mixed) == exact_sum(a)
@@ -375,8 +375,8 @@ def test_refused_devices(device, error, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"where": np.ones(2, bool)}, "where: is not for several devices"),
-        ({"initial": 1}, "initial: is not"),
+        ({"where": np.ones(2, bool)}, "where: not supported with several devices"),
+        ({"initial": 1}, "initial: not supported"),
         ({"out": np.empty(())}, "out: is not"),
         ({"variant": "v7"}, "variant: is not"),
         ({"stream": 1}, "stream: is not"),
@@ -392,13 +392,13 @@ def test_refused_arrays(array):
         gpureduce.sum(gpureduce.to_device(array, "sim"), device=THREE)
     with pytest.raises(ValueError, match="one length"):
         gpureduce.dot([1.0], [1.0, 2.0], device=THREE)
-    with pytest.raises(ValueError, match="whole arrays"):
+    with pytest.raises(ValueError, match="offset: not supported"):
         gpureduce.partial(array, "argmax", offset=3, device=THREE)
 
 
 def test_all_gpus_where_there_is_none(monkeypatch):
     monkeypatch.setattr(gpureduce._core, "cuda_problem", lambda: "no driver")
-    with pytest.raises(gpureduce.DeviceError, match=r"'cuda:all' means none, .*no driver"):
+    with pytest.raises(gpureduce.DeviceError, match=r"'cuda:all' needs a CUDA device, .*no driver"):
         gpureduce.sum([1.0], device="cuda:all")
 
 
@@ -406,5 +406,5 @@ def test_simulators_of_their_own(array):
     there = gpureduce.to_device(array, "sim:3")
     assert there.device == "sim:3" and (gpureduce.to_device(there, "sim").numpy() == array).all()
     assert gpureduce.max(there, axis=0).device == "sim:3"
-    with pytest.raises(gpureduce.DeviceError, match="lies on sim:3"):
+    with pytest.raises(gpureduce.DeviceError, match="is on sim:3"):
         gpureduce.sum(there, device="sim")

@@ -85,7 +85,7 @@ WRONG = [
     ("13", "t == 127", "t == 126", "right", "512 elements: element 127 of the result is"),
     ("14", "(i < n ? in[i] : 0) + ", "", "right", "left out"),
     ("14", "__syncwarp();\n            slots", "slots", "without races", "__syncwarp is missing"),
-    ("14", "    if (t < 32) {", "    __syncthreads();\n    if (t < 32) {", "counters", "barriers, counted per"),
+    ("14", "    if (t < 32) {", "    __syncthreads();\n    if (t < 32) {", "counters", "counted per warp"),
 ]  # fmt: skip
 
 

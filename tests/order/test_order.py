@@ -210,7 +210,7 @@ def test_random_quantiles_are_numpys(device, pytestconfig, thin):
             wanted = getattr(np, name)(a.astype(np.float64) if wraps else a, *arguments, **options)
         except TypeError as error:
             assert dtype == "bool", error
-            with pytest.raises(TypeError, match="bool has a quantile only by"):
+            with pytest.raises(TypeError, match="bool requires a method"):
                 getattr(gpureduce, name)(given, *arguments, **options, **here)
             continue
         got = getattr(gpureduce, name)(given, *arguments, **options, **here)
@@ -255,7 +255,7 @@ def test_weights(device, pytestconfig, thin):
         try:
             wanted = getattr(np, name)(a, q, weights=all_of_them, **options)
         except ValueError:
-            with pytest.raises(ValueError, match="weights: those of a line"):
+            with pytest.raises(ValueError, match="weights: must be finite"):
                 call(given, q, weights=there, **options, **here)
             continue
         alike(call(given, q, weights=there, **options, **here), wanted)
@@ -408,18 +408,22 @@ def test_where_results_go(device):
     ("call", "error", "text"),
     [
         (lambda a, **d: gpureduce.median(a * 1j, **d), TypeError, "a: expected real numbers"),
-        (lambda a, **d: gpureduce.quantile(a, 1.5, **d), ValueError, "q: expected quantiles of 0 to 1"),
+        (lambda a, **d: gpureduce.quantile(a, 1.5, **d), ValueError, "q: expected quantiles between 0 and 1"),
         (lambda a, **d: gpureduce.quantile(a, np.nan, **d), ValueError, "q: expected quantiles"),
         (lambda a, **d: gpureduce.percentile(a, [101], **d), ValueError, "q: expected percentiles"),
         (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected a number"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, method="x", **d), ValueError, "method: expected one of"),
-        (lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d), ValueError, "weights: taken by method"),
-        (lambda a, **d: weighted(a, [1, 2, 3], **d), TypeError, "weights: of another shape"),
+        (
+            lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d),
+            ValueError,
+            "weights: only supported by method",
+        ),
+        (lambda a, **d: weighted(a, [1, 2, 3], **d), TypeError, "weights: axis must be specified"),
         (lambda a, **d: weighted(a, [1, 2], axis=1, **d), ValueError, "weights: expected the shape"),
-        (lambda a, **d: weighted(a, a - 1, **d), ValueError, "weights: expected real numbers, none"),
+        (lambda a, **d: weighted(a, a - 1, **d), ValueError, "weights: expected nonnegative"),
         (lambda a, **d: weighted(a, a * 1j, **d), ValueError, "weights: expected real numbers"),
-        (lambda a, **d: weighted(a, a, **d), ValueError, "weights: those of a line are all 0"),
-        (lambda a, **d: weighted(a, a + np.inf, **d), ValueError, "weights: those of a line"),
+        (lambda a, **d: weighted(a, a, **d), ValueError, "weights: must be finite"),
+        (lambda a, **d: weighted(a, a + np.inf, **d), ValueError, "weights: must be finite"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, out=np.zeros((), int), **d), TypeError, "out: cannot"),
         (lambda a, **d: gpureduce.median(a, out=np.zeros(3), **d), ValueError, "out: expected shape"),
         (lambda a, **d: gpureduce.median(a, axis=2, **d), np.exceptions.AxisError, "out of bounds"),

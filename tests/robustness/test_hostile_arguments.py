@@ -175,7 +175,7 @@ def test_one_hostile_argument_on_the_fake_driver(fake_libraries):
 # It shows that nothing but the hostile argument can be wrong.
 REFUSED = {
     "allreduce": "comm: expected",
-    "State.from_bytes": "data: these bytes are no state",
+    "State.from_bytes": "data: not the bytes of a state",
     "array.__array__": "is not converted to a NumPy array",
 }
 

@@ -309,7 +309,7 @@ def test_variances_of_what_is_not_finite(device):
     a = np.array([1.0, np.nan, 3.0, np.inf, 5.0, 7.0, -np.inf, 1e200, -1e200])
     got = gpureduce.segment_reduce(a, [0, 1, 3, 4, 6, 7, 9, 9], "var", device=device)
     np.testing.assert_array_equal(got, [0, np.nan, np.nan, 1, np.nan, np.inf, np.nan])
-    with pytest.raises(TypeError, match="ddof: is for var and std, not for sum"):
+    with pytest.raises(TypeError, match="ddof: only for var and std, not for sum"):
         gpureduce.segment_reduce(a, [0, 9], ddof=1, device=device)
     with pytest.raises(TypeError, match="a: segments of complex64 have no var"):
         gpureduce.group_reduce(np.zeros(9, np.complex64), np.zeros(9, int), "var", device=device)
