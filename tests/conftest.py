@@ -8,6 +8,7 @@ pytest tests --thin                      every test, of fewer things; tests/tool
 """
 
 import collections
+import functools
 import gc
 import os
 import sys
@@ -49,6 +50,7 @@ from tests.support import fake_driver, pages, selection  # noqa: E402
 # figures, compilers, other libraries), and a quarter of the parameters of a folder in SAMPLED, whose tests
 # take the same paths through C with other operators, shapes and numbers.
 COMMITTED = {"benchmarks"}
+HARNESS = "test_harness.py"  # of benchmarks, which holds no figures
 WITHOUT_C = {"benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "tools"}
 SAMPLED = {
     "conv", "devices", "exact", "matmul", "order", "property", "reductions", "scans", "segments", "states",
@@ -57,6 +59,7 @@ SAMPLED = {
 WHOLE = {"api", "arrays", "driver", "robustness", "simulator"}
 
 
+@functools.cache
 def folder(path):
     """Return the name of the folder of tests/ in which a file lies."""
     name = path.relative_to(ROOT / "tests").parts[0]
@@ -84,10 +87,16 @@ def pytest_addoption(parser):
         "--committed", action="store_true", help="also tests of committed figures: benchmarks, notebooks"
     )
     parser.addoption("--every-fault", action="store_true", help="test_faults.py leaves none out")
-    parser.addoption("--leak-calls", type=int, default=100, help="of each entry point, in test_leaks.py")
+    parser.addoption("--leak-calls", type=int, default=72, help="of each entry point, in test_leaks.py")
     parser.addoption(
         "--thin", action="store_true", help="fewer things in the tests that try many, for slow builds"
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return one process more than there are CPUs, one of which tests that wait for children leave idle."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 def pytest_configure(config):
@@ -120,7 +129,7 @@ def pytest_collection_modifyitems(config, items):
         "huge": (on_gpu and large, "needs --device=cuda --large"),
     }
     for item in items:
-        if folder(item.path) in COMMITTED:
+        if folder(item.path) in COMMITTED and item.path.name != HARNESS:
             item.add_marker("committed")
         if not can_run(item, config.getoption("device")):
             item.add_marker(pytest.mark.skip(reason="the variant is not for this device or not installed"))

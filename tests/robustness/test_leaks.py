@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Mean of empty slice"),
 ]
 
-SLOW = (  # a quarter of the calls
+SLOW = (  # a third of the calls
     "custom anew", "custom does not compile", "firsts on a profile", "label_order on a profile",
     "order on a profile", "player", "profile", "profile as text", "profile of an exact rung", "profile_scan",
     "profile_segments", "scan on a profile", "segments on a profile", "timeline", "topk of many",
@@ -131,9 +131,9 @@ def small_chunks(monkeypatch):
 
 
 def calls_of(pytestconfig, name):
-    calls = pytestconfig.getoption("leak_calls") // (5 if UNDER_ASAN else 1)
+    calls = pytestconfig.getoption("leak_calls") // (3 if UNDER_ASAN else 1)
     # More calls than ROOM has blocks; unless they are slow, 32 bytes of each, malloc's least, exceed it, too.
-    return calls // 4 if name in SLOW else calls
+    return calls // 3 if name in SLOW else calls
 
 
 @pytest.mark.parametrize("name", every_call.CALLS)

@@ -472,7 +472,7 @@ def test_labels_that_are_refused(labels, groups, error, text, device):
 @pytest.mark.parametrize(
     ("offsets", "arguments", "error", "text"),
     [
-        ([0, 2, 1], {}, ValueError, "offsets: .* descend"),
+        ([0, 2, 1], {}, ValueError, "offsets: expected integers in ascending order"),
         ([0, 4], {}, ValueError, "offsets: expected 0 to 3"),
         ([-1, 3], {}, ValueError, "offsets: expected 0 to 3"),
         (np.array([0, 2**64 - 1], np.uint64), {}, ValueError, "offsets: "),

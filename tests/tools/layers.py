@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from os.path import isfile
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -220,32 +221,37 @@ def circles(pairs: set[tuple[str, str]]) -> list[set[str]]:
 # ---- C ----
 
 
+@functools.cache  # the tests change one file at a time
+def _includes_of(text: str) -> tuple[tuple[int, str], ...]:
+    """Return the files that a text includes, with the numbers of their lines."""
+    lines = enumerate(text.splitlines(), 1)
+    return tuple((number, match[1]) for number, line in lines if (match := INCLUDE.match(line)))
+
+
 def includes(root: Path) -> tuple[list[Edge], list[str]]:
     """Return which units of csrc/ include which, and a line for each include that is not one of them."""
     csrc = root / "csrc"
     edges, refused = [], []
     for path in sorted(csrc.rglob("*.[chd]*")):
         name = path.relative_to(csrc)
-        places = [csrc, csrc / ALSO_ROOTED.get(name.parts[0], "")]
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if not (match := INCLUDE.match(line)):
-                continue
+        places = ["", f"{ALSO_ROOTED.get(name.parts[0], '.')}/"]
+        for number, included in _includes_of(path.read_text("utf-8")):
             place = f"csrc/{name}:{number}"
-            found = next((folder / match[1] for folder in places if (folder / match[1]).is_file()), None)
-            if found is None:
-                refused.append(f"{place}: {match[1]} is no file of csrc/")
+            used = next((each + included for each in places if isfile(f"{csrc}/{each}{included}")), None)
+            if used is None:
+                refused.append(f"{place}: {included} is no file of csrc/")
                 continue
-            used = found.relative_to(csrc)
-            room, _, header = used.as_posix().partition("/")
+            room, _, header = used.partition("/")
             if room != name.parts[0] and header not in DOORS.get(room, [header]):
-                refused.append(f"{place}: {match[1]} is not for other rooms than {room}")
-            edges.append(Edge(unit(name), unit(used), place, f"include of {match[1]}"))
+                refused.append(f"{place}: {included} is not for other rooms than {room}")
+            edges.append(Edge(unit(name), unit(used), place, f"include of {included}"))
     return edges, refused
 
 
-def unit(path: Path) -> str:
+@functools.cache
+def unit(path: Path | str) -> str:
     """Return the unit that a file belongs to: all files of its stem."""
-    return path.with_suffix(".*").as_posix()
+    return PurePosixPath(path).with_suffix(".*").as_posix()
 
 
 def symbols(root: Path, objects: Path) -> list[Edge]:
@@ -281,6 +287,13 @@ def symbols(root: Path, objects: Path) -> list[Edge]:
     return edges
 
 
+@functools.cache
+def _launches_of(text: str) -> tuple[int, ...]:
+    """Return the lines of a text that make launches."""
+    text = COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return tuple(text.count("\n", 0, match.start()) + 1 for match in LAUNCH.finditer(text))
+
+
 def launches(root: Path) -> Iterator[str]:
     """Yield a line for each place that makes a launch, unless it is the only one and in csrc/program/."""
     places = []
@@ -288,8 +301,7 @@ def launches(root: Path) -> Iterator[str]:
         name = path.relative_to(root / "csrc")
         if name.parts[0] == "device":
             continue
-        text = COMMENT.sub(lambda match: "\n" * match[0].count("\n"), path.read_text("utf-8"))
-        places += [(name, text.count("\n", 0, match.start()) + 1) for match in LAUNCH.finditer(text)]
+        places += [(name, line) for line in _launches_of(path.read_text("utf-8"))]
     if len(places) == 1 and places[0][0].parts[0] == "program":
         return
     for name, line in places or [(Path("program"), 1)]:
@@ -312,13 +324,13 @@ def kernels(root: Path) -> Iterator[str]:
                 f"cuda_kernels/{name}:1: is not in the folder of a ladder, which has a csrc/*/rungs.def, nor "
                 "in an auto/ or lines/ whose csrc/* has a params.h"
             )
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if not (match := INCLUDE.match(line)) or (folder / "include" / match[1]).is_file():
+        for number, included in _includes_of(path.read_text("utf-8")):
+            if isfile(f"{folder}/include/{included}"):
                 continue
-            local = ladder != "include" and (path.parent / match[1]).is_file()
-            shared = root.joinpath("csrc", match[1]).is_file() and SHARED.fullmatch(match[1])
+            local = ladder != "include" and isfile(f"{path.parent}/{included}")
+            shared = isfile(f"{root}/csrc/{included}") and SHARED.fullmatch(included)
             if not local and not shared:
-                yield f"cuda_kernels/{name}:{number}: {match[1]} is not for kernels"
+                yield f"cuda_kernels/{name}:{number}: {included} is not for kernels"
 
 
 def kernel_includes(root: Path) -> list[Edge]:
@@ -329,10 +341,10 @@ def kernel_includes(root: Path) -> list[Edge]:
         name = path.relative_to(folder)
         is_header = name.parts[0] == "include"
         user = unit(Path(*name.parts[1:])) if is_header else f"{name.parts[0]}/{KERNEL_FILES}"
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if (match := INCLUDE.match(line)) and (folder / "include" / match[1]).is_file():
+        for number, included in _includes_of(path.read_text("utf-8")):
+            if isfile(f"{folder}/include/{included}"):
                 place = f"cuda_kernels/{name}:{number}"
-                edges.append(Edge(user, unit(Path(match[1])), place, f"include of {match[1]}"))
+                edges.append(Edge(user, unit(included), place, f"include of {included}"))
     return edges
 
 
@@ -369,16 +381,22 @@ def namespaces(headers: Path) -> Iterator[str]:
     for path in sorted(headers.rglob("*.cuh")):
         name = path.relative_to(headers)
         folder = next((str(each) for each in name.parents if str(each) in NAMESPACES), None)
-        text = PREPROCESSOR.sub("", COMMENT.sub("", path.read_text("utf-8"))).strip()
-        if folder is None or not text:
+        if folder is None:
             continue
         namespace = f"gr::{folder.replace('/', '::')}"
-        braces = list(re.finditer("[{}]", text))
-        depth = itertools.accumulate(1 if brace[0] == "{" else -1 for brace in braces)
-        closes = [brace.start() for brace, open_ in zip(braces, depth, strict=True) if open_ == 0]
-        is_whole = re.match(rf"namespace {namespace}(::\w+)* {{", text) and closes == [len(text) - 1]
-        if not is_whole and not text.startswith(f"using namespace {namespace};"):
+        if not _is_in_namespace(path.read_text("utf-8"), namespace):
             yield f"cuda_kernels/include/{name}:1: is not in namespace {namespace}"
+
+
+@functools.cache
+def _is_in_namespace(text: str, namespace: str) -> bool:
+    """Return whether a header is in a namespace as a whole, or uses it at its head, or has no code."""
+    text = PREPROCESSOR.sub("", COMMENT.sub("", text)).strip()
+    braces = list(re.finditer("[{}]", text))
+    depth = itertools.accumulate(1 if brace[0] == "{" else -1 for brace in braces)
+    closes = [brace.start() for brace, open_ in zip(braces, depth, strict=True) if open_ == 0]
+    is_whole = re.match(rf"namespace {namespace}(::\w+)* {{", text) and closes == [len(text) - 1]
+    return not text or bool(is_whole) or text.startswith(f"using namespace {namespace};")
 
 
 # ---- Python ----
