@@ -54,13 +54,13 @@ LATER = 90
 REMARK = re.compile(rb"^\s*// (griddepcontrol\.\w+;)$", re.MULTILINE)
 # Instructions that PTX has for a single compute capability.
 EXACT = ("wgmma.", "setmaxnreg.")
-# What kernels are built as, by folder: a suffix of the file name, and the PTX target. The flat ones and those
-# of exact sums are there twice, with and without the instructions of compute capability 9.0, but those of
-# operators with GR_SHARES_FILE in ops.def. The kernels for long lines of scans need these.
+# What kernels are built as, by folder: a suffix of the file name, and the PTX target. Those of exact sums are
+# there twice, with and without the instructions of compute capability 9.0. Of the flat ones those that use
+# these are in a file of their own. The kernels for long lines of scans need them.
 TWICE = {"": 90, "_75": 75}
 FOLDERS = {
-    "reduce/flat": TWICE,
-    "reduce/flat_hopper": {"": 90},
+    "reduce/flat": {"": 75, "_90": 90},
+    "reduce/flat_hopper": {"_90": 90},
     "scan/lines": {"": 90},
     "exact/auto": TWICE,
 }
@@ -82,7 +82,7 @@ class Kernel(NamedTuple):
     source: Path
     suffix: str
     target: int
-    op: tuple[str, str, str] = ("", "", "")  # of ops.def, if the source is compiled once per operator
+    op: tuple[str, ...] = ("", "")  # of ops.def, if the source is compiled once per operator: see macros
 
     def __str__(self) -> str:
         return f"{self.stem}{self.suffix}"
@@ -95,8 +95,10 @@ class Kernel(NamedTuple):
     @property
     def macros(self) -> list[str]:
         """What tells the source its operator."""
-        name, functor, takes = self.op
-        return [f"-DGR_OP={name}", f"-DGR_FUNCTOR={functor}", f"-DGR_TAKES=GR_TAKES_{takes}"] if name else []
+        name, *values = self.op
+        names = ("FUNCTOR", "TAKES", "RESULT", "SHARES", "FLAT_DIFFERS")
+        macros = [f"-DGR_{macro}={value}" for macro, value in zip(names, values, strict=True)] if name else []
+        return [f"-DGR_OP={name}", *macros] if name else []
 
     @property
     def architecture(self) -> str:
@@ -151,19 +153,23 @@ def build_kernels(destination: Path) -> None:
 
 def kernels_of(source: Path) -> list[Kernel]:
     """Return what becomes of a source: a file for each PTX target, and of <name>_op.cu for each operator."""
-    ops = _operators(source) if source.stem.endswith("_op") else [("", "", "")]
+    ops = _operators(source) if source.stem.endswith("_op") else [("", "")]
     return [Kernel(source, *build, op) for op in ops for build in _builds(source).items()]
 
 
-def _operators(source: Path) -> list[tuple[str, str, str]]:
-    """Return name, functor and dtypes of the operators of ops.def that have no file of their own."""
+def _operators(source: Path) -> list[tuple[str, ...]]:
+    """Return what macros tell of the operators of ops.def without a file of their own; names come first."""
     text = Path("csrc/reduce/ops.def").read_text("utf-8").replace("\\\n", "")
     found = []
     for row in re.findall(r"\bROW\(([^()]*), __VA_ARGS__\)", text):
-        name, functor, takes, *_, file, _, _, traits = re.split(r",\s+", row)
+        name, functor, takes, result, *_, file, _, _, traits = re.split(r",\s+", row)
         own = source.with_name(source.name.replace("_op.", f"_{file}."))
         if name == file and takes in ("ALL", "BITS") and not own.exists():
-            found.append((name, functor, "PAIR" if "GR_OF_PAIR" in traits else takes))
+            takes = "PAIR" if "GR_OF_PAIR" in traits else takes
+            results = result if result in ("SUM", "MEAN", "B8", "I64") else "SAME"
+            shares = [trait for trait in ("LONG", "SIGNS", "BYTES") if f"GR_SAME_{trait}" in traits]
+            differs = int("GR_SELECTS" in traits or result == "INDEX")
+            found.append((name, functor, f"GR_TAKES_{takes}", results, *(shares or ["NONE"]), str(differs)))
     return found
 
 
@@ -209,7 +215,8 @@ def _codes(kernel: Kernel, numbers: list[int]) -> list[str]:
     target, arch = kernel.target, kernel.architecture
     if arch != str(target):
         return [f"sm_{arch}"] * (target in numbers)
-    above = min([other for other in _builds(kernel.source).values() if other > target], default=1000)
+    builds = _builds(kernel.source)
+    above = max(builds.values()) if builds is TWICE and target < max(builds.values()) else 1000
     return [f"sm_{number}" for number in numbers if target <= number < above]
 
 

@@ -51,6 +51,40 @@ bool gr_op_packed(gr_op op, gr_dtype dtype) {
     return is_in(gr_ops[op].packed, dtype);
 }
 
+static gr_dtype unsigned_of(gr_dtype dtype) {
+    switch (gr_dtypes[dtype].item_bytes) {
+    case 1:
+        return GR_DTYPE_u8;
+    case 2:
+        return GR_DTYPE_u16;
+    case 4:
+        return GR_DTYPE_u32;
+    default:
+        return GR_DTYPE_u64;
+    }
+}
+
+gr_dtype gr_op_kernel_dtype(gr_op op, gr_dtype dtype) {
+    const bool is_signed = gr_dtype_is_signed_integer(dtype);
+    const bool shared = (gr_op_has(op, GR_SAME_BYTES) && (is_signed || dtype == GR_DTYPE_b8)) ||
+                        (gr_op_has(op, GR_SAME_SIGNS) && is_signed) ||
+                        (gr_op_has(op, GR_SAME_LONG) && dtype == GR_DTYPE_i64);
+    return shared ? unsigned_of(dtype) : dtype;
+}
+
+gr_dtype gr_op_last_dtype(gr_op op, gr_dtype dtype) {
+    switch (gr_ops[op].result) {
+    case GR_RESULT_SUM:
+    case GR_RESULT_MEAN:
+    case GR_RESULT_SUMS:
+    case GR_RESULT_B8:
+    case GR_RESULT_I64:
+        return gr_op_kernel_dtype(op, gr_op_result(op, dtype));
+    default:
+        return gr_op_kernel_dtype(op, dtype);
+    }
+}
+
 static gr_dtype real_part(gr_dtype dtype) {
     return dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : dtype == GR_DTYPE_c128 ? GR_DTYPE_f64 : dtype;
 }

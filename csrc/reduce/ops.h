@@ -58,7 +58,12 @@ typedef enum gr_op_trait {
     GR_COMPUTE_BOUND = 1024, /* flat kernels need more threads than `ring` has */
     /* Several operators share a file of kernels, and several public functions an operator: its `finish` step
        selects the function. Flat kernels need compute capability 9.0; older devices run the general ones. */
-    GR_SHARES_FILE = 2048
+    GR_SHARES_FILE = 2048,
+    /* Integers for which the results are the same bits have the kernels of the unsigned integer of their size
+       (cuda_kernels/include/reduce/shared_kernels.cuh): 64-bit integers; all; all and bools. */
+    GR_SAME_LONG = 4096,
+    GR_SAME_SIGNS = 8192,
+    GR_SAME_BYTES = 16384
 } gr_op_trait;
 
 typedef struct gr_op_row {
@@ -81,6 +86,11 @@ static inline bool gr_op_has(gr_op op, gr_op_trait trait) {
 static inline const char *gr_op_kernels(gr_op op) {
     return gr_op_has(op, GR_SHARES_FILE) ? gr_ops[op].name : gr_ops[op].file;
 }
+/* The dtype in the names of the kernels for elements of `dtype`. */
+gr_dtype gr_op_kernel_dtype(gr_op op, gr_dtype dtype);
+/* The same of the kernels of pass 2, which read States: it is the same kernel for all dtypes whose results
+   have one dtype, unless the State is an element. */
+gr_dtype gr_op_last_dtype(gr_op op, gr_dtype dtype);
 /* Whether `finish` gets 64 bits from the caller instead of the number of elements. */
 static inline bool gr_op_has_parameter(gr_op op) {
     return gr_op_has(op, GR_VARIANCE) || gr_op_has(op, GR_SHARES_FILE);

@@ -23,6 +23,13 @@ static gr_finish finish_of(const gr_reduction *self) {
     };
 }
 
+/* Whether compute capability 9.0 has instructions of its own for the operator or the dtype, so that `flat` is
+   compiled for it: as GR_FLAT_DIFFERS of cuda_kernels/include/reduce/flat/instantiate.cuh. */
+static bool flat_differs(gr_op op, gr_dtype dtype) {
+    return gr_op_has(op, GR_SELECTS) || gr_op_is_positional(op) || gr_op_has(op, GR_SHARES_FILE) ||
+           dtype == GR_DTYPE_bf16;
+}
+
 static void plan_part(const void *request, const gr_device_caps *caps, const gr_chunk_range *part,
                       gr_program *program) {
     const gr_reduction *self = request;
@@ -42,9 +49,10 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
     gr_step *step = gr_flat_append(&work, shape, program);
     step->pdl = hopper && whole; /* a chunk follows a copy, not a kernel */
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, hopper ? "" : "_75");
+    const bool later = hopper && (shape->is_ring || flat_differs(self->op, self->dtype));
+    GR_KERNEL_NAME(step->kernel.file, "flat_", gr_ops[self->op].file, later ? "_90" : "");
     GR_KERNEL_NAME(step->kernel.entry, shape->kernel, "_", gr_op_kernels(self->op), "_",
-                   gr_dtypes[self->dtype].name);
+                   gr_dtypes[gr_op_kernel_dtype(self->op, self->dtype)].name);
 }
 
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
@@ -69,8 +77,10 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         step->pdl = caps->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
+        const gr_dtype dtype =
+            pass > 0 ? gr_op_last_dtype(self->op, self->dtype) : gr_op_kernel_dtype(self->op, self->dtype);
         GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
-                       gr_op_kernels(self->op), "_", gr_dtypes[self->dtype].name);
+                       gr_op_kernels(self->op), "_", gr_dtypes[dtype].name);
     }
 }
 

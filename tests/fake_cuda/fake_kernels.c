@@ -7,10 +7,10 @@ static bool has_dtype(const char *name, const char *dtype) {
     return found && strncmp(found + 5, dtype, 3) == 0 && (found[8] == 0 || found[8] == '_');
 }
 
-/* Those of the default choice know int32 alone. */
+/* Those of the default choice know int32 alone, whose pass 2 is the one of all integers. */
 bool is_kernel(const char *name) {
     if (strncmp(name, "flat_", 5) == 0 || strncmp(name, "general_", 8) == 0)
-        return has_dtype(name, "i32");
+        return has_dtype(name, strstr(name, "_last_") ? "u64" : "i32");
     if (strncmp(name, "exact_", 6) == 0)
         return strcmp(name + 6, "sum_f32") == 0 || strcmp(name + 6, "window_f32") == 0;
     return has_dtype(name, "f32") || has_dtype(name, "f64") || has_dtype(name, "i32") ||

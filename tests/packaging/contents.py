@@ -53,7 +53,7 @@ def _stem(name: str) -> str:
 
 def _group(name: str, ladders: dict[str, str]) -> str:
     if name.endswith((".xz", ".fatbin")):
-        stem = _stem(name).removesuffix("_75")
+        stem = _stem(name).removesuffix("_75").removesuffix("_90")
         # Of a source <prefix>_op.cu a file is compiled for each operator.
         ladder = ladders.get(stem) or ladders[f"{stem.partition('_')[0]}_op"]
         return f"kernels/{ladder}, {'PTX' if name.endswith('.xz') else 'for GPUs'}"

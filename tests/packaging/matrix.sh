@@ -111,7 +111,8 @@ import struct
 import sys
 import zipfile
 wheel = zipfile.ZipFile(sys.argv[1])
-expected = {"v8_vector_load": [75, 80, 90, 100, 120], "flat_sum": [90, 100, 120], "flat_sum_75": [75, 80]}
+expected = {"v8_vector_load": [75, 80, 90, 100, 120], "flat_sum": [75, 80, 90, 100, 120]}
+expected |= {"flat_sum_90": [90, 100, 120], "exact_sum": [90, 100, 120], "exact_sum_75": [75, 80]}
 for name, numbers in expected.items():
     data, at, found = wheel.read(f"gpureduce/_ptx/{name}.fatbin"), 16, []
     while at < len(data):

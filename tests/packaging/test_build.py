@@ -168,7 +168,14 @@ def test_unknown_architectures_are_refused(support, nvcc, text):
 @pytest.fixture
 def sources(tmp_path, monkeypatch):
     """A tree with a kernel of each kind."""
-    for name in ("v0.cu", "v12.cu", "general/general_sum.cu", "flat/flat_sum.cu", "cub/cub_device_reduce.cu"):
+    for name in (
+        "v0.cu",
+        "v12.cu",
+        "general/general_sum.cu",
+        "flat/flat_sum.cu",
+        "cub/cub_device_reduce.cu",
+        "../exact/auto/exact_sum.cu",
+    ):
         path = tmp_path / "cuda_kernels" / "reduce" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('#include "a.cuh"\n')
@@ -200,32 +207,33 @@ def compiled(sources):
 def test_fatbins_hold_what_is_asked_for(support, nvcc, devices, sources, capsys, monkeypatch):
     build = support("kernels").build_kernels
     out = sources / "out"
-    every = ["flat_sum", "flat_sum_75", "general_sum", "v0", "v12"]
+    every = ["exact_sum", "exact_sum_75", "flat_sum", "flat_sum_90", "general_sum", "v0", "v12"]
 
     devices()
     build(out)
     assert codes(out) == {}
-    assert compiled(sources) == sorted(f"{name.removesuffix('_75')} -ptx" for name in every)
+    assert compiled(sources) == sorted(f"{re.sub('_[79].$', '', name)} -ptx" for name in every)
     said = capsys.readouterr().out
-    assert "5 kernel files, 5 to compile with" in said
-    lines = re.findall(r"^\[(\d)/5\] (\w+) \(\d+ s\)$", said, re.MULTILINE)
-    assert [int(number) for number, _ in lines] == [1, 2, 3, 4, 5]
+    assert "7 kernel files, 7 to compile with" in said
+    lines = re.findall(r"^\[(\d)/7\] (\w+) \(\d+ s\)$", said, re.MULTILINE)
+    assert [int(number) for number, _ in lines] == [1, 2, 3, 4, 5, 6, 7]
     assert sorted(name for _, name in lines) == every
     assert not list(out.glob("*.ptx"))
     packed = {path.name: path.read_bytes() for path in out.glob("*.ptx.xz")}
     ptx = [lzma.decompress(data) for data in packed.values()]
-    assert len(ptx) == 5
+    assert len(ptx) == 7
     assert all(b'.file\t1 "cuda_kernels/a.cuh"' in text for text in ptx)
 
     build(out)
     assert compiled(sources) == []
-    assert "5 kernel files, 0 to compile with" in capsys.readouterr().out
+    assert "7 kernel files, 0 to compile with" in capsys.readouterr().out
 
     # Other architectures: of the same PTX.
     devices(86, 90)
     build(out)
     assert codes(out) == {
-        "v0": "86,90", "v12": "90", "general_sum": "86,90", "flat_sum": "90", "flat_sum_75": "86",
+        "v0": "86,90", "v12": "90", "general_sum": "86,90", "flat_sum": "86,90", "flat_sum_90": "90",
+        "exact_sum": "90", "exact_sum_75": "86",
     }  # fmt: skip
     assert compiled(sources) == [f"{name} -fatbin" for name in every]
     assert {path.name: path.read_bytes() for path in out.glob("*.ptx.xz")} == packed
@@ -233,13 +241,13 @@ def test_fatbins_hold_what_is_asked_for(support, nvcc, devices, sources, capsys,
     monkeypatch.setenv("GPUREDUCE_CUDA_ARCHITECTURES", "all")
     build(out)
     assert codes(out)["general_sum"] == "75,80,90,100,120"
-    assert codes(out)["flat_sum"] == "90,100,120"
-    assert codes(out)["flat_sum_75"] == "75,80"
+    assert codes(out)["flat_sum_90"] == codes(out)["exact_sum"] == "90,100,120"
+    assert codes(out)["exact_sum_75"] == "75,80"
     compiled(sources)
     devices(75)
     monkeypatch.delenv("GPUREDUCE_CUDA_ARCHITECTURES")
     build(out)
-    assert codes(out) == {"v0": "75", "general_sum": "75", "flat_sum_75": "75"}
+    assert codes(out) == dict.fromkeys(["v0", "general_sum", "flat_sum", "exact_sum_75"], "75")
     compiled(sources)
 
     # A kernel is compiled again where its text or a header has changed.

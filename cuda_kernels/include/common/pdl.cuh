@@ -41,6 +41,10 @@ inline __device__ void pdl_wait() {
     asm volatile("// griddepcontrol.wait;" ::: "memory");
 }
 
+inline __device__ void pdl_prefetch(const void *at) {
+    ptx::prefetch_l2(at);
+}
+
 } // namespace pdl_as_comments
 
 } // namespace gr::common

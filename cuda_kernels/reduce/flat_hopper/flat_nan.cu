@@ -1,5 +1,6 @@
 // flat_nansum, flat_nanmean, flat_nanprod, flat_nanmin, flat_nanmax, flat_extremes: contiguous floats to one
 // result, NaNs left out.
+#define GR_FLAT_DIFFERS 1
 #include "reduce/flat/instantiate.cuh"
 #include "reduce/ops/nan.cuh"
 

@@ -1,4 +1,5 @@
 // flat_nanargmin, flat_nanargmax: where the least and the largest of contiguous floats are, NaNs left out.
+#define GR_FLAT_DIFFERS 1
 #include "reduce/flat/instantiate.cuh"
 #include "reduce/ops/nan.cuh"
 

@@ -1,4 +1,5 @@
 // flat_sumnorm, flat_rootnorm, flat_logsumexp: contiguous floats to one result.
+#define GR_FLAT_DIFFERS 1
 #include "reduce/flat/instantiate.cuh"
 #include "reduce/ops/log_sum_exp.cuh"
 #include "reduce/ops/norms.cuh"

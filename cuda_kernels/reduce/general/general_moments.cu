@@ -4,10 +4,11 @@
 
 #define GR_MOMENTS(dtype, In)                                                                                \
     GR_ROWS(moments, Moments, dtype, In)                                                                     \
-    GR_TAKES_AXIS(moments, Moments, dtype, In)
+    GR_GENERAL(axis, 1, moments, dtype, reduce_axis<Moments<In>, FromElement<Moments<In>, In>>)
 
 #define GR_GENERAL_OP(dtype, In, kind, bytes) GR_MOMENTS_##kind(dtype, In)
 #define GR_MOMENTS_BITS GR_MOMENTS
 #define GR_MOMENTS_REAL GR_MOMENTS
 #define GR_MOMENTS_COMPLEX(dtype, In)
 #include "reduce/general/instantiate.cuh"
+GR_LAST(moments, Moments, f64, double)

@@ -1,4 +1,6 @@
 // general_<op>: the kernels of one operator for elements of any layout. The build compiles this file for each
 // operator of ops.def that takes all dtypes, or those of kind BITS, and has no file of its own.
-#define GR_GENERAL_OP(...) GR_TAKES(GR_OP, GR_FUNCTOR, __VA_ARGS__)
+#define GR_GENERAL_OP(dtype, ...)                                                                            \
+    GR_UNLESS_SHARED(GR_SHARES, dtype)(GR_TAKES(GR_OP, GR_FUNCTOR, dtype, __VA_ARGS__))
 #include "reduce/general/instantiate.cuh"
+GR_LASTS(GR_OP, GR_FUNCTOR)

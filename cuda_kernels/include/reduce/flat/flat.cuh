@@ -17,6 +17,9 @@ using namespace grid;
 
 #if __CUDA_ARCH__ >= 900
 #define GR_HOPPER 1
+namespace pdl = common;
+#else
+namespace pdl = common::pdl_as_comments;
 #endif
 
 // The elements before the first line of 128 bytes (head), the vectors of 16 bytes from there on, and the
@@ -118,9 +121,9 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
     const In *at = reinterpret_cast<const In *>(p.in) + threadIdx.x;
     if (!p.serialized) {
         if (has && threadIdx.x % (128 / sizeof(In)) == 0)
-            pdl_prefetch(at);
-        pdl_launch_dependents();
-        pdl_wait();
+            pdl::pdl_prefetch(at);
+        pdl::pdl_launch_dependents();
+        pdl::pdl_wait();
     }
     DeferredLoad<In> x, y;
     if (has) {
@@ -129,7 +132,7 @@ template <class F, class In, bool Pair> __device__ typename F::State few(const g
             y.load(reinterpret_cast<const In *>(p.second) + threadIdx.x);
     }
     if (p.serialized)
-        pdl_launch_dependents();
+        pdl::pdl_launch_dependents();
     return has ? PeeledEnds<F, In, Pair>::state(x, y, p.first + threadIdx.x) : F::identity();
 }
 
@@ -154,11 +157,11 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         for (unsigned k = 0; k < turns; ++k) { // one thread in eight asks for a line of 128 bytes
             const uint64_t at = first + k * threads + threadIdx.x;
             if (threadIdx.x % 8 == 0 && at < parts.chunks)
-                pdl_prefetch(chunk + at);
+                pdl::pdl_prefetch(chunk + at);
         }
         if (p.flags & GR_FLAT_TRIGGER_EARLY)
-            pdl_launch_dependents();
-        pdl_wait();
+            pdl::pdl_launch_dependents();
+        pdl::pdl_wait();
     }
 
     const PeeledEnds<F, In, Pair> ends(p, parts);
@@ -202,7 +205,7 @@ template <class F, class In, bool Pair> __device__ typename F::State many(const 
         }
     }
     if (p.serialized || !(p.flags & GR_FLAT_TRIGGER_EARLY))
-        pdl_launch_dependents();
+        pdl::pdl_launch_dependents();
     return ends.combined(p, parts, F::to_state(acc));
 }
 

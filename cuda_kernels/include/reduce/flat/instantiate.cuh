@@ -1,9 +1,12 @@
 // The flat kernels of one operator, flat_<op>_<dtype> and ring_<op>_<dtype>, for each dtype that it takes.
-// The file that includes this one defines GR_FLAT_OP(dtype, In, kind) with one of the macros below, or uses
-// them for some dtypes by itself.
+// They are in two files: flat_<op> is for all devices, flat_<op>_90 has what compute capability 9.0 has
+// instructions for: `ring`, and `flat` for operators and dtypes that use these. GR_FLAT_DIFFERS says which, 1
+// or 0. The file that includes this one defines GR_FLAT_OP(dtype, In, kind) with one of the macros below, or
+// uses them for some dtypes by itself.
 #include "common/entry.cuh"
 #include "reduce/accumulate.cuh"
 #include "reduce/flat/flat_tma.cuh"
+#include "reduce/shared_kernels.cuh"
 
 using namespace gr::reduce;
 
@@ -17,10 +20,36 @@ using namespace gr::reduce;
 #define GR_RING(op, F, dtype, In)
 #endif
 
+#ifndef GR_FLAT_DIFFERS
+#define GR_FLAT_DIFFERS 0
+#endif
+#if !defined(GR_HOPPER) || GR_FLAT_DIFFERS
+#define GR_IN_THIS_FILE(dtype) GR_KEEP
+#else
+#define GR_IN_THIS_FILE(dtype) GR_CONVERTED_##dtype
+#define GR_CONVERTED_f32 GR_DROP
+#define GR_CONVERTED_f64 GR_DROP
+#define GR_CONVERTED_i32 GR_DROP
+#define GR_CONVERTED_i64 GR_DROP
+#define GR_CONVERTED_b8 GR_DROP
+#define GR_CONVERTED_i8 GR_DROP
+#define GR_CONVERTED_i16 GR_DROP
+#define GR_CONVERTED_u8 GR_DROP
+#define GR_CONVERTED_u16 GR_DROP
+#define GR_CONVERTED_u32 GR_DROP
+#define GR_CONVERTED_u64 GR_DROP
+#define GR_CONVERTED_f16 GR_DROP
+#define GR_CONVERTED_bf16 GR_KEEP
+#define GR_CONVERTED_c64 GR_DROP
+#define GR_CONVERTED_c128 GR_DROP
+#endif
+
 #define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
-    GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, true>)
+    GR_IN_THIS_FILE(dtype)                                                                                   \
+    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, true>))
 #define GR_TAKES_FLAT(op, F, dtype, In)                                                                      \
-    GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, false>)
+    GR_IN_THIS_FILE(dtype)                                                                                   \
+    (GR_FLAT(flat, GR_FLAT_MAX_THREADS, op, dtype, flat<VectorAccumulator<F<In>, In>, In, false>))
 #define GR_TAKES_ALL(op, F, dtype, In, ...)                                                                  \
     GR_TAKES_FLAT(op, F, dtype, In)                                                                          \
     GR_RING(op, F, dtype, In)

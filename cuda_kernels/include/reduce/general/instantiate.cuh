@@ -13,6 +13,7 @@
 #include "reduce/general/small_integers.cuh"
 #include "reduce/general/spread.cuh"
 #include "reduce/general/tiles.cuh"
+#include "reduce/shared_kernels.cuh"
 
 using namespace gr::reduce;
 
@@ -33,6 +34,32 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
                reduce_rows<F<In>, RowAccumulator<F<In>, In>, In>)
 #define GR_COLUMNS(op, F, dtype, In)                                                                         \
     GR_GENERAL(columns, (columns_occupancy<F<In>, In>), op, dtype, reduce_columns<F<In>, In>)
+
+// Pass 2: see shared_kernels.cuh.
+#ifndef GR_RESULT
+#define GR_RESULT SAME
+#endif
+#define GR_LAST(op, F, dtype, ...) GR_GENERAL(last, 1, op, dtype, reduce_last<F<__VA_ARGS__>>)
+#define GR_OWN_LAST GR_PASTE(GR_OWN_LAST_, GR_RESULT)
+#define GR_OWN_LAST_SAME GR_LAST
+#define GR_OWN_LAST_SUM GR_DROP
+#define GR_OWN_LAST_MEAN GR_DROP
+#define GR_OWN_LAST_B8 GR_DROP
+#define GR_OWN_LAST_I64 GR_DROP
+#define GR_LASTS GR_PASTE(GR_LASTS_, GR_RESULT)
+#define GR_LASTS_SAME GR_DROP
+#define GR_LASTS_B8(op, F) GR_LAST(op, F, u8, uint8_t)
+#define GR_LASTS_I64(op, F) GR_LAST(op, F, u64, uint64_t)
+#define GR_LASTS_SUM(op, F)                                                                                  \
+    GR_LASTS_I64(op, F)                                                                                      \
+    GR_LASTS_MEAN(op, F)
+#define GR_LASTS_MEAN(op, F)                                                                                 \
+    GR_LAST(op, F, f32, float)                                                                               \
+    GR_LAST(op, F, f64, double)                                                                              \
+    GR_LAST(op, F, f16, gr_f16)                                                                              \
+    GR_LAST(op, F, bf16, gr_bf16)                                                                            \
+    GR_LAST(op, F, c64, gr_c64)                                                                              \
+    GR_LAST(op, F, c128, gr_c128)
 
 // For any layout; the last argument is the type that loads elements.
 #define GR_AXIS(op, F, dtype, ...)                                                                           \
@@ -62,12 +89,11 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
             GR_GENERAL(whole, whole_blocks<F<In>>, op, dtype, reduce_whole<F<In>, FromElement<F<In>, In>>)   \
-                GR_GENERAL(last, 1, op, dtype, reduce_last<F<In>>)
+                GR_OWN_LAST(op, F, dtype, In)
 
 // Where elements under a mask make a State of another kind.
 #define GR_TAKES_MASKED(op, F, dtype, In, ...)                                                               \
-    GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)                         \
-    GR_GENERAL(masked_last, 1, op, dtype, reduce_last<F<In>>)
+    GR_GENERAL(masked_axis, 1, op, dtype, reduce_axis<F<In>, FromMasked<F<In>, In>>)
 
 #define GR_TAKES_PAIR(op, F, dtype, In, ...)                                                                 \
     GR_GENERAL(axis, 1, op, dtype, reduce_axis<F<In>, FromPair<F<In>, In>>)                                  \
