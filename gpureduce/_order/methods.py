@@ -1,8 +1,8 @@
-"""NumPy's thirteen methods of a quantile: which elements of a line take part, and with which weight.
+"""NumPy's thirteen quantile methods: the two elements of a line to interpolate, and the weight.
 
-Positions count from 0 in the line as if it were sorted. A continuous method takes a position that may lie
-between two elements; the others take an element. They are those of R. J. Hyndman and Y. Fan, "Sample
-quantiles in statistical packages" (1996), and NumPy's four of its own.
+Positions are indices into the sorted line. Continuous methods use a fractional position between two elements;
+the others select an element. They are those of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
+packages" (1996), and NumPy's four of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Interpolation(NamedTuple):
-    """The elements before and behind a position, and the weight of the latter; None: there is one."""
+    """The elements before and after a position, and the weight of the latter; None if there is only one."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -23,7 +23,7 @@ class Interpolation(NamedTuple):
 
 
 def _times(count: Any, q: np.ndarray) -> np.ndarray:
-    """Return count * q in the dtype of q, as it is where the count is one number of Python."""
+    """Return count * q in the dtype of q, unless the count is a Python number."""
     if isinstance(count, np.ndarray) and q.dtype.kind == "f":
         count = count.astype(q.dtype)
     return count * q
@@ -34,7 +34,7 @@ def _along(alpha: float, beta: float) -> Callable[[Any, np.ndarray], np.ndarray]
 
 
 def _below(position: np.ndarray, is_at: np.ndarray) -> np.ndarray:
-    """Return the element at or before a position where `is_at`, else the one behind."""
+    """Return the element at or before a position if `is_at`, else the next one."""
     floor = np.floor(position)
     return np.maximum(np.where(is_at, floor, floor + 1).astype(np.intp), 0)
 
@@ -75,7 +75,7 @@ _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"
 
 
 def interpolation(method: str, n: Any, q: np.ndarray) -> Interpolation:
-    """Return the place of the quantiles `q` of lines of `n` elements: one number, or an array that fits q."""
+    """Return the interpolation of the quantiles `q` of lines of `n` elements (a number or an array)."""
     position = np.asanyarray(POSITIONS[method](n, q))
     if method in _ELEMENTS or (method == "linear" and position.dtype.kind in "iu"):
         lower = position.astype(np.int64)
@@ -96,7 +96,7 @@ def interpolation(method: str, n: Any, q: np.ndarray) -> Interpolation:
 
 
 def known_interpolation(method: str, n: int, q: np.ndarray) -> Interpolation:
-    """Return the same for lines of one length, which is read only: calls ask for few of them."""
+    """Return the read-only interpolation for lines of one length, from a cache."""
     if q.dtype.kind not in "biuf":
         return interpolation(method, n, q)
     return _cached_interpolation(method, n, q.dtype, q.tobytes())
@@ -112,9 +112,9 @@ def _cached_interpolation(method: str, n: int, dtype: np.dtype, q: bytes) -> Int
 
 
 def between(lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, weak: bool) -> np.ndarray:
-    """Return what lies between elements; counted from the nearer one, so that it is that one at its end.
+    """Interpolate between elements, from the nearer one, so that the ends are exact.
 
-    A `weak` weight is a number of Python, and says nothing of the dtype.
+    A `weak` weight is a Python number, which does not affect the dtype.
     """
     step: np.ndarray = upper - lower
     if step.dtype.kind in "iu":  # the difference of two integers need not fit their dtype
@@ -130,7 +130,7 @@ def between(lower: np.ndarray, upper: np.ndarray, weight: np.ndarray, weak: bool
 
 
 def middle(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return the means of two elements each, as `numpy.mean`."""
+    """Return the means of pairs of elements, as `numpy.mean`."""
     dtype = lower.dtype
     work = {"b": np.float64, "i": np.float64, "u": np.float64}.get(dtype.kind, dtype)
     wide = np.dtype(np.float32 if dtype == np.float16 else work)

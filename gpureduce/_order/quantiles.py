@@ -1,4 +1,4 @@
-"""The public functions: medians, quantiles and percentiles, and their forms that leave NaNs out."""
+"""The public functions: medians, quantiles and percentiles, and their variants that ignore NaNs."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def nanpercentile(
 
 
 def take(a: Any, device: Any) -> Operand:
-    """Take an array whose elements have an order."""
+    """Convert an array of ordered elements."""
     operand = as_operand(a, device)
     if operand.dtype.kind == "c":
         raise TypeError(f"a: expected real numbers, got {operand.dtype}")
@@ -411,13 +411,13 @@ def _middle_dtype(elements: np.dtype) -> np.dtype:
 
 
 def _alone(elements: np.ndarray) -> np.ndarray:
-    """Return the mean of each element alone: -0.0 becomes 0.0, as in NumPy's mean."""
+    """Return the elements with -0.0 replaced by 0.0, as in NumPy's mean of one element."""
     elements = elements.astype(np.float64) if elements.dtype.kind in "biu" else elements
     return elements + elements.dtype.type(0)
 
 
 def _of_none(output: OutputSpec, divides: bool = False) -> Any:
-    """Return the results of no elements."""
+    """Return the results for an empty array."""
     if 0 not in output.shape:
         warnings.warn("Mean of empty slice.", RuntimeWarning, stacklevel=caller_stacklevel())
         if divides and not output.on_device:

@@ -1,4 +1,4 @@
-"""Arrays as lines along the axes of a call, and what the core finds in them."""
+"""Arrays as lines along the reduced axes, and order statistics of the lines."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def copied(
     output: OutputSpec,
     passing: bool,
 ) -> Any:
-    """Return a copy of elements, in C order, made in the stream of the output, which may be captured.
+    """Return a copy in C order, made on the stream of the output, which may be captured.
 
-    No view of an array is asked for, as that takes the array out of its stream.
+    No view of the array is exported, since that detaches the array from its stream.
     """
     source = SimpleNamespace(
         _pointer=pointer,
@@ -103,7 +103,7 @@ class RowView:
     def elements(self, ranks: np.ndarray, nans: bool) -> np.ndarray:
         """Return the elements of ranks: a column for each line, of ranks of its own if there are columns.
 
-        Ranks may be in any order. With `nans`, the elements of a line that has a NaN are NaN.
+        Ranks may be in any order. With `nans`, a line with a NaN returns NaN.
         """
         if ranks.ndim == 1:
             distinct, inverse = np.unique(ranks, return_inverse=True)
@@ -142,7 +142,7 @@ class RowView:
         return output.store(None)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the elements of each line in their order, and where in the line they stand."""
+        """Return the sorted elements of each line, and their indices."""
         rows_shape = (self.count, self.length)
         _, kind, index, stream = self._place
         outputs = [
@@ -156,5 +156,5 @@ class RowView:
         return outputs[0].numpy(), outputs[1].numpy()
 
     def valid(self) -> np.ndarray:
-        """Return how many elements of each line are no NaN."""
+        """Return the number of elements of each line that are not NaN."""
         return _core.order_count_valid(self.handle, self._place)

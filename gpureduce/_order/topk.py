@@ -1,4 +1,4 @@
-"""The public function: the first elements in an order, and where they are."""
+"""The public function: the largest or smallest elements, and their indices."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def topk(
 
 
 def _result(output: OutputSpec, axes: tuple[int, ...], last: int, stays: bool) -> Any:
-    """Return a result with its last axis where it belongs."""
+    """Return a result with its last axis moved back."""
     array = output.store(None)
     order = list(range(last))
     if axes and axes[0] != last:

@@ -1,7 +1,7 @@
-"""Quantiles of elements with weights: NumPy's method ``"inverted_cdf"``, of elements sorted on the device.
+"""Weighted quantiles: NumPy's method ``"inverted_cdf"`` for elements sorted on the device.
 
-Weights are added up on the host, in NumPy's order, so that a quantile at an end of an element's weight is the
-element that NumPy finds.
+The host sums the weights in NumPy's order, so that a quantile at the boundary of an element's weight selects
+the same element as NumPy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METHOD = "inverted_cdf"
 
 
 def take_weights(source: Any, operand: Operand, axis: Any, axes: tuple[int, ...]) -> np.ndarray:
-    """Return the weights of an operand's elements: of its shape, or of one that fits it."""
+    """Return the weights of an operand's elements, broadcast to its shape."""
     own = as_operand(source, device_name(operand.kind, operand.index), "weights")
     weights = np.asarray(own.handle) if own.view is None else _brought(own)
     shape = operand.shape
@@ -64,9 +64,9 @@ def weighted_quantile(
     q: np.ndarray,
     leave_out: bool,
 ) -> tuple[np.ndarray, bool]:
-    """Return the elements at quantiles, a row for each, and whether a line has nothing but NaNs.
+    """Return the elements at quantiles, a row for each, and whether a line has only NaNs.
 
-    Those of a line that has a NaN are NaN, unless NaNs are to be left out.
+    A line with a NaN returns NaN, unless NaNs are ignored.
     """
     order = [*(i for i in range(len(operand.shape)) if i not in axes), *axes]
     rows_shape = (lines.count, lines.length)

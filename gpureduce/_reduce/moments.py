@@ -1,4 +1,4 @@
-"""The public reductions to variances and higher moments."""
+"""The public reductions: variances and higher moments."""
 
 from __future__ import annotations
 

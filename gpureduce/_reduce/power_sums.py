@@ -1,7 +1,7 @@
-"""Sums of powers, from which moments are made on the host.
+"""Sums of powers, from which the host computes moments.
 
-Those of a result are (count, shift, sums of the first to the fourth power of elements less shift), as the
-core gives them for the operator "moments"; the count is negative where a NaN was left out.
+The sums of a result are (count, shift, sums of the first to the fourth power of element - shift), as the core
+returns them for the operator "moments"; the count is negative if a NaN was ignored.
 """
 
 from __future__ import annotations

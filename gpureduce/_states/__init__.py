@@ -1,1 +1,1 @@
-"""States: reductions of parts, which merge into the reduction of the whole, wherever they were made."""
+"""States: reductions of parts, which merge into the reduction of the whole."""

@@ -350,7 +350,7 @@ class PartLocation:
         return starts
 
     def move(self, index: np.ndarray, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
-        """Make positions in a part those in the whole."""
+        """Convert positions in a part to positions in the whole."""
         if self.within is None:
             index += self.start()
         else:

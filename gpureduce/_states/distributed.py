@@ -1,4 +1,4 @@
-"""States of several processes: `allreduce`, and Dask arrays, whose workers make a state of each chunk."""
+"""States of several processes: `allreduce`, and Dask arrays, with one state per chunk."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _is_unknown(a: Any, axes: tuple[int, ...]) -> bool:
 def _part(
     block: Any, other: Any = None, *, op: str, axis: Any, options: dict[str, Any], **more: Any
 ) -> State:
-    """Return the state of a chunk; one of no elements needs no device."""
+    """Return the state of a chunk; an empty one needs no device."""
     if block.size == 0:
         options = {**options, "device": "sim"}
         block = np.empty(block.shape, block.dtype)
@@ -202,7 +202,7 @@ def _flat(parts: Any) -> Iterator[State]:
 
 
 def _merge(parts: Any, axis: Any = None, keepdims: Any = None, computing_meta: bool = False) -> Any:
-    """Return the merge of states in nested lists; they are not changed, since Dask may use them again."""
+    """Return the merge of states in nested lists, which are not modified, since Dask may use them again."""
     if computing_meta or isinstance(parts, np.ndarray):
         return parts
     first, *others = _flat(parts)

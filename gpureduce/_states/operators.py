@@ -1,4 +1,4 @@
-"""What a state of each operator holds, how two are merged, and what comes of one."""
+"""Fields, merge and result of the states of each operator."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MAX_ELEMENTS = 2**63 - 1  # elements
 class Operator(NamedTuple):
     """One operator.
 
-    `fields` says what a state of elements of a dtype holds, by name: a dtype, or for exact sums how many
-    there are and their size. `merge` changes the fields of one by those of another. `result` gives results in
-    a dtype.
+    `fields` returns the fields of a state for a dtype of elements, by name: a dtype, or the number and size
+    of exact sums. `merge` updates the fields of one state by those of another. `result` returns results in a
+    dtype.
     """
 
     fields: Callable[[np.dtype], dict[str, np.dtype | tuple[int, exact_states.Size]]]

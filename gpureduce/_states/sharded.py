@@ -116,7 +116,7 @@ class Sharded:
 
 
 class Shard(NamedTuple):
-    """Part of an array, its index of the first element along each axis, and the second vector's part."""
+    """Part of an array, the index of its first element along each axis, and the part of the second vector."""
 
     array: Any
     starts: tuple[int, ...]
@@ -427,7 +427,7 @@ def _partial(
     stream: Any = None,
     as_device: bool = False,
 ) -> State:
-    """Return what `partial` returns, of several devices."""
+    """Return the result of `partial` on several devices."""
     keepdims, as_device = (
         rules.flag(keepdims, "keepdims"),
         as_device is not None and rules.flag(as_device, "as_device"),

@@ -307,14 +307,14 @@ class State:
         return self._like(fields, shape)
 
     def _at(self, index: tuple[slice, ...]) -> State:
-        """Return those of some results, whose fields are views of these."""
+        """Return the states of some results, whose fields are views."""
         whole: Any = (*index, ...)
         fields = {name: field[whole] for name, field in self._fields.items()}
         return self._like(fields, next(iter(fields.values())).shape[: len(self.shape)])
 
 
 def empty_state(op: str, element_dtype: np.dtype, dtype: np.dtype, shape: tuple[int, ...]) -> State:
-    """Return the states of no elements, for elements element_dtype in one dtype and results in another."""
+    """Return empty states for a dtype of elements and a dtype of results."""
     state = object.__new__(State)
     state.op, state._element_dtype, state.dtype, state.shape = op, element_dtype, dtype, shape
     state._fields, state._device_state = {}, None
@@ -346,7 +346,7 @@ def _read_head(data: bytes) -> tuple[str, np.dtype, np.dtype, tuple[int, ...]]:
 
 
 def result_dtypes(op: str, element_dtype: np.dtype) -> tuple[np.dtype, ...]:
-    """Return in which dtypes the results of elements that are element_dtype in one may come."""
+    """Return the possible result dtypes for a dtype of elements."""
     floats, integers = element_dtype.kind not in "biu", element_dtype == dtypes.dtype_from_name("int64")
     if op in ("any", "all"):
         return (element_dtype,) if element_dtype == TRUTH else ()

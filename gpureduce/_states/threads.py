@@ -1,4 +1,4 @@
-"""Work on several devices at once: a thread for each device but the first, whose thread is the caller's.
+"""Parallel work on several devices: a thread for each device except the first, which the caller serves.
 
 `threading.Thread.start` waits until the thread sets an Event: forever, where the thread has no memory for its
 first frame, and a signal handler that raises meanwhile may leave the lock of the Event taken. Threads are
@@ -23,7 +23,7 @@ Work = Callable[["str | None"], None]
 
 
 class _Worker:
-    """A device, and the thread that works on it."""
+    """A device and its thread."""
 
     __slots__ = ("begun", "device", "done", "unclaimed", "work")
 
@@ -43,7 +43,7 @@ class _Worker:
             return False
 
     def run(self) -> None:
-        """Work, in a thread. A thread without memory ends before it claims the device, or does anything."""
+        """Work, in a thread. A thread without memory exits before it claims the device."""
         try:
             if self.claim():
                 self.begun = True
@@ -55,16 +55,16 @@ class _Worker:
 
 
 def on_all(devices: Iterable[str | None], work: Work, stop: Callable[[BaseException], None]) -> None:
-    """Call `work` for each device, in several threads where they can be started, and wait for all.
+    """Call `work` for each device, in several threads if they can be started, and wait for all.
 
     Parameters
     ----------
     devices : iterable of str or None
         One or more.
     work : callable
-        It records its results and failures itself.
+        Function that records its results and failures itself.
     stop : callable
-        Called where the caller is interrupted, with the exception; `work` then returns soon.
+        Called with the exception if the caller is interrupted; `work` then returns soon.
     """
     process = os.getpid()
     first, *others = devices
@@ -96,7 +96,7 @@ def on_all(devices: Iterable[str | None], work: Work, stop: Callable[[BaseExcept
 
 
 def _wait(workers: list[_Worker], seconds: float) -> None:
-    """Wait for threads to end, for so long at most."""
+    """Wait for threads to end, with a timeout."""
     until = time.monotonic() + seconds
     for worker in workers:
         worker.done.acquire(timeout=max(0.0, until - time.monotonic()))
