@@ -50,7 +50,7 @@ def demo_array(dtype: str, size: int) -> np.ndarray:
 
 
 def _parts(array: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield an array in parts: Ctrl-C takes effect between calls of NumPy, of which none may be long."""
+    """Yield an array in parts, so that Ctrl-C takes effect between short NumPy calls."""
     return (array[i : i + CHUNK] for i in range(0, array.size, CHUNK))
 
 

@@ -72,7 +72,7 @@ def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:
 
 
 def _gather(array: Any, source: int, to: int, axes: list[tuple[int, int]]) -> None:
-    """Copy elements that lie along `axes` to where they are contiguous."""
+    """Copy elements with the lengths and strides `axes` to contiguous memory."""
     lengths: Axes = tuple([length for length, _ in axes])
     name = dtype_name(array.dtype)
     packed = c_strides(lengths, array.dtype.itemsize)

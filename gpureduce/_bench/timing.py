@@ -58,7 +58,7 @@ def graph_times(
     turns: Sequence[int],
     stream: Any = None,
 ) -> dict[str, list[float]]:
-    """Return microseconds per call of contenders that take turns.
+    """Return microseconds per call of contenders, which are timed in alternation.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ def _leaves(tree: Addition | int) -> int:
 
 
 def _build(elements: list[int], meeting: Callable[[int, int], int]) -> Addition | int:
-    """Return the tree over some elements; `meeting` is how many lie below the addition where two meet."""
+    """Return the tree over some elements; `meeting` is the size of the subtree in which two elements meet."""
     tree: Addition | int = elements[0]
     by_size: dict[int, list[int]] = {}
     for other in elements[1:]:

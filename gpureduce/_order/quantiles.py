@@ -481,7 +481,7 @@ def _quantile(
 
 @functools.cache
 def _dtype(elements: np.dtype, weight: np.dtype, weak: bool) -> np.dtype:
-    """Return the dtype of what lies between elements."""
+    """Return the dtype of interpolated elements."""
     if elements.kind == "b":
         raise TypeError("a: bool requires a method that selects an element, such as 'nearest'")
     none = np.empty((0, 1), elements)

@@ -55,7 +55,7 @@ def copied(
 def _ends(
     mean: int, to: np.dtype, weak: bool, lower: bytes, upper: bytes, weights: bytes | None, kind: Any
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return ranks, and what the core makes of their elements; few of them are asked for again and again."""
+    """Return ranks, and the interpolation for the core, from a cache."""
     at = [np.frombuffer(each, np.int64) for each in (lower, upper)]
     ranks, numbers = np.unique(np.concatenate(at), return_inverse=True)
     weight = np.zeros(len(at[0])) if weights is None else np.frombuffer(weights, kind)
@@ -72,7 +72,7 @@ def _ends(
 
 
 class RowView:
-    """The elements of an operand in the stream of an output, `axes` of which become one, the last one."""
+    """The elements of an operand on the stream of an output, with `axes` merged into one, the last one."""
 
     def __init__(self, operand: Operand, axes: tuple[int, ...], output: OutputSpec) -> None:
         kept = [axis for axis in range(len(operand.shape)) if axis not in axes]

@@ -155,7 +155,7 @@ def root(numerator: int, denominator: int, exponent: int, dtype: np.dtype) -> fl
 
 
 def _nearest(bits: int, exponent: int, rest: bool, dtype: np.dtype) -> float:
-    """Return bits * 2^exponent, with something below the last bit where there is a rest, ties to even."""
+    """Return bits * 2^exponent rounded to nearest, ties to even; `rest` means nonzero lower bits."""
     precision, exponent_bits = _FORMATS[dtype.name]
     least = 3 - (1 << (exponent_bits - 1)) - precision
     unit = max(exponent + bits.bit_length() - precision, least)

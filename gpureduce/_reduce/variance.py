@@ -98,7 +98,7 @@ def _report_nonfinite(
 ) -> None:
     """Warn about results with too few elements, and report other floating-point errors to NumPy.
 
-    Whatever there is to tell of, results are not finite then; but of elements that are there in any case.
+    A finite result needs no report, unless it has too few elements.
     """
     doubtful, nan, infinite = not _core.all_finite(result), False, None
     counts: Any = rules.reduced_count(operand.shape, axes)

@@ -1,4 +1,4 @@
-"""Equality of dataclasses that hold arrays, of which ``==`` gives an array."""
+"""Equality of dataclasses that hold arrays, for which ``==`` returns an array."""
 
 from __future__ import annotations
 
