@@ -1,6 +1,7 @@
 """Sphinx's settings; build.py calls it."""
 
 import re
+from pathlib import Path
 
 import gpureduce
 
@@ -15,6 +16,7 @@ html_theme_options = {"dark_css_variables": {"color-background-primary": "#0d111
 html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_title = f"gpureduce {version}"
 html_copy_source = False
 html_show_sphinx = False

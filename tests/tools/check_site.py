@@ -213,6 +213,11 @@ def questions() -> list[dict[str, str]]:
     return tomllib.loads((ROOT / "tests/docs/questions.toml").read_text(encoding="utf-8"))["question"]
 
 
+def redirects() -> dict[str, str]:
+    """Return pages that have moved, and where to."""
+    return tomllib.loads((ROOT / "docs/site/redirects.toml").read_text(encoding="utf-8"))
+
+
 def ask(browser: Browser, address: str, question: dict[str, str]) -> list[str]:
     """Return what is wrong with the answer to a question, if anything."""
     page, heading = f"{address}/{question['page']}.html", question.get("heading", "")
@@ -264,6 +269,9 @@ def main() -> int:
         with Browser() as browser:
             browser.open(f"{address}/search.html?q=count_nonzero")
             browser.wait_for("return document.querySelectorAll('#search-results li').length > 0")
+            for old, new in redirects().items():
+                browser.open(f"{address}/{old}.html")
+                browser.wait_for(f"return location.pathname == '/{new}.html'")
             for question in questions():
                 found = ask(browser, address, question)
                 wrong += [f"{question['reader']}: {question['asked']}: {each}" for each in found]
