@@ -65,6 +65,7 @@ pictures, filters = np.resize(vector, (2, 5, 6, 4)), np.resize(vector, (4, 3, 3,
 pictures_on_device, filters_on_device = (gpureduce.to_device(each, "sim") for each in (pictures, filters))
 results_on_device = gpureduce.to_device(np.zeros_like(pictures), "sim")
 on_device = gpureduce.to_device(matrix, "sim")
+floats_on_device = gpureduce.to_device(vector.reshape(15, 20), "sim")
 mask_on_device = gpureduce.to_device(mask, "sim")
 row = np.zeros(40, np.int64)
 row_on_device = gpureduce.to_device(row, "sim")
@@ -549,6 +550,13 @@ def orders():
         "median on device": call(on_device, axis=1),
         "median of digits": call(np.resize(vector, 9000), **SIM),
         "nanmedian": functools.partial(gpureduce.nanmedian, matrix, axis=1, **SIM),
+        "nanmedian of floats": functools.partial(gpureduce.nanmedian, vector.reshape(15, 20), 1, **SIM),
+        "nanmedian stays on device": functools.partial(gpureduce.nanmedian, floats_on_device, axis=1),
+        "moments": functools.partial(gpureduce.moments, matrix, axis=1, **SIM),
+        "moments on device": functools.partial(gpureduce.moments, floats_on_device, axis=0),
+        "weights along an axis": functools.partial(
+            gpureduce.average, floats_on_device, 1, floats_on_device[0]
+        ),
         "quantile": functools.partial(gpureduce.quantile, on_device, [0.2, 0.9], axis=0),
         "quantile beyond": functools.partial(gpureduce.quantile, vector, 2, **SIM),
         "percentile of many": functools.partial(gpureduce.percentile, vector, range(0, 100, 4), **SIM),
