@@ -1,10 +1,10 @@
 // c0: naive, one thread per result.
 //
-// In NCHW neighbouring threads take neighbouring pixels of a row. In NHWC a warp takes eight pixels and four
-// filters: were it one pixel's filters, each load from w would meet as many lines of the cache. What limits
-// it: two loads for each multiply-add. Every element of x is asked for again by each tap that meets it and by
-// each filter, every element of w by each pixel. Where it shows: bytes a multiply-add, which stay 8, and
-// instructions that are no multiply-adds: most.
+// In NCHW, neighbouring threads compute neighbouring pixels of a row. In NHWC, a warp computes eight pixels
+// and four filters: with the filters of one pixel, each load from w would access 32 cache lines. What limits
+// it: two loads per multiply-add. Every element of x is loaded again for each tap and each filter that uses
+// it, every element of w for each pixel. Where it shows: bytes per multiply-add, which stay 8, and
+// instructions other than multiply-adds: most of them.
 #include "common/entry.cuh"
 #include "conv/conv.cuh"
 

@@ -1,14 +1,14 @@
-// c1: columns in memory, then a matrix multiplication.
+// c1: im2col in memory, then a matrix multiplication.
 //
-// What c0 still cost: two loads for each multiply-add, of elements that other threads load, too.
-// The change: what the taps of each result see is written down as a line of a matrix (im2col). Then the
-// convolution is a product, which the best kernel for products does, with all that it knows of tiles; that
-// kernel has a file of its own. What limits it now: of k taps, each element of x is written k times, and read
-// again. Where it shows: sectors stored, which c0 has none of but for its results.
+// What c0 still cost: two loads per multiply-add, of elements that other threads load, too.
+// The change: the input elements under the filter are written to memory as one row of a matrix per result
+// (im2col). The convolution is then a matrix multiplication, which the best kernel for it computes, with all
+// its tiling; that kernel is in another file. What limits it now: for k taps, each element of x is written k
+// times, and read again. Where it shows: stored sectors, which in c0 are only those of the results.
 //
-// An element of the matrix is one pixel's and one tap's, and lies in x where the two say together. So a block
-// looks up its pixels and its taps once, and adds. In NHWC a line has the taps of a pixel, in NCHW the pixels
-// of a tap: neighbouring threads read neighbours and write neighbours in both.
+// An element of the matrix belongs to one pixel and one tap, and its offset in x is the sum of theirs. So a
+// block looks up its pixels and its taps once, and adds. In NHWC a row has the taps of a pixel, in NCHW the
+// pixels of a tap: neighbouring threads read and write neighbouring elements in both.
 #include "common/entry.cuh"
 #include "common/vec.cuh"
 #include "conv/conv.cuh"

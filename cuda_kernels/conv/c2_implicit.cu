@@ -1,13 +1,13 @@
-// c2: an implicit product.
+// c2: implicit GEMM.
 //
 // What c1 still cost: a matrix nine times as large as x, for a kernel of 3 x 3, written to memory and read
-// from there again.
-// The change: the matrix is never there. A block makes a tile of the product, of 128 pixels and some filters,
-// and for each step along k it gathers the tile of that matrix on the way to shared memory: what k stands for
-// says how far an element lies from the first that a pixel sees. A thread makes four by four results. What
-// limits it now: an element comes nine times, if from the caches, and is looked for each time; and a thread
-// loads eight elements from shared memory for sixteen multiply-adds. Where it shows: bytes a multiply-add;
-// multiply-adds an instruction.
+// again.
+// The change: the matrix is never in memory. A block computes a tile of the product, of 128 pixels and some
+// filters, and for each step along k it gathers the tile of that matrix directly in shared memory: the index
+// k determines the distance of an element from the first one of a pixel. A thread computes four by four
+// results. What limits it now: an element is loaded nine times, if from the caches, and its address is
+// computed each time; and a thread loads eight elements from shared memory for sixteen multiply-adds. Where
+// it shows: bytes per multiply-add; multiply-adds per instruction.
 #include "common/entry.cuh"
 #include "conv/tiles.cuh"
 

@@ -1,13 +1,13 @@
-// c2_ring: an implicit product by the steps of m9.
+// c2_ring: implicit GEMM with m9's pipeline.
 //
 // What c2 still cost: a thread loads eight elements from shared memory for sixteen multiply-adds, and waits
-// for what it gathers. The change: a thread makes 16 by 8 results or 8 by 8, out of a ring to which the tiles
-// of later steps copy themselves, as in m9; the copies begin between the products of this step. Rows are
-// pixels, columns filters of a group, which, unless they are few, a launch before has turned so that they are
-// contiguous, and k counts the taps in the order of w. Where the elements of a step's taps lie is looked up
-// by 16 threads one step ahead, and the addresses of a pixel once. Next to the ladder, as it is made for
-// channels by the dozen, of which the default is to use it. What limits it: each element comes once for each
-// tap. Where it shows: multiply-adds an instruction.
+// for the elements that it gathers. The change: a thread computes 16 by 8 or 8 by 8 results from a ring of
+// stages, which asynchronous copies fill with the tiles of later steps, as in m9; the copies are issued
+// between the products of this step. Rows are pixels, columns the filters of a group; unless there are few
+// filters, a launch before transposes them so that they are contiguous. k counts the taps in the order of w.
+// 16 threads look up the offsets of a step's taps one step ahead, and the addresses of a pixel are computed
+// once. It is not a rung of the ladder, because it is made for dozens of channels, for which the default uses
+// it. What limits it: each element is loaded once per tap. Where it shows: multiply-adds per instruction.
 #include "common/entry.cuh"
 #include "conv/tiles.cuh"
 #include "matmul/k_steps.cuh"

@@ -1,15 +1,15 @@
 // c2_winograd: Winograd's F(2 x 2, 3 x 3).
 //
-// What c2 still cost, and c2_ring costs: nine multiply-adds for each result, channel and filter. The change:
-// of 2 x 2 results, which see 4 x 4 elements of x, sixteen products of other numbers are enough, four for
-// each: B'dB of the elements, GgG' of the filter's nine taps, and A'mA of what their products added up to (S.
+// What c2 still cost, and c2_ring costs: nine multiply-adds per result, channel and filter. The change: 2 x 2
+// results, which depend on 4 x 4 elements of x, need only sixteen products of transformed numbers, four per
+// result: B'dB of the elements, GgG' of the filter's nine taps, and A'mA of the sums of their products (S.
 // Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and S. Gray, arXiv 1509.09308). For each
-// of the sixteen places that is a matrix multiplication, of tiles by channels and channels by filters, which
-// the best kernel for products makes. Next to the ladder, and never the default: what a result is put
-// together from comes from all of 4 x 4 elements, so that an infinity or a NaN spreads over its tile, and the
-// error is bounded by the largest products of a tile, not by those of the result. What limits it: memory;
-// four times the elements of x are written and read, and four times the results. Where it shows:
-// multiply-adds, and bytes of global sectors.
+// of the sixteen positions that is a matrix multiplication, of tiles by channels and channels by filters,
+// which the best kernel for it computes. It is not a rung of the ladder, and never the default: every result
+// depends on all 4 x 4 elements, so an infinity or a NaN spreads over its tile, and the error is bounded by
+// the largest products of a tile, not by those of the result. What limits it: memory; four times the elements
+// of x are written and read, and four times the results. Where it shows: multiply-adds, and bytes of global
+// sectors.
 #include "conv/conv.cuh"
 
 using namespace gr::conv;

@@ -1,13 +1,13 @@
-// c3: direct, no product.
+// c3: direct convolution, without a matrix multiplication.
 //
-// What c2 still cost: the elements of x came once for each tap, and each had to be found.
-// The change: a block makes a rectangle of the results of a picture, and brings to shared memory what it sees
-// of x, halo included, and the filters, so that a tap is but another place there: nine taps use an element
-// that came once. Four channels of a pixel lie together, and come in one load; a thread makes eight rows of a
-// column, of twelve filters, whose weights all pixels of a warp share. Two neighbouring lanes have the
-// filters of one pixel, four by four in turn, so that a store fills sectors. What limits it now: loading,
-// computing and storing hardly overlap, as all blocks begin together. Where it shows: loads from shared
-// memory, 20 for 384 multiply-adds; bytes from memory.
+// What c2 still cost: the elements of x were loaded once per tap, each with its own address computation.
+// The change: a block computes a rectangle of the results of an image, and loads into shared memory its part
+// of x, halo included, and the filters, so that a tap is just another offset there: nine taps use an element
+// that is loaded once. Four channels of a pixel are contiguous, and one load reads them; a thread computes
+// eight rows of a column, of twelve filters, whose weights all pixels of a warp share. Two neighbouring lanes
+// have the filters of one pixel, alternating in groups of four, so that a store fills sectors. What limits it
+// now: loading, computing and storing hardly overlap, because all blocks start together. Where it shows:
+// loads from shared memory, 20 for 384 multiply-adds; bytes from global memory.
 #include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "conv/tiles.cuh"

@@ -1,14 +1,15 @@
-// c4: filters in registers, rows that stream by.
+// c4: filters in registers, streaming rows.
 //
 // What c3 still cost: each weight was loaded from shared memory for eight multiply-adds, and a block computed
-// nothing before all that it sees was there.
-// The change: a thread keeps one filter, all 108 weights, in registers, and goes down four columns: each
-// element of x that it loads serves nine taps, for three rows of results whose sums are under way. The rows
-// of x are all asked for at once, of the copy engine in NHWC, and each has a barrier of its own: the first is
-// taken while the others are in flight, and results are stored as they get done. Neighbouring lanes have
-// neighbouring filters, and one element of x is for eight lanes. What limits it now: the register file, which
-// gives two operands of a multiply-add a cycle. Where it shows: loads from shared memory, 18 for 432
-// multiply-adds. This is for 12 channels and 3 x 3 taps, whose weights fit; c3 makes all others.
+// nothing until its whole part of x was loaded.
+// The change: a thread keeps one filter, all 108 weights, in registers, and proceeds down four columns: each
+// element of x that it loads serves nine taps, for three rows of results whose sums are in progress. All rows
+// of x are requested at once, from the copy engine in NHWC, and each has a barrier of its own: the first one
+// is processed while the others are in flight, and results are stored as soon as they are complete.
+// Neighbouring lanes have neighbouring filters, and eight lanes share one element of x. What limits it now:
+// the register file, which delivers two operands of a multiply-add per cycle. Where it shows: loads from
+// shared memory, 18 for 432 multiply-adds. It supports 12 channels and 3 x 3 taps, whose weights fit into
+// registers; c3 computes all other convolutions.
 #include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "conv/bulk_rows.cuh"

@@ -1,14 +1,15 @@
 // c5: tensor cores.
 //
-// What c4 still cost: an instruction for 32 multiply-adds.
+// What c4 still cost: one instruction per 32 multiply-adds.
 // The change: wgmma multiplies 64 pixels with 24 or 64 filters, eight products deep, in one instruction of
-// four warps, out of shared memory. float32 is rounded to TF32 as it is stored there, which has 10 bits of
-// fraction: 2.9e-4 of the result's norm, where float32 loses 2e-7; the sums are float32. What the pixels'
-// layout there is good for says conv/tensor_cores.cuh: a tap is an offset, so that nothing is ever put in
-// order. Of 12 channels and 3 x 3 taps conv/conv3x3_c12_k24.cuh knows all that the other looks up; and in
-// NHWC mma.sync takes such rows directly (conv/row_tensor_cores.cuh). What limits it now: memory, which
-// has to move x once and the result once; and loading, multiplying and storing, which hardly overlap. Where
-// it shows: tensor-core operations; multiply-adds, none.
+// four warps, from shared memory. float32 is rounded to TF32 as it is stored there, which has 10 fraction
+// bits: the error is 2.9e-4 of the norm of the result, for float32 2e-7; sums are float32.
+// conv/tensor_cores.cuh explains the layout of the pixels: a tap is an offset, so that data is never
+// rearranged. For 12 channels and 3 x 3 taps, conv/conv3x3_c12_k24.cuh has compile-time constants for
+// everything that the other kernel looks up; and in NHWC mma.sync reads such rows directly
+// (conv/row_tensor_cores.cuh). What limits it now: memory, which has to transfer x once and the result once;
+// and loading, multiplying and storing, which hardly overlap. Where it shows: tensor-core operations; no
+// multiply-adds.
 #include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"
 #include "conv/row_tensor_cores.cuh"

@@ -1,15 +1,15 @@
 // c5_few: few channels, on tensor cores by warps.
 //
-// What c5 and c7 still cost where there are few channels: a piece of 16 bytes has four channels or eight, so
-// that of three most of it is zeros, for each tap anew.
-// The change: rows of x lie in shared memory as in NHWC, and a row of taps sees what is contiguous there:
-// 3 channels of 7 taps are 21 numbers, three pieces of a half. Pieces begin anywhere, as mma.sync takes its
-// operands from registers; so a step takes any two pieces, of one row of taps or of two. What a piece has
-// beyond its row of taps is cleared. Blocks keep their filters, in the order in which the fragments take
-// them, and go from tile to tile. What limits it now: memory, which the results are written to; loads from
-// shared memory, four for each piece of sixteen pixels and one for each product of two. Where it shows:
-// tensor-core operations. This is for dilations of one along a row; c5 and c7 make all others.
-// c7_few: the same of halves, by other entries.
+// What c5 and c7 still cost with few channels: a chunk of 16 bytes has four or eight channels, so with three
+// channels much of it is zeros, again for each tap.
+// The change: rows of x are in shared memory as in NHWC, where the elements of a row of taps are contiguous:
+// 3 channels of 7 taps are 21 numbers, three chunks of a 2-byte dtype. Chunks may have any alignment, because
+// mma.sync reads its operands from registers; so a step uses any two chunks, of one row of taps or of two.
+// The part of a chunk beyond its row of taps is cleared. Blocks keep their filters, in the order in which the
+// fragments use them, and process tile after tile. What limits it now: memory, to which the results are
+// written; loads from shared memory, four for each chunk of sixteen pixels and one for each product of two.
+// Where it shows: tensor-core operations. It supports dilations of one along a row; c5 and c7 compute all
+// other convolutions. c7_few: the same for 2-byte elements, by other entries.
 #include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "common/vec.cuh"

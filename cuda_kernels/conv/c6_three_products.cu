@@ -1,14 +1,14 @@
-// c6: float32's accuracy, by three products of TF32.
+// c6: the accuracy of float32, by three TF32 products.
 //
-// What c5 still cost: 13 bits of fraction of each number.
-// The change: each number is the sum of a big part, which the tensor cores cut off by themselves, and of a
-// small one, the rest; both lie in shared memory. x w = x' w' + x' s + r w', where what is missing is a
-// product of two small parts. Both parts of the filters are neighbours, so that one instruction multiplies
-// the big part of the pixels with both. The tensor cores cut their sums, which would add up: so they add only
-// for seven steps, and the threads add these sums, to nearest. Infinity comes out as NaN where the other
-// number has no small part. What limits it now: shared memory, out of which the tensor cores take each pixel
-// twice for each tap. Where it shows: three tensor-core operations instead of one; the error, 2.6e-7 of the
-// result's norm, where plain float32 has 1.9e-7.
+// What c5 still cost: 13 fraction bits of each number.
+// The change: each number is the sum of a large part, which is what tensor cores keep of it, and a small
+// rest; both are in shared memory. x w = x' w' + x' s + r w', which omits the product of the two small parts.
+// Both parts of the filters are neighbours, so that one instruction multiplies the large part of the pixels
+// with both. The tensor cores truncate their sums, and these errors would accumulate: so they add only seven
+// steps, and the threads add these sums, rounded to nearest. Infinity times a number without a small part
+// becomes NaN. What limits it now: shared memory, from which the tensor cores read each pixel twice for each
+// tap. Where it shows: three tensor-core operations instead of one; the error, 2.6e-7 of the norm of the
+// result, for plain float32 1.9e-7.
 #include "common/entry.cuh"
 #include "conv/conv3x3_c12_k24.cuh"
 

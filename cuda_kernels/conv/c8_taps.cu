@@ -1,18 +1,18 @@
-// c8: an implicit product on tensor cores, whose tiles the copy engine gathers.
+// c8: implicit GEMM on tensor cores, whose tiles the copy engine gathers.
 //
-// What c5 and c7 still cost: with many channels a block's pixels and filters came in several turns, in which
-// nothing was multiplied, and each element passed through registers before shared memory.
-// The change: a tensor map of pictures, rows, columns and channels has the engine bring a box of x, 64
-// channels (32 of float32, which it rounds to TF32) of each pixel in a row of 128 bytes, zeros where it
-// reaches beyond the picture. Taps that lie a stride apart, or next to each other, see the same box: then a
-// tap is an offset in it, as in c5, and one box serves them all. A second ring brings the filters, tap by
-// tap. One warp fills the rings while eight multiply. A block makes 128 or 256 pixels, of one or more
-// pictures, by 64 or 128 filters; where there are few pixels, the blocks of a cluster share the channels, and
-// add up what they have. What limits it now: the tensor cores, or what the L2 cache gives. Where it shows: no
-// instructions that gather; sectors loaded, which taps no longer multiply. This is for channels whose bytes
-// are a multiple of 16; NCHW is turned to NHWC first. c5 and c7 make all others.
+// What c5 and c7 still cost: with many channels, a block loaded its pixels and filters in several passes,
+// during which nothing was multiplied, and each element passed through registers before shared memory.
+// The change: a tensor map with the axes images, rows, columns and channels lets the engine load a box of x,
+// 64 channels (32 of float32, which it rounds to TF32) of each pixel in a row of 128 bytes, with zeros beyond
+// the image. Taps that are a stride apart, or next to each other, use the same box: then a tap is an offset
+// in it, as in c5, and one box serves them all. A second ring holds the filters, tap by tap. One warp fills
+// the rings while eight multiply. A block computes 128 or 256 pixels, of one or more images, by 64 or 128
+// filters; if there are few pixels, the blocks of a cluster split the channels, and add their sums. What
+// limits it now: the tensor cores, or the bandwidth of the L2 cache. Where it shows: no gather instructions;
+// loaded sectors, which taps no longer multiply. It supports channels whose bytes are a multiple of 16; NCHW
+// is transposed to NHWC first. c5 and c7 compute all other convolutions.
 //
-// c9: the same of halves, by other entries.
+// c9: the same for 2-byte elements, by other entries.
 #include "common/cluster.cuh"
 #include "common/entry.cuh"
 #include "common/vec.cuh"

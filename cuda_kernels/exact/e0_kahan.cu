@@ -1,11 +1,12 @@
-// e0: Kahan's sum, a thread.
+// e0: Kahan's sum, one per thread.
 //
-// What plain sums cost: every addition rounds, and the errors grow with the number of elements; sums of other
-// grids have other bits.
-// The change: a thread carries along what its last addition lost, and takes it off the next element (W.
-// Kahan, 1965). Four additions instead of one, and the error of a thread no longer grows with its elements.
-// What limits now: an element that is larger than the sum loses the sum's bits unseen, and what is lost where
-// threads and blocks are put together is lost as before. The counters show a tree of plain additions.
+// What plain sums cost: every addition rounds, and the errors grow with the number of elements; sums with
+// other grids have other bits.
+// The change: a thread keeps the error of its last addition, and subtracts it from the next element (W.
+// Kahan, 1965). Four additions instead of one, and the error of a thread no longer grows with its number of
+// elements.
+// What limits now: an element that is larger than the sum loses bits of the sum undetected, and errors of
+// combining threads and blocks are lost as before. The counters show a tree of plain additions.
 #include "exact/rungs.cuh"
 
 using namespace gr::exact;

@@ -1,11 +1,11 @@
 // e1: sums with their errors, in a tree.
 //
-// What e0 cost: only a small element's bits are kept, and only within a thread.
-// The change: an addition gives its sum and, whatever is larger, exactly what it lost (D. Knuth's two-sum,
-// six additions). A pair of both goes through threads, block and grid; errors are summed in addition to the
-// sums (A. Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48 bits, so
-// that a sum under cancellation is as wrong as a plain one of twice the precision, and its bits still depend
-// on the order.
+// What e0 cost: only the low bits of a small element are kept, and only within a thread.
+// The change: an addition returns its sum and, whichever operand is larger, its exact error (D. Knuth's
+// two-sum, six additions). Threads, block and grid combine pairs of both; errors are summed in addition to
+// the sums (A. Neumaier, 1974). What limits now: the errors are summed with rounding. Two floats hold 48
+// bits, so a sum under cancellation is as wrong as a plain one of twice the precision, and its bits still
+// depend on the order.
 #include "exact/rungs.cuh"
 
 using namespace gr::exact;

@@ -1,12 +1,12 @@
-// e2: one wide integer a block, by atomics.
+// e2: one wide integer per block, by atomics.
 //
-// What e1 cost: six additions an element, and still no sum that is right.
-// The change: no floating-point addition at all. Every float32 is a whole number of units of 2^-149, so that
-// a block's sum is an integer, of digits of 32 bits in 64, which leave space for carries until the end (U.
-// Kulisch's accumulator). Each element goes to the two or three digits that it overlaps; blocks add their
-// digits to one state, and the last one rounds, once. The result is exact: it depends on no order. What
-// limits now: elements of like size go to the same digits, one atomic after the other. The counters show two
-// or three atomics an element where a plain sum has none.
+// What e1 cost: six additions per element, and the sum is still not exact.
+// The change: no floating-point addition at all. Every float32 is an integer multiple of 2^-149, so a block's
+// sum is an integer, in digits of 32 bits stored in 64, which leave space for carries until the end (U.
+// Kulisch's superaccumulator). Each element is added to the two or three digits that it overlaps; blocks add
+// their digits to one state, and the last one rounds, once. The result is exact, and independent of the
+// order. What limits now: elements of similar magnitude are added to the same digits, one atomic after the
+// other. The counters show two or three atomics per element, where a plain sum has none.
 #include "exact/rungs.cuh"
 
 using namespace gr::exact;

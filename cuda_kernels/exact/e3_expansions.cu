@@ -1,11 +1,11 @@
-// e3: two doubles a thread before the wide integer.
+// e3: two doubles per thread before the wide integer.
 //
 // What e2 cost: atomics for every element.
-// The change: a thread adds to two doubles first, and what the first loses goes to the second, by two-sum.
-// Only what the second loses, too, goes to the digits (S. Collange, D. Defour, S. Graillat and R. Iakymchuk,
-// 2015). Two doubles hold some 100 bits: of like elements nothing is ever left over. What limits now: the
-// data. Elements of all sizes leave something over nearly every time, which is then as slow as before, and
-// lanes that have nothing wait for the others. The counters show lanes that diverge.
+// The change: a thread first adds to two doubles, the second of which receives the error of the first, by
+// two-sum. Only the error of the second is added to the digits (S. Collange, D. Defour, S. Graillat and R.
+// Iakymchuk, 2015). Two doubles hold some 100 bits: elements of similar magnitude never leave an error. What
+// limits now: the data. Elements of all magnitudes leave an error nearly every time, which is then as slow as
+// before, and lanes without an error wait for the others. The counters show divergence.
 #include "exact/rungs.cuh"
 
 using namespace gr::exact;

@@ -1,13 +1,13 @@
-// e4: bins of a thread's own, by exponent.
+// e4: bins per thread, by exponent.
 //
-// What e3 cost: a branch that depends on the data, and atomics behind it.
-// The change: a thread has 16 doubles in shared memory, and the upper four bits of an element's exponent say
-// to which it is added. What goes to one lies within 40 bits, so that a double takes 8,192 of them without a
-// rounding (the binning of J. Demmel and H. D. Nguyen, but exact). Bins of one thread lie in one column,
-// whose banks are its own. Now and then a warp sums a bin over all threads, as integers, into the digits.
-// This is what `auto` runs (exact/bins.cuh, exact/sum.cuh), with 16 bytes a load. What limits now: a load and
-// a store of shared memory an element, which hide behind the array's own loads. The counters show neither
-// bank conflicts nor atomics but for a few at the end, whatever the data.
+// What e3 cost: a branch that depends on the data, and atomics after it.
+// The change: a thread has 16 doubles in shared memory, and the upper four bits of an element's exponent
+// select the one to which it is added. The elements of one bin are within 40 bits, so a double holds the sum
+// of 8,192 of them without rounding (the binning of J. Demmel and H. D. Nguyen, but exact). The bins of one
+// thread are in one column, whose banks no other thread uses. Now and then a warp sums a bin over all
+// threads, as integers, into the digits. `auto` runs this algorithm (exact/bins.cuh, exact/sum.cuh), with
+// 16-byte loads. What limits now: a load and a store of shared memory per element, which overlap the array's
+// own loads. The counters show neither bank conflicts nor atomics, except for a few at the end, for any data.
 #include "exact/rungs.cuh"
 #include "exact/sum.cuh"
 

@@ -1,9 +1,10 @@
 // m0: naive, neighbouring threads down a column.
 //
-// Where the ladder starts: a thread makes one element of C, the sum of k products, and nothing is kept for
-// anybody else. Neighbouring threads take neighbouring rows. What limits it now: the lanes of a warp read
-// elements of A and write elements of C that lie a whole row apart, so that each load and each store touches
-// 32 sectors of memory to use 4 bytes of each. Where it shows: global sectors a request, and lines a load.
+// Where the ladder starts: a thread computes one element of C, the sum of k products, and shares nothing with
+// other threads. Neighbouring threads compute neighbouring rows. What limits it now: the lanes of a warp read
+// elements of A and write elements of C that are a whole row apart, so each load and each store accesses 32
+// sectors of memory to use 4 bytes of each. Where it shows: global sectors per request, and cache lines per
+// load.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

@@ -1,12 +1,12 @@
 // m10: small tiles, and k split over a cluster.
 //
 // What m9 still cost: a product with few tiles of 128 by 128 left most multiprocessors idle.
-// The change: tiles down to 32 by 64, each in an entry of its own, and a cluster of blocks for each tile. Its
-// blocks take a part of k each, lay their sums into shared memory, and each adds up its part of the tile over
-// all blocks, in their order, so that the result does not depend on the order in which blocks end. Where that
-// is not enough, k is cut in slices before, each of which gets a C of its own. What limits it now: a small
-// tile loads more elements for each multiply-add. Where it shows: blocks; loads from other blocks' shared
-// memory; barriers of clusters.
+// The change: tiles down to 32 by 64, each in an entry of its own, and a cluster of blocks for each tile.
+// Each block processes a part of k, stores its sums in shared memory, and adds its part of the tile over all
+// blocks, in their order, so that the result does not depend on the order in which blocks finish. If that is
+// not enough, k is first split into slices, each with a C of its own. What limits it now: a small tile loads
+// more elements per multiply-add. Where it shows: blocks; loads from the shared memory of other blocks;
+// cluster barriers.
 #include "common/cluster.cuh"
 #include "common/element_types.cuh"
 #include "common/entry.cuh"

@@ -1,10 +1,10 @@
 // m1: naive, neighbouring threads along a row.
 //
-// What m0 still cost: lanes a row apart, a sector of memory for each.
-// The change: neighbouring threads take neighbouring columns. A warp reads one element of A, which all its
-// lanes share, 32 elements of B side by side, and writes 32 elements of C side by side. What limits it now:
-// two loads for each multiply-add, and every element of A is loaded n times, every one of B m times. Where it
-// shows: sectors a request fall to 4 for B and 1 for A; bytes a multiply-add stay 8.
+// What m0 still cost: lanes a row apart, each in a sector of its own.
+// The change: neighbouring threads compute neighbouring columns. A warp reads one element of A, which all its
+// lanes share, and 32 contiguous elements of B, and writes 32 contiguous elements of C. What limits it now:
+// two loads per multiply-add, and every element of A is loaded n times, every element of B m times. Where it
+// shows: sectors per request fall to 4 for B and 1 for A; bytes per multiply-add stay 8.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

@@ -1,10 +1,10 @@
-// m2_published: tiles in shared memory the way many texts print them. Truncating: for study only.
+// m2_published: tiles in shared memory as many texts print them. Truncating: for study only.
 //
-// The loop takes k / TILE steps, which is right for the sizes that are printed next to it, multiples of the
-// tile; of others it loses the last products of every sum. Compare m2, whose last step is as short as it has
-// to be, with zeros for the rest. Printed launches divide m and n likewise, and lose the last rows and
-// columns; here the planner rounds up. Where it shows: nowhere but in the result, which random numbers and a
-// generous tolerance may hide: the race check finds nothing, and less is counted.
+// The loop has k / TILE steps, which is correct for the sizes printed next to it, multiples of the tile; for
+// other sizes it drops the last products of every sum. Compare m2, whose last step is shorter if necessary,
+// with zeros for the rest. Printed launches divide m and n likewise, and drop the last rows and columns; here
+// the planner rounds up. Where it shows: only in the result, in which random numbers and a generous tolerance
+// may hide it: the race check finds nothing, and the counters are lower.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

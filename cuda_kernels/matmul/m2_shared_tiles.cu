@@ -1,11 +1,11 @@
 // m2: tiles in shared memory.
 //
-// What m1 still cost: every element came from memory, or its caches, once for each thread that wanted it.
-// The change: the block goes along k in steps. In each it brings a tile of A and a tile of B to shared
-// memory, one element per thread, and takes all products of the two from there: an element is loaded once for
-// 32 uses. What limits it now: the multiply-add still needs two loads, now from shared memory, whose units
-// are the limit. Where it shows: global loads fall to a 32nd; shared wavefronts take their place; a barrier
-// before and after each step.
+// What m1 still cost: every thread loaded every element that it needed from memory, or its caches.
+// The change: the block proceeds along k in steps. In each step it loads a tile of A and a tile of B into
+// shared memory, one element per thread, and computes all products of the two from there: an element is
+// loaded once for 32 uses. What limits it now: a multiply-add still needs two loads, now from shared memory,
+// whose units are the limit. Where it shows: global loads fall to a 32nd; shared-memory wavefronts replace
+// them; a barrier before and after each step.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

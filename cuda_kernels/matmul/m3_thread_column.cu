@@ -1,10 +1,10 @@
-// m3: a 1-D tile of results a thread.
+// m3: a 1-D tile of results per thread.
 //
-// What m2 still cost: two loads from shared memory for each multiply-add.
-// The change: a thread makes eight results below one another. An element of B that it has loaded serves all
-// eight, so eight multiply-adds take nine loads instead of sixteen; the elements of A are the same for a
-// whole warp. What limits it now: still more than one load from shared memory a multiply-add. Where it shows:
-// shared loads a multiply-add; warp instructions fall by a third.
+// What m2 still cost: two loads from shared memory per multiply-add.
+// The change: a thread computes eight results below one another. It uses an element of B for all eight, so
+// eight multiply-adds take nine loads instead of sixteen; the elements of A are the same for a whole warp.
+// What limits it now: still more than one load from shared memory per multiply-add. Where it shows: shared
+// loads per multiply-add; warp instructions fall by a third.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

@@ -1,11 +1,12 @@
-// m4: a 2-D tile of results a thread.
+// m4: a 2-D tile of results per thread.
 //
-// What m3 still cost: an element of A from shared memory for every multiply-add.
-// The change: a thread makes eight by eight results. For each step along k it loads eight elements of A and
-// eight of B into registers, and takes all 64 products of them. Its columns lie 16 apart, so that those of
-// neighbouring threads are contiguous. What limits it now: the loads bring one element each, from memory
-// and of B from shared memory, and those of A meet in banks, as its rows lie a power of two apart. Where it
-// shows: a quarter of a shared load a multiply-add; registers, and so fewer warps a multiprocessor.
+// What m3 still cost: one element of A from shared memory for every multiply-add.
+// The change: a thread computes eight by eight results. For each step along k it loads eight elements of A
+// and eight of B into registers, and computes all 64 products of them. Its columns are 16 apart, so that
+// those of neighbouring threads are contiguous. What limits it now: each load has one element, from global
+// memory and, for B, from shared memory; loads of A have bank conflicts, because its rows are a power of two
+// apart. Where it shows: a quarter of a shared load per multiply-add; registers, and so fewer warps per
+// multiprocessor.
 #include "matmul/matmul.cuh"
 
 using namespace gr::matmul;

@@ -1,10 +1,11 @@
 // m5: 16-byte loads, A transposed in shared memory.
 //
-// What m4 still cost: a load instruction an element.
-// The change: every load brings 16 bytes, from memory and from shared memory. For that the tile of A lies
-// transposed in shared memory, so that the eight elements that a thread wants of a column are contiguous.
-// What limits it now: the threads of a warp take two rows of the block's tile, 16 across: few of them share
-// what they load. Where it shows: load instructions fall to a quarter; so do wavefronts of shared memory.
+// What m4 still cost: one load instruction per element.
+// The change: every load has 16 bytes, from global and from shared memory. For that, the tile of A is
+// transposed in shared memory, so that the eight elements of a column that a thread needs are contiguous.
+// What limits it now: the threads of a warp cover two rows of the block's tile, 16 across: few of them share
+// the elements that they load. Where it shows: load instructions fall to a quarter; so do shared-memory
+// wavefronts.
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 

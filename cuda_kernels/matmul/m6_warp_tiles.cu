@@ -1,11 +1,12 @@
 // m6: warp tiles.
 //
-// What m5 still cost: a warp's 32 threads took two rows of threads of the block's tile, so that what one
-// loaded of B from shared memory few others wanted. The change: each warp has a tile of its own, 64 by 32,
-// and its lanes lie in it eight down and four across, each with two groups of four rows and two of four
-// columns. What a warp loads from shared memory serves it four or eight times, and lanes that want the same
-// get it at once; the step along k is twice as deep. What limits it now: all warps wait at the barriers for
-// the tiles, and no warp computes meanwhile. Where it shows: shared wavefronts a multiply-add.
+// What m5 still cost: a warp's 32 threads covered two rows of threads of the block's tile, so few threads
+// shared the elements of B that they loaded from shared memory. The change: each warp has a tile of its own,
+// 64 by 32, in which its lanes are arranged eight down and four across, each with two groups of four rows and
+// two of four columns. A warp uses each element that it loads from shared memory four or eight times, and
+// lanes that need the same element get it at once; the step along k is twice as deep. What limits it now: all
+// warps wait at the barriers for the tiles, and no warp computes meanwhile. Where it shows: shared-memory
+// wavefronts per multiply-add.
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 

@@ -2,11 +2,11 @@
 //
 // What m6 still cost: the multiply-adds waited for the tiles, and the loads for the multiply-adds.
 // The change: two pairs of tiles in shared memory. While a block computes on one pair, the loads of the next
-// step are under way to registers; they go to the other pair, and one barrier a step is enough. A loop
-// without branches takes the whole steps, so that loads come early; eight lanes lie across the warp's tile,
-// so that what they store is contiguous. What limits it now: the tiles pass through registers, and the
-// order of the multiply-adds asks for the same banks of the register file at once. Where it shows: barriers a
-// step, one instead of two; time.
+// step are in flight to registers; they are stored in the other pair, so one barrier per step suffices. A
+// loop without branches processes the whole steps, so that loads are issued early; eight lanes are across the
+// warp's tile, so that their stores are contiguous. What limits it now: the tiles pass through registers, and
+// the order of the multiply-adds causes conflicts of register-file banks. Where it shows: barriers per step,
+// one instead of two; time.
 #include "matmul/block.cuh"
 #include "matmul/matmul.cuh"
 

@@ -1,9 +1,9 @@
 // m7_published: double buffering with its one barrier in the wrong place. Racy: for study only.
 //
-// Two pairs of tiles need one barrier a step, and it is often printed where a single pair has its first:
-// between the stores and the multiply-adds. But what is stored there is the pair of the next step, to where a
-// warp that lags still reads the pair of the last step. Compare m7, whose barrier ends the step. Where it
-// shows: the race check of the simulator reports it. A small product may come out right; on an H200 29 of 30
+// Two pairs of tiles need one barrier per step, and it is often printed where a single pair has its first:
+// between the stores and the multiply-adds. But these stores write the pair of the next step, which a slower
+// warp may still read for the previous step. Compare m7, whose barrier ends the step. Where it shows: the
+// race check of the simulator reports it. A small product may come out right; on an H200, 29 of 30 products
 // of 256 by 256 were wrong, and most of 64 by 64 right.
 #include "matmul/matmul.cuh"
 

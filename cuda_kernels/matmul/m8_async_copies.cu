@@ -2,11 +2,12 @@
 //
 // What m7 still cost: the tiles passed through registers, and the instructions that store them came between
 // the multiply-adds.
-// The change: cp.async copies from memory to shared memory by itself, 16 bytes of B at once and an element of
-// A, which transposes it on the way. Tiles of several steps are under way in a ring of stages; a group of
-// copies belongs to each, and is waited for when its turn comes. The lanes lie in the warp's tile so that a
-// load from shared memory takes half the wavefronts. What limits it now: the order of the multiply-adds asks
-// for the same banks of the register file at once. Where it shows: no stores to shared memory; registers.
+// The change: cp.async copies from global to shared memory by itself, 16 bytes of B at once and one element
+// of A, which transposes it. Tiles of several steps are in flight in a ring of stages; a commit group of
+// copies belongs to each stage, and the block waits for it when it needs the stage. The lanes are arranged in
+// the warp's tile so that a load from shared memory takes half the wavefronts. What limits it now: the order
+// of the multiply-adds causes conflicts of register-file banks. Where it shows: no stores to shared memory;
+// registers.
 #include "matmul/cp_async_pipeline.cuh"
 #include "matmul/matmul.cuh"
 

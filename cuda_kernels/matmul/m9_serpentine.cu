@@ -1,14 +1,14 @@
 // m9: the order of the instructions.
 //
-// What m8 still cost: the register file gives two operands of a multiply-add a cycle, one of an even register
-// and one of an odd, and the multiply-adds waited for the third; and all copies of a step were begun at once,
-// while no warp computed.
-// The change: the products go forth along a row and back along the next, so that each shares an operand with
-// the one before it, also at the turns, and reads that one no more. The copies are begun between them, in a
-// loop without branches, for which tiles at the edges lie over their neighbours. A thread makes 16 by 8
-// results, so that a warp's tile is square, and multiplies them by one before it stores them: thus none need
-// lie in registers in the order of its store. What limits it now: loads from shared memory come late; small
-// products leave multiprocessors idle. Where it shows: time, and nothing else.
+// What m8 still cost: the register file delivers two operands of a multiply-add per cycle, one from an even
+// register and one from an odd one, and the multiply-adds waited for the third; and all copies of a step were
+// issued at once, while no warp computed.
+// The change: the products run forward along a row and back along the next (a serpentine), so that each
+// shares an operand with the previous one, at the turns, too, which is then read once. The copies are issued
+// between them, in a loop without branches, for which tiles at the edges overlap their neighbours. A thread
+// computes 16 by 8 results, so that a warp's tile is square, and multiplies them by one before it stores
+// them, so that none has to be in registers in the order of its store. What limits it now: loads from shared
+// memory are issued late; small products leave multiprocessors idle. Where it shows: only in the time.
 #include "common/entry.cuh"
 #include "matmul/k_steps.cuh"
 #include "matmul/matmul.cuh"

@@ -1,12 +1,12 @@
 // t0: tensor cores.
 //
-// What m10 still cost: an instruction for 32 multiply-adds.
-// The change: mma.sync multiplies 16 by 8 elements of A with 8 by 8 of B in one instruction of a warp, 1,024
-// multiply-adds (2,048 of float16 and bfloat16). float32 is rounded to TF32 first, which has 10 bits of
-// fraction, as float16 has: 2.9e-4 of the result's norm, where float32 loses 6e-7; the sums are float32. A
-// warp's tile is 64 by 64; its fragments come from shared memory by ldmatrix, its tiles by cp.async.
-// What limits it now: the fragments pass through registers, for each warp anew. Where it shows: tensor-core
-// operations; multiply-adds, none.
+// What m10 still cost: one instruction per 32 multiply-adds.
+// The change: mma.sync multiplies 16 by 8 elements of A with 8 by 8 of B in one warp instruction, 1,024
+// multiply-adds (2,048 for float16 and bfloat16). float32 is rounded to TF32 first, which has 10 fraction
+// bits, like float16: the error is 2.9e-4 of the norm of the result, for plain float32 6e-7; sums are
+// float32. A warp's tile is 64 by 64; its fragments are loaded from shared memory by ldmatrix, its tiles by
+// cp.async. What limits it now: the fragments pass through registers, again for each warp. Where it shows:
+// tensor-core operations; no multiply-adds.
 #include "common/shared_array.cuh"
 #include "matmul/mma.cuh"
 

@@ -1,13 +1,13 @@
 // t1: wgmma, tensor maps, warps with roles.
 //
 // What t0 still cost: every fragment passed through registers, and the warps that multiply also copied.
-// The change: wgmma, by which four warps together multiply 64 columns of B with 256 rows of A; the rows are
-// read from shared memory by the tensor cores themselves. One thread asks the copy engine for whole tiles,
-// which tensor maps describe; the engine puts zeros where a matrix ends, rounds float32 to TF32 on the way,
-// and exchanges 16-byte pieces so that no banks are met twice. The other warps do nothing but multiply, and
-// have the registers that the first ones give away. A ring of four stages lies between them. What limits it
-// now: the power that the chip may take; its clock falls. Where it shows: no instructions for copies, next to
-// none for loads; a warp of four is idle.
+// The change: wgmma, by which four warps together multiply 64 columns of B with 256 rows of A; the tensor
+// cores read the rows from shared memory themselves. One thread asks the copy engine for whole tiles, which
+// tensor maps describe; the engine inserts zeros beyond the end of a matrix, rounds float32 to TF32, and
+// swizzles 16-byte chunks so that there are no bank conflicts. The other warps only multiply, and have the
+// registers that the first ones release. A ring of four stages connects them. What limits it now: the power
+// limit of the chip, which lowers its clock. Where it shows: no copy instructions, next to no loads; one warp
+// of four is idle.
 #include "common/entry.cuh"
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"

@@ -1,15 +1,15 @@
-// t2: float32's accuracy, by three products of TF32.
+// t2: the accuracy of float32, by three TF32 products.
 //
-// What t1 still cost: 13 bits of fraction of each number.
-// The change: each number is the sum of a big part, which the tensor cores cut off by themselves, and of a
-// small one, the rest. A B = A' B' + A' b + a B', where what is missing is a product of two small parts. The
-// parts of B are made in registers; those of A by three warps that else had nothing to do, and that write the
-// small parts behind the tile. The tensor cores cut their sums, which would add up: so they add only for 32
-// steps along k, the small products first, and the threads add these sums, to nearest. Infinity comes out as
-// NaN where the other number has no small part: infinity times zero is none.
+// What t1 still cost: 13 fraction bits of each number.
+// The change: each number is the sum of a large part, which is what tensor cores keep of it, and a small
+// rest. A B = A' B' + A' b + a B', which omits the product of the two small parts. The parts of B are
+// computed in registers; those of A by three warps that otherwise had no work, which write the small parts
+// after the tile. The tensor cores truncate their sums, and these errors would accumulate: so they add only
+// 32 steps along k, the small products first, and the threads add these sums, rounded to nearest. Infinity
+// times a number without a small part becomes NaN: infinity times zero is NaN.
 // What limits it now: the tensor cores, by which float32 runs at a third of TF32's speed, and shared memory,
-// nine tenths of whose cycles they take. Where it shows: three tensor-core operations instead of one; the
-// error, 2.4e-7 of the result's norm, where plain float32 has 5.7e-7.
+// which is busy nine tenths of its cycles. Where it shows: three tensor-core operations instead of one; the
+// error, 2.4e-7 of the norm of the result, for plain float32 5.7e-7.
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 

@@ -1,13 +1,13 @@
 // t3: bfloat16 and float16; persistent blocks in clusters, whose results the copy engine stores.
 //
 // What t1 and t2 still cost: float32 has twice the bytes, and its B had to pass through registers; a block
-// that stores its results multiplies nothing, and neighbours ask for the same tiles.
-// The change: of 2-byte elements wgmma takes both operands from shared memory, rows of B unchanged. Two
-// blocks of a cluster make tiles one above the other, and each asks for half of their tile of B, which the
-// engine delivers to both. There are as many blocks as multiprocessors; each makes tile after tile, and its
-// copies for the next are under way while it stores: stmatrix puts the results into shared memory in the
-// order of a tensor map, and the engine brings them to C. What limits it now: the power that the chip may
-// take. Where it shows: bytes copied, a third less; no stores.
+// that stores its results does not multiply, and neighbouring blocks load the same tiles.
+// The change: for 2-byte elements, wgmma reads both operands from shared memory, rows of B unchanged. The two
+// blocks of a cluster compute tiles one above the other, and each loads half of their tile of B, which the
+// engine multicasts to both. There are as many blocks as multiprocessors; each computes tile after tile, and
+// its copies for the next tile are in flight while it stores: stmatrix writes the results to shared memory in
+// the order of a tensor map, and the engine copies them to C. What limits it now: the power limit of the
+// chip. Where it shows: bytes copied, a third less; no stores.
 #include "matmul/tma_pipeline.cuh"
 #include "matmul/wgmma.cuh"
 

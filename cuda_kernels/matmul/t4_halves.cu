@@ -1,12 +1,12 @@
-// t4: float32's accuracy, by three products of float16.
+// t4: the accuracy of float32, by three float16 products.
 //
-// What t2 still cost: products of TF32 take twice the time of those of float16, which has as many bits of
-// fraction, and parting the numbers took shared memory's time while the tensor cores wanted it.
-// The change: other kernels part all of A and B before, into a big and a small float16 each, so that all four
-// parts come as tiles. What float16 lacks is range: rows of A and columns of B are multiplied by powers of
-// two for it, and the results divided by them. Numbers that are 2^16 times smaller than the greatest of their
-// row or column lose digits, which float32 would keep. Sums are added as in t2, for 64 steps along k;
-// infinity comes out as NaN where the other number has no small part.
+// What t2 still cost: TF32 products take twice the time of float16 products, which have as many fraction
+// bits, and splitting the numbers used shared memory while the tensor cores needed it.
+// The change: other kernels split all of A and B first, into a large and a small float16 each, so that all
+// four parts are loaded as tiles. float16 has a smaller range: rows of A and columns of B are first
+// multiplied by powers of two, and the results divided by them. Numbers that are 2^16 times smaller than the
+// largest of their row or column lose digits that float32 would keep. Sums are added as in t2, for 64 steps
+// along k; infinity times a number without a small part becomes NaN.
 // What limits it now: shared memory, which the tensor cores read all the time. Where it shows: half of t2's
 // tensor-core operations; bytes of shared memory.
 #include "matmul/half_split.cuh"

@@ -2,10 +2,10 @@
 //
 // What m8 still cost: tensor cores multiply float64, too, twice as fast as all other units together.
 // The change: mma.sync of 16 by 16 elements of A with 16 by 8 of B. Each product is rounded once as it is
-// added, in the order of k: the result is m8's, bit for bit, but where tiles are so small that warps share k.
-// Tiles come by tensor maps through a ring of stages, as in t1; the fragments pass through registers, since
-// wgmma takes no float64. Persistent blocks have the next tile brought while they store the last one. A
-// product of complex numbers is four of real ones.
+// added, in the order of k: the result is bitwise that of m8, except where tiles are so small that warps
+// split k. Tiles are loaded by tensor maps through a ring of stages, as in t1; the fragments pass through
+// registers, since wgmma does not support float64. Persistent blocks load the next tile while they store the
+// last one. A product of complex numbers is four real products.
 // What limits it now: the tensor cores, nine tenths of the time at 4096^3. Where it shows: tensor-core
 // operations; next to no other multiply-adds.
 #include "common/entry.cuh"

@@ -1,10 +1,10 @@
-// v0: interleaved addressing with a modulo test, the tree everybody draws first.
+// v0: interleaved addressing with a modulo test, the tree that textbooks draw first.
 //
-// The idea: one element per thread in shared memory; in each round the threads whose index is a multiple of
-// twice the stride add their neighbour one stride away, and the stride doubles.
-// What limits it: the working threads lie scattered, so every warp runs every round with ever fewer of its 32
-// lanes at work (divergence), and `%` by a run-time value is some twenty instructions.
-// Where it shows: warp instructions an element, and mean active lanes a warp.
+// The idea: one element per thread in shared memory. In each round, the threads whose index is a multiple of
+// twice the stride add the element one stride away, and the stride doubles.
+// What limits it: the working threads are scattered, so every warp executes every round with fewer and fewer
+// active lanes (divergence), and `%` by a run-time value takes some twenty instructions.
+// Where it shows: warp instructions per element, and mean active lanes per warp.
 #include <cstdint>
 
 #include "common/shared_array.cuh"

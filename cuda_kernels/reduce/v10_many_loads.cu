@@ -1,13 +1,12 @@
 // v10: many loads in flight, from any address.
 //
-// What v9 still cost: a thread waits for 16 bytes before it asks for the next 16, so that it takes every
-// thread the device can hold to keep the memory busy; and the array has to begin on a 16-byte boundary.
-// The change: a thread asks for LOADS vectors, none of which waits for another, and only then combines
-// them. Half as many threads do. What lies before the first boundary and behind the last is taken by
-// itself.
-// What limits it now: the memory. 2^25 floats take 33.8 us on an H200, v9 35.1; 2^28 239.6, v9 245.3. For
-// small arrays it is the ticket still.
-// Where it shows: fewer warps, each with more requests in flight; long-scoreboard stalls a load; a
+// What v9 still cost: a thread waits for 16 bytes before it requests the next 16, so saturating memory takes
+// every thread that the device can hold; and the array has to begin on a 16-byte boundary.
+// The change: a thread issues LOADS independent vector loads, and only then combines them. Half as many
+// threads suffice. Elements before the first 16-byte boundary and after the last one are loaded separately.
+// What limits it now: memory bandwidth. 2^25 floats take 33.8 us on an H200, v9 35.1; 2^28 239.6, v9 245.3.
+// For small arrays the ticket is still the limit.
+// Where it shows: fewer warps, each with more requests in flight; long-scoreboard stalls per load; a
 // misaligned array has as few sectors as an aligned one.
 #include <cstdint>
 

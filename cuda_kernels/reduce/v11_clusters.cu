@@ -1,13 +1,14 @@
 // v11: thread-block clusters.
 //
-// What v10 still cost: every block goes through memory with its result and draws a ticket.
-// The change: up to eight blocks form a cluster, and can write into one another's shared memory. Each hands
-// its result to the first of them without a trip to the L2 cache, and that one alone goes on to the ticket.
-// Where one cluster is the whole grid, there is no ticket: 2^13 floats take 2.0 us on an H200, v10 2.4.
+// What v10 still cost: every block writes its result to memory and draws a ticket.
+// The change: up to eight blocks form a cluster, and can write to each other's shared memory. Each block
+// passes its result to the first block of the cluster without a round trip to the L2 cache, and only that
+// block draws a ticket. If one cluster is the whole grid, there is no ticket: 2^13 floats take 2.0 us on an
+// H200, v10 2.4.
 // What limits it now: clusters that fill the device are slow. 2^28 floats take 259 us, with half as many
-// blocks 258, with clusters of two (grid_size=1054) 241, and in v10 240. So this rung wins up to some ten
-// thousand elements, and loses behind them (rung_constants_h200.json).
-// Where it shows: atomic operations and stores to memory, one a cluster; barriers of clusters.
+// blocks 258, with clusters of two (grid_size=1054) 241, and in v10 240. So this rung is faster for up to
+// some ten thousand elements, and slower for more (rung_constants_h200.json).
+// Where it shows: atomic operations and stores to memory, one per cluster; cluster barriers.
 #include "common/cluster.cuh"
 #include "reduce/ladder/last_block.cuh"
 #include "reduce/ladder/many_loads.cuh"

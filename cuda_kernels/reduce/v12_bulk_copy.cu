@@ -1,13 +1,13 @@
 // v12: bulk copies into a ring in shared memory.
 //
-// What v10 still cost: registers hold what is in flight, and every thread computes addresses and issues
+// What v10 still cost: data in flight occupies registers, and every thread computes addresses and issues
 // loads.
-// The change: the array is cut into pieces. One thread asks the copy engine for a piece; the engine writes
-// it to shared memory and tells a barrier there, on which the block waits. GR_LADDER_STAGES pieces are in
-// flight at any time, in a ring. (The blocks combine their results as in v10 again.) What limits it now: the
-// memory alone. 2^28 floats take 239.3 us on an H200, with blocks of 512 threads 238.0; v10 239.6 and 238.9.
-// Small arrays pay for the ring: one element takes 2.6 us, in v10 2.2. Where it shows: global-load requests,
-// next to none; shared-load wavefronts, one for 128 bytes; barriers.
+// The change: the array is divided into chunks. One thread asks the copy engine for a chunk; the engine
+// writes it to shared memory and signals a barrier there, on which the block waits. GR_LADDER_STAGES chunks
+// are in flight at any time, in a ring. (The blocks combine their results as in v10 again.) What limits it
+// now: memory bandwidth alone. 2^28 floats take 239.3 us on an H200, with blocks of 512 threads 238.0; v10
+// 239.6 and 238.9. Small arrays pay for the ring: one element takes 2.6 us, in v10 2.2. Where it shows:
+// global-load requests, next to none; shared-load wavefronts, one per 128 bytes; barriers.
 #include <cstdint>
 
 #include "common/ptx.cuh"

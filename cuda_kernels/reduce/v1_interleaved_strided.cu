@@ -1,11 +1,11 @@
 // v1: interleaved addressing with a strided index.
 //
-// What v0 still cost: every warp took part in every round with a few lanes each, and paid for a modulo.
-// The change: number the work, not the threads. Thread t takes the t-th pair, so the first threads work and
-// whole warps fall idle together.
-// What limits it now: in a round with stride s the lanes of a warp touch slots 2s apart, which fall into the
-// same few of the 32 banks of shared memory; the accesses are served one after another.
-// Where it shows: shared-memory wavefronts over the ideal number (bank conflicts).
+// What v0 still cost: every warp took part in every round with a few lanes, and paid for a modulo.
+// The change: number the pairs, not the threads. Thread t adds the t-th pair, so the first threads work and
+// whole warps become idle together.
+// What limits it now: in a round with stride s, the lanes of a warp access words 2s apart, which are in the
+// same few of the 32 banks of shared memory; the accesses are serialized.
+// Where it shows: shared-memory wavefronts beyond the ideal number (bank conflicts).
 #include <cstdint>
 
 #include "common/shared_array.cuh"

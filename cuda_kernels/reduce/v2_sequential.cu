@@ -1,11 +1,11 @@
 // v2: sequential addressing.
 //
-// What v1 still cost: bank conflicts, because the slots of one round lay 2s apart.
-// The change: start with the largest stride and halve it. Thread t adds slot t + stride to slot t, so that
-// neighbouring lanes use neighbouring slots and each bank serves one lane.
-// What limits it now: half of the threads do nothing but load their element; in each later round half of the
-// rest stop, yet the whole block waits at every barrier.
-// Where it shows: warp instructions and barriers an element; bank conflicts are gone.
+// What v1 still cost: bank conflicts, because the words of one round were 2s apart.
+// The change: start with the largest stride and halve it. Thread t adds word t + stride to word t, so
+// neighbouring lanes access neighbouring words and each bank serves one lane.
+// What limits it now: half of the threads only load their element; in each later round half of the others
+// stop, yet the whole block waits at every barrier.
+// Where it shows: warp instructions and barriers per element; there are no bank conflicts.
 #include <cstdint>
 
 #include "common/shared_array.cuh"

@@ -1,10 +1,10 @@
 // v3: first add during load.
 //
-// What v2 still cost: half of the threads only carried an element to shared memory and then waited.
-// The change: each thread loads two elements, a block width apart, and adds them in a register on the way in.
-// Half as many blocks, and so half as many trees and barriers, cover the array.
-// What limits it now: the last rounds need one warp only, but the whole block still loops and waits for it.
-// Where it shows: barriers and warp instructions an element, both half of v2's.
+// What v2 still cost: half of the threads only copied an element to shared memory and then waited.
+// The change: each thread loads two elements, one block size apart, and adds them in a register. Half as many
+// blocks, and so half as many trees and barriers, cover the array.
+// What limits it now: the last rounds need only one warp, but the whole block still loops and waits for it.
+// Where it shows: barriers and warp instructions per element, both half of v2's.
 #include <cstdint>
 
 #include "common/shared_array.cuh"

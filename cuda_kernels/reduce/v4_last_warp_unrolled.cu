@@ -1,11 +1,11 @@
 // v4: the last warp unrolled.
 //
-// What v3 still cost: six rounds in which one warp works went through the loop and the block's barrier.
-// The change: once 64 slots are left, the first warp finishes alone, six steps written out, no barrier of the
-// block. Its lanes do not run in step by themselves (since Volta each has its own program counter), so
-// __syncwarp stands between everybody's reads and everybody's writes; v4_published leaves that out.
-// What limits it now: the loop above the last warp, its compare and branch every round.
-// Where it shows: barriers an element, and warp instructions an element.
+// What v3 still cost: six rounds in which a single warp works still had the loop and the block barrier.
+// The change: once 64 words are left, the first warp finishes alone, in six unrolled steps without block
+// barriers. Its lanes do not run in lockstep by themselves (since Volta, each has its own program counter),
+// so __syncwarp separates all reads from all writes; v4_published omits that.
+// What limits it now: the loop above the last warp, with its compare and branch in every round.
+// Where it shows: barriers per element, and warp instructions per element.
 #include <cstdint>
 
 #include "common/shared_array.cuh"

@@ -1,9 +1,9 @@
-// v4_published: the last warp unrolled the way most texts print it. Racy: for study only.
+// v4_published: the last warp unrolled as most texts print it. Racy: for study only.
 //
 // `volatile` makes every access real and in program order for one lane, and the authors relied on the 32
-// lanes running in step. Since Volta lanes of a warp may run apart, so that one lane can overwrite a slot
+// lanes running in lockstep. Since Volta, the lanes of a warp may diverge, so one lane can overwrite a word
 // that another has not read yet. Compare v4, which puts __syncwarp between reads and writes. Where it shows:
-// compute-sanitizer's racecheck reports it; a simulator in lockstep returns the right sum.
+// compute-sanitizer's racecheck reports it; a simulator in lockstep returns the correct sum.
 #include <cstdint>
 
 #include "common/shared_array.cuh"

@@ -1,11 +1,11 @@
 // v5: completely unrolled.
 //
-// What v4 still cost: the compiler does not know how many rounds there are, so each pays for a compare, a
-// shift and a branch.
-// The change: the block size is a template parameter. Every `if constexpr` of the tree is settled at compile
-// time; what is left is a straight line of adds and barriers. The host picks the entry with the right size.
-// What limits it now: still one tree of barriers for every two elements per thread.
-// Where it shows: warp instructions an element.
+// What v4 still cost: the compiler does not know the number of rounds, so each round has a compare, a shift
+// and a branch.
+// The change: the block size is a template parameter. The compiler evaluates every `if constexpr` of the tree
+// and leaves a straight sequence of additions and barriers. The host selects the entry for the block size.
+// What limits it now: there is still one tree with its barriers for every two elements per thread.
+// Where it shows: warp instructions per element.
 #include <cstdint>
 
 #include "reduce/ladder/unrolled_tree.cuh"

@@ -1,10 +1,10 @@
 // v6: several elements per thread.
 //
 // What v5 still cost: a block, with its launch, its tree and its barriers, for every two elements per thread.
-// The change: a fixed number of blocks walks the whole array. A thread adds up every element it meets in a
-// register, two a turn, and only then the block runs its one tree; its cost no longer grows with n.
-// The grid is an argument of the plan, never taken from the device, so that the same n gives the same bits.
-// What limits it now: nearly all time goes into reading memory; the tree left at the end is latency.
+// The change: a fixed number of blocks loops over the whole array. A thread adds its elements in a register,
+// two per iteration, and only then the block runs its one tree, whose cost no longer grows with n. The grid
+// is an argument of the plan, never read from the device, so the same n gives the same bits.
+// What limits it now: reading memory takes nearly all of the time; the tree at the end is latency.
 // Where it shows: DRAM throughput; shared-memory accesses and barriers almost vanish.
 #include <cstdint>
 

@@ -1,13 +1,13 @@
 // v7: warp shuffle.
 //
-// What v6 still cost: every step of the tree went out to shared memory and back, with a barrier between.
-// The change: the lanes of a warp hand registers to one another with __shfl_down_sync. Each warp needs one
-// slot of shared memory for its result, the first warp reduces those, and the block meets at two barriers in
-// all. The block may have any whole number of warps, a power of two or not.
-// What limits it now: each load brings 4 bytes per lane, which needs many load instructions to keep the
-// memory busy.
-// Where it shows: shared-memory wavefronts (one a warp) and barriers; time hardly moves, memory was the
-// limit.
+// What v6 still cost: every step of the tree went through shared memory, with a barrier between.
+// The change: the lanes of a warp exchange registers by __shfl_down_sync. Each warp needs one word of shared
+// memory for its result, the first warp reduces these, and the block has two barriers in all. The block may
+// have any whole number of warps, a power of two or not.
+// What limits it now: each load has 4 bytes per lane, so many load instructions are needed to saturate
+// memory.
+// Where it shows: shared-memory wavefronts (one per warp) and barriers; the time hardly changes, because
+// memory was the limit.
 #include <cstdint>
 
 #include "reduce/ladder/block_reduce.cuh"

@@ -1,10 +1,11 @@
 // v8: 16-byte vector loads.
 //
-// What v7 still cost: a load instruction for every 4 bytes per lane.
-// The change: each load brings 16 bytes (four float, two double), and the grid is as large as the device can
-// hold at once, so that no block waits for another to finish.
-// What limits it now: the memory itself, and few loads in flight a thread.
-// Where it shows: global-load requests, a quarter of v7's for 4-byte elements; the sectors stay the same.
+// What v7 still cost: one load instruction for every 4 bytes per lane.
+// The change: each load has 16 bytes (four floats, two doubles), and the grid has the number of blocks that
+// the device holds at once, so no block waits for another to finish.
+// What limits it now: memory bandwidth, and few loads in flight per thread.
+// Where it shows: global-load requests, a quarter of v7's for 4-byte elements; the number of sectors is
+// unchanged.
 #include <cstdint>
 
 #include "reduce/ladder/block_reduce.cuh"

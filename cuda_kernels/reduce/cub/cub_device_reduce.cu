@@ -1,13 +1,13 @@
-// cub: cub::DeviceReduce, the reduction of NVIDIA's CUB, next to the ladder.
+// cub: cub::DeviceReduce, the reduction of NVIDIA's CUB, for comparison with the ladder.
 //
-// What a program gets that calls the library and writes no kernel. CUB launches its own: one for up to a tile
-// of elements, else two; a thread takes 16 elements of 4 bytes a tile, by loads of four. Its host code is
-// needed too, so this file becomes a shared library (GPUREDUCE_CUB=1 in the environment of the installation)
-// with a function for each operator and dtype. Temporary memory is the caller's: with a null address a
-// function only says how many bytes.
+// It is what a program gets that calls the library and writes no kernel. CUB launches its own kernels: one
+// for up to a tile of elements, else two; a thread processes 16 elements of 4 bytes per tile, by loads of
+// four. Its host code is needed, too, so this file becomes a shared library (GPUREDUCE_CUB=1 in the
+// environment of the installation) with a function for each operator and dtype. The caller allocates
+// temporary memory: with a null address a function only returns the number of bytes.
 //
-// The answers are NumPy's. CUB's own minimum and maximum pass over NaNs, so they get an operator of ours, and
-// its ArgMin and ArgMax see elements that compare as in NumPy. Sums are CUB's as they are, those of int32 in
+// The results are NumPy's. CUB's own minimum and maximum ignore NaNs, so they get an operator of this
+// package, and its ArgMin and ArgMax see elements that compare as in NumPy. Sums are CUB's, those of int32 in
 // int64.
 #include <cstdint>
 #include <cub/device/device_reduce.cuh>
