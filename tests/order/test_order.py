@@ -411,7 +411,7 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.quantile(a, 1.5, **d), ValueError, "q: expected quantiles between 0 and 1"),
         (lambda a, **d: gpureduce.quantile(a, np.nan, **d), ValueError, "q: expected quantiles"),
         (lambda a, **d: gpureduce.percentile(a, [101], **d), ValueError, "q: expected percentiles"),
-        (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected a number"),
+        (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected at most two dimensions"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, method="x", **d), ValueError, "method: expected one of"),
         (
             lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d),
@@ -421,7 +421,7 @@ def test_where_results_go(device):
         (lambda a, **d: weighted(a, [1, 2, 3], **d), TypeError, "weights: axis must be specified"),
         (lambda a, **d: weighted(a, [1, 2], axis=1, **d), ValueError, "weights: expected the shape"),
         (lambda a, **d: weighted(a, a - 1, **d), ValueError, "weights: expected nonnegative"),
-        (lambda a, **d: weighted(a, a * 1j, **d), ValueError, "weights: expected real numbers"),
+        (lambda a, **d: weighted(a, a * 1j, **d), ValueError, "weights: expected nonnegative"),
         (lambda a, **d: weighted(a, a, **d), ValueError, "weights: must be finite"),
         (lambda a, **d: weighted(a, a + np.inf, **d), ValueError, "weights: must be finite"),
         (lambda a, **d: gpureduce.quantile(a, 0.5, out=np.zeros((), int), **d), TypeError, "out: cannot"),
