@@ -180,7 +180,9 @@ class MultiDevice(Benchmark):
         array, torch = elements(n), self.torch
         calls: dict[str, Call] = {}
         if torch is not None:
-            tensor = torch.from_numpy(array).pin_memory() if pinned else torch.from_numpy(array)
+            tensor = torch.from_numpy(array)
+            if pinned and not names[0].startswith("sim"):
+                tensor = tensor.pin_memory()
             array = tensor.numpy()
             calls["torch_cpu"] = lambda _: tensor.sum().item()
             if not names[0].startswith("sim"):

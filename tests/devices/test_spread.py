@@ -220,7 +220,7 @@ def test_products_at_once(array, monkeypatch):
         assert got.to_bytes() == not_at_once("dot", one, other).to_bytes()
         assert count == [1]
     for op, b in (("dot", None), ("sum", one)):
-        with pytest.raises(TypeError, match="b: (only|missing) for dot"):
+        with pytest.raises(TypeError, match=r"b: (only|missing) for dot"):
             gpureduce.partial(one, op, b=b)
 
 

@@ -411,7 +411,11 @@ def test_where_results_go(device):
         (lambda a, **d: gpureduce.quantile(a, 1.5, **d), ValueError, "q: expected quantiles between 0 and 1"),
         (lambda a, **d: gpureduce.quantile(a, np.nan, **d), ValueError, "q: expected quantiles"),
         (lambda a, **d: gpureduce.percentile(a, [101], **d), ValueError, "q: expected percentiles"),
-        (lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d), ValueError, "q: expected at most two dimensions"),
+        (
+            lambda a, **d: gpureduce.quantile(a, [[[0.5]]], **d),
+            ValueError,
+            "q: expected at most two dimensions",
+        ),
         (lambda a, **d: gpureduce.quantile(a, 0.5, method="x", **d), ValueError, "method: expected one of"),
         (
             lambda a, **d: gpureduce.quantile(a, 0.5, weights=a, **d),
