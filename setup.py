@@ -127,7 +127,6 @@ core = Extension(
     extra_link_args=[
         "-ldl",
         "-lm",
-        "-lz",
         "-pthread",
         *(flag for name in CHOSEN for flag in SWITCHES[name][1]),
     ],

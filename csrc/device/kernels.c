@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "device/xz.h"
 
@@ -18,63 +18,60 @@ typedef struct gr_kernel_file {
     char *data;
 } gr_kernel_file;
 
-enum { STEP = 1 << 17 };
-
-static gr_status failed(int code, int number, const char *path, gr_error *error) {
-    if (code == Z_MEM_ERROR || (code == Z_ERRNO && number == ENOMEM))
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory to read the compiled kernels in %s", path);
-    const bool missing = number == ENOENT || number == ENOTDIR || number == EISDIR;
-    if (code == Z_ERRNO) {
-        gr_fail(error, missing ? GR_ERR_DEVICE : GR_ERR_SYSTEM,
-                "cannot read the compiled kernels in %s: %s%s", path, strerror(number),
-                missing ? "; reinstall gpureduce" : "");
-        error->number = number;
-        return error->status;
-    }
-    return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
+static gr_status no_memory(const char *path, gr_error *error) {
+    return gr_fail(error, GR_ERR_MEMORY, "no host memory to read the compiled kernels in %s", path);
 }
 
-/* Reads to the end of the file: a gzip file does not tell the length of its text. */
-static int read_all(gzFile file, char **data, size_t *size) {
-    for (size_t room = 0;;) {
-        if (room - *size < STEP) {
-            room = 2 * room + 2 * STEP;
-            char *more = realloc(*data, room);
-            if (more == NULL)
-                return Z_MEM_ERROR;
-            *data = more;
-        }
-        const int count = gzread(file, *data + *size, STEP - 1);
-        int code = Z_OK;
-        if (count < 0)
-            gzerror(file, &code);
-        if (count <= 0) {
-            (*data)[*size] = '\0';
-            return code;
-        }
-        *size += (size_t)count;
+static gr_status cannot_read(int number, const char *path, gr_error *error) {
+    const bool missing = number == ENOENT || number == ENOTDIR || number == EISDIR;
+    gr_fail(error, missing ? GR_ERR_DEVICE : GR_ERR_SYSTEM, "cannot read the compiled kernels in %s: %s%s",
+            path, strerror(number), missing ? "; reinstall gpureduce" : "");
+    error->number = number;
+    return error->status;
+}
+
+/* Reads a file to its end. */
+static gr_status read_file(const char *path, char **data, size_t *size, gr_error *error) {
+    struct stat about;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fstat(fileno(file), &about) != 0) {
+        const int number = errno;
+        if (file != NULL)
+            fclose(file);
+        return number == ENOMEM ? no_memory(path, error) : cannot_read(number, path, error);
     }
+    *data = malloc((size_t)about.st_size + 1);
+    errno = 0;
+    *size = *data != NULL ? fread(*data, 1, (size_t)about.st_size, file) : 0;
+    const int number = errno;
+    fclose(file);
+    if (*data == NULL)
+        return no_memory(path, error);
+    (*data)[*size] = '\0';
+    return *size < (size_t)about.st_size && number != 0 ? cannot_read(number, path, error) : GR_OK;
 }
 
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error) {
-    errno = ENOMEM; /* zlib leaves errno unchanged when it gets no memory */
-    gzFile file = gzopen(path, "rb");
-    if (file == NULL)
-        return failed(Z_ERRNO, errno, path, error);
-    *size = 0;
-    const int code = read_all(file, data, size), number = errno;
-    const int end = gzclose_r(file); /* fails if the packed text is truncated */
-    if (code != Z_OK || end != Z_OK)
-        return failed(code == Z_OK ? end : code, number, path, error);
-    if (!gr_is_xz((const uint8_t *)*data, *size))
-        return GR_OK;
+    const gr_status status = read_file(path, data, size, error);
+    if (status != GR_OK || !gr_is_xz((const uint8_t *)*data, *size))
+        return status;
     char *packed = *data;
     *data = NULL;
     const gr_xz_result result = gr_unpack_xz((const uint8_t *)packed, *size, data, size);
     free(packed);
-    return result == GR_XZ_OK
-               ? GR_OK
-               : failed(result == GR_XZ_NO_MEMORY ? Z_MEM_ERROR : Z_DATA_ERROR, 0, path, error);
+    switch (result) {
+    case GR_XZ_OK:
+        return GR_OK;
+    case GR_XZ_NO_MEMORY:
+        return no_memory(path, error);
+    case GR_XZ_NO_LIBRARY:
+        return gr_fail(error, GR_ERR_DEVICE,
+                       "liblzma.so.5 is needed to read the compiled kernels; install the package liblzma5 "
+                       "(Debian, Ubuntu) or xz-libs (Fedora, RHEL)");
+    case GR_XZ_DAMAGED:
+        break;
+    }
+    return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
 }
 
 void gr_enable_remarks(char *text) {

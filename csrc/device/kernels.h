@@ -34,7 +34,7 @@ typedef struct gr_kernels {
 void gr_kernels_init(gr_kernels *kernels, const char *folder);
 void gr_kernels_unload(gr_kernels *kernels);
 
-/* Reads a file of compiled kernels, which may be packed by xz or gzip, and appends a NUL. The caller frees
+/* Reads a file of compiled kernels, which may be packed by xz, and appends a NUL. The caller frees
  *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 

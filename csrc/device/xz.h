@@ -1,4 +1,4 @@
-/* Unpacks .xz files as the build writes them: one block of LZMA2, with the CRC-32 of the text. */
+/* Unpacks .xz files of one block, as the build writes them. */
 #ifndef GR_DEVICE_XZ_H
 #define GR_DEVICE_XZ_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum gr_xz_result { GR_XZ_OK, GR_XZ_DAMAGED, GR_XZ_NO_MEMORY } gr_xz_result;
+typedef enum gr_xz_result { GR_XZ_OK, GR_XZ_DAMAGED, GR_XZ_NO_MEMORY, GR_XZ_NO_LIBRARY } gr_xz_result;
 
 bool gr_is_xz(const uint8_t *packed, size_t size);
 
