@@ -42,6 +42,8 @@ SECTIONS = {
             "dask",
             "xarray",
             "reproducible-sums",
+            "statistics-and-topk",
+            "cumulative-and-segmented",
             "custom-reductions",
             "profile-and-debug-a-kernel",
             "teach-a-course",
