@@ -263,7 +263,9 @@ def resolve(device: str | Device | None) -> tuple[int, int]:
         return (_core.SIM, 0)
     match = re.fullmatch(r"cuda(?::([0-9]{1,9}))?|sim:([1-9][0-9]{0,8})", device)
     if match is None:
-        raise ValueError(f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>' or 'sim'")
+        raise ValueError(
+            f"device: unknown device {device!r}; expected 'cuda', 'cuda:<number>', 'sim' or 'sim:<number>'"
+        )
     return (_core.SIM, int(match[2])) if match[2] else (_core.CUDA, int(match[1] or 0))
 
 
