@@ -33,6 +33,7 @@ SECTIONS = {
         for name in (
             "install",
             "choose-a-device",
+            "threads-and-processes",
             "host-arrays",
             "pytorch-cupy-jax",
             "cuda-graphs",
@@ -46,6 +47,7 @@ SECTIONS = {
             "cumulative-and-segmented",
             "custom-reductions",
             "profile-and-debug-a-kernel",
+            "check-a-reduction-kernel",
             "teach-a-course",
         )
     ],
@@ -65,6 +67,7 @@ SECTIONS = {
                 "state-format",
                 "coverage",
                 "counters",
+                "simulate",
                 "simulator-ptx",
                 "glossary",
             )

@@ -106,7 +106,8 @@ def test_the_first_step_to_a_rung(kernel_and_rung, capsys):
 def test_the_findings_of_the_guide_to_kernels():
     """Long lines of findings are broken in the page, so that only their words can be compared."""
     pytest.importorskip("cuda.pathfinder")
-    found = pages.blocks(page("how-to/profile-and-debug-a-kernel"))
+    guides = ("profile-and-debug-a-kernel", "check-a-reduction-kernel")
+    found = [block for guide in guides for block in pages.blocks(page(f"how-to/{guide}"))]
     names, compared = {}, 0
     for code, below in itertools.pairwise(found):
         if code.language == "python" and ("findings[0]" in code.code or "ladder(tree," in code.code):
