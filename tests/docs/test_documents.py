@@ -235,11 +235,11 @@ def test_old_addresses_lead_to_pages():
 
 
 def test_questions_of_readers_have_answers():
-    """Ten of each kind; tests/tools/check_site.py walks them in a browser."""
+    """Ten or more of each kind; tests/tools/check_site.py walks them in a browser."""
     tomllib = pytest.importorskip("tomllib")
     found = tomllib.loads((ROOT / "tests/docs/questions.toml").read_text(encoding="utf-8"))["question"]
     for reader in ("user", "learner", "maintainer"):
-        assert sum(question["reader"] == reader for question in found) == 10
+        assert sum(question["reader"] == reader for question in found) >= 10
     for question in found:
         text = CODE.sub("", (ROOT / f"{question['page']}.md").read_text(encoding="utf-8"))
         headings = [line.lstrip("#").strip() for line in text.splitlines() if line.startswith("#")]
