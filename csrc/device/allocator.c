@@ -2,9 +2,9 @@
  * captured graphs own. */
 #include "device/allocator.h"
 
-/* Max cached zeroed workspaces: of streams, a program with more of which sometimes waits for the device; of
- * captures. */
-enum { MAX_ZEROED = 64, MAX_CAPTURED = 16 };
+/* Max cached zeroed workspaces: of streams, a program with more of which sometimes waits for the device; the
+ * same for workspaces above GR_ZEROED_BYTES; of captures. */
+enum { MAX_ZEROED = 64, MAX_LARGE = 4, MAX_CAPTURED = 16 };
 
 typedef struct zeroed_workspace {
     gr_cached cached;
@@ -66,6 +66,8 @@ static void captured_close(gr_free_list *free_list, gr_cached *self) {
 
 static const gr_cached_kind zeroed_pieces = {"a call", sizeof(zeroed_workspace), MAX_ZEROED, zeroed_open,
                                              zeroed_close},
+                            large_pieces = {"a call", sizeof(zeroed_workspace), MAX_LARGE, zeroed_open,
+                                            zeroed_close},
                             captured_pieces = {"a captured call", sizeof(zeroed_workspace), MAX_CAPTURED,
                                                captured_open, captured_close};
 
@@ -89,21 +91,30 @@ void gr_allocator_close(gr_allocator *allocator) {
     gr_allocation_list_close(allocator->allocations);
 }
 
+/* The size that a zeroed workspace is cached by: powers of two, and three sizes between two of them. */
+static size_t size_class(size_t bytes) {
+    size_t step = GR_ZEROED_BYTES / 4;
+    if (bytes <= GR_ZEROED_BYTES)
+        return GR_ZEROED_BYTES;
+    while (bytes / 8 >= step)
+        step *= 2;
+    return (bytes + step - 1) / step * step;
+}
+
 static gr_status alloc_once(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
                             bool zeroed, gr_memory *out, gr_error *error) {
     gr_backend *backend = allocator->free_list.backend;
     const bool captured = stream_state->capture != 0;
     *out = (gr_memory){.stream_state = *stream_state};
-    if (captured && zeroed && bytes > GR_ZEROED_BYTES)
-        return gr_fail(error, GR_ERR_VALUE, "a call that is captured has no %zu bytes of clean memory",
-                       bytes);
     if (captured && !zeroed)
         return alloc_for_graph(allocator->allocations, stream_state, bytes, &out->address, error);
-    if (!zeroed || bytes > GR_ZEROED_BYTES || backend->detects_out_of_bounds)
+    if (!zeroed || backend->detects_out_of_bounds)
         return alloc(backend, stream_state, bytes, zeroed, &out->address, error);
-    const gr_status status =
-        gr_free_list_acquire(&allocator->free_list, captured ? &captured_pieces : &zeroed_pieces,
-                             GR_ZEROED_BYTES, stream_state, &out->cached, error);
+    const gr_cached_kind *kind = captured                   ? &captured_pieces
+                                 : bytes <= GR_ZEROED_BYTES ? &zeroed_pieces
+                                                            : &large_pieces;
+    const gr_status status = gr_free_list_acquire(&allocator->free_list, kind, size_class(bytes),
+                                                  stream_state, &out->cached, error);
     if (status == GR_OK)
         out->address = ((zeroed_workspace *)out->cached)->address;
     return status;
@@ -113,6 +124,7 @@ bool gr_allocator_reclaim(gr_allocator *allocator, unsigned attempt) {
     gr_backend *backend = allocator->free_list.backend;
     if (attempt > 0)
         return attempt == 1 && gr_release_caches(backend);
+    gr_free_list_close_idle(&allocator->free_list, &large_pieces);
     gr_allocation_list_collect(allocator->allocations);
     if (backend->release_cached != NULL)
         backend->release_cached(backend);

@@ -28,6 +28,27 @@ void gr_free_list_clear(gr_free_list *free_list) {
     }
 }
 
+void gr_free_list_close_idle(gr_free_list *free_list, const gr_cached_kind *kind) {
+    gr_cached *unwanted = NULL;
+    pthread_mutex_lock(&free_list->lock);
+    for (gr_cached **place = &free_list->idle; *place != NULL;) {
+        gr_cached *self = *place;
+        if (self->kind != kind) {
+            place = &self->next;
+            continue;
+        }
+        *place = self->next;
+        self->next = unwanted;
+        unwanted = self;
+    }
+    pthread_mutex_unlock(&free_list->lock);
+    while (unwanted != NULL) {
+        gr_cached *self = unwanted;
+        unwanted = self->next;
+        close_one(free_list, self);
+    }
+}
+
 static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes,
                  const gr_stream_state *stream) {
     return self->kind == kind && self->bytes == bytes && self->stream_state.id == stream->id &&
