@@ -117,6 +117,11 @@ def segments(
     destination: Destination,
 ) -> Any: ...
 
+# Exact sums or means of rows by label; NotImplemented where there are no kernels for it.
+def groups(
+    *, a: object, op: str, axis: int, labels: object, num_groups: int, destination: Destination
+) -> Any: ...
+
 # The pairs of operator and dtype that `segments` supports.
 def segment_coverage() -> list[tuple[str, str]]: ...
 

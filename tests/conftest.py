@@ -79,6 +79,7 @@ def pytest_addoption(parser):
         default=2000,
         help="test_property.py's; half of it test_property_more.py's",
     )
+    parser.addoption("--group-cases", type=int, default=200, help="random calls in test_group_sums.py")
     parser.addoption("--boundary-cases", type=int, default=500, help="of each test in test_boundary.py")
     parser.addoption(
         "--hostile-seconds", type=float, default=1.0, help="of pairs of values in test_hostile_arguments.py"

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "groups/groups.h"
+
 #include "python/dtype.h"
 #include "python/errors.h"
 #include "python/job.h"
@@ -17,8 +19,10 @@ enum { ELEMENTS, OFFSETS };
 typedef struct segments_call {
     py_job job;
     gr_segments segments;
+    gr_groups groups;
+    bool by_label; /* `groups` is the request, whose second input is labels; else `segments` */
     size_t axis;
-    PyObject *cut; /* of a fast path: offsets, then the permutation; a new reference or NULL */
+    PyObject *cut; /* of a fast path: offsets, then the permutation, or labels; a new reference or NULL */
     PyObject
         *labels; /* of a fast path: labels on the device, of which the cut is to be made; borrowed, or NULL */
 } segments_call;
@@ -29,6 +33,7 @@ static void init(segments_call *self, py_state *state) {
     self->segments.permuted_rows = 0;
     self->segments.ddof = 0;
     self->cut = self->labels = NULL;
+    self->by_label = false;
 }
 
 static void release(segments_call *self) {
@@ -91,7 +96,29 @@ static bool are_offsets(const segments_call *self) {
 
 static gr_status work(void *arg, gr_device *device, const gr_binding *binding, const gr_interrupt *interrupt,
                       gr_error *error) {
-    return gr_segments_run(device, &((const segments_call *)arg)->segments, binding, interrupt, error);
+    const segments_call *self = arg;
+    return self->by_label ? gr_groups_run(device, &self->groups, binding, interrupt, error)
+                          : gr_segments_run(device, &self->segments, binding, interrupt, error);
+}
+
+/* Makes a request for exact group sums, if there are kernels for it, once the elements are split. */
+static bool take_groups(segments_call *self, gr_dtype label_dtype, int64_t label_stride, uint64_t groups) {
+    const gr_segments *segments = &self->segments;
+    self->groups = (gr_groups){
+        .op = segments->op,
+        .dtype = segments->dtype,
+        .label_dtype = label_dtype,
+        .lines = segments->lines,
+        .length = segments->length,
+        .inner = segments->inner,
+        .line_stride = segments->line_stride,
+        .along_stride = segments->along_stride,
+        .inner_stride = segments->inner_stride,
+        .label_stride = label_stride,
+        .groups = groups,
+        .empty_result = segments->empty_result,
+    };
+    return self->by_label = gr_groups_take(&self->groups);
 }
 
 /* ---- the fast path ---- */
@@ -204,12 +231,36 @@ static bool parse_group_count(PyObject *value, const int64_t *labels, uint64_t r
     return overflow == 0 && *groups > 0 && *groups <= rows + MAX_EMPTY_GROUPS;
 }
 
-/* Whether labels on a device are integers next to the elements, one per row. */
-static bool are_labels(const py_job *job, const py_array *labels, uint64_t rows) {
-    const gr_device_info *info = &job->device->backend->info;
-    return job->inputs[ELEMENTS].on_device && labels->kind == info->kind && labels->index == info->index &&
-           py_array_ndim(labels) == 1 && labels->axis[0].extent == rows &&
-           gr_dtypes[labels->dtype].kind == GR_KIND_BITS && labels->dtype != GR_DTYPE_b8;
+/* Whether labels are integers, one per row. */
+static bool are_labels(const py_operand *labels, uint64_t rows) {
+    return labels->ndim == 1 && labels->extent[0] == rows && gr_dtypes[labels->dtype].kind == GR_KIND_BITS &&
+           labels->dtype != GR_DTYPE_b8;
+}
+
+/* Labels on the device of the elements: of exact sums they are an input, else they are to be put in order. */
+static int cut_by_device_labels(segments_call *self, PyObject *object, PyObject *count, uint64_t length,
+                                uint64_t *groups) {
+    py_job *job = &self->job;
+    py_operand *labels = &job->inputs[OFFSETS];
+    if (object == NULL || PyArray_Check(object) || py_is_none(count) || !job->inputs[ELEMENTS].on_device ||
+        !parse_group_count(count, NULL, length, groups) ||
+        (*groups > length ? *groups : length) >= UINT32_MAX)
+        return 0;
+    const int taken =
+        py_operand_from_object(job->state, object, PY_NO_COPY, GR_SCOPE_GENERAL, "labels", labels);
+    if (taken <= 0)
+        return taken;
+    job->input_count = 2;
+    if (py_job_is_on_other_device(job, labels) || !are_labels(labels, length))
+        return 0;
+    if (!take_groups(self, labels->dtype, labels->stride[0], *groups)) {
+        py_operand_release(labels);
+        py_operand_init(labels);
+        job->input_count = 1;
+        self->labels = object;
+        self->segments.permuted_rows = length;
+    }
+    return 1;
 }
 
 /* The labels of group_reduce, on the host or on the device. */
@@ -222,18 +273,17 @@ static int cut_by_labels(segments_call *self, const py_arguments arguments, uint
     int taken = py_host_integers(object, &labels);
     if (taken > 0) {
         const int64_t *values = integers_of(labels);
-        const bool fits = (uint64_t)PyArray_SIZE((PyArrayObject *)labels) == length &&
-                          (length < MAX_HOST_LABELS || job->device->backend->info.kind == GR_DEVICE_SIM) &&
-                          parse_group_count(count, values, length, &groups);
-        taken = fits ? sort_labels(self, values, length, groups) : 0;
+        const bool sorts = length < MAX_HOST_LABELS || job->device->backend->info.kind == GR_DEVICE_SIM;
+        if ((uint64_t)PyArray_SIZE((PyArrayObject *)labels) != length ||
+            !parse_group_count(count, values, length, &groups))
+            taken = 0;
+        else if (take_groups(self, GR_DTYPE_i64, sizeof *values, groups))
+            self->cut = Py_NewRef(labels);
+        else
+            taken = sorts ? sort_labels(self, values, length, groups) : 0;
         Py_DECREF(labels);
-    } else if (taken == 0 && object != NULL && !py_is_none(count) && py_array_check(job->state, object) &&
-               are_labels(job, (const py_array *)object, length) &&
-               parse_group_count(count, NULL, length, &groups) &&
-               (groups > length ? groups : length) < UINT32_MAX) {
-        self->labels = object;
-        self->segments.permuted_rows = length;
-        taken = 1;
+    } else if (taken == 0) {
+        taken = cut_by_device_labels(self, object, count, length, &groups);
     }
     return taken > 0 && set_segments(self, groups) < 0 ? -1 : taken;
 }
@@ -300,12 +350,14 @@ static int bind_cut(segments_call *self) {
 static PyObject *report_nonfinite(const py_signature *signature, const segments_call *self,
                                   const py_arguments arguments, PyObject *result) {
     const gr_device_info *info = &self->job.device->backend->info;
-    PyObject *const cut = self->cut != NULL ? self->cut : arguments[PY_NAME_offsets];
+    PyObject *const cut = self->cut != NULL ? self->cut
+                          : self->by_label  ? arguments[PY_NAME_labels]
+                                            : arguments[PY_NAME_offsets];
+    const Py_ssize_t permuted_rows = self->by_label ? -1 : (Py_ssize_t)self->segments.permuted_rows;
     return py_reported(result,
-                       PyObject_CallFunction(signature->report, "OOsnOKii", result, arguments[PY_NAME_a],
+                       PyObject_CallFunction(signature->report, "OOsnOnii", result, arguments[PY_NAME_a],
                                              gr_ops[self->segments.op].name, (Py_ssize_t)self->axis, cut,
-                                             (unsigned long long)self->segments.permuted_rows,
-                                             (int)info->kind, info->index));
+                                             permuted_rows, (int)info->kind, info->index));
 }
 
 static PyObject *run_fast(const py_signature *signature, const py_arguments arguments, cutter *cut) {
@@ -369,6 +421,38 @@ PyObject *py_segments(PyObject *module, PyObject *args, PyObject *named) {
     if (parse_elements(&self, a, op, axis) > 0 && parse_offsets(&self, offsets, permuted_rows) == 0 &&
         py_job_parse_destination(&self.job, destination) == 0 && py_job_check_overlap(&self.job, "a") == 0)
         result = py_job_run(&self.job, work, &self);
+    release(&self);
+    return result;
+}
+
+static int parse_labels(segments_call *self, PyObject *value) {
+    py_operand *labels = &self->job.inputs[OFFSETS];
+    if (py_operand_from_object(self->job.state, value, PY_NATIVE, GR_SCOPE_GENERAL, "labels", labels) < 0)
+        return -1;
+    self->job.input_count = 2;
+    if (!are_labels(labels, self->segments.length))
+        return PY_RAISE(PyExc_ValueError, "labels: expected integers, one for each row");
+    return 0;
+}
+
+PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
+    static char *names[] = {"a", "op", "axis", "labels", "num_groups", "destination", NULL};
+    PyObject *a, *op, *labels, *destination, *result = NULL;
+    Py_ssize_t axis, groups;
+    segments_call self;
+    init(&self, PyModule_GetState(module));
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO", names, &a, &op, &axis, &labels, &groups,
+                                     &destination))
+        return NULL;
+    if (parse_elements(&self, a, op, axis) > 0 && parse_labels(&self, labels) == 0 &&
+        set_segments(&self, (uint64_t)groups) == 0) {
+        const py_operand *source = &self.job.inputs[OFFSETS];
+        if (!take_groups(&self, source->dtype, source->stride[0], (uint64_t)groups))
+            result = Py_NewRef(Py_NotImplemented);
+        else if (py_job_parse_destination(&self.job, destination) == 0 &&
+                 py_job_check_overlap(&self.job, "a") == 0)
+            result = py_job_run(&self.job, work, &self);
+    }
     release(&self);
     return result;
 }

@@ -67,8 +67,7 @@ static double value_of(number which) {
 gr_scalar gr_segments_empty_result(gr_op op, gr_dtype dtype) {
     const gr_dtype result = gr_op_result(op, dtype);
     const number which = number_of(op);
-    const bool ends = which == LARGEST || which == SMALLEST;
-    const double value = value_of(which), imaginary = ends ? value : 0.0;
+    const double value = value_of(which), imaginary = which == ONE ? 0.0 : value;
     gr_scalar out = {.bytes = {0}};
     switch ((int)result) {
     case GR_DTYPE_f16:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 OPS = tuple(dict.fromkeys(op for op, _ in _core.segment_coverage()))
+EXACT_OPS = ("sum", "mean")  # of groups
 _INT64 = np.dtype(np.int64)
+_FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 
 
 class SegmentPlan:
@@ -38,10 +41,15 @@ class SegmentPlan:
         self.reads = [offsets] if isinstance(offsets, Operand) else []
         self.ordered = 0 if order is None else len(order)
 
+    def labels_handle(self) -> Any:
+        """Return the labels as the core takes them: there are none."""
+
     def handle(self, output: OutputSpec) -> Any:
         """Return the plan in the form that the core takes, for a call ordered after its inputs."""
-        if isinstance(self.offsets, Operand):
-            return self.offsets.handle
+        return self.offsets.handle if isinstance(self.offsets, Operand) else self.host_handle()
+
+    def host_handle(self) -> np.ndarray:
+        """Return offsets in host memory as the core takes them."""
         offsets = np.ascontiguousarray(self.offsets, _INT64)
         return offsets if self.order is None else np.concatenate([offsets, self.order])
 
@@ -55,6 +63,50 @@ class Batches:
         self.reads: list[Operand] = []
 
 
+def ascend(labels: np.ndarray) -> bool:
+    """Return whether no label is less than the one before it."""
+    return not (labels[1:] < labels[:-1]).any()
+
+
+def sorted_by_label(labels: np.ndarray, groups: int) -> SegmentPlan:
+    """Return the segments of groups, whose rows keep their order; without an order if labels ascend."""
+    bins = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # bin 0: rows of no group
+    bins[bins > groups] = 0
+    offsets = np.cumsum(np.bincount(bins, minlength=groups + 1))
+    order = None
+    if not ascend(bins):
+        keys = bins.astype(np.uint16) if groups < _FEW else bins
+        order = np.argsort(keys, kind="stable")
+    return SegmentPlan(offsets, groups, order)
+
+
+class HostLabels:
+    """A cut by labels in host memory, which are sorted there if the reduction takes rows by group."""
+
+    def __init__(self, labels: np.ndarray, count: int) -> None:
+        self.labels = labels if len(labels) else labels.astype(_INT64)
+        self.count = count
+        self.reads: list[Operand] = []
+
+    @functools.cached_property
+    def plan(self) -> SegmentPlan:
+        """The rows by group."""
+        return sorted_by_label(self.labels, self.count)
+
+    @property
+    def ordered(self) -> int:
+        """The number of rows that are put in order."""
+        return self.plan.ordered
+
+    def labels_handle(self) -> Any:
+        """Return the labels as the core takes them."""
+        return self.labels
+
+    def handle(self, output: OutputSpec) -> Any:
+        """Return offsets and the order as the core takes them."""
+        return self.plan.handle(output)
+
+
 class Labels:
     """A plan by labels that are sorted on the device."""
 
@@ -63,6 +115,10 @@ class Labels:
         self.count = count
         self.reads = [labels] if labels.view is not None else []
         self.ordered = labels.shape[0]
+
+    def labels_handle(self) -> Any:
+        """Return the labels as the core takes them."""
+        return self.labels.handle
 
     def handle(self, output: OutputSpec) -> Any:
         """Return offsets and order in the form that the core takes, computed on the stream of the call."""
@@ -124,7 +180,7 @@ def run(
     op: str,
     operand: Operand,
     axis: int,
-    cut: SegmentPlan | Labels | Batches,
+    cut: SegmentPlan | HostLabels | Labels | Batches,
     out: Any,
     options: Options,
     dtype: DTypeLike | None = None,
@@ -174,12 +230,20 @@ def _reduced(
     op: str,
     elements: Operand,
     axis: int,
-    cut: SegmentPlan | Labels,
+    cut: SegmentPlan | HostLabels | Labels,
     output: OutputSpec,
     core_out: Any,
     ddof: float,
 ) -> Any:
     """Reduce by the core; None if it writes to the output."""
+    destination = (core_out, elements.kind, elements.index, output.stream)
+    labels = cut.labels_handle()
+    if labels is not None and op in EXACT_OPS:
+        result = _core.groups(
+            a=elements.handle, op=op, axis=axis, labels=labels, num_groups=cut.count, destination=destination
+        )
+        if result is not NotImplemented:
+            return result
     return _core.segments(
         a=elements.handle,
         op=op,
@@ -187,15 +251,25 @@ def _reduced(
         offsets=cut.handle(output),
         permuted_rows=cut.ordered,
         ddof=ddof,
-        destination=(core_out, elements.kind, elements.index, output.stream),
+        destination=destination,
     )
 
 
 def report(
     result: Any, a: Any, op: str, axis: int, offsets: Any, permuted_rows: int, kind: int, index: int
 ) -> None:
-    """Report a nonfinite host result of the fast path."""
-    handle = offsets if isinstance(offsets, np.ndarray) else as_operand(offsets, None, "offsets").handle
+    """Report a nonfinite host result of the fast path.
+
+    With `permuted_rows` of -1, `offsets` are the labels of the rows.
+    """
+    device = device_name(kind, index)
+    operand = as_operand(offsets, device, "offsets")
+    if permuted_rows < 0:
+        plan = sorted_by_label(on_host(operand, "labels"), result.shape[axis])
+        handle = plan.host_handle()
+        permuted_rows = plan.ordered
+    else:
+        handle = operand.handle
 
     def reduced(end: str, part: Operand) -> np.ndarray:
         destination = (None, part.kind, part.index, LEGACY_STREAM)
@@ -209,7 +283,7 @@ def report(
             destination=destination,
         )
 
-    _check_fp_status(op, result, as_operand(a, device_name(kind, index)), axis, reduced)
+    _check_fp_status(op, result, as_operand(a, device), axis, reduced)
 
 
 def _check_fp_status(

@@ -17,8 +17,10 @@ from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._segments.segment_plan import (
     Batches,
+    HostLabels,
     Labels,
     SegmentPlan,
+    ascend,
     index_operand,
     on_host,
     report,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from gpureduce._reduce.types import AnyArray, Out, Stream
 
 _INT64 = np.dtype(np.int64)
-_FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 _MANY = 2**15  # labels on the host that a GPU sorts faster than NumPy, copies included
 _LEAST_BATCH = 2**16  # rows of slices that are ordered in one batch
 _MOST_GROUPS = 2**48
@@ -282,7 +283,11 @@ def group_reduce(
 
     Notes
     -----
-    The rows of a group are reduced in their order, so that results are bitwise identical in every run.
+    Sums and means are correctly rounded: the exact sum of a group is rounded once, so that the bits do not
+    depend on the order of the rows, the device or the grid. The exception are float64 and complex results
+    that would need more than 12 bytes of workspace per element, 160 bytes per result and 16 MiB; they are
+    added as other reductions are. Integer sums wrap, as NumPy's do. Other reductions take the rows of a group
+    in their order, so that results are bitwise identical in every run. See docs/how-to/group-and-scatter.md.
 
     Examples
     --------
@@ -304,7 +309,7 @@ def group_reduce(
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
-    cut = Labels(label_operand, groups) if many and not _ascend(numbers) else _sorted(numbers, groups)
+    cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
     return run(op, operand, along, cut, out, options, ddof=ddof)
 
 
@@ -333,18 +338,3 @@ def _checked(name: str, groups: int) -> int:
     if groups > _MOST_GROUPS:
         raise ValueError(f"{name}: expected up to {_MOST_GROUPS} groups, got {groups}")
     return groups
-
-
-def _ascend(labels: np.ndarray) -> bool:
-    return not (labels[1:] < labels[:-1]).any()
-
-
-def _sorted(labels: np.ndarray, groups: int) -> SegmentPlan:
-    """Return the plan of groups: with a stable order of the rows by group, if they are not sorted already."""
-    places = np.maximum(labels, -1, dtype=_INT64, casting="unsafe") + 1  # rows without a group first
-    offsets = np.cumsum(np.bincount(places, minlength=groups + 1))
-    order = None
-    if not _ascend(places):
-        keys = places.astype(np.uint16) if groups < _FEW else places
-        order = np.argsort(keys, kind="stable")
-    return SegmentPlan(offsets, groups, order)

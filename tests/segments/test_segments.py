@@ -390,19 +390,19 @@ def test_many_labels_of_the_host_are_put_in_order_on_the_gpu(device, monkeypatch
     calls, order = [], _core.label_order
     reduced = gpureduce.group_reduce.__wrapped__  # the core leaves many labels to Python
     there = (a, gpureduce.to_device(a, device))
-    wanted = [gpureduce.group_reduce(a, labels, op, 9, device=device) for op in ("sum", "argmin")]
+    wanted = [gpureduce.group_reduce(a, labels, op, 9, device=device) for op in ("prod", "argmin")]
     monkeypatch.setattr(segments, "_MANY", 10)
     monkeypatch.setattr(_core, "CUDA", gpureduce.to_device(a, device)._kind)
     monkeypatch.setattr(_core, "label_order", lambda *args: calls.append(args) or order(*args))
     for each in there:
-        for op, want in zip(("sum", "argmin"), wanted, strict=True):
+        for op, want in zip(("prod", "argmin"), wanted, strict=True):
             got = reduced(each, labels, op, 9, device=device, as_device=False)
             assert np.array_equal(got, want)
     assert len(calls) == 4
-    reduced(a, np.sort(labels), num_groups=9, device=device)
+    reduced(a, np.sort(labels), "prod", 9, device=device)
     assert len(calls) == 4  # nothing is to be sorted
     with pytest.raises(ValueError, match="labels: expected up to 7"):
-        reduced(a, labels, num_groups=8, device=device)
+        reduced(a, labels, "prod", 8, device=device)
 
 
 def test_labels_on_the_device_of_skewed_groups(device):

@@ -32,6 +32,7 @@ ROOMS = {
         "executor",
         ("reduce", "matmul", "conv", "scan", "order"),
         ("exact", "segments"),
+        "groups",
         "states",
         "python",
     ],
@@ -41,9 +42,9 @@ ROOMS = {
 }
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
-FAMILIES = ["reduce", "scan", "segments", "order", "states", "exact", "matmul", "conv"]
+FAMILIES = ["reduce", "scan", "segments", "order", "states", "exact", "matmul", "conv", "groups"]
 HEADERS = {
-    "": [*SHARED_HEADERS, tuple(FAMILIES[:-1]), FAMILIES[-1]],
+    "": [*SHARED_HEADERS, tuple(FAMILIES[:-2]), tuple(FAMILIES[-2:])],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {
@@ -100,10 +101,11 @@ DOORS = {
     ],
     "matmul": ["matmul.h", "params.h"],
     "conv": ["conv.h"],
-    "exact": ["exact.h"],
+    "exact": ["exact.h", "superaccumulator.h"],
     "states": ["states.h"],
     "scan": ["scan.h"],
     "segments": ["segments.h", "labels/labels.h"],
+    "groups": ["groups.h"],
     "order": ["order.h"],
 }
 

@@ -1,0 +1,210 @@
+/* Planner of exact group sums: windows in shared memory where they fit, else planes in device memory; then
+   the step that rounds, and the one that settles signs of zeros. */
+#include "groups/groups.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "executor/executor.h"
+#include "groups/params.h"
+
+enum {
+    PLANE_BLOCKS_PER_SM = 8,    /* blocks of the planes' kernels that an SM holds at once */
+    WINDOW_STATIC_BYTES = 2560, /* static shared memory of the window kernels */
+    WINDOW_MIN_ROWS = 4096,     /* rows per block of the window kernels, at least */
+    MAX_WORKSPACE = 16 << 20,
+};
+
+/* Kernels of a dtype, and the planes per result. */
+typedef struct kind {
+    const char *name;
+    uint32_t planes, components, item_bytes; /* item_bytes: per component */
+    uint32_t words;                          /* per window; 0: there are no window kernels */
+    const char *window_name;                 /* dtype in the names of the window kernels */
+} kind;
+
+static kind kind_of(gr_op op, gr_dtype dtype) {
+    static const kind floats[GR_DTYPE_COUNT] = {
+        [GR_DTYPE_f32] = {"f32", GR_GROUP_FLOAT_PLANES, 1, 4, 2, "f32"},
+        [GR_DTYPE_f16] = {"f16", GR_GROUP_HALF_PLANES, 1, 2, 2, "f16"},
+        [GR_DTYPE_bf16] = {"bf16", GR_GROUP_FLOAT_PLANES, 1, 2, 2, "bf16"},
+        [GR_DTYPE_f64] = {"f64", GR_GROUP_DOUBLE_PLANES, 1, 8, 3, "f64"},
+        [GR_DTYPE_c64] = {"f32", GR_GROUP_FLOAT_PLANES, 2, 4, 0, NULL},
+        [GR_DTYPE_c128] = {"f64", GR_GROUP_DOUBLE_PLANES, 2, 8, 0, NULL},
+    };
+    static const char *const window_names[GR_DTYPE_COUNT] = {
+        [GR_DTYPE_i32] = "i32", [GR_DTYPE_u32] = "u32", [GR_DTYPE_i64] = "i64", [GR_DTYPE_u64] = "i64"};
+    if (gr_dtypes[dtype].kind != GR_KIND_BITS)
+        return floats[dtype];
+    const bool mean = gr_op_is_mean(op);
+    const uint32_t bytes = (uint32_t)gr_dtypes[dtype].item_bytes;
+    /* A window has 64 bits: means of elements as wide need more. */
+    const bool windows = window_names[dtype] != NULL && !(mean && bytes == 8);
+    return (kind){"integers",         mean ? GR_GROUP_INTEGER_PLANES : 1, 1, bytes, windows ? 2 : 0,
+                  window_names[dtype]};
+}
+
+static uint64_t results_of(const gr_groups *self, const kind *of) {
+    return self->lines * self->groups * self->inner * of->components;
+}
+
+bool gr_groups_take(const gr_groups *self) {
+    if (self->op != GR_OP_sum && self->op != GR_OP_mean)
+        return false;
+    if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
+        self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
+        return false;
+    const kind of = kind_of(self->op, self->dtype);
+    const double elements = (double)self->lines * (double)self->length * (double)self->inner,
+                 results = (double)self->lines * (double)self->groups * (double)self->inner;
+    return results * of.components * (of.planes * 8 + 4) <= 12 * elements + 160 * results + MAX_WORKSPACE;
+}
+
+/* Shared memory of the window kernels with a number of windows. */
+static uint64_t window_bytes(const gr_groups *self, const kind *of, uint32_t windows) {
+    return gr_ceil_div(self->groups * (windows * of->words + gr_op_is_mean(self->op)), 4) * 16;
+}
+
+/* Sets the windows and the blocks of the window kernels. Returns false if there are no such kernels, or too
+   many groups for shared memory. */
+static bool set_windows(const gr_groups *self, const kind *of, const gr_device_caps *caps,
+                        gr_group_params *params) {
+    const size_t item = gr_dtypes[self->dtype].item_bytes, label = gr_dtypes[self->label_dtype].item_bytes;
+    const uint64_t capacity = caps->shared_per_block - WINDOW_STATIC_BYTES;
+    if (of->words == 0 || self->lines > 1 || self->inner > 1 || (label != 4 && label != 8) ||
+        (self->length > 1 && (self->along_stride != (int64_t)item || self->label_stride != (int64_t)label)) ||
+        self->groups > capacity / 8 || window_bytes(self, of, 1) > capacity ||
+        self->length < 4 * self->groups)
+        return false;
+    const bool two = gr_dtypes[self->dtype].kind != GR_KIND_BITS &&
+                     window_bytes(self, of, GR_GROUP_MAX_WINDOWS) <= capacity;
+    params->windows = two ? GR_GROUP_MAX_WINDOWS : 1;
+    params->slab_words = (uint32_t)window_bytes(self, of, params->windows) / 4;
+    uint64_t blocks = gr_min(gr_reference_device.multiprocessors,
+                             gr_ceil_div(self->length, gr_max(WINDOW_MIN_ROWS, self->groups)));
+    blocks = gr_max(blocks, gr_ceil_div(self->length, (uint64_t)1 << GR_GROUP_WINDOW_MAX_ROWS_SHIFT));
+    params->share = gr_ceil_div(self->length, blocks);
+    params->blocks = (uint32_t)gr_ceil_div(self->length, params->share);
+    return true;
+}
+
+static gr_group_params params_of(const gr_groups *self, const kind *of) {
+    const int64_t item = (int64_t)of->item_bytes;
+    gr_group_params params = {
+        .lines = self->lines,
+        .length = self->length,
+        .inner = self->inner * of->components,
+        .groups = self->groups,
+        .results = results_of(self, of),
+        .line_stride = self->line_stride / item,
+        .along_stride = self->along_stride / item,
+        .inner_stride = self->inner_stride / item,
+        .label_stride = self->label_stride,
+        .label_bytes = (uint32_t)gr_dtypes[self->label_dtype].item_bytes,
+        .components = of->components,
+        .from = (uint32_t)self->dtype,
+        .options = (gr_op_is_mean(self->op) ? GR_GROUP_MEAN : 0u) |
+                   (self->length >> GR_GROUP_MAX_ROWS_SHIFT > 0 ? GR_GROUP_SPILL : 0u),
+    };
+    if (gr_dtype_is_signed_integer(self->label_dtype))
+        params.label_sign = UINT64_C(1) << (8 * params.label_bytes - 1);
+    while (params.columns_shift < GR_GROUP_MAX_COLUMNS_SHIFT && 1u << params.columns_shift < params.inner)
+        ++params.columns_shift;
+    memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
+    return params;
+}
+
+/* Buffers of a program. */
+typedef struct buffers {
+    uint32_t in, labels, out, header, planes, flags, counts, slabs;
+    bool has_counts, has_slabs;
+} buffers;
+
+static buffers alloc_buffers(const gr_groups *self, const kind *of, const gr_group_params *params,
+                             gr_program *program) {
+    const gr_dtype to = gr_op_result(self->op, self->dtype);
+    const size_t results = (size_t)params->results;
+    const bool mean = gr_op_is_mean(self->op), windows = params->windows > 0;
+    buffers at = {.has_slabs = windows, .has_counts = mean && !windows};
+    at.in = gr_program_input(program, 0);
+    at.labels = gr_program_input(program, 1);
+    at.out =
+        gr_program_buffer(program, GR_BUFFER_OUTPUT, results / of->components * gr_dtypes[to].item_bytes);
+    at.header = gr_program_buffer(program, GR_BUFFER_ZEROED, GR_GROUP_HEADER_BYTES);
+    at.planes = gr_program_buffer(program, GR_BUFFER_ZEROED, results * of->planes * 8);
+    at.flags = gr_program_buffer(program, GR_BUFFER_ZEROED, results * 4);
+    if (at.has_counts)
+        at.counts = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)self->groups * 8);
+    if (at.has_slabs)
+        at.slabs = gr_program_buffer(program, GR_BUFFER_TEMPORARY,
+                                     (size_t)params->blocks * window_bytes(self, of, params->windows));
+    return at;
+}
+
+static gr_step *launch(gr_program *program, const gr_group_params *params, const buffers *at,
+                       const gr_device_caps *caps, uint64_t blocks) {
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = GR_GROUP_THREADS;
+    step->pdl = caps->capability >= GR_HOPPER;
+    step->kernel.owner = "group_reduce";
+#define RELOCATE(field) gr_program_relocate(program, offsetof(gr_group_params, field), at->field)
+    RELOCATE(in);
+    RELOCATE(labels);
+    RELOCATE(out);
+    RELOCATE(header);
+    RELOCATE(planes);
+    RELOCATE(flags);
+    if (at->has_counts)
+        RELOCATE(counts);
+    if (at->has_slabs)
+        RELOCATE(slabs);
+#undef RELOCATE
+    return step;
+}
+
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    const gr_groups *self = request;
+    const gr_device_caps *caps = &device->backend->info.caps;
+    const kind of = kind_of(self->op, self->dtype);
+    gr_group_params params = params_of(self, &of);
+    const bool windows = set_windows(self, &of, caps, &params);
+    const buffers at = alloc_buffers(self, &of, &params, program);
+    const uint64_t resident = (uint64_t)gr_reference_device.multiprocessors * PLANE_BLOCKS_PER_SM;
+    const uint64_t tile = (uint64_t)(GR_GROUP_THREADS >> params.columns_shift) * GR_GROUP_ROWS_PER_THREAD;
+    const uint64_t tiles = self->lines * gr_ceil_div(self->length, tile);
+    const uint64_t filling = gr_max(gr_min(tiles, resident), 1);
+    gr_step *step = launch(program, &params, &at, caps, windows ? params.blocks : filling);
+    if (windows) {
+        step->block[0] = GR_GROUP_WINDOW_THREADS;
+        step->shared_bytes = (uint32_t)window_bytes(self, &of, params.windows);
+        GR_KERNEL_NAME(step->kernel.file, "group_window");
+        GR_KERNEL_NAME(step->kernel.entry, "group_window_", of.window_name,
+                       params.label_bytes == 4 ? "_i32" : "_i64");
+    } else {
+        GR_KERNEL_NAME(step->kernel.file, "group_planes");
+        GR_KERNEL_NAME(step->kernel.entry, "group_planes_", of.name);
+    }
+    step = launch(
+        program, &params, &at, caps,
+        gr_ceil_div(params.results, windows ? GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS : GR_GROUP_THREADS));
+    GR_KERNEL_NAME(step->kernel.file, "group_finish");
+    if (windows)
+        GR_KERNEL_NAME(step->kernel.entry, "group_finish_windows_", of.window_name);
+    else
+        GR_KERNEL_NAME(step->kernel.entry, "group_finish_", of.name);
+    const bool is_integer = gr_dtypes[self->dtype].kind == GR_KIND_BITS;
+    if (is_integer && (windows || !gr_op_is_mean(self->op)))
+        return; /* no -0, and no counts to zero */
+    step = launch(program, &params, &at, caps, filling);
+    GR_KERNEL_NAME(step->kernel.file, "group_finish");
+    GR_KERNEL_NAME(step->kernel.entry, "group_signs_", of.name);
+}
+
+gr_status gr_groups_run(gr_device *device, const gr_groups *self, const gr_binding *binding,
+                        const gr_interrupt *interrupt, gr_error *error) {
+    if (self->lines == 0 || self->groups == 0 || self->inner == 0)
+        return GR_OK;
+    return gr_execute_request(device, plan, self, binding, interrupt, error);
+}
