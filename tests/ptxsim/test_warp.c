@@ -165,7 +165,8 @@ static void test_members(void) {
            "do not execute this instruction (0x");
     refuse("setp.lt.u32 %p1, %r31, 8; @%p1 vote.sync.any.pred %p2, %p1, 0x1ff;", 32,
            "do not execute this instruction (0x00000100)");
-    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 redux.sync.add.u32 %r1, %r31, -1;", 12, "do not execute this instruction (0x00000f00)");
+    refuse("setp.lt.u32 %p1, %r31, 8; @%p1 redux.sync.add.u32 %r1, %r31, -1;", 12,
+           "do not execute this instruction (0x00000f00)");
     launch("setp.lt.u32 %p1, %r31, 8; @%p1 bar.warp.sync 0xff; @!%p1 bar.warp.sync 0xffffff00;", 1, 32, NULL,
            NULL);
 }
