@@ -9,7 +9,8 @@
 // fragments use them, and process tile after tile. What limits it now: memory, to which the results are
 // written; loads from shared memory, four for each chunk of sixteen pixels and one for each product of two.
 // Where it shows: tensor-core operations. It supports dilations of one along a row; c5 and c7 compute all
-// other convolutions. c7_few: the same for 2-byte elements, by other entries.
+// other convolutions.
+// c7_few: the same for 2-byte elements, by other entries.
 #include "common/entry.cuh"
 #include "common/shared_array.cuh"
 #include "common/vec.cuh"

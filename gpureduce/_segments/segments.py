@@ -303,14 +303,31 @@ def group_reduce(
     if label_operand.view is not None:
         groups = _groups(num_groups, label_operand)
         if max(groups, length) < _MOST_THERE:
-            return run(op, operand, along, Labels(label_operand, groups), out, options, ddof=ddof)
+            return _run(op, operand, along, Labels(label_operand, groups), out, options, ddof)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return run(op, operand, along, cut, out, options, ddof=ddof)
+    return _run(op, operand, along, cut, out, options, ddof)
+
+
+def _run(
+    op: str,
+    operand: Operand,
+    axis: int,
+    cut: Labels | HostLabels,
+    out: Out | None,
+    options: Options,
+    ddof: float,
+) -> Any:
+    """Reduce groups; a MemoryError names their number."""
+    try:
+        return run(op, operand, axis, cut, out, options, ddof=ddof)
+    except MemoryError as error:
+        error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
+        raise
 
 
 def _groups(num_groups: Any, labels: np.ndarray | Operand) -> int:
