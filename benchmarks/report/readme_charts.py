@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from html import escape
@@ -121,7 +122,7 @@ def _label_places(lines: dict[str, Line], top: float, bottom: float) -> dict[str
 
     for name, line in lines.items():
         options = [(x, y + up) for x, y in line for up in (-14, 14) if top < y + up < bottom - 6]
-        places[name] = max(options or line, key=lambda place, name=name: distance(name, place))
+        places[name] = max(options or line, key=functools.partial(distance, name))
     return places
 
 
