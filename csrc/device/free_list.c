@@ -16,30 +16,19 @@ static void close_one(gr_free_list *free_list, gr_cached *self) {
     free(self);
 }
 
-void gr_free_list_clear(gr_free_list *free_list) {
-    pthread_mutex_lock(&free_list->lock);
-    gr_cached *next = free_list->idle;
-    free_list->idle = NULL;
-    pthread_mutex_unlock(&free_list->lock);
-    while (next != NULL) {
-        gr_cached *self = next;
-        next = self->next;
-        close_one(free_list, self);
-    }
-}
-
 void gr_free_list_close_idle(gr_free_list *free_list, const gr_cached_kind *kind) {
-    gr_cached *unwanted = NULL;
+    gr_cached *unwanted = NULL, **end = &unwanted;
     pthread_mutex_lock(&free_list->lock);
     for (gr_cached **place = &free_list->idle; *place != NULL;) {
         gr_cached *self = *place;
-        if (self->kind != kind) {
+        if (kind != NULL && self->kind != kind) {
             place = &self->next;
             continue;
         }
         *place = self->next;
-        self->next = unwanted;
-        unwanted = self;
+        self->next = NULL;
+        *end = self;
+        end = &self->next;
     }
     pthread_mutex_unlock(&free_list->lock);
     while (unwanted != NULL) {
@@ -47,6 +36,10 @@ void gr_free_list_close_idle(gr_free_list *free_list, const gr_cached_kind *kind
         unwanted = self->next;
         close_one(free_list, self);
     }
+}
+
+void gr_free_list_clear(gr_free_list *free_list) {
+    gr_free_list_close_idle(free_list, NULL);
 }
 
 static bool fits(const gr_cached *self, const gr_cached_kind *kind, size_t bytes,

@@ -37,9 +37,10 @@ struct gr_free_list {
 };
 
 void gr_free_list_init(gr_free_list *free_list);
-/* Closes all idle objects, or those of one kind. */
-void gr_free_list_clear(gr_free_list *free_list);
+/* Closes the idle objects of one kind; NULL: of all kinds. */
 void gr_free_list_close_idle(gr_free_list *free_list, const gr_cached_kind *kind);
+/* Closes all idle objects. */
+void gr_free_list_clear(gr_free_list *free_list);
 
 /* Returns an idle object of this kind, size and stream, or opens a new one. Without a stream (NULL) any
  * stream may use the object. */
