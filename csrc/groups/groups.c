@@ -49,8 +49,12 @@ static uint64_t results_of(const gr_groups *self, const kind *of) {
     return self->lines * self->groups * self->inner * of->components;
 }
 
+bool gr_groups_have(gr_op op) {
+    return op == GR_OP_sum || op == GR_OP_mean;
+}
+
 bool gr_groups_take(const gr_groups *self) {
-    if (self->op != GR_OP_sum && self->op != GR_OP_mean)
+    if (!gr_groups_have(self->op))
         return false;
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)

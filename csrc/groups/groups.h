@@ -19,6 +19,9 @@ typedef struct gr_groups {
     gr_scalar empty_result; /* the result of an empty group */
 } gr_groups;
 
+/* Whether an operator has kernels for any dtype. */
+bool gr_groups_have(gr_op op);
+
 /* Whether the operator has such kernels for the dtype and the number of rows, and the workspace is in
    proportion: at most 12 bytes per element, 160 bytes per result and 16 MiB. */
 bool gr_groups_take(const gr_groups *self);

@@ -442,8 +442,11 @@ PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
     segments_call self;
     init(&self, PyModule_GetState(module));
     if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO", names, &a, &op, &axis, &labels, &groups,
-                                     &destination))
+                                     &destination) ||
+        py_find_op(op, &self.segments.op) < 0)
         return NULL;
+    if (!gr_groups_have(self.segments.op))
+        return Py_NewRef(Py_NotImplemented);
     if (parse_elements(&self, a, op, axis) > 0 && parse_labels(&self, labels) == 0 &&
         set_segments(&self, (uint64_t)groups) == 0) {
         const py_operand *source = &self.job.inputs[OFFSETS];

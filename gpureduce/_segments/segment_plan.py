@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 OPS = tuple(dict.fromkeys(op for op, _ in _core.segment_coverage()))
-EXACT_OPS = ("sum", "mean")  # of groups
 _INT64 = np.dtype(np.int64)
 _FEW = 2**16 - 1  # labels, which NumPy sorts by counting
 
@@ -238,7 +237,7 @@ def _reduced(
     """Reduce by the core; None if it writes to the output."""
     destination = (core_out, elements.kind, elements.index, output.stream)
     labels = cut.labels_handle()
-    if labels is not None and op in EXACT_OPS:
+    if labels is not None:
         result = _core.groups(
             a=elements.handle, op=op, axis=axis, labels=labels, num_groups=cut.count, destination=destination
         )
