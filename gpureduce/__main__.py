@@ -92,16 +92,20 @@ def _add_formats(parser: argparse.ArgumentParser) -> None:
     formats.add_argument("--csv", action="store_true", help="print CSV with a header line")
 
 
-def _add_sum(add: Callable) -> None:
-    parser = add("sum", commands.run_sum, "sum the numbers in a .npy file")
-    parser.add_argument("file", metavar="FILE.npy", help="file written by numpy.save; it is memory-mapped")
-    parser.add_argument("--variant", default="auto", help='kernel to use (default "auto", which chooses)')
+def _add_launch_shape(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
     )
     parser.add_argument(
         "--grid-size", type=int, metavar="BLOCKS", help="blocks of the first launch (default: the kernel's)"
     )
+
+
+def _add_sum(add: Callable) -> None:
+    parser = add("sum", commands.run_sum, "sum the numbers in a .npy file")
+    parser.add_argument("file", metavar="FILE.npy", help="file written by numpy.save; it is memory-mapped")
+    parser.add_argument("--variant", default="auto", help='kernel to use (default "auto", which chooses)')
+    _add_launch_shape(parser)
     _add_device(parser)
     _add_formats(parser)
 
@@ -167,12 +171,7 @@ def _add_profile(add: Callable) -> None:
     )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
     parser.add_argument("--dtype", default="float32", help="dtype of the elements (default float32)")
-    parser.add_argument(
-        "--block-size", type=int, metavar="THREADS", help="threads per block (default: the kernel's)"
-    )
-    parser.add_argument(
-        "--grid-size", type=int, metavar="BLOCKS", help="blocks of the first launch (default: the kernel's)"
-    )
+    _add_launch_shape(parser)
     views = parser.add_mutually_exclusive_group()
     views.add_argument(
         "--source",
