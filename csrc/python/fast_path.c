@@ -250,8 +250,8 @@ static bool parse_moments(const py_signature *self, const py_arguments arguments
            parse_ddof(self, arguments, call, &moments->ddof);
 }
 
-/* Whether a stream of the call is being captured into a graph, which has no work of the host, or is of no
-   use: Python raises the error. */
+/* Whether a stream of the call is unusable, or is being captured into a graph, which takes no work on the
+   host: Python raises the error. */
 static bool is_captured(const py_call *call) {
     const py_job *job = &call->job;
     gr_backend *backend = job->device->backend;

@@ -22,7 +22,7 @@ FLOATS = ("float32", "float64", "float16", *(["bfloat16"] if BFLOAT16 is not Non
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
 LABELS = ("int64", "int32", "uint64", "uint32", "int16", "uint16", "int8", "uint8")
-TWO_WINDOWS, ONE_WINDOW = 12_000, 15_000  # groups of float32: a block of 227 KB has room for 28,896 windows
+TWO_WINDOWS, ONE_WINDOW = 12_000, 15_000  # groups of float32: 28,896 windows fit in a block's 227 KB
 
 
 def parts_of(dtype):
@@ -312,7 +312,7 @@ def test_random_calls(device, pytestconfig, thin):
         for _ in range(2):
             given = cast_labels(rng, labels, label_name)
             if not on_device and given.dtype.kind == "u":
-                given = labels.astype("int64")  # a label of the host is below the number of groups
+                given = labels.astype("int64")  # a host label is below the number of groups
             place = partial(gpureduce.to_device, device=device) if on_device else np.asarray
             (base, index), (label_base, label_index) = spread_out(rng, a, axis), spread_out(rng, given)
             there, label_array = place(base)[index], place(label_base)[label_index]
@@ -600,7 +600,7 @@ def test_warnings_are_numpys(device):
 
 
 def test_labels_and_elements_in_other_places(device):
-    """Labels of the host with elements on a device; labels in another byte order, and as a list."""
+    """Host labels with elements on a device; labels in another byte order, and as a list."""
     a, labels = np.array([1e30, 1, -1e30, 2], np.float32), np.array([0, 0, 0, 1])
     there = gpureduce.to_device(a, device)
     assert gpureduce.group_reduce(there, labels).numpy().tolist() == [1, 2]
