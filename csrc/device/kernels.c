@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device/xz.h"
-
 /* A backend may keep pointing into the text, so it lives as long as the module. */
 typedef struct gr_kernel_file {
     struct gr_kernel_file *next;
@@ -65,9 +63,10 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     case GR_XZ_NO_MEMORY:
         return no_memory(path, error);
     case GR_XZ_NO_LIBRARY:
-        return gr_fail(error, GR_ERR_DEVICE,
-                       "liblzma.so.5 is needed to read the compiled kernels; install the package liblzma5 "
-                       "(Debian, Ubuntu) or xz-libs (Fedora, RHEL)");
+        return gr_fail(
+            error, GR_ERR_DEVICE,
+            "neither liblzma.so.5 nor Python's module lzma is there to unpack the compiled kernels; "
+            "install the package liblzma5 (Debian, Ubuntu) or xz-libs (Fedora, RHEL)");
     case GR_XZ_DAMAGED:
         break;
     }

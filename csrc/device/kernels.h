@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "device/backend.h"
+#include "device/xz.h"
 
 enum { GR_KERNEL_NAME_BYTES = 64 };
 

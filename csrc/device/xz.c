@@ -1,5 +1,6 @@
-/* Unpacks .xz files by liblzma, which the system's package manager, and so every Linux distribution, has. It
-   is opened at the first use, so that neither its headers nor its name are needed to build. */
+/* Unpacks .xz files by liblzma, which nearly every Linux distribution has, because its package manager needs
+   it. The library is opened when a file is read, so that neither its headers nor its name are needed to
+   build. */
 #include "device/xz.h"
 
 #include <dlfcn.h>
@@ -47,28 +48,41 @@ static bool read_text_size(const uint8_t *packed, size_t size, uint64_t *text_si
            read_number(&at, footer, text_size);
 }
 
-gr_xz_result gr_unpack_xz(const uint8_t *packed, size_t size, char **text, size_t *text_size) {
-    enum { MAX_RATIO = 1 << 13 }; /* LZMA packs no text to less */
-    uint64_t bytes, memory_limit = UINT64_MAX;
-    if (!read_text_size(packed, size, &bytes) || bytes / MAX_RATIO > size)
-        return GR_XZ_DAMAGED;
+static gr_xz_fallback fallback; /* registered when the package is imported */
+
+void gr_xz_without_library(gr_xz_fallback callback) {
+    fallback = callback;
+}
+
+static gr_xz_result unpack_by_library(const uint8_t *packed, size_t size, char *text, size_t text_size) {
     void *library = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
     decode_function *decode = NULL;
     if (library != NULL)
         *(void **)&decode = dlsym(library, "lzma_stream_buffer_decode");
     if (decode == NULL)
         return GR_XZ_NO_LIBRARY;
-    *text = malloc(bytes + 1);
+    uint64_t memory_limit = UINT64_MAX;
     size_t read = 0, written = 0;
-    int code = LZMA_MEM_ERROR;
-    if (*text != NULL)
-        code = decode(&memory_limit, 0, NULL, packed, &read, size, (uint8_t *)*text, &written, bytes);
+    const int code =
+        decode(&memory_limit, 0, NULL, packed, &read, size, (uint8_t *)text, &written, text_size);
     dlclose(library);
     if (code == LZMA_MEM_ERROR)
         return GR_XZ_NO_MEMORY;
-    if (code != LZMA_OK || read != size || written != bytes)
+    return code == LZMA_OK && read == size && written == text_size ? GR_XZ_OK : GR_XZ_DAMAGED;
+}
+
+gr_xz_result gr_unpack_xz(const uint8_t *packed, size_t size, char **text, size_t *text_size) {
+    enum { MAX_RATIO = 1 << 13 }; /* LZMA packs no text to less */
+    uint64_t bytes;
+    if (!read_text_size(packed, size, &bytes) || bytes / MAX_RATIO > size)
         return GR_XZ_DAMAGED;
+    *text = malloc(bytes + 1);
+    if (*text == NULL)
+        return GR_XZ_NO_MEMORY;
+    gr_xz_result result = unpack_by_library(packed, size, *text, bytes);
+    if (result == GR_XZ_NO_LIBRARY && fallback != NULL)
+        result = fallback(packed, size, *text, bytes);
     (*text)[bytes] = '\0';
     *text_size = bytes;
-    return GR_XZ_OK;
+    return result;
 }

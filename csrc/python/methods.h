@@ -25,6 +25,9 @@ struct gr_custom *py_custom_from_capsule(PyObject *kernels);
 
 int py_default_device_init(py_state *state);
 
+/* Lets Python's module lzma unpack kernels where there is no liblzma. */
+void py_unpack_init(void);
+
 /* Finds the device of calls on host arrays that name none: 1, or 0 if Python code has to look which
    devices exist; -1 with an exception set. */
 int py_find_default_device(py_state *state, int *kind, int *index);

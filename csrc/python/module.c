@@ -212,6 +212,7 @@ static int core_exec(PyObject *module) {
     if (py_errors_init(module, state) < 0 || py_dtypes_init(state) < 0 || intern_names(state) < 0 ||
         py_array_init(module, state) < 0 || py_default_device_init(state) < 0)
         return -1;
+    py_unpack_init();
     return add_constants(module);
 }
 
