@@ -45,7 +45,7 @@ def methods() -> dict[str, Any]:
     return {
         name: function
         for name, function in vars(_functions).items()
-        if inspect.isfunction(function) and next(iter(inspect.signature(function).parameters)) == "a"
+        if inspect.isfunction(function) and inspect.unwrap(function).__code__.co_varnames[:1] == ("a",)
     }
 
 

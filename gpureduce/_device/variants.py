@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from gpureduce import _core
 from gpureduce._device import devices, libraries
-from gpureduce._device.ptx import KERNEL_DIR, extract_kernels, ptx_text
+from gpureduce._device.ptx import KERNEL_DIR, ptx_text
 from gpureduce._rules.dtypes import DTYPE_TABLE, SUPPORTED, dtype_of
 
 if TYPE_CHECKING:
@@ -326,6 +326,8 @@ def ptx(variant: str, op: str | None = None, dtype: DTypeLike | None = None) -> 
     text = ptx_text(entry.file)
     if op is None and dtype is None:
         return text
+    from gpureduce._device.extraction import extract_kernels  # not at import: its patterns take a millisecond
+
     return extract_kernels(text, _chosen(entry, op, dtype))
 
 

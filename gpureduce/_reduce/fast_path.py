@@ -71,11 +71,10 @@ def fast_path_with(
     """
 
     def decorated(function: _F) -> _F:
-        keyword_only = inspect.Parameter.KEYWORD_ONLY
-        parameters = inspect.signature(function).parameters.values()
-        positional = tuple(each.name for each in parameters if each.kind is not keyword_only)
-        others = tuple(each.name for each in parameters if each.kind is keyword_only)
-        core = make_core(positional, others)
+        code = inspect.unwrap(function).__code__
+        count = code.co_argcount
+        others = code.co_varnames[count : count + code.co_kwonlyargcount]
+        core = make_core(code.co_varnames[:count], others)
 
         @functools.wraps(function)
         def core_or_python(*args: Any, **options: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpureduce
-from gpureduce._device.ptx import kernel_names
+from gpureduce._device.extraction import kernel_names
 from gpureduce._device.variants import _chosen
 
 EVERY = gpureduce.variants()
