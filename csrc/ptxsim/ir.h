@@ -235,6 +235,7 @@ struct ptx_kernel {
     uint32_t cluster[3];  /* .reqnctapercluster, 0 if absent */
     uint32_t max_cluster; /* .maxclusterrank, 0 if absent */
     bool global_atomics;
+    bool uses_heap;           /* calls malloc or free */
     bool strong_global_loads; /* loads with volatile, relaxed or acquire semantics from global memory */
 };
 
@@ -256,7 +257,16 @@ typedef struct ptx_area {
     size_t filled;
 } ptx_area;
 
+/* A .global or .const variable of a module. */
+typedef struct ptx_variable {
+    const char *name; /* in the module's text, not terminated */
+    size_t length;
+    uint64_t address, bytes;
+    bool managed;
+} ptx_variable;
+
 struct ptx_module {
+    struct ptx_parser *parser; /* of a lazy module: parses bodies later */
     char *text;
     size_t length;
     ptx_kernel **kernels;
@@ -266,6 +276,9 @@ struct ptx_module {
     ptx_location *locations;
     size_t location_count, location_capacity;
     ptx_area constants, variables; /* the .const and the .global variables */
+    uint64_t constants_address, variables_address;
+    ptx_variable *names;
+    size_t name_count, name_capacity;
 };
 
 #endif

@@ -32,6 +32,8 @@ typedef struct ptx_error {
     unsigned line, column; /* 1-based, in the PTX text; 0 if unknown */
     char kernel[128];
     char text[160]; /* the PTX line without surrounding blanks */
+    char file[256]; /* source file, from .loc; "" if unknown */
+    unsigned file_line;
     uint32_t block[3];
     int warp, lane; /* -1 if unknown */
     char message[1024];
@@ -53,11 +55,41 @@ typedef struct ptx_memory ptx_memory;
    launch. */
 ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error);
 void ptx_module_free(ptx_module *module);
+
+/* How to load a module. Zero: as ptx_module_parse does. */
+typedef struct ptx_module_options {
+    bool lazy; /* bodies of kernels are parsed by ptx_kernel_parse, so that an instruction outside the subset
+                  refuses its own kernel only */
+    uint64_t constants, variables; /* addresses of the .const and the .global variables, see below */
+} ptx_module_options;
+
+/* Where modules with variables of their own may place them: one window per module, of this many bytes. */
+#define PTX_MODULE_CONSTANTS(index) ((1ull << 59) + (uint64_t)(index)*PTX_MODULE_WINDOW)
+#define PTX_MODULE_VARIABLES(index) ((1ull << 60) + (uint64_t)(index)*PTX_MODULE_WINDOW)
+#define PTX_MODULE_WINDOW (1ull << 32)
+
+ptx_status ptx_module_open(const char *text, size_t length, const ptx_module_options *options,
+                           ptx_module **out, ptx_error *error);
+/* Parses the body of a kernel of a lazy module, unless it is parsed already. Not while another thread uses
+   the module. */
+ptx_status ptx_kernel_parse(const ptx_kernel *kernel, ptx_error *error);
+/* Allocates the module's variables in `memory`, with their initial values, so that they outlive a launch;
+   otherwise each launch has new ones. `host`: memory of the caller for the .global variables, else NULL. */
+ptx_status ptx_module_load(const ptx_module *module, ptx_memory *memory, void *host, ptx_error *error);
+/* Returns false if the module has no .global or .const variable of that name. */
+bool ptx_module_find_variable(const ptx_module *module, const char *name, uint64_t *address, size_t *bytes);
+size_t ptx_module_variable_bytes(const ptx_module *module); /* of the .global variables */
 size_t ptx_module_kernel_count(const ptx_module *module);
 const ptx_kernel *ptx_module_kernel_at(const ptx_module *module, size_t index);
 const ptx_kernel *ptx_module_find(const ptx_module *module, const char *name); /* NULL if absent */
 const char *ptx_kernel_name(const ptx_kernel *kernel);
 size_t ptx_kernel_param_bytes(const ptx_kernel *kernel);
+size_t ptx_kernel_param_count(const ptx_kernel *kernel);
+/* Stores where a parameter is in the parameters' bytes. */
+void ptx_kernel_param_at(const ptx_kernel *kernel, size_t index, size_t *offset, size_t *bytes);
+size_t ptx_kernel_local_bytes(const ptx_kernel *kernel);   /* per thread */
+unsigned ptx_kernel_max_threads(const ptx_kernel *kernel); /* per block; 0: no limit of its own */
+bool ptx_kernel_uses_heap(const ptx_kernel *kernel);
 size_t ptx_kernel_shared_bytes(const ptx_kernel *kernel); /* bytes of static shared memory per block */
 bool ptx_kernel_has_global_atomics(const ptx_kernel *kernel);
 
@@ -66,13 +98,24 @@ bool ptx_kernel_has_global_atomics(const ptx_kernel *kernel);
 ptx_status ptx_memory_create(size_t limit_bytes, ptx_memory **out, ptx_error *error);
 void ptx_memory_destroy(ptx_memory *memory);
 ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address, ptx_error *error);
+/* Makes the caller's memory part of the simulated memory, at an address of the caller's choice. */
+ptx_status ptx_memory_map(ptx_memory *memory, uint64_t address, void *host, size_t bytes, ptx_error *error);
 ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *error);
+/* Stores the allocation that contains an address; returns false if none does. */
+bool ptx_memory_find(ptx_memory *memory, uint64_t address, uint64_t *start, size_t *bytes);
+/* Bytes of all allocations. */
+size_t ptx_memory_used(ptx_memory *memory);
 ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
                             ptx_error *error);
 /* Acquires (`locked`) or releases the mutex of the memory. A thread that forks holds it, so that the child
    gets a consistent copy. */
 void ptx_memory_lock(ptx_memory *memory, bool locked);
 ptx_status ptx_memory_read(ptx_memory *memory, void *to, uint64_t from, size_t bytes, ptx_error *error);
+
+/* The heap of malloc and free in kernels: an allocation of `bytes` that blocks of memory are taken from. */
+typedef struct ptx_heap ptx_heap;
+ptx_status ptx_heap_create(ptx_memory *memory, size_t bytes, ptx_heap **out, ptx_error *error);
+void ptx_heap_destroy(ptx_heap *heap, ptx_memory *memory);
 
 /* The contents of a tensor map (CUtensorMap): a tensor in global memory and the box of it that one TMA copy
    transfers. The values of the enumerations are the CUDA driver's. */
@@ -135,9 +178,24 @@ typedef struct ptx_launch_config {
        printf is stopped. */
     bool (*print)(void *arg, const char *text, size_t length);
     void *print_arg;
+    uint64_t grid_workspace; /* address of the workspace of a cooperative launch, in %envreg1 and %envreg2 */
+    ptx_heap *heap;          /* NULL: a kernel that calls malloc is stopped */
     ptx_observer *const *observers; /* may be NULL; an observer takes part in one launch at a time */
     size_t observer_count;
 } ptx_launch_config;
+
+/* What the observers of counters.h and racecheck.h find in launches of a kernel, for users that pass it on as
+   JSON. */
+typedef struct ptx_record ptx_record;
+ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, bool races, ptx_record **out,
+                             ptx_error *error);
+void ptx_record_free(ptx_record *record);
+/* The observers of the record for ptx_launch_config, which may take part in launch after launch. */
+size_t ptx_record_observers(const ptx_record *record, ptx_observer *const **observers);
+size_t ptx_record_race_count(const ptx_record *record);
+/* Passes an object's fields without braces to `write`, until it returns false. */
+bool ptx_record_write(const ptx_record *record, bool (*write)(void *arg, const char *text, size_t length),
+                      void *arg);
 
 typedef struct ptx_launch_stats {
     uint64_t warp_instructions;

@@ -7,6 +7,7 @@
 
 #include "ptxsim/diagnostic.h"
 #include "ptxsim/instrumentation/predication.h"
+#include "ptxsim/location.h"
 #include "python/args.h"
 
 /* Python reads counters and rounds as rows of 64-bit integers. */
@@ -17,20 +18,14 @@ _Static_assert(sizeof(ptx_step) == 20 && sizeof(ptx_step_access) == 280 && sizeo
                "fields of a trace, which Python reads");
 _Static_assert(sizeof(ptx_round) == ROUND_FIELDS * sizeof(uint64_t), "fields of a round");
 
-static const char *file_name(const ptx_module *module, uint32_t index) {
-    for (size_t i = 0; i < module->file_count; ++i)
-        if (module->files[i].index == index)
-            return module->files[i].name;
-    return "";
-}
-
 /* Returns the source locations of an instruction, one (file, line) per inlined function, the innermost
    first. */
 static PyObject *frames_of(const ptx_module *module, uint32_t location) {
     PyObject *list = PyList_New(0);
     for (uint32_t at = location; list != NULL && at != 0; at = module->locations[at - 1].caller) {
         const ptx_location *location_row = &module->locations[at - 1];
-        py_append(&list, Py_BuildValue("(sI)", file_name(module, location_row->file), location_row->line));
+        py_append(&list,
+                  Py_BuildValue("(sI)", ptx_file_name(module, location_row->file), location_row->line));
     }
     return py_as_tuple(list);
 }

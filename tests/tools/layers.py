@@ -73,6 +73,7 @@ DOORS = {
     "ptxsim": [
         "ptxsim.h",
         "diagnostic.h",
+        "location.h",
         "instrumentation/access_log.h",
         "instrumentation/counters.h",
         "instrumentation/predication.h",

@@ -6,6 +6,7 @@
 
 #include "diagnostic.h"
 #include "interpreter/hooks.h"
+#include "location.h"
 
 static ptx_status fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_status status,
                         const char *reason) {
@@ -21,6 +22,7 @@ static ptx_status fault(ptx_warp *warp, const ptx_instr *in, int lane, ptx_statu
     e->column = source->column;
     snprintf(e->kernel, sizeof e->kernel, "%s", kernel->name);
     ptx_copy_line(e->text, sizeof e->text, kernel->module->text + source->text_offset);
+    ptx_copy_location(e, kernel->module, source->location);
     memcpy(e->block, warp->block->index, sizeof e->block);
     e->warp = (int)warp->index;
     e->lane = lane;

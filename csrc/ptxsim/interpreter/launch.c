@@ -51,6 +51,8 @@ static ptx_status check_config(const ptx_kernel *kernel, const ptx_launch_config
         grid[2] > 65535)
         return reject(kernel, error, "a grid of %u x %u x %u blocks; at most %d x 65535 x 65535", grid[0],
                       grid[1], grid[2], INT32_MAX);
+    if (!kernel->count)
+        return reject(kernel, error, "its body is not parsed");
     ptx_status status = check_block(kernel, config->block, error);
     if (status != PTX_OK)
         return status;
@@ -213,7 +215,8 @@ static ptx_status run_grid(ptx_run *run, ptx_error *error) {
     return run->status;
 }
 
-/* Adds the memory of parameters, constants and variables to the launch's view, in order of address. */
+/* Adds the memory of parameters, and of constants and variables that are not loaded (ptx_module_load), to the
+   launch's view. */
 static ptx_status add_areas(ptx_run *run, ptx_error *error) {
     const ptx_module *module = run->kernel->module;
     const ptx_area params = {.bytes = run->config->param_bytes,
@@ -224,11 +227,11 @@ static ptx_status add_areas(ptx_run *run, ptx_error *error) {
         const ptx_area *area;
         bool wanted;
     } areas[] = {{PTX_PARAM_WINDOW, &params, run->kernel->generic_params},
-                 {PTX_CONST_WINDOW, &module->constants, module->constants.bytes > 0},
-                 {PTX_VARIABLES_WINDOW, &module->variables, module->variables.bytes > 0}};
+                 {module->constants_address, &module->constants, module->constants.bytes > 0},
+                 {module->variables_address, &module->variables, module->variables.bytes > 0}};
     ptx_status status = PTX_OK;
     for (size_t i = 0; i < sizeof areas / sizeof areas[0] && status == PTX_OK; i++)
-        if (areas[i].wanted)
+        if (areas[i].wanted && !ptx_view_find(&run->view, areas[i].address))
             status = ptx_view_add(&run->view, areas[i].address, areas[i].area->bytes, areas[i].area->image,
                                   areas[i].area->filled, error);
     return status;

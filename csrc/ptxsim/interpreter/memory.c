@@ -46,7 +46,8 @@ ptx_status ptx_memory_create(size_t limit_bytes, ptx_memory **out, ptx_error *er
 
 static void unref(ptx_allocation *allocation) {
     if (--allocation->references == 0) {
-        free(allocation->host);
+        if (!allocation->mapped)
+            free(allocation->host);
         free(allocation);
     }
 }
@@ -87,6 +88,27 @@ static ptx_allocation *new_allocation(size_t bytes) {
     allocation->bytes = bytes;
     allocation->references = 1;
     return allocation;
+}
+
+/* Index of the first item above an address. */
+static size_t index_above(ptx_allocation *const *items, size_t count, uint64_t address) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (items[middle]->address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The array has capacity for one more. */
+static void insert(ptx_allocation **items, size_t *count, ptx_allocation *allocation) {
+    const size_t index = index_above(items, *count, allocation->address);
+    memmove(&items[index + 1], &items[index], (*count - index) * sizeof *items);
+    items[index] = allocation;
+    ++*count;
 }
 
 /* Accounts for the bytes before they are allocated, so that concurrent allocations respect the limit. */
@@ -131,24 +153,87 @@ ptx_status ptx_memory_alloc(ptx_memory *memory, size_t bytes, uint64_t *address,
     } else {
         allocation->address = memory->next;
         memory->next += span;
-        memory->items[memory->count++] = allocation;
+        insert(memory->items, &memory->count, allocation);
         *address = allocation->address;
     }
     pthread_mutex_unlock(&memory->lock);
     return status;
 }
 
+/* Adds an allocation at its address, or frees it. */
+static ptx_status place(ptx_memory *memory, ptx_allocation *allocation, ptx_error *error) {
+    const uint64_t address = allocation->address;
+    ptx_status status = PTX_OK;
+    pthread_mutex_lock(&memory->lock);
+    const size_t above = index_above(memory->items, memory->count, address);
+    const ptx_allocation *below = above ? memory->items[above - 1] : NULL;
+    if ((below && address - below->address < below->bytes) ||
+        (above < memory->count && memory->items[above]->address - address < allocation->bytes))
+        status = ptx_fail(error, PTX_ERR_ARGUMENT, "%zu bytes at 0x%llx overlap another allocation",
+                          allocation->bytes, (unsigned long long)address);
+    else if (!ptx_reserve(&memory->items, &memory->capacity, memory->count, sizeof *memory->items))
+        status = ptx_fail(error, PTX_ERR_MEMORY, "out of memory");
+    else {
+        memory->used += allocation->bytes;
+        insert(memory->items, &memory->count, allocation);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    if (status != PTX_OK)
+        unref(allocation);
+    return status;
+}
+
+ptx_status ptx_memory_map(ptx_memory *memory, uint64_t address, void *host, size_t bytes, ptx_error *error) {
+    ptx_allocation *allocation = calloc(1, sizeof *allocation);
+    if (!allocation)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory");
+    *allocation = (ptx_allocation){.address = address,
+                                   .bytes = bytes,
+                                   .host = host,
+                                   .filled = rounded_up(bytes),
+                                   .mapped = true,
+                                   .references = 1};
+    return place(memory, allocation, error);
+}
+
+ptx_status ptx_memory_alloc_at(ptx_memory *memory, uint64_t address, size_t bytes, const void *image,
+                               size_t filled, ptx_error *error) {
+    ptx_allocation *allocation = new_allocation(bytes);
+    if (!allocation)
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of host memory for %zu bytes of a module's variables",
+                        bytes);
+    if (filled)
+        memcpy(allocation->host, image, filled);
+    memset(allocation->host + filled, 0, rounded_up(bytes) - filled);
+    allocation->filled = rounded_up(bytes);
+    allocation->address = address;
+    return place(memory, allocation, error);
+}
+
 /* Index of the last item at or below the address; `count` if none is. */
 static size_t find_index(ptx_allocation *const *items, size_t count, uint64_t address) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (items[middle]->address <= address)
-            low = middle + 1;
-        else
-            high = middle;
+    const size_t above = index_above(items, count, address);
+    return above ? above - 1 : count;
+}
+
+bool ptx_memory_find(ptx_memory *memory, uint64_t address, uint64_t *start, size_t *bytes) {
+    pthread_mutex_lock(&memory->lock);
+    const size_t index = find_index(memory->items, memory->count, address);
+    const ptx_allocation *found = index < memory->count ? memory->items[index] : NULL;
+    const bool inside = found && (address - found->address < found->bytes || address == found->address);
+    if (inside) {
+        *start = found->address;
+        *bytes = found->bytes;
     }
-    return low ? low - 1 : count;
+    pthread_mutex_unlock(&memory->lock);
+    return inside;
+}
+
+size_t ptx_memory_used(ptx_memory *memory) {
+    pthread_mutex_lock(&memory->lock);
+    const size_t used = memory->used;
+    pthread_mutex_unlock(&memory->lock);
+    return used;
 }
 
 ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *error) {
@@ -278,7 +363,7 @@ ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const vo
         memcpy(allocation->host, image, filled);
     memset(allocation->host + filled, 0, bytes - filled);
     allocation->address = address;
-    view->items[view->count++] = allocation;
+    insert(view->items, &view->count, allocation);
     return PTX_OK;
 }
 

@@ -12,6 +12,7 @@ typedef struct ptx_allocation {
     size_t bytes;
     uint8_t *host;
     size_t filled; /* bytes that were written or poisoned; the rest is poisoned when it becomes visible */
+    bool mapped;   /* `host` belongs to the caller */
     unsigned references; /* reference count: one of the memory, one of each launch that may use it */
 } ptx_allocation;
 
@@ -21,10 +22,13 @@ typedef struct ptx_view {
     size_t count;
 } ptx_view;
 
+/* Allocates at a given address. Contents: `image`, then zeros. */
+ptx_status ptx_memory_alloc_at(ptx_memory *memory, uint64_t address, size_t bytes, const void *image,
+                               size_t filled, ptx_error *error);
+
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error);
 void ptx_view_close(ptx_memory *memory, ptx_view *view);
-/* Adds an allocation that belongs to the launch, at an address above all others. Contents: `image`, then
-   zeros. */
+/* Adds an allocation that belongs to the launch. Contents: `image`, then zeros. */
 ptx_status ptx_view_add(ptx_view *view, uint64_t address, size_t bytes, const void *image, size_t filled,
                         ptx_error *error);
 /* The allocation that contains `address`; NULL if none does. */

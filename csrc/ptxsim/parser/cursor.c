@@ -4,13 +4,17 @@
 #include <stdio.h>
 
 #include "diagnostic.h"
+#include "location.h"
 
 /* ---- errors ---- */
 
 static bool fail_at(ptx_parser *p, ptx_status status, const ptx_token *at, const char *format,
                     va_list arguments) {
-    if (p->status == PTX_OK)
+    if (p->status == PTX_OK) {
         p->status = ptx_fail_at(p->error, status, at->line_start, at->line, at->column, format, arguments);
+        if (p->error)
+            ptx_copy_location(p->error, p->module, p->location);
+    }
     p->token.kind = PTX_TOKEN_END;
     p->token.length = 0;
     return false;

@@ -102,6 +102,14 @@ static void record_global_access(ptx_kernel *kernel, ptx_instr *in, const ptx_to
     kernel->strong_global_loads = kernel->strong_global_loads || load;
 }
 
+/* What malloc returns depends on the calls before it. */
+static void record_heap(ptx_kernel *kernel, ptx_instr *in, ptx_opcode opcode) {
+    if (opcode != PTX_OP_heap_malloc && opcode != PTX_OP_heap_free)
+        return;
+    in->needs_ticket = true;
+    kernel->uses_heap = kernel->global_atomics = true;
+}
+
 bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
     const ptx_token *name = &statement->opcode;
     const ptx_opcode_cached *known = ptx_opcode_lookup(&p->opcodes, name->start, name->length);
@@ -137,6 +145,7 @@ bool ptx_decode(ptx_parser *p, const ptx_statement *statement) {
             p->kernel->generic_params |= row->opcode == PTX_OP_cvta_param;
             p->kernel->uses_wgmma |= row->opcode == PTX_OP_wgmma_fence;
             record_global_access(p->kernel, &d.in, name, &d.parts);
+            record_heap(p->kernel, &d.in, row->opcode);
             d.in.plain = d.in.kind == PTX_RUN && !d.in.needs_ticket && d.in.guard == PTX_PRED_TRUE;
             return append(p, &d.in, name);
         }

@@ -68,10 +68,12 @@ static bool parse_performance_directives(ptx_parser *p) {
     return true;
 }
 
-static void free_kernel(ptx_kernel *kernel) {
-    if (!kernel)
-        return;
-    free(kernel->name);
+static void init_kernel(ptx_kernel *kernel, const ptx_module *module, char *name) {
+    *kernel =
+        (ptx_kernel){.module = module, .name = name, .dynamic_align = 1, .predicate_count = PTX_PRED_FIRST};
+}
+
+static void free_body(ptx_kernel *kernel) {
     free(kernel->code);
     free(kernel->source);
     while (kernel->operands) {
@@ -81,6 +83,13 @@ static void free_kernel(ptx_kernel *kernel) {
     }
     free(kernel->constants);
     free(kernel->params);
+}
+
+static void free_kernel(ptx_kernel *kernel) {
+    if (!kernel)
+        return;
+    free(kernel->name);
+    free_body(kernel);
     free(kernel);
 }
 
@@ -101,6 +110,27 @@ static void reset_kernel_state(ptx_parser *p, size_t module_symbols) {
     p->kernel = NULL;
 }
 
+/* Parses a kernel from its parameters on. Of a lazy module the body is skipped. */
+static bool parse_kernel(ptx_parser *p, ptx_kernel *kernel, bool lazy) {
+    const size_t module_symbols = p->symbol_count;
+    p->kernel = kernel;
+    bool good = ptx_parse_parameters(p) && parse_performance_directives(p);
+    if (good && lazy)
+        good = ptx_skip_braces(p);
+    else if (good)
+        good = ptx_parse_body(p) && (ptx_cfg_build(kernel) || ptx_out_of_memory(p));
+    reset_kernel_state(p, module_symbols);
+    return good;
+}
+
+static bool remember(ptx_parser *p, ptx_kernel *kernel) {
+    if (!ptx_reserve(&p->unparsed, &p->unparsed_capacity, p->unparsed_count, sizeof *p->unparsed))
+        return ptx_out_of_memory(p);
+    p->unparsed[p->unparsed_count++] =
+        (ptx_unparsed){.kernel = kernel, .lexer = p->lexer, .token = p->token, .ahead = p->ahead};
+    return true;
+}
+
 static bool parse_entry(ptx_parser *p) {
     ptx_advance(p);
     if (p->token.kind != PTX_TOKEN_NAME)
@@ -112,19 +142,11 @@ static bool parse_entry(ptx_parser *p) {
     if (!kernel)
         return ptx_out_of_memory(p);
     m->kernels[m->kernel_count++] = kernel; /* the module owns it from here on */
-    kernel->module = m;
-    kernel->dynamic_align = 1;
-    kernel->predicate_count = PTX_PRED_FIRST;
-    kernel->name = strndup(p->token.start, p->token.length);
+    init_kernel(kernel, m, strndup(p->token.start, p->token.length));
     if (!kernel->name)
         return ptx_out_of_memory(p);
     ptx_advance(p);
-    size_t module_symbols = p->symbol_count;
-    p->kernel = kernel;
-    bool good = ptx_parse_parameters(p) && parse_performance_directives(p) && ptx_parse_body(p) &&
-                (ptx_cfg_build(kernel) || ptx_out_of_memory(p));
-    reset_kernel_state(p, module_symbols);
-    return good;
+    return (!p->lazy || remember(p, kernel)) && parse_kernel(p, kernel, p->lazy);
 }
 
 /* ---- the module ---- */
@@ -204,6 +226,7 @@ static bool parse_directive(ptx_parser *p) {
 static void free_parser(ptx_parser *p) {
     reset_kernel_state(p, 0);
     ptx_opcode_index_free(&p->opcodes);
+    free(p->unparsed);
     free(p->registers);
     free(p->symbols);
     free(p->labels);
@@ -219,38 +242,55 @@ static void free_parser(ptx_parser *p) {
     ptx_index_free(&p->symbol_index);
     free(p->elements);
     free(p->slots);
+    free(p);
 }
 
-ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error) {
-    *out = NULL;
-    ptx_parser *p = calloc(1, sizeof *p); /* too large for small stacks */
-    if (!p)
-        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory while parsing PTX");
-    p->error = error;
-    ptx_environment environment;
-    ptx_environment_enter(&environment);
+static ptx_module *new_module(const char *text, size_t length, const ptx_module_options *options) {
     ptx_module *module = calloc(1, sizeof *module);
-    if (!module || !ptx_opcode_index_init(&p->opcodes) || length >= UINT32_MAX ||
-        !(module->text = malloc(length + 1))) {
-        ptx_out_of_memory(p);
-        goto cleanup;
+    if (!module || length >= UINT32_MAX || !(module->text = malloc(length + 1))) {
+        free(module);
+        return NULL;
     }
     memcpy(module->text, text, length);
     module->text[length] = '\0';
     module->length = length;
-    p->module = module;
-    ptx_lexer_init(&p->lexer, module->text, length);
-    if (!ptx_find_functions(p))
-        goto cleanup;
-    p->ahead = ptx_lexer_next(&p->lexer);
-    ptx_advance(p);
-    while (p->token.kind != PTX_TOKEN_END && parse_directive(p))
-        ;
-cleanup:
-    free_parser(p);
+    module->constants_address = options && options->constants ? options->constants : PTX_CONST_WINDOW;
+    module->variables_address = options && options->variables ? options->variables : PTX_VARIABLES_WINDOW;
+    return module;
+}
+
+static void parse_module(ptx_parser *p) {
+    ptx_environment environment;
+    ptx_environment_enter(&environment);
+    ptx_lexer_init(&p->lexer, p->module->text, p->module->length);
+    if (ptx_find_functions(p)) {
+        p->ahead = ptx_lexer_next(&p->lexer);
+        ptx_advance(p);
+        while (p->token.kind != PTX_TOKEN_END && parse_directive(p))
+            ;
+    }
     ptx_environment_leave(&environment);
+}
+
+ptx_status ptx_module_open(const char *text, size_t length, const ptx_module_options *options,
+                           ptx_module **out, ptx_error *error) {
+    *out = NULL;
+    ptx_parser *p = calloc(1, sizeof *p); /* too large for small stacks */
+    ptx_module *module = new_module(text, length, options);
+    if (!p || !module || !ptx_opcode_index_init(&p->opcodes)) {
+        free(p);
+        ptx_module_free(module);
+        return ptx_fail(error, PTX_ERR_MEMORY, "out of memory while parsing PTX");
+    }
+    p->error = error;
+    p->module = module;
+    p->lazy = options && options->lazy;
+    parse_module(p);
     const ptx_status status = p->status;
-    free(p);
+    if (status == PTX_OK && p->lazy)
+        module->parser = p;
+    else
+        free_parser(p);
     if (status == PTX_OK)
         *out = module;
     else
@@ -258,49 +298,50 @@ cleanup:
     return status;
 }
 
+ptx_status ptx_module_parse(const char *text, size_t length, ptx_module **out, ptx_error *error) {
+    return ptx_module_open(text, length, NULL, out, error);
+}
+
+ptx_status ptx_kernel_parse(const ptx_kernel *kernel, ptx_error *error) {
+    ptx_parser *p = kernel->module->parser;
+    if (kernel->count || !p)
+        return PTX_OK;
+    const ptx_unparsed *unparsed = p->unparsed;
+    while (unparsed->kernel != kernel)
+        unparsed++;
+    ptx_kernel *parsed = unparsed->kernel;
+    ptx_environment environment;
+    ptx_environment_enter(&environment);
+    free(parsed->params);
+    init_kernel(parsed, kernel->module, kernel->name);
+    p->status = PTX_OK;
+    p->error = error;
+    p->lexer = unparsed->lexer;
+    p->token = unparsed->token;
+    p->ahead = unparsed->ahead;
+    if (!parse_kernel(p, parsed, false)) {
+        free_body(parsed);
+        init_kernel(parsed, kernel->module, kernel->name);
+    }
+    ptx_environment_leave(&environment);
+    return p->status;
+}
+
 void ptx_module_free(ptx_module *module) {
     if (!module)
         return;
+    if (module->parser)
+        free_parser(module->parser);
     for (size_t i = 0; i < module->kernel_count; i++)
         free_kernel(module->kernels[i]);
     for (size_t i = 0; i < module->file_count; i++)
         free(module->files[i].name);
     free(module->constants.image);
     free(module->variables.image);
+    free(module->names);
     free(module->kernels);
     free(module->files);
     free(module->locations);
     free(module->text);
     free(module);
-}
-
-size_t ptx_module_kernel_count(const ptx_module *module) {
-    return module->kernel_count;
-}
-
-const ptx_kernel *ptx_module_kernel_at(const ptx_module *module, size_t index) {
-    return index < module->kernel_count ? module->kernels[index] : NULL;
-}
-
-const ptx_kernel *ptx_module_find(const ptx_module *module, const char *name) {
-    for (size_t i = 0; i < module->kernel_count; i++)
-        if (strcmp(module->kernels[i]->name, name) == 0)
-            return module->kernels[i];
-    return NULL;
-}
-
-const char *ptx_kernel_name(const ptx_kernel *kernel) {
-    return kernel->name;
-}
-
-size_t ptx_kernel_param_bytes(const ptx_kernel *kernel) {
-    return kernel->param_bytes;
-}
-
-size_t ptx_kernel_shared_bytes(const ptx_kernel *kernel) {
-    return kernel->shared_bytes;
-}
-
-bool ptx_kernel_has_global_atomics(const ptx_kernel *kernel) {
-    return kernel->global_atomics;
 }

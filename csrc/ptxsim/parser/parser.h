@@ -91,8 +91,18 @@ typedef struct ptx_function {
     ptx_lexer at;
 } ptx_function;
 
+/* Where the parameters of a kernel of a lazy module begin. */
+typedef struct ptx_unparsed {
+    ptx_kernel *kernel;
+    ptx_lexer lexer;
+    ptx_token token, ahead;
+} ptx_unparsed;
+
 typedef struct ptx_parser {
     ptx_module *module;
+    bool lazy;
+    ptx_unparsed *unparsed; /* one per kernel of a lazy module */
+    size_t unparsed_count, unparsed_capacity;
     ptx_error *error;
     ptx_status status;
     ptx_lexer lexer;

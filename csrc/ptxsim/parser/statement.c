@@ -337,6 +337,8 @@ static bool inline_function(ptx_parser *p, const ptx_function *function, const p
 static const char *opcode_of_call(const ptx_token *name) {
     return ptx_token_is(name, "vprintf")        ? "call vprintf"
            : ptx_token_is(name, "__assertfail") ? "call __assertfail"
+           : ptx_token_is(name, "malloc")       ? "call malloc"
+           : ptx_token_is(name, "free")         ? "call free"
                                                 : NULL;
 }
 

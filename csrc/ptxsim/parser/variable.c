@@ -9,7 +9,7 @@
 
 /* ---- variables ---- */
 
-enum { MAX_LOCAL = 512 << 10, MAX_CONSTANTS = 64 << 10, MAX_VARIABLES = 256 << 20 };
+enum { MAX_LOCAL = 512 << 10, MAX_CONSTANTS = 64 << 10, MAX_VARIABLES = 256 << 20, MAX_ALIGN = 1 << 20 };
 
 static uint64_t align_up(uint64_t value, uint64_t align) {
     return (value + align - 1) & ~(align - 1);
@@ -17,7 +17,7 @@ static uint64_t align_up(uint64_t value, uint64_t align) {
 
 static bool parse_align(ptx_parser *p, uint64_t *align) {
     ptx_token at = p->token;
-    if (!ptx_parse_count(p, 4096, align, "the alignment"))
+    if (!ptx_parse_count(p, MAX_ALIGN, align, "the alignment"))
         return false;
     if (*align == 0 || (*align & (*align - 1)) != 0)
         return ptx_syntax(p, &at, "an alignment must be a power of two");
@@ -28,6 +28,7 @@ static bool parse_align(ptx_parser *p, uint64_t *align) {
 typedef struct ptx_element_type {
     ptx_type type;
     uint64_t bytes, align; /* bytes of all elements of a vector; alignment in bytes */
+    bool managed;
 } ptx_element_type;
 
 /* Parses alignment, vector and type. */
@@ -46,8 +47,15 @@ static bool parse_variable_type(ptx_parser *p, ptx_element_type *e) {
             e->type = type;
             e->bytes = type == PTX_TYPE_B128 ? 16 : ptx_type_bytes(type);
             ptx_advance(p);
-        } else if (ptx_at(p, ".attribute")) {
-            return ptx_unsupported(p, &p->token, "variable attributes are not supported");
+        } else if (ptx_accept(p, ".attribute")) {
+            if (!ptx_expect(p, "(", "after .attribute"))
+                return false;
+            if (!ptx_accept(p, ".managed"))
+                return ptx_unsupported(p, &p->token,
+                                       "variable attributes other than .managed are not supported");
+            e->managed = true;
+            if (!ptx_expect(p, ")", "after the attribute"))
+                return false;
         } else {
             return ptx_unsupported(p, &p->token, "'%.*s' is not supported in a variable declaration",
                                    (int)p->token.length, p->token.start);
@@ -248,6 +256,10 @@ static bool assign_local_offset(ptx_parser *p, const ptx_token *at, ptx_symbol *
     return true;
 }
 
+static uint64_t base_of(const ptx_parser *p, bool constant) {
+    return constant ? p->module->constants_address : p->module->variables_address;
+}
+
 /* Assigns an address in the module's constants or variables. */
 static bool assign_module_address(ptx_parser *p, const ptx_token *at, ptx_symbol *symbol) {
     const bool constant = symbol->space == PTX_SPACE_CONST;
@@ -258,8 +270,23 @@ static bool assign_module_address(ptx_parser *p, const ptx_token *at, ptx_symbol
         return ptx_unsupported(p, at, "the module's %s are over %llu bytes",
                                constant ? "constants" : "variables", (unsigned long long)max_bytes);
     area->bytes = offset + symbol->bytes;
-    symbol->offset = offset + (constant ? PTX_CONST_WINDOW : PTX_VARIABLES_WINDOW);
+    symbol->offset = offset + base_of(p, constant);
     symbol->has_offset = true;
+    return true;
+}
+
+/* Records a variable for ptx_module_find_variable. */
+static bool add_name(ptx_parser *p, const ptx_symbol *symbol, bool managed) {
+    ptx_module *m = p->module;
+    if (symbol->unsupported || (symbol->space != PTX_SPACE_GLOBAL && symbol->space != PTX_SPACE_CONST))
+        return true;
+    if (!ptx_reserve(&m->names, &m->name_capacity, m->name_count, sizeof *m->names))
+        return ptx_out_of_memory(p);
+    m->names[m->name_count++] = (ptx_variable){.name = symbol->name,
+                                               .length = symbol->length,
+                                               .address = symbol->offset,
+                                               .bytes = symbol->bytes,
+                                               .managed = managed};
     return true;
 }
 
@@ -285,7 +312,7 @@ static bool parse_initialiser(ptx_parser *p, const ptx_symbol *symbol, const ptx
         return ptx_syntax(p, &p->token, "only .global and .const variables can have an initial value");
     ptx_advance(p);
     return parse_initial(p, constant ? &p->module->constants : &p->module->variables, symbol,
-                         constant ? PTX_CONST_WINDOW : PTX_VARIABLES_WINDOW, e);
+                         base_of(p, constant), e);
 }
 
 /* For example .shared .align 4 .b8 name[1024]; starts after the state space. */
@@ -311,7 +338,7 @@ bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
         if (open && !symbol.dynamic && !symbol.unsupported)
             return ptx_syntax(p, &name, "an array without a size must be .extern .shared");
         if (!assign_offset(p, &name, &symbol) || !add_symbol(p, &symbol) ||
-            !parse_initialiser(p, &symbol, &e))
+            !add_name(p, &symbol, e.managed) || !parse_initialiser(p, &symbol, &e))
             return false;
     } while (ptx_accept(p, ","));
     return ptx_expect(p, ";", "after the variable");
