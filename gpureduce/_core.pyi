@@ -327,6 +327,11 @@ def exact_rung(
     a: np.ndarray | DeviceView, variant: str, device_kind: object, device_index: int, /
 ) -> np.generic: ...
 
+# Sums of float32 by int32 label, or `out`.
+def group_rung(
+    a: object, labels: object, num_groups: int, variant: str, destination: Destination, /
+) -> np.ndarray | None: ...
+
 # The fast path of a public function by its name, or of a reduction by an operator, which returns
 # NotImplemented to fall back to Python. `report` is called with a result on the host that is not finite; of
 # topk, with values and indices, and returns the result.

@@ -1500,22 +1500,22 @@ def nancumsum(
 @overload
 def group_reduce(
     a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
-    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None,
+    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
-    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True],
+    axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
-    axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: bool | None = None,
+    axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, variant: str = "auto",
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload

@@ -310,7 +310,7 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     py_job *job = &self->job;
     py_operand *source = &job->inputs[ELEMENTS];
     PyObject *const axis = arguments[PY_NAME_axis];
-    if (!py_is_none(arguments[PY_NAME_dtype]))
+    if (!py_is_none(arguments[PY_NAME_dtype]) || arguments[PY_NAME_variant] != NULL)
         return 0;
     int parsed = take_elements(self, arguments[PY_NAME_a], PY_NO_COPY);
     self->axis = 0;

@@ -23,6 +23,7 @@ LADDERS = {
         "a convolution of 18 x 18 x 12 by 24 filters of 3 x 3",
     ),
     "exact": ("exact sum", "docs/benchmarks/exact-sums.md", 4096, "a sum of 4,096"),
+    "groups": ("group sum", "docs/benchmarks/groups.md", (4096, 50), "the sums of 50 groups of 4,096"),
 }
 BOOK = [f"ladders/{ladder}" for ladder in LADDERS]
 ROUNDS = 20  # drawn at most

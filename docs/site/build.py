@@ -90,7 +90,7 @@ SECTIONS = {
         )
     ],
     "Ladders": [
-        *(f"docs/explanation/{name}-ladder" for name in ("reduction", "matmul", "convolution")),
+        *(f"docs/explanation/{name}-ladder" for name in ("reduction", "matmul", "convolution", "group")),
         *BOOK,
     ],
     "Benchmarks": [

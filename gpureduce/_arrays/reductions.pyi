@@ -1130,15 +1130,16 @@ class Reductions:
     @overload
     def group_reduce(
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
-        axis: SupportsIndex = 0, out: None = None, ddof: float = 0, device: str | Device | None = None,
-        stream: Stream | None = None, as_device: Literal[True] | None = None,
+        axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
     ) -> DeviceArray: ...
 
     @overload
     def group_reduce(
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
-        axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, device: str | Device | None = None,
-        stream: Stream | None = None, as_device: bool | None = None,
+        axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, variant: str = "auto",
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
     ) -> Any: ...
 
     @overload

@@ -128,6 +128,8 @@ def _reduction(name: str) -> str:
         raise ValueError(f"variants: {name} is a convolution; use benchmarks/run.py conv")
     if ladder == "exact":
         raise ValueError(f"variants: {name} is an exact sum; use benchmarks/run.py exact_sums")
+    if ladder == "groups":
+        raise ValueError(f"variants: {name} is a group sum; use gpureduce.profile")
     if ladder != "reduction":
         raise ValueError(f"variants: {name} is a matrix product; pass ops='matmul' alone")
     return name

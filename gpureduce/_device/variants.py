@@ -31,7 +31,8 @@ class Variant:
     title, technique : str
         Its idea in a few words, and in one sentence.
     ladder : str
-        Ladder that it belongs to: ``"reduction"``, ``"matmul"``, ``"conv"`` or ``"exact"``.
+        Ladder that it belongs to: ``"reduction"``, ``"matmul"``, ``"conv"``, ``"exact"`` or
+        ``"groups"``.
     role : str
         ``"rung"``, ``"side"`` (an alternative to a rung) or ``"study"`` (deliberately wrong, never used by
         default).

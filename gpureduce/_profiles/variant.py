@@ -17,6 +17,9 @@ from gpureduce._profiles.from_core import kernel_profiles, observe, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
 from gpureduce._profiles.user_kernel import UserKernel, user_kernel
+from gpureduce._segments.group_rungs import host_labels
+
+_GROUPS = 100  # of a group sum of n random elements
 
 
 def _matrices(arr_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -134,6 +137,57 @@ def _run_exact(data: np.ndarray, variant: Variant, races: bool, drawn: int = 0, 
     return profile
 
 
+def _groups(arguments_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return elements, labels and the number of groups; numbers instead of arrays mean random ones."""
+    pair = arguments_or_n if isinstance(arguments_or_n, tuple) else (arguments_or_n, _GROUPS)
+    if len(pair) != 2:
+        raise TypeError(
+            "a: a group sum takes two arrays (values, labels), the numbers (n, groups), or n, got "
+            f"{type(arguments_or_n).__name__}"
+        )
+    values, labels = elements_of(pair[0], dtype), pair[1]
+    if isinstance(labels, (int, np.integer)) and not isinstance(labels, bool):
+        if labels < 1:
+            raise ValueError(f"a: expected at least one group, got {labels}")
+        groups = int(labels)
+        return values, np.random.default_rng(1).integers(0, groups, values.size, np.int32), groups
+    labels = elements_of(labels, None)
+    if labels.dtype.kind not in "iu" or labels.shape != values.shape or labels.ndim != 1:
+        raise ValueError("a: expected one integer label for each element of a vector")
+    groups = max(int(labels.max()) + 1, 0) if labels.size else 0
+    return values, host_labels(labels), groups
+
+
+def _run_groups(
+    values: np.ndarray,
+    labels: np.ndarray,
+    groups: int,
+    variant: Variant,
+    races: bool,
+    drawn: int = 0,
+    watched: int = 0,
+) -> Profile:
+    result, launches, problem = observe(
+        lambda device: _core.group_rung(values, labels, groups, variant.name, (None, device, 0, 0)),
+        races,
+        drawn,
+        watched,
+    )
+    file = f"cuda_kernels/groups/{variant.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    threads = variant.default_block_size
+    title = (
+        f"{variant.name}: sums of {groups:,} groups of {values.size:,} {values.dtype.name}, "
+        f"{threads} threads per block"
+    )
+
+    rerun = partial(_run_groups, values, labels, groups, variant, False)
+    profile = Profile(title, kernels, file, variant.name, values.size, result, rerun)
+    if problem is not None:
+        raise stopped(problem, profile)
+    return profile
+
+
 def _run(
     data: np.ndarray,
     variant: Variant,
@@ -187,7 +241,8 @@ def profile(
         Array to reduce, as for `reduce`; an integer n stands for n random elements. For a matrix product, the
         pair ``(a, b)``, or the sizes ``(m, n, k)`` of random matrices, or one size for all three. For a
         convolution, ``(x, w)``, or ``(x, w, arguments)`` with a dict of further arguments of `conv2d`; a
-        shape instead of `x` or `w` stands for random elements.
+        shape instead of `x` or `w` stands for random elements. For a group sum, ``(values, labels)``, or the
+        numbers ``(n, groups)`` of random elements and groups.
     variant : str, path_like or OwnRung
         Name of a variant, as in `variants`; or your own reduction kernel: CUDA C++ source, the path of a
         ``.cu`` file, or the result of `gpureduce.course.ladder`.
@@ -240,6 +295,8 @@ def profile(
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
         if entry.ladder == "exact":
             return _run_exact(elements_of(a, dtype), entry, races)
+        if entry.ladder == "groups":
+            return _run_groups(*_groups(a, dtype), entry, races)
         if entry.ladder == "conv":
             return _run_convolution(*_pictures(a, dtype), entry, races)
         return _run_product(*_matrices(a, dtype), entry, races)

@@ -15,6 +15,7 @@ from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
+from gpureduce._segments import group_rungs
 from gpureduce._segments.segment_plan import (
     Batches,
     HostLabels,
@@ -246,6 +247,7 @@ def group_reduce(
     axis: SupportsIndex = 0,
     out: Out | None = None,
     ddof: float = 0,
+    variant: str = "auto",
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -267,7 +269,12 @@ def group_reduce(
         the call synchronizes; pass `num_groups` to avoid that, and in graph capture.
     axis : int
         Axis whose rows are labelled.
-    out, ddof, device, stream, as_device
+    out, ddof
+        As for `segment_reduce`.
+    variant : str
+        Kernel to run: ``"auto"``, or the name of one of ``variants("groups")``, which sums one-dimensional
+        float32 by labels that are int32 if on a device.
+    device, stream, as_device
         As for `segment_reduce`.
 
     Returns
@@ -295,19 +302,26 @@ def group_reduce(
     >>> gpureduce.group_reduce(np.array([1.0, 2.0, 3.0, 4.0]), [1, 0, 1, -1], num_groups=3, device="sim")
     array([2., 4., 0.])
     """
-    options = Options(device=device, stream=stream, as_device=as_device)
+    options = Options(variant, device=device, stream=stream, as_device=as_device, ladder="groups")
     operand, along = take(a, op, axis, options)
+    rung = options.variant
+    if rung is not None:
+        group_rungs.check(rung, operand, op, ddof)
     label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
     if label_operand.shape[0] != length:
         raise ValueError(f"labels: expected {length}, one for each row, got {label_operand.shape[0]}")
     if label_operand.view is not None:
         groups = _groups(num_groups, label_operand)
+        if rung is not None:
+            return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
             return _run(op, operand, along, Labels(label_operand, groups), out, options, ddof)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
         raise ValueError(f"labels: expected up to {groups - 1}, got {int(numbers.max())}")
+    if rung is not None:
+        return group_rungs.run(rung, operand, numbers, groups, out, options)
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
     return _run(op, operand, along, cut, out, options, ddof)

@@ -34,6 +34,7 @@ PICTURES = {
     "bandwidth.ipynb": 3,
     "matmul.ipynb": len(rungs("matmul")) + 3,
     "conv.ipynb": len(rungs("conv")) - 4 + 1,
+    "groups.ipynb": 2,
 }
 
 every_notebook = pytest.mark.parametrize("name", PICTURES)

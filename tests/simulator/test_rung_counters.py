@@ -10,7 +10,8 @@ import gpureduce
 pytestmark = pytest.mark.usefixtures("full")
 
 COLUMNS = ("requests", "sectors", "ideal", "copied", "wavefronts", "ideal", "barriers", "atomics")
-# Of 2^18 float32, or 16384 of an exact sum; a convolution of 18 x 18 x 12 by 24 filters of 3 x 3, of float32
+# Of 2^18 float32, or 16384 of an exact sum, or in 1000 groups; a
+# convolution of 18 x 18 x 12 by 24 filters of 3 x 3, of float32
 # or else float16. Sectors and their ideal, passes through shared memory and their ideal.
 TABLE = """
 v0              9254   33926   33926        0  154350  154350   74088     0
@@ -35,6 +36,11 @@ e1               521    2057    2057        0     462     288     232     2
 e2               520    2061    2059        0    1141    1141      80  1063
 e3               520    2061    2059        0     153     153      80    75
 e4               136    2061    2059        0    3225    3225     112    11
+g0            1536   18536    6144        0       0       0        0   512
+g1           36401   87980   57079        0    9602    5106      256  1024
+g2            1056    4221    4221        0    1834     576       64   544
+g3            1729    6959    6959        0    3701    1185      128  1089
+g4            4871   19317   19317        0    5851    3335      928  2627
 c0             41664  250368  166656        0       0       0       0     0
 c1              2256   18928   13472        0   18344   16972     184     0
 c2               432    9264    4872        0   12176   10912     168     0
@@ -51,7 +57,12 @@ c8                96     768     768   350208    2372    2340      68     0
 c9               195    1920     798        0     319     319      16     0
 """
 ROWS = {name: tuple(map(int, row)) for name, *row in (line.split() for line in TABLE.split("\n") if line)}
-ASKED = {"reduction": 2**18, "exact": 2**14, "conv": ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"})}
+ASKED = {
+    "reduction": 2**18,
+    "exact": 2**14,
+    "groups": (2**14, 1000),
+    "conv": ((1, 18, 18, 12), (24, 3, 3, 12), {"layout": "NHWC"}),
+}
 VARIANTS = {
     variant.name: variant
     for ladder in ASKED

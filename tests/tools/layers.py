@@ -106,7 +106,7 @@ DOORS = {
     "states": ["states.h"],
     "scan": ["scan.h"],
     "segments": ["segments.h", "labels/labels.h"],
-    "groups": ["groups.h"],
+    "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
     "order": ["order.h"],
 }
 
