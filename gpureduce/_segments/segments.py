@@ -15,7 +15,6 @@ from gpureduce._reduce.fast_path import fast_path_named
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
-from gpureduce._segments import group_rungs
 from gpureduce._segments.segment_plan import (
     Batches,
     HostLabels,
@@ -306,6 +305,8 @@ def group_reduce(
     operand, along = take(a, op, axis, options)
     rung = options.variant
     if rung is not None:
+        from gpureduce._segments import group_rungs  # few calls name a rung
+
         group_rungs.check(rung, operand, op, ddof)
     label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
     if label_operand.shape[0] != length:
