@@ -27,6 +27,7 @@ examples:
   gpureduce profile m4 -n 256x128x64      profile a matrix multiplication
   gpureduce profile mine.cu --compare v2  compare your own kernel with a rung
   gpureduce exercise list                 list the CUDA exercises
+  gpureduce exercise grade 3 *.cu         grade the submissions of a class
   gpureduce export v7 -o v7.cu            write a rung as one file for nvcc, with main()
   gpureduce ladder mine.cu                check your own kernel and compare it with the rungs
   gpureduce bench -n 2^20 2^25            measure all rungs (times on a GPU, counts on the simulator)
@@ -261,18 +262,33 @@ def _add_exercise(add: Callable) -> None:
     )
     parser.add_argument(
         "action",
-        choices=["list", "start", "hint", "check"],
-        help="list the exercises, start one, show its hint, or check a solution",
+        choices=["list", "start", "hint", "check", "grade", "selftest"],
+        help="list the exercises, start one, show its hint, check a solution, grade the submissions of a"
+        " class, or test the exercises themselves",
     )
-    parser.add_argument("number", nargs="?", help="number or name of the exercise")
+    parser.add_argument("number", nargs="?", help="number or name of the exercise (selftest: default all)")
     parser.add_argument(
-        "file",
-        nargs="?",
+        "files",
+        nargs="*",
         metavar="FILE.cu",
-        help="file of the solution, or a notebook to start (default: NAME.cu)",
+        help="file of the solution, or a notebook to start (default: NAME.cu); grade: all submissions",
     )
     parser.add_argument("--folder", help="folder of exercises (default: the package's)")
     parser.add_argument("--json", action="store_true", help="print JSON, for grading programs")
+    parser.add_argument(
+        "-o", "--out", metavar="BOOK.csv", help="grade: file of the table (default: print it)"
+    )
+    parser.add_argument("--seconds", type=float, default=60, help="grade: limit per submission (default: 60)")
+    parser.add_argument(
+        "--memory",
+        type=int,
+        default=2048,
+        metavar="MIB",
+        help="grade: limit per process (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, help="grade: submissions that are graded at once (default: all processors)"
+    )
 
 
 def _add_plot(add: Callable) -> None:

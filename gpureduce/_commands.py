@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import shutil
 import sys
@@ -17,16 +18,18 @@ import gpureduce
 from gpureduce._bench import plotting
 from gpureduce._bench.files import SHIPPED, check_writable
 from gpureduce._config import config_lines, device_fields
+from gpureduce._course.submissions import failures
 from gpureduce._device.devices import device_info
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
 from gpureduce._rules.files import open_file, write_text
-from gpureduce.course import Exercise, exercise, exercises
+from gpureduce.course import Exercise, exercise, exercises, grade, selftest
 
 
-def _print_csv(records: list[dict[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, list(records[0]), lineterminator="\n")
+def _csv(records: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {
@@ -35,6 +38,11 @@ def _print_csv(records: list[dict[str, Any]]) -> None:
         }
         for row in records
     )
+    return text.getvalue()
+
+
+def _print_csv(records: list[dict[str, Any]]) -> None:
+    print(_csv(records), end="")
 
 
 def _columns(stream: TextIO | None = None) -> int | None:
@@ -342,34 +350,84 @@ def _chosen(args: argparse.Namespace) -> Exercise:
     return exercise(args.number, args.folder)
 
 
-def run_exercise(args: argparse.Namespace) -> int:
-    """List the exercises, start one, show its hint, or grade a solution."""
-    if args.action == "list":
-        known = exercises(args.folder)
-        if args.json:
-            _print_json([{"name": each.name, "title": each.title} for each in known])
-        else:
-            for each in known:
-                _print(f"{each.name:<26} {each.title}", 27)
+def _list_exercises(args: argparse.Namespace) -> int:
+    known = exercises(args.folder)
+    if args.json:
+        _print_json([{"name": each.name, "title": each.title, "rung": each.rung} for each in known])
+    else:
+        for each in known:
+            _print(f"{each.name:<26} {each.title}", 27)
+    return 0
+
+
+def _test_exercises(args: argparse.Namespace) -> int:
+    """Test one exercise, or all, and say what is wrong with them."""
+    chosen = exercises(args.folder) if args.number is None else [_chosen(args)]
+    found = {each.name: selftest(each) for each in chosen}
+    if args.json:
+        _print_json(found)
+    else:
+        for name, faults in found.items():
+            _print("\n".join(faults) or f"{name}: sound")
+    return 1 if any(found.values()) else 0
+
+
+def _grade_submissions(args: argparse.Namespace) -> int:
+    """Grade files, write a grade book, and say how often each part failed."""
+    if not args.files:
+        raise ValueError("exercise grade: the files are missing: gpureduce exercise grade 3 submissions/*.cu")
+    graded = grade(_chosen(args), args.files, seconds=args.seconds, mebibytes=args.memory, jobs=args.jobs)
+    rows = [each.row() for each in graded]
+    if args.out:
+        write_text(args.out, _csv(rows))
+    if args.json:
+        _print_json(
+            [row | {"parts": each.grade.as_dict()["parts"]} for row, each in zip(rows, graded, strict=True)]
+        )
         return 0
+    if not args.out:
+        _print_csv(rows)
+    failed = ", ".join(f"{name} {count}" for name, count in failures(graded).items())
+    passed = sum(each.grade.passed for each in graded)
+    print(fitted(f"{passed} of {len(graded)} passed; failed: {failed}", sys.stderr), file=sys.stderr)
+    return 0
+
+
+def _start_exercise(chosen: Exercise, path: Path) -> int:
+    in_notebook = path.suffix == ".ipynb"
+    with path.open("x", encoding="utf-8") as file:  # existing files are not overwritten
+        file.write(chosen.notebook() if in_notebook else chosen.start)
+    how = "running its cell" if in_notebook else f"`gpureduce exercise check {chosen.number}`"
+    _print(f"{chosen.task}\nThe file is {path}; {how} grades it.")
+    return 0
+
+
+def run_exercise(args: argparse.Namespace) -> int:
+    """List the exercises, start one, show its hint, grade a solution or many, or test the exercises."""
+    several = {"list": _list_exercises, "selftest": _test_exercises, "grade": _grade_submissions}
+    if args.action in several:
+        return several[args.action](args)
+    if len(args.files) > 1:
+        raise ValueError(f"exercise {args.action}: expected one file, got {len(args.files)}")
     chosen = _chosen(args)
-    path = Path(args.file or f"{chosen.name}.cu")
+    path = Path(args.files[0] if args.files else f"{chosen.name}.cu")
     if args.action == "hint":
         _print(chosen.hint)
         return 0
     if args.action == "start":
-        in_notebook = path.suffix == ".ipynb"
-        with path.open("x", encoding="utf-8") as file:  # existing files are not overwritten
-            file.write(chosen.notebook() if in_notebook else chosen.start)
-        how = "running its cell" if in_notebook else f"`gpureduce exercise check {chosen.number}`"
-        _print(f"{chosen.task}\nThe file is {path}; {how} grades it.")
-        return 0
-    grade = chosen.check(path)
+        return _start_exercise(chosen, path)
+    checked = chosen.check(path)
     if args.json:
-        _print_json(grade.as_dict())
-    else:
-        _print(grade)
-    return 0 if grade.passed else 1
+        _print_json(checked.as_dict())
+        return 0 if checked.passed else 1
+    _print(checked)
+    if checked.passed:
+        if chosen.rung is not None:
+            _print(f"The rung that does this: {chosen.rung}; gpureduce.source({chosen.rung!r}) shows it.")
+        following = chosen.next()
+        if following is not None:
+            _print(f"Next: gpureduce exercise start {following.number}, {following.title}")
+    return 0 if checked.passed else 1
 
 
 def run_plot(args: argparse.Namespace) -> int:

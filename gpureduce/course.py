@@ -13,20 +13,27 @@ notebook.
 """
 
 from gpureduce._course.checks import Report
-from gpureduce._course.exercises import Case, Exercise, Grade, Part, exercise, exercises, ideal_sectors
+from gpureduce._course.exercises import Exercise, Grade, Part, exercise, exercises, ideal_sectors
+from gpureduce._course.grading import Case, ExerciseError
 from gpureduce._course.rung import OwnRung, ladder
+from gpureduce._course.selftest import selftest
+from gpureduce._course.submissions import Submission, grade
 
 __all__ = [
     "Case",
     "Exercise",
+    "ExerciseError",
     "Grade",
     "OwnRung",
     "Part",
     "Report",
+    "Submission",
     "exercise",
     "exercises",
+    "grade",
     "ideal_sectors",
     "ladder",
+    "selftest",
 ]
 
 

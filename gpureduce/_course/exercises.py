@@ -2,79 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import runpy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import shlex
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gpureduce import _core
-from gpureduce._course.rung import ladder
+from gpureduce._course.grading import NAMES, Case, ExerciseError, Rules, faults, read_rules
 from gpureduce._custom.nvrtc import CompileError
-from gpureduce._profiles.profile import Profile
-from gpureduce._profiles.simulate import simulated
-from gpureduce._profiles.user_kernel import WHOLE_BLOCKS
-from gpureduce._rules.equality import WithArrays
 
 if TYPE_CHECKING:
     import os
 
+    import numpy as np
+
+__all__ = ["Case", "Exercise", "ExerciseError", "Grade", "Part", "exercise", "exercises", "ideal_sectors"]
+
 FOLDER = Path(__file__).parent.parent / "exercises"
-_MOST_STEPS = 1 << 24  # warp instructions per run, about a second: an endless loop is stopped
-_CALLED = {
-    "bank_conflicts": "bank conflicts",
-    "barriers": "barriers, counted per warp",
-    "shared_wavefronts": "shared-memory wavefronts",
-    "global_requests": "requests to global memory",
-    "global_load_requests": "requests to load from global memory",
-    "global_store_requests": "requests to store to global memory",
-    "global_sectors": "sectors of global memory",
-    "atomics": "atomic instructions",
-    "divergent_branches": "divergent branches",
-    "warp_instructions": "PTX warp instructions",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Case(WithArrays):
-    """One run of a learner's kernel, with its expected results and limits.
-
-    Attributes
-    ----------
-    name : str
-        Description for messages: ``"33 elements"``.
-    grid, block : int or tuple of int
-        Blocks, and threads per block.
-    args : sequence
-        Arguments of the kernel, as for `gpureduce.simulate`.
-    expect : mapping of int to numpy.ndarray
-        Expected values of arguments after the run, by their index in `args`.
-    at_most : mapping of str to int
-        Upper limits of counters, by their names in `Counts`.
-    shared_bytes : int
-        Bytes of dynamic shared memory per block.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gpureduce.course import Case
-    >>> out = np.zeros(1, np.float32)
-    >>> case = Case("one", 1, 32, [np.ones(32, np.float32), out], {1: np.float32([32])}, {"barriers": 0})
-    >>> case.at_most
-    {'barriers': 0}
-    """
-
-    name: str
-    grid: int | tuple[int, ...]
-    block: int | tuple[int, ...]
-    args: Sequence[Any]
-    expect: Mapping[int, np.ndarray]
-    at_most: Mapping[str, float] = field(default_factory=dict)
-    shared_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +59,10 @@ class Grade:
         Name of the exercise.
     parts : tuple of Part
         Graded criteria, in order. If the source does not compile, there are no others.
+    score : float
+        Share of the work that is done, from 0 (the file with the gap, or a wrong result) to 1 (`passed`). A
+        criterion counts, with its weight in ``check.py``, if the file with the gap fails it or this source
+        does.
 
     Examples
     --------
@@ -120,13 +70,14 @@ class Grade:
     >>> exercise(1).check("__global__ void warp_sums(const float *in, float *out, int n) {}")
     01_sum_a_warp: not yet
       + compiles
-      - right: 32 elements: element 0 of the result is nan, and should be 1852
+      - right: 32 elements: element 0 of the result is nan, and should be 1496
       + without races
       - counters: checked once the result is correct
     """
 
     exercise: str
     parts: tuple[Part, ...]
+    score: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -136,8 +87,7 @@ class Grade:
     def as_dict(self) -> dict[str, Any]:
         """Return the grade as numbers, text, lists and dicts, for JSON."""
         parts = [vars(part) for part in self.parts]
-        right = sum(part.passed for part in self.parts)
-        return {"exercise": self.exercise, "passed": self.passed, "score": right / len(NAMES), "parts": parts}
+        return {"exercise": self.exercise, "passed": self.passed, "score": self.score, "parts": parts}
 
     def __str__(self) -> str:
         lines = [f"{self.exercise}: {'done' if self.passed else 'not yet'}"]
@@ -150,9 +100,6 @@ class Grade:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
-
-
-NAMES = ("compiles", "right", "without races", "counters")
 
 
 @dataclass(frozen=True)
@@ -203,12 +150,40 @@ class Exercise:
         """Source of the file with the gap."""
         return (self.folder / "start.cu").read_text("utf-8")
 
+    @property
+    def solution(self) -> str:
+        """Source of a solution."""
+        return (self.folder / "solution.cu").read_text("utf-8")
+
+    @property
+    def rung(self) -> str | None:
+        """Name of the rung that does what the exercise teaches; None if no rung does."""
+        return self.rules().rung
+
+    def rules(self) -> Rules:
+        """Return what ``check.py`` defines.
+
+        Raises
+        ------
+        ExerciseError
+            If the program fails, or lacks something; the message has its line.
+        """
+        return read_rules(self.folder)
+
+    def next(self) -> Exercise | None:
+        """Return the exercise that follows; None after the last."""
+        known = exercises(self.folder.parent)
+        place = [each.name for each in known].index(self.name) + 1
+        return known[place] if place < len(known) else None
+
     def notebook(self) -> str:
         """Return a notebook with the task, and a cell that is graded when it runs."""
+        own = self.folder.parent.resolve() != FOLDER
+        where = f" --folder {shlex.quote(str(self.folder.parent.resolve()))}" if own else ""
         cells = [
             _cell("task", self.task),
             _cell("load", "%load_ext gpureduce", code=True),
-            _cell("answer", f"%%cuda --exercise {self.number}\n{self.start}", code=True),
+            _cell("answer", f"%%cuda --exercise {self.number}{where}\n{self.start}", code=True),
             _cell("hint", f"<details><summary>A hint</summary>\n\n{self.hint}\n</details>"),
         ]
         kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -233,17 +208,35 @@ class Exercise:
             If NVRTC is not installed.
         OSError
             If the file cannot be read.
+        ExerciseError
+            If ``check.py`` is wrong; the message has its line.
         """
-        rules = runpy.run_path(str(self.folder / "check.py"))
-        wrong: dict[str, str] = {}
+        rules = self.rules()
         try:
-            for name, message in _wrong(source, rules):
-                wrong.setdefault(name, message)
+            wrong = faults(source, rules)
         except CompileError as error:
             return Grade(self.name, (Part("compiles", False, str(error)),))
-        if "right" in wrong:
-            wrong["counters"] = "checked once the result is correct"
-        return Grade(self.name, tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES))
+        parts = tuple(Part(name, name not in wrong, wrong.get(name, "")) for name in NAMES)
+        return Grade(self.name, parts, _score(self, set(wrong), rules))
+
+
+def _score(chosen: Exercise, wrong: set[str], rules: Rules) -> float:
+    """Return the weight of the parts that a source achieves, over the weight of those that count."""
+    if not wrong:
+        return 1.0
+    if "right" in wrong:
+        return 0.0
+    counted = [name for name in rules.weights if name in wrong | _failed_by_start(chosen)]
+    whole = sum(rules.weights[name] for name in counted)
+    return sum(rules.weights[name] for name in counted if name not in wrong) / whole if whole else 0.0
+
+
+@functools.lru_cache(maxsize=64)
+def _failed_by_start(chosen: Exercise) -> frozenset[str]:
+    try:
+        return frozenset(faults(chosen.start, chosen.rules()))
+    except (CompileError, FileNotFoundError):
+        return frozenset(NAMES)
 
 
 def _cell(name: str, text: str, code: bool = False) -> dict[str, Any]:
@@ -252,71 +245,6 @@ def _cell(name: str, text: str, code: bool = False) -> dict[str, Any]:
     if code:
         return {**cell, "cell_type": "code", "execution_count": None, "outputs": []}
     return {**cell, "cell_type": "markdown"}
-
-
-def _wrong(source: Any, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield faults: a name of NAMES, and a description."""
-    kernel: str = rules["KERNEL"]
-    try:
-        if "LADDER" in rules:
-            rung = ladder(source, kernel, name="yours", **rules["LADDER"])
-            if not rung.takes_n:
-                yield "right", f"the kernel {WHOLE_BLOCKS}"
-                return
-            report = rung.check(rules.get("SIZES"))
-            for finding in report.findings:
-                yield "without races" if finding.kind == "race" else "right", str(finding).partition(": ")[2]
-        cases: Callable[[], Iterable[Case]] = rules["cases"]
-        for case in cases():
-            failures = list(_wrong_in(source, kernel, case))
-            yield from failures
-            if any(name == "right" for name, _ in failures):
-                return  # other cases would fail likewise, perhaps after as many steps
-    except CompileError:
-        raise
-    except (
-        ValueError,
-        TypeError,
-        _core.SimulationError,
-    ) as error:  # other parameters, or no kernel to simulate
-        yield "right", str(error)
-
-
-def _wrong_in(source: Any, kernel: str, case: Case) -> Iterator[tuple[str, str]]:
-    try:
-        profile = simulated(
-            source, kernel, case.grid, case.block, case.args, case.shared_bytes, max_steps=_MOST_STEPS
-        )
-    except _core.SimulationError as error:
-        yield "right", f"{case.name}: {error}"
-        seen = getattr(error, "profile", None)
-        if seen is not None:
-            yield from _races(case, seen)
-        return
-    yield from _races(case, profile)
-    for index, expected in case.expect.items():
-        yield from _difference(case, index, expected)
-    for name, most in case.at_most.items():
-        had = getattr(profile.totals, name)
-        if had > most:
-            yield "counters", f"{case.name}: {had:,} {_CALLED.get(name, name)}; {most:,.0f} are enough"
-
-
-def _races(case: Case, profile: Profile) -> Iterator[tuple[str, str]]:
-    for finding in profile.findings:
-        yield "without races", f"{case.name}: {finding}"
-
-
-def _difference(case: Case, index: int, expected: np.ndarray) -> Iterator[tuple[str, str]]:
-    got = case.args[index]
-    same = (got == expected) | ((got != got) & (expected != expected))
-    if not same.all():
-        at = tuple(map(int, np.argwhere(~same)[0]))
-        where = ", ".join(map(str, at))
-        yield (
-            "right",
-            f"{case.name}: element {where} of the result is {got[at]:g}, and should be {expected[at]:g}",
-        )
 
 
 def ideal_sectors(*arrays: np.ndarray, slack: float = 1.05) -> int:

@@ -64,6 +64,7 @@ def _parser() -> _Parser:
     add("-l", "--ladder", action="store_true", help="check the kernel as a rung of the ladder instead")
     add("-e", "--elements", type=int, default=1, help="of a thread, with --ladder")
     add("-x", "--exercise", metavar="NUMBER", help="grade the cell as what was made of an exercise")
+    add("--folder", help="folder of the exercise (default: the package's exercises)")
     add("--no-races", action="store_true", help="do not look for races")
     return parser
 
@@ -94,7 +95,7 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
             print(_parser().format_help())
             return None
         if cell_args.exercise:
-            displayed = result = exercise(cell_args.exercise).check(cell)
+            displayed = result = exercise(cell_args.exercise, cell_args.folder).check(cell)
         elif cell_args.ladder:
             result, displayed = _checked(cell_args, cell)
         else:

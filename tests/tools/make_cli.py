@@ -47,7 +47,8 @@ def names(action: argparse.Action) -> str:
         if action.choices
         else (action.dest if not action.option_strings else action.dest.upper())
     )
-    values = {None: f" {value}", 0: "", "?": f" {value}", "+": f" {value} ..."}[action.nargs]
+    many = f" {value} ..."
+    values = {None: f" {value}", 0: "", "?": f" {value}", "+": many, "*": many}[action.nargs]
     options = ", ".join(action.option_strings)
     return cell(f"`{options}{values}`" if options else f"`{values.strip()}`")
 
@@ -56,9 +57,8 @@ def usage(name: str, parser: argparse.ArgumentParser) -> str:
     """Return one line: positional arguments and whether there are options."""
     positional = [action for action in parser._actions if not action.option_strings]
     words = [names(action).strip("`").replace("\\|", "|") for action in positional]
-    words = [
-        f"[{word}]" if action.nargs == "?" else word for word, action in zip(words, positional, strict=True)
-    ]
+    optional = [action.nargs in ("?", "*") for action in positional]
+    words = [f"[{word}]" if each else word for word, each in zip(words, optional, strict=True)]
     return " ".join(["gpureduce", name, "[OPTIONS]", *words])
 
 

@@ -4,7 +4,7 @@ __device__ float warp_sum(float x) {
     return x;
 }
 
-__global__ void block_sums(const float *in, float *out, unsigned n) {
+__global__ void shuffle_sums(const float *in, float *out, unsigned n) {
     __shared__ float sums[32];
     const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
 

@@ -1,5 +1,5 @@
 // out[b] is the sum of the elements of block b: blockDim.x of them, fewer in the last block.
-__global__ void block_sums(const float *in, float *out, unsigned n) {
+__global__ void shuffle_sums(const float *in, float *out, unsigned n) {
     __shared__ float slots[1024];
     const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
 

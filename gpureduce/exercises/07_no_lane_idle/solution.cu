@@ -1,4 +1,4 @@
-__global__ void block_sums(const float *in, float *out, int n) {
+__global__ void tree_sums(const float *in, float *out, int n) {
     __shared__ float slots[256];
     const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
 

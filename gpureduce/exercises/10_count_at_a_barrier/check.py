@@ -3,11 +3,12 @@ import numpy as np
 from gpureduce.course import Case, ideal_sectors
 
 KERNEL = "count_above"
+RUNG = "atomic"
 
 
-def cases():
+def cases(rng):
     for n in (1000, 256, 257, 33, 1):
-        data = np.random.default_rng(n).normal(size=n).astype(np.float32)
+        data = rng.normal(size=n).astype(np.float32)
         data[:: 7 if n > 1 else 2] = 0.25  # the limit itself
         data[n // 2] = np.nan if n > 1 else 3
         blocks = -(-n // 128)

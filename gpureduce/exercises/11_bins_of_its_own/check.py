@@ -5,8 +5,7 @@ from gpureduce.course import Case
 KERNEL = "histogram"
 
 
-def cases():
-    rng = np.random.default_rng(0)
+def cases(rng):
     trials = {
         "10,000 elements of all values": rng.integers(0, 256, 10_000),
         "5,000 elements, most of them equal": np.where(

@@ -1,4 +1,4 @@
-__global__ void block_sums(const float *in, float *out, unsigned n) {
+__global__ void pair_sums(const float *in, float *out, unsigned n) {
     extern __shared__ float slots[];
     const unsigned t = threadIdx.x, i = blockIdx.x * (2 * blockDim.x) + t;
 

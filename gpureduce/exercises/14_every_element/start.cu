@@ -1,5 +1,5 @@
 // out[b] is the sum of the elements of block b: 2 * blockDim.x of them, fewer in the last block.
-__global__ void block_sums(const float *in, float *out, unsigned n) {
+__global__ void pair_sums(const float *in, float *out, unsigned n) {
     extern __shared__ float slots[];
     const unsigned t = threadIdx.x, i = blockIdx.x * (2 * blockDim.x) + t;
 

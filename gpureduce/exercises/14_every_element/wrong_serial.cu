@@ -1,0 +1,9 @@
+// One thread of each block does everything.
+__global__ void pair_sums(const float *in, float *out, unsigned n) {
+    if (threadIdx.x != 0)
+        return;
+    float sum = 0;
+    for (unsigned i = blockIdx.x * (2 * blockDim.x); i < (blockIdx.x + 1) * (2 * blockDim.x) && i < n; ++i)
+        sum += in[i];
+    out[blockIdx.x] = sum;
+}
