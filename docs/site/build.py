@@ -25,7 +25,7 @@ PAGES = ("README.md", "docs/*/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURIT
 # The order of pages; Sphinx says which one is missing.
 SECTIONS = {
     "Tutorials": [
-        *(f"docs/tutorials/{name}" for name in ("quickstart", "write-a-rung", "exercises")),
+        *(f"docs/tutorials/{name}" for name in ("quickstart", "write-a-rung", "exercises", "published")),
         *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv")),
     ],
     "How-to guides": [
