@@ -44,6 +44,7 @@ typedef struct gr_image {
     const void *data; /* fatbin or NUL-terminated PTX text; for the simulator PTX */
     size_t size;      /* bytes, the NUL not counted */
     bool optional;    /* if it has no machine code for the device, `load` succeeds and makes no module */
+    bool one_by_one;  /* `find` is called by one thread at a time, and may parse the kernel */
 } gr_image;
 
 /* A CUstream; 0 is the legacy default stream, which is ordered with other libraries' default streams. */

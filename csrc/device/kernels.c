@@ -125,7 +125,8 @@ static gr_status load_as(const gr_kernels *kernels, const gr_kernel_id *id, cons
         return status;
     if (text && backend->machine_code_suffix != NULL && backend->info.caps.capability >= GR_HOPPER)
         gr_enable_remarks(file->data);
-    const gr_image image = {.name = id->owner, .data = file->data, .size = size, .optional = !text};
+    const gr_image image = {
+        .name = id->owner, .data = file->data, .size = size, .optional = !text, .one_by_one = true};
     status = backend->load(backend, &image, &file->module, error);
     if (status != GR_OK || file->module == NULL) {
         free(file->data);

@@ -267,7 +267,8 @@ typedef struct ptx_variable {
 
 struct ptx_module {
     struct ptx_parser *parser; /* of a lazy module: parses bodies later */
-    char *text;
+    const char *text;
+    char *copy; /* of the text, NULL if it is the caller's */
     size_t length;
     ptx_kernel **kernels;
     size_t kernel_count, kernel_capacity;

@@ -60,6 +60,8 @@ void ptx_module_free(ptx_module *module);
 typedef struct ptx_module_options {
     bool lazy; /* bodies of kernels are parsed by ptx_kernel_parse, so that an instruction outside the subset
                   refuses its own kernel only */
+    const char *kernel; /* name of the kernel to parse; the others are skipped, whatever is in their bodies.
+                           The text ends with a NUL, is not copied and must outlive the module. NULL: all */
     uint64_t constants, variables; /* addresses of the .const and the .global variables, see below */
 } ptx_module_options;
 

@@ -349,8 +349,53 @@ static void test_truncation(void) {
     free(text);
 }
 
+static ptx_status parse_one(const char *text, size_t length, const char *kernel, ptx_module **module,
+                            ptx_error *error) {
+    const ptx_module_options options = {.kernel = kernel};
+    return ptx_module_open(text, length, &options, module, error);
+}
+
+/* The other kernels' bodies are skipped, whatever is in them, and lines are those of the whole text. */
+static void test_one_kernel(void) {
+    static const char text[] = SIM_HEADER
+        ".global .align 4 .b32 before;\n"
+        ".entry a(.param .u64 p)\n.maxntid 128\n.pragma \"{\";\n"
+        "{ // }\n /* } */ { nonsense \"}\" {} } /\n\" open }\n}\n"
+        ".entry b(.param .u64 p, .param .u32 q) { .reg .b32 r; .shared .b32 s[3]; mov.b32 r, 1; ret; }\n"
+        ".global .align 4 .b32 between;\n"
+        ".entry c(){}\n"
+        ".entry d() {\n.reg .b32 r;\nstrange r;\n}\n"
+        ".file 1 \"a\"\n"
+        ".entry e() { {";
+    const size_t length = strlen(text), closed = length - strlen(".entry e() { {");
+    char *cut = strndup(text, closed);
+    ptx_module *module;
+    ptx_error error;
+    CHECK_EQUAL(parse_one(cut, closed, "b", &module, &error), PTX_OK);
+    CHECK_EQUAL(ptx_module_kernel_count(module), 1);
+    const ptx_kernel *b = ptx_module_find(module, "b");
+    CHECK_EQUAL(ptx_kernel_param_bytes(b), 12);
+    CHECK_EQUAL(ptx_kernel_shared_bytes(b), 12);
+    CHECK(module->text == cut && module->variables.bytes == 8 && module->file_count == 1);
+    ptx_module_free(module);
+    CHECK_EQUAL(parse_one(cut, closed, "f", &module, &error), PTX_OK);
+    CHECK_EQUAL(ptx_module_kernel_count(module), 0);
+    ptx_module_free(module);
+    CHECK_EQUAL(parse_one(cut, closed, "d", &module, &error), PTX_ERR_UNSUPPORTED);
+    CHECK(module == NULL);
+    unsigned line = 1;
+    for (const char *at = text; at < strstr(text, "strange"); at++)
+        line += *at == '\n';
+    CHECK_EQUAL(error.line, line);
+    CHECK(strcmp(error.text, "strange r;") == 0);
+    CHECK_EQUAL(parse_one(text, length, "b", &module, &error), PTX_ERR_SYNTAX);
+    CHECK(strstr(error.message, "a '{' is never closed"));
+    free(cut);
+}
+
 int main(void) {
     test_lexer();
+    test_one_kernel();
     test_bad_tokens();
     test_refusals();
     test_sinks();

@@ -111,14 +111,13 @@ bool ptx_skip_line(ptx_parser *p) {
 }
 
 bool ptx_skip_braces(ptx_parser *p) {
-    if (!ptx_expect(p, "{", "to open the section"))
-        return false;
-    for (unsigned depth = 1; depth;) {
-        if (p->token.kind == PTX_TOKEN_END)
-            return ptx_syntax(p, &p->token, "a '{' is never closed");
-        depth += ptx_at(p, "{") ? 1u : 0u;
-        depth -= ptx_at(p, "}") ? 1u : 0u;
-        ptx_advance(p);
-    }
-    return true;
+    if (!ptx_at(p, "{"))
+        return ptx_expect(p, "{", "to open the section");
+    p->lexer.cursor = p->token.start;
+    p->lexer.line_start = p->token.line_start;
+    p->lexer.line = p->token.line;
+    const bool closed = ptx_lexer_skip_block(&p->lexer);
+    p->ahead = ptx_lexer_next(&p->lexer);
+    ptx_advance(p);
+    return closed || ptx_syntax(p, &p->token, "a '{' is never closed");
 }

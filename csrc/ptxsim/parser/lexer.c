@@ -35,6 +35,31 @@ static void skip_block_comment(ptx_lexer *lexer) {
     }
 }
 
+bool ptx_lexer_skip_block(ptx_lexer *lexer) {
+    unsigned depth = 0;
+    while (lexer->cursor < lexer->end) {
+        lexer->cursor += strcspn(lexer->cursor, "{}\n/\"");
+        const char *c = lexer->cursor;
+        if (*c == '\n') {
+            newline(lexer);
+        } else if (c[0] == '/' && c[1] == '/') {
+            lexer->cursor += strcspn(c, "\n");
+        } else if (c[0] == '/' && c[1] == '*') {
+            skip_block_comment(lexer);
+        } else if (*c == '"') {
+            lexer->cursor += 1 + strcspn(c + 1, "\"\n");
+            lexer->cursor += *lexer->cursor == '"' ? 1 : 0;
+        } else if (c < lexer->end) {
+            lexer->cursor++;
+            depth += *c == '{' ? 1u : 0u;
+            depth -= *c == '}' ? 1u : 0u;
+            if (*c == '}' && depth == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 static void skip_blank(ptx_lexer *lexer) {
     while (lexer->cursor < lexer->end) {
         const char *c = lexer->cursor;

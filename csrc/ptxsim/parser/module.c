@@ -131,10 +131,18 @@ static bool remember(ptx_parser *p, ptx_kernel *kernel) {
     return true;
 }
 
+static bool skip_entry(ptx_parser *p) {
+    while (p->token.kind != PTX_TOKEN_END && !ptx_at(p, "{"))
+        ptx_advance(p);
+    return ptx_skip_braces(p);
+}
+
 static bool parse_entry(ptx_parser *p) {
     ptx_advance(p);
     if (p->token.kind != PTX_TOKEN_NAME)
         return ptx_syntax(p, &p->token, "expected the name of a kernel");
+    if (p->only && !ptx_token_is(&p->token, p->only))
+        return skip_entry(p);
     ptx_module *m = p->module;
     if (!ptx_reserve(&m->kernels, &m->kernel_capacity, m->kernel_count, sizeof *m->kernels))
         return ptx_out_of_memory(p);
@@ -246,14 +254,19 @@ static void free_parser(ptx_parser *p) {
 }
 
 static ptx_module *new_module(const char *text, size_t length, const ptx_module_options *options) {
+    const bool borrowed = options && options->kernel;
     ptx_module *module = calloc(1, sizeof *module);
-    if (!module || length >= UINT32_MAX || !(module->text = malloc(length + 1))) {
+    char *copy = borrowed || length >= UINT32_MAX ? NULL : malloc(length + 1);
+    if (!module || length >= UINT32_MAX || (!copy && !borrowed)) {
         free(module);
+        free(copy);
         return NULL;
     }
-    memcpy(module->text, text, length);
-    module->text[length] = '\0';
-    module->length = length;
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    *module = (ptx_module){.text = copy ? copy : text, .copy = copy, .length = length};
     module->constants_address = options && options->constants ? options->constants : PTX_CONST_WINDOW;
     module->variables_address = options && options->variables ? options->variables : PTX_VARIABLES_WINDOW;
     return module;
@@ -285,6 +298,7 @@ ptx_status ptx_module_open(const char *text, size_t length, const ptx_module_opt
     p->error = error;
     p->module = module;
     p->lazy = options && options->lazy;
+    p->only = options ? options->kernel : NULL;
     parse_module(p);
     const ptx_status status = p->status;
     if (status == PTX_OK && p->lazy)
@@ -342,6 +356,6 @@ void ptx_module_free(ptx_module *module) {
     free(module->kernels);
     free(module->files);
     free(module->locations);
-    free(module->text);
+    free(module->copy);
     free(module);
 }

@@ -100,6 +100,7 @@ typedef struct ptx_unparsed {
 
 typedef struct ptx_parser {
     ptx_module *module;
+    const char *only; /* name of the kernel to parse, NULL for all */
     bool lazy;
     ptx_unparsed *unparsed; /* one per kernel of a lazy module */
     size_t unparsed_count, unparsed_capacity;
