@@ -4,9 +4,10 @@ GPU tensors are read without a copy, on PyTorch's current stream; results are te
 calls do not synchronize. CPU tensors are copied to the first GPU, or to the simulator. In graphs and profiles
 the operators are named ``torch.ops.gpureduce.*``.
 
-The arguments are those of the functions of `gpureduce`, with NumPy's names. Results have PyTorch's dtypes:
-sums of integers and bools are int64. Means of integers, which PyTorch does not support, are float64. Results
-are bitwise those of the functions of `gpureduce`.
+The arguments of reductions, `matmul` and `conv2d` are those of the functions of `gpureduce`, with NumPy's
+names; those of `index_add`, `scatter_add`, `scatter_reduce`, `segment_reduce` and `bincount` are PyTorch's.
+Results have PyTorch's dtypes: sums of integers and bools are int64. Means of integers, which PyTorch does not
+support, are float64. Results are bitwise those of the functions of `gpureduce`.
 
 >>> import torch, gpureduce.torch
 >>> x = torch.tensor([[3.0, 1.0], [2.0, 5.0]], requires_grad=True)
@@ -27,23 +28,38 @@ from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._torch import operators, torch
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
+from gpureduce._torch.scatter import (
+    bincount,
+    deterministic,
+    index_add,
+    scatter_add,
+    scatter_reduce,
+    segment_reduce,
+)
+from gpureduce._torch.scatter import check_tensor as _check_tensor
 
 __all__ = [
     "all",
     "any",
     "argmax",
     "argmin",
+    "bincount",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",
     "conv2d",
     "count_nonzero",
+    "deterministic",
     "dot",
+    "index_add",
     "matmul",
     "max",
     "mean",
     "min",
     "prod",
+    "scatter_add",
+    "scatter_reduce",
+    "segment_reduce",
     "sum",
 ]
 
@@ -62,13 +78,6 @@ def _reduced(operator: Callable[..., torch.Tensor], a: Any, axis: Any, keepdims:
     if axis is not None and type(axis) is not int:
         axis = _integers(axis, "axis")
     return operator(a, axis, keepdims if type(keepdims) is bool else rules.flag(keepdims, "keepdims"))
-
-
-def _check_tensor(a: Any, name: str) -> None:
-    if not isinstance(a, torch.Tensor):
-        raise TypeError(f"{name}: expected a torch.Tensor, got {type(a).__name__}")
-    if a.layout is not torch.strided:
-        raise TypeError(f"{name}: expected a dense tensor, got one of layout {a.layout}")
 
 
 def _integers(value: Any, name: str) -> Any:

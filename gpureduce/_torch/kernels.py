@@ -43,7 +43,7 @@ def is_whole(dtype: torch.dtype) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex)
 
 
-def _results(op: str) -> dict[torch.dtype, torch.dtype]:
+def results_of(op: str) -> dict[torch.dtype, torch.dtype]:
     """Return supported dtypes and result dtypes of an operator: PyTorch's; float64 for means of integers."""
     dtypes_of_op = [dtype for dtype in NAMES if op not in _BITS or is_whole(dtype)]
     return {
@@ -52,8 +52,8 @@ def _results(op: str) -> dict[torch.dtype, torch.dtype]:
     }
 
 
-def _refused(op: str, dtype: torch.dtype) -> TypeError:
-    taken = ", ".join(map(str, _results(op)))
+def refused(op: str, dtype: torch.dtype) -> TypeError:
+    taken = ", ".join(map(str, results_of(op)))
     return TypeError(f"a: {op} takes {taken}, not {dtype}")
 
 
@@ -72,11 +72,11 @@ def axes_of(axis: list[int] | int | None, ndim: int) -> Axes:
 
 def fake_reduction(op: str) -> Function:
     """Return the fake kernel of a reduction."""
-    results = _results(op)
+    results = results_of(op)
 
     def fake(a, axis=None, keepdims=False):
         if a.dtype not in results:
-            raise _refused(op, a.dtype)
+            raise refused(op, a.dtype)
         shape = rules.kept_shape(a.shape, axes_of(axis, a.ndim), keepdims)
         return a.new_empty(shape, dtype=results[a.dtype])
 
@@ -149,7 +149,7 @@ def _check_precision(precision: str | None, a: torch.Tensor) -> None:
 def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str] = ("a", "b")) -> None:
     first, second = names
     if a.dtype not in NAMES:
-        raise _refused(op, a.dtype)
+        raise refused(op, a.dtype)
     if a.dtype != b.dtype:
         raise TypeError(f"{second}: expected the dtype of {first}, {a.dtype}, got {b.dtype}")
     if a.device != b.device:
@@ -172,7 +172,7 @@ def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
 
 def reduction_on_cuda(op: str) -> Function:
     """Return the kernel that enqueues a reduction on the current stream."""
-    results, need_elements = _results(op), op in _WITHOUT_IDENTITY
+    results, need_elements = results_of(op), op in _WITHOUT_IDENTITY
     # In the core's dtypes: unsigned sums are bitwise PyTorch's int64.
     names = {dtype: NAMES[result] for dtype, result in results.items()}
     if op in ("sum", "prod"):
@@ -181,7 +181,7 @@ def reduction_on_cuda(op: str) -> Function:
     def reduce(a, axis=None, keepdims=False):
         dtype, shape = a.dtype, a.shape
         if dtype not in results:
-            raise _refused(op, dtype)
+            raise refused(op, dtype)
         axes = axes_of(axis, len(shape))
         if need_elements:
             rules.require_elements(op, rules.reduced_count(shape, axes), tuple(shape))
@@ -253,7 +253,7 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
 # Of the host
 
 
-def _array(a: torch.Tensor) -> np.ndarray:
+def array_of(a: torch.Tensor) -> np.ndarray:
     """Return a NumPy array that shares the memory of a CPU tensor."""
     a = a.detach()
     if a.dtype != torch.bfloat16:
@@ -263,7 +263,7 @@ def _array(a: torch.Tensor) -> np.ndarray:
     )  # of which PyTorch knows nothing
 
 
-def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:
+def tensor_of(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor:
     """Return a result on the host as a tensor in C order."""
     array = np.asarray(result, order="C")
     if dtype == torch.bfloat16:
@@ -273,16 +273,16 @@ def _tensor(result: np.generic | np.ndarray, dtype: torch.dtype) -> torch.Tensor
 
 def reduction_on_host(op: str) -> Function:
     """Return the kernel that calls the package's function of that name."""
-    function, results = getattr(functions, op), _results(op)
+    function, results = getattr(functions, op), results_of(op)
 
     def reduce(a, axis=None, keepdims=False):
         if a.dtype not in results:
-            raise _refused(op, a.dtype)
+            raise refused(op, a.dtype)
         axes = axes_of(axis, a.ndim)
         if op in ("argmin", "argmax"):
             axes = axes[0] if axis is not None and axes else None
         with np.errstate(all="ignore"):  # as PyTorch, which says nothing of overflows
-            return _tensor(function(_array(a), axes, keepdims=keepdims), results[a.dtype])
+            return tensor_of(function(array_of(a), axes, keepdims=keepdims), results[a.dtype])
 
     return reduce
 
@@ -291,14 +291,14 @@ def dot_on_host(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return a dot product by the package's function."""
     fake_dot(a, b)
     with np.errstate(all="ignore"):
-        return _tensor(functions.dot(_array(a), _array(b)), a.dtype)
+        return tensor_of(functions.dot(array_of(a), array_of(b)), a.dtype)
 
 
 def matmul_on_host(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> torch.Tensor:
     """Return a matrix product by the package's function."""
     fake_matmul(a, b, precision)
     with np.errstate(all="ignore"):
-        return _tensor(matmul(_array(a), _array(b), precision=precision), a.dtype)
+        return tensor_of(matmul(array_of(a), array_of(b), precision=precision), a.dtype)
 
 
 def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -307,9 +307,9 @@ def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     options: Any = (*rest, *CONVOLUTION[len(rest) :])
     bias, _, padding, _, _, _, same, _ = options
     result = conv2d(
-        _array(x),
-        _array(w),
-        bias=None if bias is None else _array(bias),
+        array_of(x),
+        array_of(w),
+        bias=None if bias is None else array_of(bias),
         stride=asked.stride,
         padding="same" if same else padding,
         dilation=asked.dilation,
@@ -317,4 +317,4 @@ def conv2d_on_host(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
         layout=asked.layout,
         precision=precision,
     )
-    return _tensor(result, x.dtype)
+    return tensor_of(result, x.dtype)

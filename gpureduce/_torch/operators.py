@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gpureduce._torch import gradients, kernels, torch
+from gpureduce._torch import gradients, groups, kernels, torch
 
 forward_ad = torch.autograd.forward_ad
 
@@ -38,6 +38,8 @@ _GRADIENTS = {
     "conv2d": _Gradient(
         gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, True
     ),
+    "group_reduce": _Gradient(groups.keep_groups, groups.of_groups, (None, None, None, None, 0)),
+    "segment_reduce": _Gradient(groups.keep_segments, groups.of_segments, (None, None, None, 0)),
 }
 
 
@@ -141,4 +143,18 @@ conv2d = _define(
     kernels.conv2d_on_cuda,
     kernels.conv2d_on_host,
     kernels.fake_conv2d,
+)
+group_reduce = _define(
+    "group_reduce",
+    "Tensor a, Tensor labels, str op, SymInt num_groups, int axis=0",
+    groups.groups_on_cuda,
+    groups.groups_on_host,
+    groups.fake_groups,
+)
+segment_reduce = _define(
+    "segment_reduce",
+    "Tensor a, Tensor offsets, str op, int axis=0",
+    groups.segments_on_cuda,
+    groups.segments_on_host,
+    groups.fake_segments,
 )
