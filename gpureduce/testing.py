@@ -1,4 +1,4 @@
-"""Test helpers: bitwise comparison of arrays, and correctly rounded sums on the host.
+"""Test helpers: comparison of bits, correctly rounded sums, and what the bits of a function depend on.
 
 >>> import numpy as np, gpureduce
 >>> from gpureduce.testing import assert_same_bits, exact_sum
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from gpureduce._arrays.device_array import DeviceArray
+from gpureduce._invariance import Difference, InvarianceReport, check_invariance
 from gpureduce._rules.arguments import as_array, reduced_axes
 from gpureduce._rules.dtypes import is_supported
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["assert_same_bits", "exact_sum"]
+__all__ = ["Difference", "InvarianceReport", "assert_same_bits", "check_invariance", "exact_sum"]
 
 # Bits of the significand, and the exponent of the last bit of subnormal numbers.
 _FORMATS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149), "float64": (53, -1074)}

@@ -43,6 +43,7 @@ SECTIONS = {
             "dask",
             "xarray",
             "reproducible-sums",
+            "check-what-bits-depend-on",
             "statistics-and-topk",
             "cumulative-and-segmented",
             "group-and-scatter",
