@@ -40,11 +40,11 @@ typedef struct gr_device_info {
 
 /* A compiled kernel file of the package. `name` and `data` live as long as the backend. */
 typedef struct gr_image {
-    const char *name; /* name of the rung, for messages */
-    const void *data; /* fatbin or NUL-terminated PTX text; for the simulator PTX */
-    size_t size;      /* bytes, the NUL not counted */
-    bool optional;    /* if it has no machine code for the device, `load` succeeds and makes no module */
-    bool one_by_one;  /* `find` is called by one thread at a time, and may parse the kernel */
+    const char *name;   /* name of the rung, for messages */
+    const void *data;   /* fatbin or NUL-terminated PTX text; for the simulator PTX */
+    size_t size;        /* bytes, the NUL not counted */
+    bool optional;      /* if it has no machine code for the device, `load` succeeds and makes no module */
+    const char *kernel; /* of PTX: the module needs this kernel alone. NULL: all */
 } gr_image;
 
 /* A CUstream; 0 is the legacy default stream, which is ordered with other libraries' default streams. */

@@ -8,12 +8,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A backend may keep pointing into the text, so it lives as long as the module. */
+#include "device/ptx_text.h"
+
+/* One kernel of PTX. A file has up to 120 kernels, of which a process needs few, and the driver takes seconds
+   to compile them all. */
+typedef struct kernel_part {
+    struct kernel_part *next;
+    gr_module *module;
+    char entry[GR_KERNEL_NAME_BYTES];
+} kernel_part;
+
+/* A backend may keep pointing into the data, so they live as long as the modules. */
 typedef struct gr_kernel_file {
     struct gr_kernel_file *next;
-    gr_module *module;
+    gr_module *module;  /* of machine code; NULL for PTX */
+    kernel_part *parts; /* of PTX, the most recently used first */
     char name[GR_KERNEL_NAME_BYTES];
     char *data;
+    size_t size;
 } gr_kernel_file;
 
 static gr_status no_memory(const char *path, gr_error *error) {
@@ -73,17 +85,6 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
 }
 
-void gr_enable_remarks(char *text) {
-    static const char remark[] = "// griddepcontrol.", target[] = "\n.target sm_75\n",
-                      later[] = "\n.target sm_90\n";
-    char *at = strstr(text, remark), *const head = strstr(text, target);
-    if (at == NULL || head == NULL)
-        return;
-    memcpy(head, later, sizeof later - 1);
-    for (; at != NULL; at = strstr(at, remark))
-        memset(at, ' ', 2);
-}
-
 void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {
     char *at = name, *const end = name + GR_KERNEL_NAME_BYTES - 1;
     for (; *parts != NULL; ++parts)
@@ -101,32 +102,39 @@ void gr_kernels_unload(gr_kernels *kernels) {
     while (kernels->files != NULL) {
         gr_kernel_file *file = kernels->files;
         kernels->files = file->next;
-        kernels->backend->unload(kernels->backend, file->module);
+        while (file->parts != NULL) {
+            kernel_part *part = file->parts;
+            file->parts = part->next;
+            kernels->backend->unload(kernels->backend, part->module);
+            free(part);
+        }
+        if (file->module != NULL)
+            kernels->backend->unload(kernels->backend, file->module);
         free(file->data);
         free(file);
     }
 }
 
-/* Reads and loads the file with this suffix. Leaves file->module NULL if it has no code for the device. */
-static gr_status load_as(const gr_kernels *kernels, const gr_kernel_id *id, const char *suffix,
+/* Reads the file with this suffix. */
+static gr_status read_as(const gr_kernels *kernels, const gr_kernel_id *id, const char *suffix,
                          gr_kernel_file *file, gr_error *error) {
-    gr_backend *backend = kernels->backend;
     char path[4096];
-    size_t size = 0;
     const int length = snprintf(path, sizeof path, "%s/%s%s", kernels->folder, id->file, suffix);
     if (length < 0 || (size_t)length >= sizeof path)
         return gr_fail(error, GR_ERR_DEVICE, "the path of the compiled kernels is too long: %.512s",
                        kernels->folder);
-    const bool text = strcmp(suffix, GR_TEXT_SUFFIX) == 0;
-    if (!text && access(path, F_OK) != 0)
-        return GR_OK;
-    gr_status status = gr_read_image(path, &file->data, &size, error);
-    if (status != GR_OK)
+    const bool optional = strcmp(suffix, GR_TEXT_SUFFIX) != 0;
+    return optional && access(path, F_OK) != 0 ? GR_OK : gr_read_image(path, &file->data, &file->size, error);
+}
+
+/* Loads machine code. Leaves file->module NULL if there is none for the device. */
+static gr_status load_machine_code(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
+                                   gr_error *error) {
+    gr_backend *backend = kernels->backend;
+    gr_status status = read_as(kernels, id, backend->machine_code_suffix, file, error);
+    if (status != GR_OK || file->data == NULL)
         return status;
-    if (text && backend->machine_code_suffix != NULL && backend->info.caps.capability >= GR_HOPPER)
-        gr_enable_remarks(file->data);
-    const gr_image image = {
-        .name = id->owner, .data = file->data, .size = size, .optional = !text, .one_by_one = true};
+    const gr_image image = {.name = id->owner, .data = file->data, .size = file->size, .optional = true};
     status = backend->load(backend, &image, &file->module, error);
     if (status != GR_OK || file->module == NULL) {
         free(file->data);
@@ -135,17 +143,23 @@ static gr_status load_as(const gr_kernels *kernels, const gr_kernel_id *id, cons
     return status;
 }
 
-/* Machine code if there is any for the device, else the PTX. */
+/* Loads machine code if there is any for the device, else reads the PTX. */
 static gr_status load(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
                       gr_error *error) {
-    const char *machine_code = kernels->backend->machine_code_suffix;
-    const gr_status status = machine_code != NULL ? load_as(kernels, id, machine_code, file, error) : GR_OK;
-    return status == GR_OK && file->module == NULL ? load_as(kernels, id, GR_TEXT_SUFFIX, file, error)
-                                                   : status;
+    const gr_backend *backend = kernels->backend;
+    const bool compiles = backend->machine_code_suffix != NULL;
+    gr_status status = compiles ? load_machine_code(kernels, id, file, error) : GR_OK;
+    if (status != GR_OK || file->module != NULL)
+        return status;
+    status = read_as(kernels, id, GR_TEXT_SUFFIX, file, error);
+    if (status == GR_OK && compiles && backend->info.caps.capability >= GR_HOPPER)
+        gr_enable_remarks(file->data);
+    return status;
 }
 
 /* The file, which then comes first in the list. */
-static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_module **out, gr_error *error) {
+static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file **out,
+                           gr_error *error) {
     gr_kernel_file **place = &kernels->files;
     while (*place != NULL && strcmp((*place)->name, id->file) != 0)
         place = &(*place)->next;
@@ -165,9 +179,46 @@ static gr_status find_file(gr_kernels *kernels, const gr_kernel_id *id, gr_modul
         }
     }
     file->next = kernels->files;
-    kernels->files = file;
-    *out = file->module;
+    *out = kernels->files = file;
     return GR_OK;
+}
+
+/* The module of one kernel of PTX, which then comes first in the list. */
+static gr_status find_part(const gr_kernels *kernels, const gr_kernel_id *id, gr_kernel_file *file,
+                           gr_module **out, gr_error *error) {
+    kernel_part **place = &file->parts;
+    while (*place != NULL && strcmp((*place)->entry, id->entry) != 0)
+        place = &(*place)->next;
+    kernel_part *part = *place;
+    if (part != NULL) {
+        *place = part->next;
+    } else {
+        part = calloc(1, sizeof *part);
+        if (part == NULL)
+            return gr_fail(error, GR_ERR_MEMORY, "no host memory for %s", id->entry);
+        memcpy(part->entry, id->entry, sizeof part->entry);
+        const gr_image image = {
+            .name = id->owner, .data = file->data, .size = file->size, .kernel = part->entry};
+        const gr_status status = kernels->backend->load(kernels->backend, &image, &part->module, error);
+        if (status != GR_OK) {
+            free(part);
+            return status;
+        }
+    }
+    part->next = file->parts;
+    file->parts = part;
+    *out = part->module;
+    return GR_OK;
+}
+
+/* The module that has the kernel. */
+static gr_status find_module(gr_kernels *kernels, const gr_kernel_id *id, gr_module **out, gr_error *error) {
+    gr_kernel_file *file = NULL;
+    const gr_status status = find_file(kernels, id, &file, error);
+    if (status != GR_OK)
+        return status;
+    *out = file->module;
+    return file->module != NULL ? GR_OK : find_part(kernels, id, file, out, error);
 }
 
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error) {
@@ -175,7 +226,7 @@ gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel
     gr_status status = GR_OK;
     pthread_mutex_lock(&kernels->lock);
     if (strcmp(kernels->last, id->entry) != 0) {
-        status = find_file(kernels, id, &module, error);
+        status = find_module(kernels, id, &module, error);
         if (status == GR_OK)
             status = kernels->backend->find(kernels->backend, module, id->entry, &kernels->found, error);
         GR_KERNEL_NAME(kernels->last, status == GR_OK ? id->entry : "");

@@ -39,11 +39,6 @@ void gr_kernels_unload(gr_kernels *kernels);
  *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 
-/* Turns the comments of PTX for compute capability 7.5 that hold an instruction of programmatic dependent
-   launch into these instructions, for compute capability 9.0 and later: as with_instructions of
-   build_support/kernels.py, in place. */
-void gr_enable_remarks(char *text);
-
 /* Finds a kernel and loads its file at the first use. Thread-safe. */
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error);
 

@@ -13,6 +13,7 @@
 #include "device/backend.h"
 #include "device/cuda/driver.h"
 #include "device/kernels.h"
+#include "device/ptx_text.h"
 #include "fake_cuda.h"
 
 #define CHECK(condition)                                                                                     \
@@ -479,6 +480,63 @@ static void test_text_and_machine_code(void) {
     remove(code);
     remove(folder);
     check_nothing_left();
+}
+
+/* Each kernel of PTX is compiled by itself, once. */
+static void test_kernels_of_text(void) {
+    char folder[] = "/tmp/gr_kernels_XXXXXX", text[64];
+    CHECK(mkdtemp(folder));
+    snprintf(text, sizeof text, "%s/v0" GR_TEXT_SUFFIX, folder);
+    write_file(text, "//\n.target sm_75\n");
+    const gr_kernel_id ids[] = {{.owner = "v0", .file = "v0", .entry = "v0_sum_i32"},
+                                {.owner = "v0", .file = "v0", .entry = "v0_sum_i32_b128"}};
+    gr_kernels kernels;
+    gr_kernels_init(&kernels, folder);
+    kernels.backend = open_device(0);
+    const long before = fake->calls("cuModuleLoadDataEx");
+    gr_kernel *found[2] = {NULL, NULL}, *kernel = NULL;
+    fake->fail("cuModuleLoadDataEx", 1, 999, false);
+    CHECK_FAILS(GR_ERR_DEVICE, "CUDA_ERROR_UNKNOWN", gr_kernels_find(&kernels, &ids[0], &kernel, error));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(gr_kernels_find(&kernels, &ids[i], &found[i], error));
+    CHECK(found[0] != found[1] && fake->calls("cuModuleLoadDataEx") - before == 3);
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(gr_kernels_find(&kernels, &ids[i % 2], &kernel, error));
+        CHECK(kernel == found[i % 2]);
+    }
+    CHECK(fake->calls("cuModuleLoadDataEx") - before == 3);
+    gr_kernels_unload(&kernels);
+    kernels.backend->close(kernels.backend);
+    remove(text);
+    remove(folder);
+    check_nothing_left();
+}
+
+static void test_extraction(void) {
+#define HEAD "//\n.target sm_75\n.extern .shared .b8 bytes[];\n\t// .globl a\n"
+#define KERNEL(name) ".visible .entry " name "(\n\t.param .u32 p\n)\n{\n\t{ mov; }\n}\n"
+#define SHARED ".shared .b8 own[4];\n"
+#define TAIL "\t.file 1 \"a\"\n"
+    static const char text[] = HEAD KERNEL("a") "\n" SHARED KERNEL("ab") "\n\n" KERNEL("b") TAIL;
+    static const struct {
+        const char *entry, *text;
+    } cases[] = {{"a", HEAD KERNEL("a") "\n" SHARED "\n\n" TAIL},
+                 {"ab", HEAD "\n" SHARED KERNEL("ab") "\n\n" TAIL},
+                 {"b", HEAD "\n" SHARED "\n\n" KERNEL("b") TAIL},
+                 {"c", HEAD "\n" SHARED "\n\n" TAIL}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *found = gr_extract_kernel(text, sizeof text - 1, cases[i].entry);
+        CHECK(found && strcmp(found, cases[i].text) == 0);
+        free(found);
+    }
+    static const char cut[] = HEAD KERNEL("a") ".visible .entry b(\n";
+    char *found = gr_extract_kernel(cut, sizeof cut - 1, "a");
+    CHECK(found && strlen(found) == strlen(HEAD KERNEL("a")) - 1 && strncmp(cut, found, strlen(found)) == 0);
+    free(found);
+#undef TAIL
+#undef SHARED
+#undef KERNEL
+#undef HEAD
 }
 
 static void test_remarks(void) {
@@ -1082,6 +1140,8 @@ static const struct {
     {"bad_image", test_bad_image},
     {"machine_code_of_another_device", test_machine_code_of_another_device},
     {"text_and_machine_code", test_text_and_machine_code},
+    {"kernels_of_text", test_kernels_of_text},
+    {"extraction", test_extraction},
     {"remarks", test_remarks},
     {"shared_memory", test_shared_memory},
     {"parts", test_parts},

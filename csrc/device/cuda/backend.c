@@ -7,6 +7,7 @@
 
 #include "device/cuda/context.h"
 #include "device/grid_parts.h"
+#include "device/ptx_text.h"
 
 /* Limits beyond which a kernel needs an attribute: bytes of dynamic shared memory, blocks per cluster. */
 enum { DEFAULT_SHARED_BYTES = 48 * 1024, DEFAULT_CLUSTER = 8 };
@@ -35,6 +36,19 @@ static void cuda_leave(gr_backend *base) {
     gr_cuda_leave(as_cuda(base), GR_OK, &ignored);
 }
 
+/* Calls the driver with the image, or with the PTX of the one kernel that it is loaded for: the driver copies
+   what it needs. */
+static gr_cu_result load_image(const cuda_backend *self, const gr_image *image, gr_cu_module *out,
+                               int *options, void **values) {
+    if (image->kernel == NULL)
+        return self->driver->module_load(out, image->data, 2, options, values);
+    char *text = gr_extract_kernel(image->data, image->size, image->kernel);
+    const gr_cu_result result =
+        text == NULL ? GR_CU_OUT_OF_MEMORY : self->driver->module_load(out, text, 2, options, values);
+    free(text);
+    return result;
+}
+
 static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
     char log[768] = "";
     int options[] = {GR_CU_JIT_ERROR_LOG, GR_CU_JIT_ERROR_LOG_SIZE};
@@ -46,7 +60,7 @@ static gr_status cuda_load(gr_backend *base, const gr_image *image, gr_module **
     gr_cu_result result = GR_CU_SUCCESS;
     gr_status status = gr_cuda_enter(self, error);
     if (status == GR_OK) {
-        result = self->driver->module_load(&module->handle, image->data, 2, options, values);
+        result = load_image(self, image, &module->handle, options, values);
         status = gr_cuda_check(self->driver, result, error, "loading the kernels of %s on cuda:%d",
                                image->name, base->info.index);
         status = gr_cuda_leave(self, status, error);

@@ -64,82 +64,26 @@ static gr_status sim_memset_async(gr_backend *base, gr_stream stream, gr_devptr 
     return status;
 }
 
-/* A gr_module is a sim_module, a gr_kernel a ptx_kernel. Kernels that are found one by one are parsed when
-   they are found: files have up to 120 kernels, of which a process needs few. */
-typedef struct sim_part {
-    struct sim_part *next;
-    ptx_module *module;
-} sim_part;
-
-typedef struct sim_module {
-    sim_part *parts;
-    const char *text; /* of the kernels that are not parsed yet; NULL: all are */
-    size_t length;
-} sim_module;
-
-/* Parses the kernel `entry`, or all kernels if it is NULL. */
-static gr_status parse_part(sim_module *module, const char *text, size_t length, const char *entry,
-                            gr_error *error) {
-    ptx_error failed;
-    sim_part *part = calloc(1, sizeof *part);
-    if (part == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory to parse PTX");
-    const ptx_module_options options = {.kernel = entry};
-    const ptx_status status = ptx_module_open(text, length, &options, &part->module, &failed);
-    if (status != PTX_OK) {
-        free(part);
-        return gr_sim_check(status, &failed, error);
-    }
-    part->next = module->parts;
-    module->parts = part;
-    return GR_OK;
-}
-
-static void sim_unload(gr_backend *base, gr_module *loaded) {
-    (void)base;
-    sim_module *module = (sim_module *)loaded;
-    while (module->parts != NULL) {
-        sim_part *part = module->parts;
-        module->parts = part->next;
-        ptx_module_free(part->module);
-        free(part);
-    }
-    free(module);
-}
-
+/* A gr_module is a ptx_module, a gr_kernel a ptx_kernel. */
 static gr_status sim_load(gr_backend *base, const gr_image *image, gr_module **out, gr_error *error) {
-    sim_module *module = calloc(1, sizeof *module);
-    if (module == NULL)
-        return gr_fail(error, GR_ERR_MEMORY, "no host memory to parse PTX");
-    if (image->one_by_one) {
-        module->text = image->data;
-        module->length = image->size;
-    } else if (parse_part(module, image->data, image->size, NULL, error) != GR_OK) {
-        sim_unload(base, (gr_module *)module);
-        return error->status;
-    }
+    (void)base;
+    ptx_error failed;
+    ptx_module *module = NULL;
+    const ptx_module_options options = {.kernel = image->kernel};
+    const ptx_status status = ptx_module_open(image->data, image->size, &options, &module, &failed);
     *out = (gr_module *)module;
-    return GR_OK;
+    return gr_sim_check(status, &failed, error);
 }
 
-static const ptx_kernel *find_parsed(const sim_module *module, const char *entry) {
-    const ptx_kernel *kernel = NULL;
-    for (const sim_part *part = module->parts; part != NULL && kernel == NULL; part = part->next)
-        kernel = ptx_module_find(part->module, entry);
-    return kernel;
+static void sim_unload(gr_backend *base, gr_module *module) {
+    (void)base;
+    ptx_module_free((ptx_module *)module);
 }
 
-static gr_status sim_find(gr_backend *base, gr_module *loaded, const char *entry, gr_kernel **out,
+static gr_status sim_find(gr_backend *base, gr_module *module, const char *entry, gr_kernel **out,
                           gr_error *error) {
     (void)base;
-    sim_module *module = (sim_module *)loaded;
-    const ptx_kernel *kernel = find_parsed(module, entry);
-    if (kernel == NULL && module->text != NULL) {
-        const gr_status status = parse_part(module, module->text, module->length, entry, error);
-        if (status != GR_OK)
-            return status;
-        kernel = find_parsed(module, entry);
-    }
+    const ptx_kernel *kernel = ptx_module_find((const ptx_module *)module, entry);
     if (kernel == NULL)
         return gr_fail(error, GR_ERR_SIMULATION, "there is no kernel %s in the PTX", entry);
     *out = (gr_kernel *)(uintptr_t)kernel;
