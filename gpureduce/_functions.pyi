@@ -1502,6 +1502,7 @@ def group_reduce(
     a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -1509,6 +1510,7 @@ def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
     device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+    exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
@@ -1516,46 +1518,47 @@ def group_reduce(
     a: AnyArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, variant: str = "auto",
     device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any: ...
 
 @overload
 def reduceat(
     a: DeviceArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None, out: None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def reduceat(
     a: AnyArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None, out: None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True],
+    stream: Stream | None = None, as_device: Literal[True], exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def reduceat(
     a: AnyArray, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0,
     dtype: DTypeLike | None = None, out: Out | None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: bool | None = None,
+    stream: Stream | None = None, as_device: bool | None = None, exact: bool = False,
 ) -> Any: ...
 
 @overload
 def segment_reduce(
     a: DeviceArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
     ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True] | None = None,
+    as_device: Literal[True] | None = None, exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
     ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    as_device: Literal[True], exact: bool = False,
 ) -> DeviceArray: ...
 
 @overload
 def segment_reduce(
     a: AnyArray, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
     ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: bool | None = None,
+    as_device: bool | None = None, exact: bool = False,
 ) -> Any: ...

@@ -305,6 +305,14 @@ static bool parse_op(PyObject *value, gr_segments *segments) {
     return name != NULL && gr_op_find(name, &segments->op) && gr_segments_take(segments->op, segments->dtype);
 }
 
+/* Parses `exact=`, which sums and means of floating-point numbers are anyhow. False: fall back to Python,
+   which tells of integers that do not fit. */
+static bool parse_exact(PyObject *value, const gr_segments *segments) {
+    return value == NULL || value == Py_False ||
+           (value == Py_True && (segments->op == GR_OP_sum || segments->op == GR_OP_mean) &&
+            gr_dtypes[segments->dtype].kind != GR_KIND_BITS);
+}
+
 /* 1: parsed; 0: fall back to Python; -1 with an exception set. */
 static int parse_arguments(segments_call *self, const py_arguments arguments, cutter *cut) {
     py_job *job = &self->job;
@@ -317,6 +325,7 @@ static int parse_arguments(segments_call *self, const py_arguments arguments, cu
     if (parsed > 0 &&
         (source->ndim == 0 || (axis != NULL && !py_parse_axis(axis, source->ndim, &self->axis)) ||
          !parse_op(arguments[PY_NAME_op], &self->segments) ||
+         !parse_exact(arguments[PY_NAME_exact], &self->segments) ||
          !parse_ddof(arguments[PY_NAME_ddof], &self->segments)))
         return 0;
     if (parsed > 0)

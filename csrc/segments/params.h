@@ -18,6 +18,7 @@ enum {
     GR_STREAM_WARPS = 8,                  /* per block */
     GR_STREAM_BLOCKS_PER_SM = 4,          /* blocks that an SM holds at once (occupancy) */
     GR_STREAM_FEW_ENDS_BLOCKS_PER_SM = 3, /* the same for few ends: the dependent launch fits next to it */
+    GR_STREAM_EXACT_BLOCKS_PER_SM = 3,    /* the same of exact sums, which have larger States */
     GR_STREAM_LONG_SEGMENT = 2048,        /* mean elements per segment from which ends count as few */
     GR_STREAM_BATCH = 512,                /* max. elements that a warp reads per iteration */
     GR_STREAM_VECTORS = 4,                /* max. 16-byte loads of a lane in flight */
@@ -47,6 +48,7 @@ typedef struct gr_segment_params {
     uint64_t
         nodes; /* address of a ticket and of one node per column and tile, all zero; 0 if there is one tile */
     uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
+    uint64_t lost;        /* of exact sums: see gr_lost_sums_params */
     uint64_t rows;        /* rows that offsets count: of a line or of the permutation */
     uint64_t lines, length, inner, segments;
     int64_t line_stride, along_stride, inner_stride; /* in elements */
@@ -80,6 +82,7 @@ typedef struct gr_stream_params {
     uint64_t out;
     uint64_t offsets;
     uint64_t slots; /* address of one slot per block, zero before and after; 0 if a line has one range */
+    uint64_t lost;  /* of exact sums: see gr_lost_sums_params */
     uint64_t rows, segments;
     int64_t line_stride; /* in elements */
     uint64_t ranges, line_ranges;
@@ -93,6 +96,23 @@ typedef struct gr_stream_params {
         first; /* in all; number of the launch's first block, see first_block_offset in gr_launch */
     uint8_t empty_result[16];
 } gr_stream_params;
+
+enum { GR_LOST_SUMS_THREADS = 256 }; /* per block */
+
+/* Sums that the segment kernels lost: their exponents lie so far apart that registers do not hold them
+   exactly. A complex element is two columns. */
+typedef struct gr_lost_sums_params {
+    uint64_t in;
+    uint64_t out; /* address of the results; those of lost sums are marked */
+    uint64_t offsets;
+    uint64_t lost;        /* address of two 32-bit words, zero before and after a call: whether there are lost
+                             sums, and a ticket of the blocks */
+    uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
+    uint64_t rows, results, segments, columns;
+    int64_t line_stride, along_stride, inner_stride; /* in components of elements */
+    uint32_t components;                             /* per element: 2 if complex */
+    uint32_t mean;
+} gr_lost_sums_params;
 
 enum { GR_SEGMENT_VARIANCE_THREADS = 256 }; /* per block */
 

@@ -13,7 +13,10 @@
 _Static_assert(sizeof(gr_stream_params) <= GR_MAX_PATCHED_PARAMS,
                "a backend writes `first` in a copy of them");
 
-enum { TILES_PER_BLOCK = 4 }; /* tiles per resident block; with fewer, tiles are smaller */
+enum {
+    TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
+    LOST_BYTES = 64,     /* of the words of lost sums */
+};
 
 /* Blocks that the reference device holds at once. */
 static uint64_t resident_blocks(void) {
@@ -33,7 +36,7 @@ typedef struct segment_kernel {
 
 static const segment_kernel segment_kernels[GR_OP_COUNT] = {
     [GR_OP_sum] = {"sum", "sum", 0, false},
-    [GR_OP_mean] = {"sum", "sum", GR_SEGMENT_MEAN, false},
+    [GR_OP_mean] = {"sum", "sum", GR_SEGMENT_MEAN, false}, /* of integers: see kernel_of */
     [GR_OP_any] = {"sum", "sum", GR_SEGMENT_BOOL | GR_SEGMENT_ANY, false},
     [GR_OP_all] = {"sum", "sum", GR_SEGMENT_BOOL | GR_SEGMENT_ALL, false},
     [GR_OP_count_nonzero] = {"sum", "sum", GR_SEGMENT_BOOL, false},
@@ -59,19 +62,32 @@ static value_kind value_kind_of(gr_op op, gr_dtype dtype) {
         return VALUE_INTEGER;
     if (gr_dtype_is_complex(dtype))
         return VALUE_COMPLEX;
-    const bool real = gr_op_is_mean(op) || gr_op_is_variance(op) || gr_dtypes[dtype].kind != GR_KIND_BITS;
+    const bool real = gr_op_is_variance(op) || gr_dtypes[dtype].kind != GR_KIND_BITS;
     return real ? VALUE_REAL : VALUE_INTEGER;
+}
+
+/* Name of a kernel, without the value type. */
+static const char *kernel_of(gr_op op, gr_dtype dtype) {
+    const bool whole_mean = gr_op_is_mean(op) && value_kind_of(op, dtype) == VALUE_INTEGER;
+    return whole_mean ? "mean" : segment_kernels[op].kernel;
+}
+
+/* Whether sums are exact, in Expansions of three doubles, and may be lost. */
+static bool is_exact_sum(gr_op op, value_kind by) {
+    return (op == GR_OP_sum || op == GR_OP_mean) && by != VALUE_INTEGER;
 }
 
 /* Bytes per look-back node: twice the size of the State and of its flags, as half of each 8-byte word is a
    ready mark. */
 static uint32_t node_bytes(value_kind by, gr_op op) {
+    if (gr_op_is_mean(op) || is_exact_sum(op, by))
+        return by == VALUE_COMPLEX ? 112u : 64u;
     return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
            (gr_op_is_variance(op) ? 48u : 0u);
 }
 
 /* Splits a tile between the threads of a block. */
-static void share(gr_segment_params *params, value_kind by) {
+static void share(gr_segment_params *params, value_kind by, bool exact) {
     uint32_t shift = 0, threads = 0;
     while (1u << shift < params->inner && 1u << shift < GR_SEGMENT_MAX_COLUMNS)
         ++shift;
@@ -79,7 +95,7 @@ static void share(gr_segment_params *params, value_kind by) {
         ++threads;
     params->columns_shift = shift;
     params->groups_shift = threads - shift;
-    params->each = by == VALUE_COMPLEX ? GR_SEGMENT_ITEMS_PER_THREAD / 2 : GR_SEGMENT_ITEMS_PER_THREAD;
+    params->each = GR_SEGMENT_ITEMS_PER_THREAD / (by != VALUE_COMPLEX ? 1 : exact ? 4 : 2);
     params->stripes = gr_ceil_div(params->inner, 1u << shift);
     params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
     params->stripes = gr_ceil_div(params->inner, params->width);
@@ -112,7 +128,7 @@ static gr_segment_params params_of(const gr_segments *self, value_kind by) {
         .result_bytes = (uint32_t)gr_dtypes[to].item_bytes,
     };
     memcpy(params.empty_result, &self->empty_result, sizeof params.empty_result);
-    share(&params, by);
+    share(&params, by, is_exact_sum(self->op, by));
     if (params.stripes == 1 && params.permutation == 0 && (inner == 1 || params.inner_stride == 1) &&
         (self->length <= 1 || params.along_stride == inner))
         params.flags |= GR_SEGMENT_LINEAR;
@@ -163,6 +179,39 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), offsets);
 }
 
+/* Appends the step that adds up lost sums. */
+static void plan_lost_sums(const gr_segments *self, const uint32_t operands[3], uint32_t lost,
+                           const gr_device_caps *caps, gr_program *program) {
+    static const char *const names[GR_DTYPE_COUNT] = {
+        [GR_DTYPE_f32] = "f32",   [GR_DTYPE_f64] = "f64", [GR_DTYPE_f16] = "f16",
+        [GR_DTYPE_bf16] = "bf16", [GR_DTYPE_c64] = "f32", [GR_DTYPE_c128] = "f64"};
+    const uint32_t components = gr_dtype_is_complex(self->dtype) ? 2 : 1;
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes / components;
+    const gr_lost_sums_params params = {
+        .permutation = self->permuted_rows > 0 ? self->segments + 1 : 0,
+        .rows = self->permuted_rows > 0 ? self->permuted_rows : self->length,
+        .results = self->lines * self->segments * self->inner * components,
+        .segments = self->segments,
+        .columns = self->inner * components,
+        .line_stride = self->line_stride / item,
+        .along_stride = self->along_stride / item,
+        .inner_stride = self->inner_stride / item,
+        .components = components,
+        .mean = gr_op_is_mean(self->op),
+    };
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)gr_min(gr_ceil_div(params.results, GR_LOST_SUMS_THREADS), resident_blocks());
+    step->block[0] = GR_LOST_SUMS_THREADS;
+    step->pdl = caps->capability >= GR_HOPPER;
+    step->kernel.owner = gr_ops[self->op].name;
+    GR_KERNEL_NAME(step->kernel.file, "segment_lost");
+    GR_KERNEL_NAME(step->kernel.entry, "segment_lost_", names[self->dtype]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, in), operands[0]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, offsets), operands[1]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, out), operands[2]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
+}
+
 /* How streaming kernels load elements. `ordered_bits`: values are compared as signed integers. */
 static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered_bits) {
     static const gr_stream_kind bit_kinds[] = {
@@ -188,15 +237,16 @@ static bool can_stream(const gr_segments *self, value_kind by) {
     return self->inner == 1 && self->permuted_rows == 0 &&
            (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
            !gr_op_is_variance(self->op) && !gr_dtype_is_complex(self->dtype) &&
-           !(segment_kernels[self->op].flags & GR_SEGMENT_MEAN &&
-             gr_dtypes[self->dtype].kind == GR_KIND_BITS);
+           !(gr_op_is_mean(self->op) && by == VALUE_INTEGER);
 }
 
-static gr_stream_params stream_params_of(const gr_segments *self) {
+static gr_stream_params stream_params_of(const gr_segments *self, bool exact) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     const bool few = self->length / GR_STREAM_LONG_SEGMENT >= self->segments;
     const uint64_t max_ranges = (uint64_t)gr_reference_device.multiprocessors * GR_STREAM_WARPS *
-                                (few ? GR_STREAM_FEW_ENDS_BLOCKS_PER_SM : GR_STREAM_BLOCKS_PER_SM);
+                                (few     ? GR_STREAM_FEW_ENDS_BLOCKS_PER_SM
+                                 : exact ? GR_STREAM_EXACT_BLOCKS_PER_SM
+                                         : GR_STREAM_BLOCKS_PER_SM);
     gr_stream_params params = {
         .rows = self->length,
         .segments = self->segments,
@@ -226,11 +276,15 @@ static gr_stream_params stream_params_of(const gr_segments *self) {
 
 static void plan_streams(const gr_segments *self, value_kind by, const gr_device_caps *caps,
                          gr_program *program) {
-    const gr_stream_params params = stream_params_of(self);
+    const bool exact = is_exact_sum(self->op, by);
+    const gr_stream_params params = stream_params_of(self, exact);
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
                                            (size_t)(self->lines * self->segments) * params.result_bytes);
-    uint32_t slots = 0;
+    const uint32_t operands[] = {in, offsets, out};
+    uint32_t slots = 0, lost = 0;
+    if (exact)
+        lost = gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES);
     if (params.line_ranges > 1)
         slots = gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.blocks * GR_STREAM_SLOT_BYTES);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
@@ -247,6 +301,10 @@ static void plan_streams(const gr_segments *self, value_kind by, const gr_device
     gr_program_relocate(program, offsetof(gr_stream_params, out), out);
     if (params.line_ranges > 1)
         gr_program_relocate(program, offsetof(gr_stream_params, slots), slots);
+    if (exact) {
+        gr_program_relocate(program, offsetof(gr_stream_params, lost), lost);
+        plan_lost_sums(self, operands, lost, caps, program);
+    }
 }
 
 static void plan(const void *request, gr_device *device, gr_program *program) {
@@ -294,8 +352,14 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
-    GR_KERNEL_NAME(step->kernel.entry, "segment_", as->kernel, "_", value_kind_names[by]);
+    GR_KERNEL_NAME(step->kernel.entry, "segment_", kernel_of(self->op, self->dtype), "_",
+                   value_kind_names[by]);
     relocate_all(program, operands, cut ? &at : NULL);
+    if (is_exact_sum(self->op, by)) {
+        const uint32_t lost = gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES);
+        gr_program_relocate(program, offsetof(gr_segment_params, lost), lost);
+        plan_lost_sums(self, operands, lost, caps, program);
+    }
     if (is_variance)
         plan_finish(self, &params, operands[2], offsets, caps, program);
 }

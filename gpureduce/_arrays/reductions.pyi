@@ -1132,7 +1132,7 @@ class Reductions:
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
         axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",
         device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None,
+        as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
@@ -1140,32 +1140,33 @@ class Reductions:
         self, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
         axis: SupportsIndex = 0, out: Out | None = None, ddof: float = 0, variant: str = "auto",
         device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+        exact: bool = False,
     ) -> Any: ...
 
     @overload
     def reduceat(
         self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
         out: None = None, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None,
+        as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
     def reduceat(
         self, indices: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, dtype: DTypeLike | None = None,
         out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: bool | None = None,
+        as_device: bool | None = None, exact: bool = False,
     ) -> Any: ...
 
     @overload
     def segment_reduce(
         self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: None = None,
         ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: Literal[True] | None = None,
+        as_device: Literal[True] | None = None, exact: bool = False,
     ) -> DeviceArray: ...
 
     @overload
     def segment_reduce(
         self, offsets: AnyArray, op: str = "sum", *, axis: SupportsIndex = 0, out: Out | None = None,
         ddof: float = 0, device: str | Device | None = None, stream: Stream | None = None,
-        as_device: bool | None = None,
+        as_device: bool | None = None, exact: bool = False,
     ) -> Any: ...

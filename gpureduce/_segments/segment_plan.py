@@ -13,6 +13,7 @@ from gpureduce._arrays.device_array import empty, to_device
 from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
 from gpureduce._device.devices import LEGACY_STREAM, device_name
 from gpureduce._reduce import floating
+from gpureduce._reduce.exact import split_int64
 from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import FROM_HOST, OutputSpec
 from gpureduce._rules import arguments as rules
@@ -184,13 +185,18 @@ def run(
     options: Options,
     dtype: DTypeLike | None = None,
     ddof: float = 0,
+    exact: Any = False,
+    result_of: str = "segment",
 ) -> Any:
-    """Reduce by a plan; the result has one row per segment."""
+    """Reduce by a plan; the result has one row per segment, or what else errors call it."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
     ddof = rules.degrees(ddof)
     if ddof and op not in ("var", "std"):
         raise TypeError(f"ddof: only for var and std, not for {op}")
+    exact = rules.flag(exact, "exact")
+    if exact and op in ("prod", "var", "std"):
+        raise TypeError(f"exact: only for sum and mean, not for {op}")
     shape = list(operand.shape)
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
@@ -218,6 +224,9 @@ def run(
         parts = [_reduced(op, elements, axis, each, output, core_out, ddof) for each in cuts]
         return np.concatenate(parts, axis=axis) if isinstance(cut, Batches) else parts[0]
 
+    if exact and op == "sum" and operand.dtype.kind in "iu" and _may_overflow(operand, axis, loop):
+        output.reject_capture("sums of integers with exact=True need the host, and cannot be captured")
+        return output.store(_fitting_sums(operand, axis, loop, reduced, result_of))
     result = reduced(op, operand, core_out)
     stored = output.store(None if core_out is not None else result)
     if core_out is None and op in ("sum", "prod") and not (output.on_device or _core.all_finite(result)):
@@ -252,6 +261,41 @@ def _reduced(
         ddof=ddof,
         destination=destination,
     )
+
+
+def _may_overflow(operand: Operand, axis: int, dtype: np.dtype) -> bool:
+    """Return whether a sum of integers may not fit a dtype."""
+    limits, elements = np.iinfo(dtype), np.iinfo(operand.dtype)
+    rows = operand.shape[axis]
+    return elements.max * rows > limits.max or elements.min * rows < limits.min
+
+
+def _fitting_sums(
+    operand: Operand, axis: int, dtype: np.dtype, reduced: Callable[..., np.ndarray], result_of: str
+) -> np.ndarray:
+    """Return sums of integers; OverflowError names the first that does not fit the dtype.
+
+    64-bit integers are summed as two halves, whose sums have 64 bits of their own.
+    """
+    upper: np.ndarray
+    lower: np.ndarray
+    if operand.dtype.itemsize < 8:
+        total = reduced("sum", operand)
+        upper, lower = total >> 32, total & 0xFFFFFFFF
+        outside = np.zeros(total.shape, bool)
+    else:
+        low, high = (reduced("sum", half) for half in split_int64(operand))
+        upper, lower = high + (low >> np.uint64(32)).astype(high.dtype), low & np.uint64(0xFFFFFFFF)
+        total = ((upper.astype(np.uint64) << np.uint64(32)) | lower).astype(high.dtype)
+        whole = np.iinfo(high.dtype)
+        outside = (upper < whole.min >> 32) | (upper > whole.max >> 32)
+    limits, whole = np.iinfo(dtype), np.iinfo(total.dtype)
+    outside |= (total < max(limits.min, whole.min)) | (total > min(limits.max, whole.max))
+    if outside.any():
+        place = tuple(np.argwhere(outside)[0].tolist())
+        value = int(upper[place]) * 2**32 + int(lower[place])
+        raise OverflowError(f"a: the sum {value} of {result_of} {place[axis]} does not fit {dtype}")
+    return total
 
 
 def report(

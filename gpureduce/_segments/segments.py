@@ -54,6 +54,7 @@ def segment_reduce(
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any:
     """Reduce each segment along an axis: segment i has the rows ``offsets[i]`` to ``offsets[i + 1] - 1``.
 
@@ -92,6 +93,9 @@ def segment_reduce(
     as_device : bool, optional
         True leaves the result on the device, as a `DeviceArray`; False copies it to host memory. Default:
         True if `a` is on a device.
+    exact : bool
+        True raises OverflowError if a ``"sum"`` of integers does not fit the dtype of the result; without it,
+        such a sum wraps, as in NumPy. All other sums and means are exact in any case.
 
     Returns
     -------
@@ -107,14 +111,17 @@ def segment_reduce(
         If the reduction does not support the dtype, or if offsets are not integers.
     ValueError
         If `op` is unknown, offsets descend or are out of bounds, or `out` has the wrong shape or dtype.
+    OverflowError
+        With ``exact=True``, if a sum of integers does not fit. The error names the segment.
     DeviceError
         If the device does not exist or fails.
 
     Notes
     -----
-    One pass over the elements, for any segment lengths. Results are bitwise identical in every run, on a GPU
-    and on the simulator. float16, bfloat16, float32 and complex64 are accumulated in float64, and each result
-    is rounded once.
+    One pass over the elements, for any segment lengths. Sums and means are correctly rounded: the exact sum
+    of a segment is rounded once, so that the bits do not depend on the order of its rows. Other results are
+    bitwise identical in every run, on a GPU and on the simulator. ``"prod"``, ``"var"`` and ``"std"`` of
+    float16, bfloat16, float32 and complex64 are accumulated in float64, and each result is rounded once.
 
     Examples
     --------
@@ -133,7 +140,8 @@ def segment_reduce(
     if bounds.view is not None:
         if bounds.dtype != _INT64 or (bounds.shape[0] > 1 and bounds.view.strides != (8,)):
             raise TypeError("offsets: expected contiguous int64 on a device")
-        return run(op, operand, along, SegmentPlan(bounds, bounds.shape[0] - 1), out, options, ddof=ddof)
+        plan = SegmentPlan(bounds, bounds.shape[0] - 1)
+        return run(op, operand, along, plan, out, options, ddof=ddof, exact=exact)
     ends, length = bounds.handle, operand.shape[along]
     if ends.dtype == np.uint64 and (ends > length).any():
         raise ValueError(f"offsets: expected 0 to {length}, got {ends.max()}")
@@ -142,7 +150,7 @@ def segment_reduce(
         raise ValueError(f"offsets: expected 0 to {length}, got {ends[0]} to {ends[-1]}")
     if (ends[1:] < ends[:-1]).any():
         raise ValueError("offsets: expected integers in ascending order")
-    return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof)
+    return run(op, operand, along, SegmentPlan(ends, len(ends) - 1), out, options, ddof=ddof, exact=exact)
 
 
 @fast_path_named(report)
@@ -157,6 +165,7 @@ def reduceat(
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any:
     """Reduce slices along an axis, as ``numpy.add.reduceat``.
 
@@ -175,7 +184,7 @@ def reduceat(
     dtype : dtype_like, optional
         Data type of accumulators and results for ``"sum"``, ``"prod"``, ``"min"``, ``"max"`` and bitwise
         operators, as for `sum`.
-    out, device, stream, as_device
+    out, device, stream, as_device, exact
         As for `segment_reduce`.
 
     Returns
@@ -185,7 +194,7 @@ def reduceat(
 
     Raises
     ------
-    TypeError, ValueError, DeviceError
+    TypeError, ValueError, OverflowError, DeviceError
         As for `segment_reduce`.
     IndexError
         If an index is out of bounds.
@@ -202,7 +211,8 @@ def reduceat(
     outside = (rows < 0) | (rows >= length)
     if outside.any():
         raise IndexError(f"indices: {rows[outside][0]} is out of bounds for an axis of length {length}")
-    return run(op, operand, along, _slices(rows.astype(_INT64), length), out, options, dtype)
+    cut = _slices(rows.astype(_INT64), length)
+    return run(op, operand, along, cut, out, options, dtype, exact=exact, result_of="slice")
 
 
 def _slices(begin: np.ndarray, length: int) -> SegmentPlan | Batches:
@@ -250,6 +260,7 @@ def group_reduce(
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
+    exact: bool = False,
 ) -> Any:
     """Reduce each group of rows along an axis: the rows that have the same label.
 
@@ -273,7 +284,7 @@ def group_reduce(
     variant : str
         Kernel to run: ``"auto"``, or the name of one of ``variants("groups")``, which sums one-dimensional
         float32 by labels that are int32 if on a device.
-    device, stream, as_device
+    device, stream, as_device, exact
         As for `segment_reduce`.
 
     Returns
@@ -284,16 +295,15 @@ def group_reduce(
 
     Raises
     ------
-    TypeError, ValueError, DeviceError
+    TypeError, ValueError, OverflowError, DeviceError
         As for `segment_reduce`. ValueError also if a label in host memory is out of range.
 
     Notes
     -----
     Sums and means are correctly rounded: the exact sum of a group is rounded once, so that the bits do not
-    depend on the order of the rows, the device or the grid. The exception are float64 and complex results
-    that would need more than 12 bytes of workspace per element, 160 bytes per result and 16 MiB; they are
-    added as other reductions are. Integer sums wrap, as NumPy's do. Other reductions take the rows of a group
-    in their order, so that results are bitwise identical in every run. See docs/how-to/group-and-scatter.md.
+    depend on the order of the rows, the device or the grid. Integer sums wrap, as NumPy's do, unless `exact`
+    is True. Other reductions take the rows of a group in their order, so that results are bitwise identical
+    in every run. See docs/how-to/group-and-scatter.md.
 
     Examples
     --------
@@ -308,6 +318,8 @@ def group_reduce(
         from gpureduce._segments import group_rungs  # few calls name a rung
 
         group_rungs.check(rung, operand, op, ddof)
+        if rules.flag(exact, "exact"):
+            raise ValueError("exact: only with variant='auto'")
     label_operand, length = index_operand(labels, "labels", operand), operand.shape[along]
     if label_operand.shape[0] != length:
         raise ValueError(f"labels: expected {length}, one for each row, got {label_operand.shape[0]}")
@@ -316,7 +328,7 @@ def group_reduce(
         if rung is not None:
             return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
-            return _run(op, operand, along, Labels(label_operand, groups), out, options, ddof)
+            return _run(op, operand, along, Labels(label_operand, groups), out, options, ddof, exact)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
@@ -325,7 +337,7 @@ def group_reduce(
         return group_rungs.run(rung, operand, numbers, groups, out, options)
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return _run(op, operand, along, cut, out, options, ddof)
+    return _run(op, operand, along, cut, out, options, ddof, exact)
 
 
 def _run(
@@ -336,10 +348,11 @@ def _run(
     out: Out | None,
     options: Options,
     ddof: float,
+    exact: bool,
 ) -> Any:
     """Reduce groups; a MemoryError names their number."""
     try:
-        return run(op, operand, axis, cut, out, options, ddof=ddof)
+        return run(op, operand, axis, cut, out, options, ddof=ddof, exact=exact, result_of="group")
     except MemoryError as error:
         error.args = (f"num_groups: no memory for the results of {cut.count} groups: {error}",)
         raise

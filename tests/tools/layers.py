@@ -42,9 +42,9 @@ ROOMS = {
 }
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
-FAMILIES = ["reduce", "scan", "segments", "order", "states", "exact", "matmul", "conv", "groups"]
+FAMILIES = ["reduce", "scan", "order", "states", "exact", "matmul", "conv", "segments", "groups"]
 HEADERS = {
-    "": [*SHARED_HEADERS, tuple(FAMILIES[:-2]), tuple(FAMILIES[-2:])],
+    "": [*SHARED_HEADERS, tuple(FAMILIES[:-3]), tuple(FAMILIES[-3:])],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
 }
 PACKAGE = {

@@ -93,7 +93,7 @@ OWN = {
         "device : str or Device, optional",
         "stream : int or object, optional",
     ),
-    "segment_reduce": ("ddof : float",),
+    "segment_reduce": ("ddof : float", "exact : bool"),
 }
 FIRST = {"conv2d": "`x`"}  # where `a` has another name
 TENSORS = {

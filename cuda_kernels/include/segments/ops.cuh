@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/ordering.cuh"
+#include "segments/params.h"
 
 namespace gr::segments {
 
@@ -63,12 +64,26 @@ template <class V> struct OfValues {
 };
 template <class V> struct SegmentSum : OfValues<V> {
     static constexpr bool truth = std::is_same<V, int64_t>::value; // sums of 1 for each true element, too
-    static constexpr bool means = std::is_same<V, double>::value;  // of integers, too
     static __device__ V identity() {
         return Neutral<V>::make();
     }
     static __device__ V combine(V a, V b) {
         return plus(a, b);
+    }
+};
+// Sums of integers that do not wrap, of which the means are.
+using Whole = __int128;
+template <class V> struct SegmentWholeMean : OfValues<V> {
+    using State = Whole;
+    static constexpr bool turned = true;
+    static __device__ State load(V x, int64_t) {
+        return x;
+    }
+    static __device__ State combine(State a, State b) {
+        return a + b;
+    }
+    static __device__ int64_t place(State) {
+        return 0;
     }
 };
 template <class V> struct SegmentProd : OfValues<V> {
@@ -146,8 +161,16 @@ constexpr bool is_of = std::is_same<V, double>::value    ? is_real<T>
                                                          : is_pair<T>;
 template <class F, class In>
 constexpr bool takes = is_of<typename F::Held, In> || F::truth || (F::means && is_whole<In>);
+template <class F> constexpr bool is_whole_mean = std::is_same<typename F::State, Whole>::value;
 template <class F, class Out>
-constexpr bool gives = F::places ? std::is_same<Out, int64_t>::value : is_of<typename F::Held, Out>;
+constexpr bool gives = F::places          ? std::is_same<Out, int64_t>::value
+                       : is_whole_mean<F> ? std::is_same<Out, double>::value
+                                          : is_of<typename F::Held, Out>;
+// Rows and ends per thread of a tile.
+template <class F>
+constexpr unsigned most_per_thread = (sizeof(typename F::Held) < 16    ? GR_SEGMENT_ITEMS_PER_THREAD
+                                      : sizeof(typename F::State) < 32 ? GR_SEGMENT_ITEMS_PER_THREAD / 2
+                                                                       : GR_SEGMENT_ITEMS_PER_THREAD / 4);
 // Whether elements side by side, of one column, are for streams, which need an identity.
 template <class F, class = void> constexpr bool has_identity = false;
 template <class F> constexpr bool has_identity<F, decltype(void(&F::identity))> = true;

@@ -9,64 +9,13 @@
 #include "common/pdl.cuh"
 #include "common/vec16.cuh"
 #include "grid/lookback_tiles.cuh"
+#include "segments/stream_slots.cuh"
 #include "segments/values.cuh"
 
 namespace gr::segments {
 
 using namespace common;
 using namespace grid;
-
-enum { GR_STREAM_ENDS = 1, GR_STREAM_PENDING = 2 }; // a segment ends in it; the first of these began before
-
-// The partial result of a range or a block: the State of the elements behind its last end and, of its first
-// segment, if that is pending, the State of the elements before the end.
-template <class State> struct StreamPart {
-    State open;
-    uint32_t flags, padding; // which has a name, or it would be copied byte by byte
-};
-template <class State> struct StreamPending {
-    State part;
-    uint64_t index; // of the result
-    int64_t count;  // of all its elements
-};
-template <class State> struct StreamRecord {
-    StreamPart<State> part;
-    StreamPending<State> first;
-};
-
-// A record in a slot, four bytes in each word of eight, with a flag, as in grid/block_state.cuh.
-template <class Record> union StreamSlot {
-    static constexpr unsigned count = sizeof(Record) / 4;
-    static_assert(count % 2 == 0 && 8 * count <= GR_STREAM_SLOT_BYTES, "see GR_STREAM_SLOT_BYTES");
-    Record record;
-    uint32_t word[count];
-
-    __device__ StreamSlot() {
-    }
-    __device__ void put(uint64_t slot) const {
-#pragma unroll
-        for (unsigned i = 0; i < count; i += 2)
-            store_flagged(slot + 8 * i, 1ull << 32 | word[i], 1ull << 32 | word[i + 1]);
-    }
-    // Polls all words once; returns whether they are published.
-    __device__ bool look(uint64_t slot) {
-        uint64_t marks = 1ull << 32;
-#pragma unroll
-        for (unsigned i = 0; i < count; i += 2) {
-            uint64_t low, high;
-            load_flagged(slot + 8 * i, low, high);
-            marks &= low & high;
-            word[i] = uint32_t(low);
-            word[i + 1] = uint32_t(high);
-        }
-        return marks >> 32 != 0;
-    }
-    static __device__ void clear(uint64_t slot) {
-#pragma unroll
-        for (unsigned i = 0; i < count; i += 2)
-            clear_flagged(slot + 8 * i);
-    }
-};
 
 template <class F> struct Streams {
     using Held = typename F::Held;
@@ -293,6 +242,37 @@ template <class F> struct Streams {
         return x;
     }
 
+    // The sum of a lane's elements of a batch is exact in a double if their exponents are near each other: no
+    // bit is below the lowest of the least element, and the sum has at most 53 bits from there. TwoSum then
+    // adds it once.
+    template <class In> __device__ void add_exact(const Batch &batch, State &open) const {
+        constexpr unsigned count = vectors<In> * (16 / sizeof(In)), apart = 53 - 24 - 4;
+        static_assert(count <= 16, "a sum has at most 4 bits more than its greatest element");
+        double x[count];
+        uint32_t most = 0, least = ~0u; // bits of the greatest magnitude; twice those of the least, less 1
+        unsigned next = 0;
+        each<In>(batch, [&](Held value, unsigned) {
+            const uint32_t bits = __float_as_uint(float(value)); // no instruction: In was a float before
+            most = max(most, bits & 0x7fffffff);
+            least = min(least, 2 * bits - 1); // zeros wrap: they do not count
+            x[next++] = value;
+        });
+        const bool fits = std::is_same<In, gr_f16>::value ||
+                          (most < 0x7f800000 && int(most >> 23) - int(least >> 24) <= int(apart));
+        if (!fits) {
+#pragma unroll
+            for (unsigned i = 0; i < count; ++i)
+                open.add(x[i]);
+            return;
+        }
+#pragma unroll
+        for (unsigned step = count / 2; step > 0; step /= 2)
+#pragma unroll
+            for (unsigned i = 0; i < step; ++i)
+                x[i] += x[i + step];
+        open.add(x[0]);
+    }
+
     // Takes the batches from b to before `quick`, in which no segment ends; `next` is the first of them, and
     // then that at `after`. What is loaded is loaded in any case: ptxas may put loads with a condition behind
     // what they should overlap with.
@@ -310,8 +290,11 @@ template <class F> struct Streams {
 #pragma unroll
             for (unsigned k = 0; k < vectors<In>; ++k)
                 next.chunks[k] = load_vec16(reinterpret_cast<const Vec16<uint32_t> *>(from + k * 512));
-            each<In>(now,
-                     [&](Held value, unsigned i) { open = F::combine(open, F::load(value, first + i)); });
+            if constexpr (is_exact_sum<F> && sizeof(In) < 8)
+                add_exact<In>(now, open);
+            else
+                each<In>(now,
+                         [&](Held value, unsigned i) { open = F::combine(open, F::load(value, first + i)); });
             first += batch;
         }
     }
@@ -607,9 +590,10 @@ template <class F> __device__ void stream_segments(const gr_stream_params &p) {
         work.put(mine->first.index, F::combine(open, mine->first.part), mine->first.count);
 }
 
-#define GR_STREAM_ENTRY(op, kind, ...)                                                                       \
-    GR_ENTRY((32 * GR_STREAM_WARPS, GR_STREAM_BLOCKS_PER_SM), stream_##op##_##kind, gr_stream_params,        \
+#define GR_STREAM_ENTRY_OF(blocks, op, kind, ...)                                                            \
+    GR_ENTRY((32 * GR_STREAM_WARPS, blocks), stream_##op##_##kind, gr_stream_params,                         \
              stream_segments<__VA_ARGS__>)
+#define GR_STREAM_ENTRY(op, kind, ...) GR_STREAM_ENTRY_OF(GR_STREAM_BLOCKS_PER_SM, op, kind, __VA_ARGS__)
 #define GR_STREAM_ENTRIES(op, F)                                                                             \
     GR_STREAM_ENTRY(op, real, F<double>)                                                                     \
     GR_STREAM_ENTRY(op, whole, F<int64_t>)

@@ -59,9 +59,7 @@ template <class F> struct Segments : SegmentLookback<F> {
     using SegmentLookback<F>::column;
     using SegmentLookback<F>::group;
     using SegmentLookback<F>::groups;
-    static constexpr unsigned threads = GR_SEGMENT_THREADS, max_each = sizeof(Held) < 16
-                                                                           ? GR_SEGMENT_ITEMS_PER_THREAD
-                                                                           : GR_SEGMENT_ITEMS_PER_THREAD / 2;
+    static constexpr unsigned threads = GR_SEGMENT_THREADS, max_each = most_per_thread<F>;
     static constexpr unsigned capacity = threads * max_each;
     static constexpr unsigned held_bytes = (capacity + capacity / 32) * sizeof(Held);
     static constexpr unsigned all_states = SegmentLookback<F>::state_count + GR_SEGMENT_MAX_COLUMNS;

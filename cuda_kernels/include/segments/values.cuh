@@ -2,23 +2,57 @@
 // dtype is chosen at run time.
 #pragma once
 
-#include "segments/ops.cuh"
+#include "exact/params.h"
+#include "segments/exact_sums.cuh"
 #include "segments/params.h"
 
 namespace gr::segments {
 
-// Params has to, flags, out and nothing.
+// The bits of the mean of `count` integers.
+inline __device__ __noinline__ uint64_t round_mean(Whole sum, uint64_t count) {
+    constexpr gr_exact_size size = {6, 0}; // four digits
+    int64_t state[size.words] = {};
+    for (unsigned i = 0; i < 4; ++i)
+        state[i] = i < 3 ? int64_t(uint32_t(sum >> 32 * i)) : int64_t(sum >> 32 * i);
+    state[size.words - 1] = GR_EXACT_NOT_MINUS_ZERO;
+    return gr_exact_result(state, size, count, {53, 11});
+}
+
+// Params has from, to, flags, out, lost and empty_result.
 template <class F, class Params> struct SegmentResults {
     using Held = typename F::Held;
     using Sum = typename F::State;
 
     const Params &p;
 
+    // Rounds an exact sum. That of a lost one is for another launch.
+    __device__ void mark_lost() const {
+        auto *lost = reinterpret_cast<uint32_t *>(p.lost);
+        if (*reinterpret_cast<volatile uint32_t *>(lost) == 0)
+            atomicOr(lost, 1u);
+    }
+    template <class Out> __device__ void put_exact(Out &out, const Expansion &sum, int64_t count) const {
+        Out result;
+        if (!round_to(sum, count, p.flags & GR_SEGMENT_MEAN, result))
+            mark_lost();
+        out = result;
+    }
+    template <class Out>
+    __device__ void put_exact(Out &out, const ComplexParts<Expansion> &sum, int64_t count) const {
+        put_exact(out.re, sum.re, count);
+        put_exact(out.im, sum.im, count);
+    }
     template <class Out> __device__ void put_as(uint64_t index, Sum sum, int64_t count, int64_t place) const {
         Out *out = reinterpret_cast<Out *>(p.out) + index;
         if constexpr (F::places) {
             if constexpr (std::is_same<Out, int64_t>::value)
                 *out = place;
+        } else if constexpr (is_whole_mean<F>) {
+            if (p.from == SEGMENT_u64)
+                sum += static_cast<Whole>(count) << 63;
+            *out = __longlong_as_double(int64_t(round_mean(sum, uint64_t(count))));
+        } else if constexpr (is_exact_sum<F>) {
+            put_exact(*out, sum, count);
         } else if constexpr (std::is_same<Held, int64_t>::value) {
             if constexpr (F::truth && std::is_same<Out, gr_bool>::value) {
                 if (p.flags & (GR_SEGMENT_ANY | GR_SEGMENT_ALL))

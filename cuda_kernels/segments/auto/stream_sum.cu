@@ -3,4 +3,5 @@
 
 using namespace gr::segments;
 
-GR_STREAM_ENTRIES(sum, SegmentSum)
+GR_STREAM_ENTRY_OF(GR_STREAM_EXACT_BLOCKS_PER_SM, sum, real, SegmentExactSum<double>)
+GR_STREAM_ENTRY(sum, whole, SegmentSum<int64_t>)
