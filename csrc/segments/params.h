@@ -105,8 +105,10 @@ typedef struct gr_lost_sums_params {
     uint64_t in;
     uint64_t out; /* address of the results; those of lost sums are marked */
     uint64_t offsets;
-    uint64_t lost;        /* address of two 32-bit words, zero before and after a call: whether there are lost
-                             sums, and a ticket of the blocks */
+    uint64_t lost;   /* address of two 32-bit words, zero before and after a call: whether there are lost
+                        sums, and a ticket of the blocks */
+    uint64_t states; /* where several blocks share a result, address of a state per result, zero before and
+                        after a call */
     uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
     uint64_t rows, results, segments, columns;
     int64_t line_stride, along_stride, inner_stride; /* in components of elements */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "exact/superaccumulator.h"
 #include "executor/executor.h"
 #include "scan/scan.h"
 #include "segments/params.h"
@@ -16,6 +17,7 @@ _Static_assert(sizeof(gr_stream_params) <= GR_MAX_PATCHED_PARAMS,
 enum {
     TILES_PER_BLOCK = 4, /* tiles per resident block; with fewer, tiles are smaller */
     LOST_BYTES = 64,     /* of the words of lost sums */
+    LOST_ROWS_PER_BLOCK = 8192,
 };
 
 /* Blocks that the reference device holds at once. */
@@ -199,8 +201,21 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[3], 
         .components = components,
         .mean = gr_op_is_mean(self->op),
     };
+    const bool wide = item == sizeof(double);
+    const uint32_t state_bytes = (wide ? GR_EXACT_WIDE_WORDS : GR_EXACT_NARROW_WORDS) * 8;
+    /* Blocks that share a result: where there are few of them, of many rows. */
+    const uint64_t parts = gr_min(params.rows / params.segments / LOST_ROWS_PER_BLOCK,
+                                  resident_blocks() / gr_min(params.results, resident_blocks() + 1));
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)gr_min(gr_ceil_div(params.results, GR_LOST_SUMS_THREADS), resident_blocks());
+    step->shared_bytes = GR_LOST_SUMS_THREADS / 32 * state_bytes;
+    if (parts > 1) {
+        step->grid[0] = (uint32_t)params.results;
+        step->grid[1] = (uint32_t)parts;
+        gr_program_relocate(
+            program, offsetof(gr_lost_sums_params, states),
+            gr_program_buffer(program, GR_BUFFER_ZEROED, (size_t)params.results * state_bytes));
+    }
     step->block[0] = GR_LOST_SUMS_THREADS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;

@@ -148,6 +148,23 @@ def test_far_exponents_in_segments_of_all_lengths(device):
                 check(quietly(lambda got=got: got), want, f"{name} {op}")
 
 
+@pytest.mark.parametrize("name", ["float32", "float64", "complex128"])
+def test_far_exponents_in_few_long_segments(name, device):
+    """Several blocks share a segment; the block that comes last rounds the sum of their states."""
+    rng = np.random.default_rng(12)
+    dtype = np.dtype(name)
+    n, most = 40_000, 120 if name == "float32" else 1000
+    far = (rng.standard_normal((n, 2)) * 2.0 ** rng.integers(-most, most, (n, 2))).astype(parts_of(dtype))
+    a = far.view(dtype)[:, 0] if name == "complex128" else far[:, 0]
+    for offsets in ([0, n], [0, 7000, n]):
+        labels = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        for op in ("sum", "mean"):
+            want = expected(a, labels, len(offsets) - 1, op, 0)
+            for _ in range(2):
+                got = gpureduce.segment_reduce(a, offsets, op, device=device)
+                check(got, want, f"{name} {op} {offsets}")
+
+
 def test_cancellation_over_all_exponents(device):
     """What is left of numbers of every exponent and their opposites is the last bit of the least one."""
     powers = 2.0 ** np.arange(-1000, 1000, 7)

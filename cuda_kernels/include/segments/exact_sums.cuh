@@ -16,19 +16,62 @@ inline __device__ TwoSum two_sum(double a, double b) {
     return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
+// The exact sum of a batch whose exponents are near each other: high + low. `low` is the sum of the errors of
+// `high`, which is exact as they are multiples of the last bit of the least element, and not many.
+struct Near {
+    double high = -0.0, low = 0;
+
+    __device__ void add(double x) {
+        const TwoSum two = two_sum(high, x);
+        high = two.sum;
+        low += two.error;
+    }
+    __device__ void add(const Near &other) {
+        add(other.high);
+        low += other.low;
+    }
+};
+
+// Exponents of the elements of a batch.
+struct Exponents {
+    uint32_t most = 0,
+             least = ~0u; // upper words of the greatest magnitude, and twice that of the least, less 1
+
+    // `Bits` are those of the elements before they became doubles.
+    template <unsigned Bits> __device__ void include(double x) {
+        const uint32_t upper = uint32_t(__double2hiint(x)) & 0x7fffffff;
+        const uint32_t more = Bits == 64 && __double2loint(x) != 0; // of subnormal numbers, all that there is
+        most = max(most, upper);
+        least = min(least, 2 * upper + more - 1); // zeros wrap: they do not count
+    }
+    __device__ void join_warp() {
+#pragma unroll
+        for (unsigned apart = 16; apart > 0; apart /= 2) {
+            most = max(most, __shfl_xor_sync(0xffffffffu, most, apart));
+            least = min(least, __shfl_xor_sync(0xffffffffu, least, apart));
+        }
+    }
+    // The greatest less the least exponent, or a large number if a sum may overflow.
+    __device__ int apart() const {
+        return most >> 20 >= 2030 ? 4096 : int(most >> 20) - int(least >> 21);
+    }
+};
+
+// Adds the error of an error, which few sums have.
+inline __device__ __noinline__ double add_low(double low, double x) {
+    const TwoSum two = two_sum(low, x);
+    return two.error != 0 ? double(NAN) : two.sum;
+}
+
 // high + middle + low, unless `low` is NaN.
 struct Expansion {
     double high, middle, low;
 
-    __device__ void add_low(double x) {
-        const TwoSum two = two_sum(low, x);
-        low = two.error != 0 ? double(NAN) : two.sum;
-    }
     __device__ void add_middle(double x) {
         const TwoSum two = two_sum(middle, x);
         middle = two.sum;
         if (two.error != 0) // of NaN, too
-            add_low(two.error);
+            low = add_low(low, two.error);
     }
     __device__ void add(double x) {
         const TwoSum two = two_sum(high, x);
@@ -36,14 +79,24 @@ struct Expansion {
         if (two.error != 0)
             add_middle(two.error);
     }
-    __device__ void add(const Expansion &other) {
+    __device__ void add(const Near &other) {
         add(other.high);
-        if (other.middle != 0 || other.low != 0) {
-            add_middle(other.middle);
-            add_low(other.low);
-        }
+        if (other.low != 0)
+            add_middle(other.low);
     }
 };
+// Calls, as copies of them would fill the instruction cache.
+inline __device__ __noinline__ Expansion sum_of(Expansion a, Expansion b) {
+    a.add(b.high);
+    a.add_middle(b.middle);
+    if (b.low != 0)
+        a.low = add_low(a.low, b.low);
+    return a;
+}
+inline __device__ __noinline__ Expansion sum_of(Expansion a, double x) {
+    a.add(x);
+    return a;
+}
 
 template <class V> struct SegmentExactSum;
 template <> struct SegmentExactSum<double> : OfValues<double> {
@@ -55,8 +108,11 @@ template <> struct SegmentExactSum<double> : OfValues<double> {
         return {x, 0, 0};
     }
     static __device__ State combine(State a, State b) {
-        a.add(b);
-        return a;
+        return sum_of(a, b);
+    }
+    static __device__ State append(State s, double x, int64_t) {
+        s.add(x);
+        return s;
     }
     static __device__ int64_t place(State) {
         return 0;
@@ -68,18 +124,28 @@ template <> struct SegmentExactSum<ComplexParts<double>> : OfValues<ComplexParts
         return {{x.re, 0, 0}, {x.im, 0, 0}};
     }
     static __device__ State combine(State a, State b) {
-        a.re.add(b.re);
-        a.im.add(b.im);
-        return a;
+        return {sum_of(a.re, b.re), sum_of(a.im, b.im)};
+    }
+    static __device__ State append(State s, ComplexParts<double> x, int64_t) {
+        s.re.add(x.re);
+        s.im.add(x.im);
+        return s;
     }
     static __device__ int64_t place(State) {
         return 0;
     }
 };
-
 template <class F>
 constexpr bool is_exact_sum = std::is_same<typename F::State, Expansion>::value ||
                               std::is_same<typename F::State, ComplexParts<Expansion>>::value;
+
+// A State and an element more.
+template <class F> __device__ typename F::State append(typename F::State s, typename F::Held x, int64_t row) {
+    if constexpr (is_exact_sum<F>)
+        return F::append(s, x, row);
+    else
+        return F::combine(s, F::load(x, row));
+}
 
 // ---- rounding ----
 
@@ -136,34 +202,76 @@ template <class T> __device__ T quiet_nan(unsigned payload) {
         return __ushort_as_bfloat16(uint16_t(0x7fc0 + payload));
 }
 
+inline __device__ double mark_lost(uint64_t lost) {
+    auto *word = reinterpret_cast<uint32_t *>(lost);
+    if (*reinterpret_cast<volatile uint32_t *>(word) == 0)
+        atomicOr(word, 1u);
+    return quiet_nan<double>(lost_payload);
+}
+
 // The sum, or the mean of `count` elements: rounded to nearest if it is wanted in float64, else to odd. NaN
-// with the payload if it is lost. A call, as copies of it would take the registers of the loops around them.
-inline __device__ __noinline__ double round_sum(Expansion s, int64_t count, bool mean, bool as_double) {
+// with the payload if it is lost. A call, as copies of it would take the registers of the loops around it.
+inline __device__ __noinline__ double round_sum(Expansion s, int64_t count, bool mean, bool as_double,
+                                                uint64_t lost) {
     if (!as_double && !isfinite(s.high)) // no sum of elements of fewer bits overflows
         return s.high != s.high ? quiet_nan<double>(0) : s.high;
-    const double lost = quiet_nan<double>(lost_payload);
     if (!isfinite(s.high) || s.low != s.low)
-        return lost;
-    const bool single = s.middle == 0 && s.low == 0;
-    if (single && (!mean || s.high == 0)) // of 0, the sign counts
+        return mark_lost(lost);
+    if (s.middle == 0 && s.low == 0 && (!mean || s.high == 0)) // of 0, the sign counts
         return s.high;
     Rounded sum(s);
     if (mean && sum.value != 0) {
         if (!sum.can_divide())
-            return lost;
+            return mark_lost(lost);
         sum.divide(double(count));
     }
     if (!isfinite(sum.value))
-        return lost;
+        return mark_lost(lost);
     return as_double ? sum.value : to_odd(sum.value, sum.rest);
 }
 
-// Rounds sums, or means of `count` elements, to a result. Returns false if the sum is lost.
-template <class T> __device__ bool round_to(const Expansion &s, int64_t count, bool mean, T &result) {
-    const double rounded = round_sum(s, count, mean, std::is_same<T, double>::value);
-    const bool lost = __double2loint(rounded) == int(lost_payload) && rounded != rounded;
-    result = rounded != rounded ? quiet_nan<T>(lost ? lost_payload : 0) : Value<double>::to<T>(rounded);
-    return !lost;
+template <class T> __device__ T narrowed(double x) {
+    return x == x ? Value<double>::to<T>(x) : quiet_nan<T>(__double2loint(x));
 }
+inline __device__ __noinline__ void store_half(uint64_t out, uint64_t index, double x, bool as_bf16) {
+    if (as_bf16)
+        reinterpret_cast<gr_bf16 *>(out)[index] = narrowed<gr_bf16>(x);
+    else
+        reinterpret_cast<gr_f16 *>(out)[index] = narrowed<gr_f16>(x);
+}
+
+// How results of exact sums are made of them.
+struct ExactResults {
+    uint64_t out, lost; // addresses: of the results, and of the word of gr_lost_sums_params
+    uint32_t to;        // a dtype of real numbers
+    bool mean;
+
+    __device__ double rounded(const Expansion &s, int64_t count) const {
+        return round_sum(s, count, mean, to == SEGMENT_f64, lost);
+    }
+    __device__ double rounded(const Near &s, int64_t count) const {
+        const bool as_double = to == SEGMENT_f64;
+        if (s.low != 0)
+            return mean || !as_double ? rounded(Expansion{s.high, s.low, 0}, count) : s.high + s.low;
+        if (!mean)
+            return s.high; // of 0, the sign counts
+        const double quotient = s.high / double(count);
+        return as_double ? quotient : to_odd(quotient, fma(-quotient, double(count), s.high));
+    }
+    template <class Sum> __device__ void put(uint64_t index, const Sum &sum, int64_t count) const {
+        const double x = rounded(sum, count);
+        if (to == SEGMENT_f64)
+            reinterpret_cast<double *>(out)[index] = x;
+        else if (to == SEGMENT_f32)
+            reinterpret_cast<float *>(out)[index] = narrowed<float>(x);
+        else
+            store_half(out, index, x, to == SEGMENT_bf16);
+    }
+    // Of complex numbers, whose dtype is that of their parts here.
+    __device__ void put(uint64_t index, const ComplexParts<Expansion> &sum, int64_t count) const {
+        put(2 * index, sum.re, count);
+        put(2 * index + 1, sum.im, count);
+    }
+};
 
 } // namespace gr::segments

@@ -17,6 +17,10 @@ namespace gr::segments {
 using namespace common;
 using namespace grid;
 
+// How far apart the exponents of a batch are: all sums of its elements are exact in one double, or with a
+// second one for the errors, or not.
+enum class Apart { SINGLE, PAIR, FAR };
+
 template <class F> struct Streams {
     using Held = typename F::Held;
     using State = typename F::State;
@@ -95,8 +99,11 @@ template <class F> struct Streams {
     __device__ int64_t offset(uint64_t i) const {
         return max(int64_t(0), min(reinterpret_cast<const int64_t *>(p.offsets)[i], int64_t(p.rows)));
     }
-    __device__ void put(uint64_t index, State sum, int64_t count) const {
-        results.put(index, sum, count, F::place(sum));
+    template <class Sum> __device__ void put(uint64_t index, Sum sum, int64_t count) const {
+        if constexpr (std::is_same<Sum, State>::value)
+            results.put(index, sum, count, F::place(sum));
+        else
+            results.put(index, sum, count, 0);
     }
 
     // A line, and which of its rows are in segments. Positions count elements from an address that is a
@@ -242,35 +249,80 @@ template <class F> struct Streams {
         return x;
     }
 
+    // The same in lane 0 of each `width` lanes.
+    __device__ State sum_rows(const Held *held, int begin, int end, unsigned width, int64_t first) const {
+        State x = F::identity();
+        const int step = int(width);
+#pragma unroll 4
+        for (int i = begin + int(lane & (width - 1)); i < end; i += step)
+            x = F::combine(x, F::load(held[i], first + i));
+        for (unsigned apart = width / 2; apart > 0; apart /= 2)
+            x = F::combine(x, shuffle_down(x, apart));
+        return x;
+    }
+
+    // What the lanes have of rows of a batch in which exponents are near each other, in lane 0 of each
+    // `width` lanes. `single`: all sums of the batch are exact in one double.
+    __device__ Near near_sum(const Held *held, int begin, int end, unsigned width, bool single) const {
+        Near x;
+        const int step = int(width);
+        if (single) {
+#pragma unroll 4
+            for (int i = begin + int(lane & (width - 1)); i < end; i += step)
+                x.high += held[i];
+            for (unsigned apart = width / 2; apart > 0; apart /= 2)
+                x.high += shuffle_down(x.high, apart);
+            return x;
+        }
+#pragma unroll 4
+        for (int i = begin + int(lane & (width - 1)); i < end; i += step)
+            x.add(held[i]);
+        for (unsigned apart = width / 2; apart > 0; apart /= 2)
+            x.add(shuffle_down(x, apart));
+        return x;
+    }
+    // Adds rows of a batch to what the lanes have: to that of lane 0 where exponents are near each other.
+    __device__ State add_rows(const Held *held, State open, int begin, int end, int64_t first, Apart apart,
+                              bool &spread) const {
+        if constexpr (is_exact_sum<F>)
+            if (apart != Apart::FAR) {
+                const Near sum = near_sum(held, begin, end, 32, apart == Apart::SINGLE);
+                if (lane == 0)
+                    open.add(sum);
+                return open;
+            }
+        spread = true;
+        return strided(held, open, begin, end, first);
+    }
+
     // The sum of a lane's elements of a batch is exact in a double if their exponents are near each other: no
     // bit is below the lowest of the least element, and the sum has at most 53 bits from there. TwoSum then
     // adds it once.
     template <class In> __device__ void add_exact(const Batch &batch, State &open) const {
-        constexpr unsigned count = vectors<In> * (16 / sizeof(In)), apart = 53 - 24 - 4;
+        constexpr unsigned length = 16 / sizeof(In), count = vectors<In> * length, parts = 4;
         static_assert(count <= 16, "a sum has at most 4 bits more than its greatest element");
-        double x[count];
-        uint32_t most = 0, least = ~0u; // bits of the greatest magnitude; twice those of the least, less 1
-        unsigned next = 0;
-        each<In>(batch, [&](Held value, unsigned) {
-            const uint32_t bits = __float_as_uint(float(value)); // no instruction: In was a float before
-            most = max(most, bits & 0x7fffffff);
-            least = min(least, 2 * bits - 1); // zeros wrap: they do not count
-            x[next++] = value;
-        });
-        const bool fits = std::is_same<In, gr_f16>::value ||
-                          (most < 0x7f800000 && int(most >> 23) - int(least >> 24) <= int(apart));
-        if (!fits) {
+        double part[parts] = {-0.0, -0.0, -0.0, -0.0};
+        uint32_t most = 0, least = ~0u; // as in Exponents, of float32
 #pragma unroll
-            for (unsigned i = 0; i < count; ++i)
-                open.add(x[i]);
-            return;
+        for (unsigned k = 0; k < vectors<In>; ++k) {
+            Vec16<In> chunk;
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+                chunk.words[i] = batch.chunks[k].words[i];
+#pragma unroll
+            for (unsigned e = 0; e < length; ++e) {
+                const float x = float(chunk.at(e));
+                const uint32_t bits = __float_as_uint(x);
+                most = max(most, bits & 0x7fffffff);
+                least = min(least, 2 * bits - 1);
+                part[e % parts] += double(x);
+            }
         }
-#pragma unroll
-        for (unsigned step = count / 2; step > 0; step /= 2)
-#pragma unroll
-            for (unsigned i = 0; i < step; ++i)
-                x[i] += x[i + step];
-        open.add(x[0]);
+        if (std::is_same<In, gr_f16>::value ||
+            (most < 0x7f800000 && int(most >> 23) - int(least >> 24) <= 53 - 24 - 4))
+            open.add((part[0] + part[1]) + (part[2] + part[3]));
+        else
+            each<In>(batch, [&](Held value, unsigned) { open = sum_of(open, value); });
     }
 
     // Takes the batches from b to before `quick`, in which no segment ends; `next` is the first of them, and
@@ -293,9 +345,29 @@ template <class F> struct Streams {
             if constexpr (is_exact_sum<F> && sizeof(In) < 8)
                 add_exact<In>(now, open);
             else
-                each<In>(now,
-                         [&](Held value, unsigned i) { open = F::combine(open, F::load(value, first + i)); });
+                each<In>(now, [&](Held value, unsigned i) { open = append<F>(open, value, first + i); });
             first += batch;
+        }
+    }
+
+    // Stores a batch to shared memory. Returns how far apart its exponents are.
+    template <class In> __device__ Apart store(const Batch &batch, Held *held) const {
+        if constexpr (is_exact_sum<F>) {
+            Exponents exponents;
+            each<In>(batch, [&](Held value, unsigned i) {
+                held[i] = value;
+                exponents.include<8 * sizeof(In)>(value);
+            });
+            exponents.join_warp();
+            // Of up to 2^n elements, sums have n bits more than the greatest element, and so have the errors.
+            constexpr bool wide = sizeof(In) == 8;
+            const int apart = exponents.apart();
+            return !wide && apart <= 53 - 24 - 9 ? Apart::SINGLE
+                   : apart <= (wide ? 36 : 60)   ? Apart::PAIR
+                                                 : Apart::FAR;
+        } else {
+            each<In>(batch, [&](Held value, unsigned i) { held[i] = value; });
+            return Apart::FAR;
         }
     }
 
@@ -304,6 +376,7 @@ template <class F> struct Streams {
         Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
         uint32_t flags = 0;
         State open = F::identity(), before = open; // what the first segment has here, if it began before
+        bool spread = !is_exact_sum<F>;            // whether other lanes than the first have a part of `open`
         int j = 0, j0 = 0, b = 0, row = range.row, begun = row;
         Batch next;
         fetch(range, 0, batch, item, next);
@@ -316,6 +389,7 @@ template <class F> struct Streams {
             if (row == b && b >= range.least && quick > b) {
                 const int after = rows > quick && quick + batch <= range.most ? quick : quick - batch;
                 of_elements([&](auto x) { go<decltype(x)>(range, b, quick, after, batch, next, open); });
+                spread = true;
                 row = b = quick;
                 if (row == last && !more)
                     break;
@@ -324,10 +398,11 @@ template <class F> struct Streams {
             const bool whole = b >= range.least && stops <= range.most;
             const int64_t first = range.first + b; // what row the batch begins with
             __syncwarp();
+            Apart apart = Apart::FAR;
             of_elements([&](auto x) {
                 using In = decltype(x);
                 if (whole) {
-                    each<In>(next, [&](Held value, unsigned i) { held[i] = value; });
+                    apart = store<In>(next, held);
                     return;
                 }
                 const In *in = reinterpret_cast<const In *>(range.in) + b;
@@ -349,14 +424,16 @@ template <class F> struct Streams {
                     break;
                 // Of the first segment lanes have parts, too, or ranges before.
                 const bool pending = !(flags & GR_STREAM_ENDS) && !range.began;
-                const int apart = row > begun || pending;
+                const int divided = row > begun || pending;
                 int begin = max(row, __shfl_up_sync(0xffffffffu, window, 1));
                 if (k == j)
                     begin = row;
-                if (apart) {
+                if (divided) {
                     const int end = __shfl_sync(0xffffffffu, window, j - j0);
-                    const State all = reduce_warp(strided(held, open, row - b, end - b, first));
+                    const State mine = add_rows(held, open, row - b, end - b, first, apart, spread);
+                    const State all = spread ? reduce_warp(mine) : mine;
                     open = F::identity();
+                    spread = !is_exact_sum<F>;
                     if (pending)
                         before = all;
                     else if (lane == 0)
@@ -365,32 +442,41 @@ template <class F> struct Streams {
                 flags |= GR_STREAM_ENDS | (pending ? GR_STREAM_PENDING : 0);
                 // The others share the lanes, except for long ones: all lanes take each
                 // of these, which costs as much as some 16 elements of a lane, and more the more there are.
-                if (const int others = count - apart; others > 0) {
+                if (const int others = count - divided; others > 0) {
                     const int shift = __clz(others - 1) - 27, each = 1 << shift; // lanes
-                    const int which = lane >> shift, from_lane = j - j0 + apart + min(which, others - 1);
+                    const int which = lane >> shift, from_lane = j - j0 + divided + min(which, others - 1);
                     const int from = __shfl_sync(0xffffffffu, begin, from_lane) - b,
                               to = __shfl_sync(0xffffffffu, window, from_lane) - b;
                     const bool has = which < others, now = has && to - from <= each * (16 + 2 * others);
-                    State sum = F::identity();
-                    if (now)
-#pragma unroll 4
-                        for (int i = from + int(lane & (each - 1)); i < to; i += each)
-                            sum = F::combine(sum, F::load(held[i], first + i));
-                    for (unsigned step = each / 2; step > 0; step /= 2)
-                        sum = F::combine(sum, shuffle_down(sum, step));
-                    const bool one = (lane & (each - 1)) == 0;
-                    unsigned rest = __ballot_sync(0xffffffffu, has && !now && one);
-                    for (; rest != 0; rest &= rest - 1) {
-                        const unsigned of = __ffs(rest) - 1;
-                        const State all =
-                            reduce_warp(strided(held, F::identity(), __shfl_sync(0xffffffffu, from, of),
-                                                __shfl_sync(0xffffffffu, to, of), first));
-                        const State there = shuffle_from(all, 0);
-                        if (lane == of)
-                            sum = there;
+                    const uint64_t index = range.out + j + divided + which;
+                    const auto put_all = [&](const auto &sum_of) {
+                        auto sum = sum_of(from, now ? to : from, unsigned(each));
+                        const bool one = (lane & (each - 1)) == 0;
+                        unsigned rest = __ballot_sync(0xffffffffu, has && !now && one);
+                        for (; rest != 0; rest &= rest - 1) {
+                            const unsigned of = __ffs(rest) - 1;
+                            const auto there = shuffle_from(sum_of(__shfl_sync(0xffffffffu, from, of),
+                                                                   __shfl_sync(0xffffffffu, to, of), 32),
+                                                            0);
+                            if (lane == of)
+                                sum = there;
+                        }
+                        if (has && one)
+                            put(index, sum, to - from);
+                    };
+                    const auto of_states = [&](int begin, int end, unsigned width) {
+                        return sum_rows(held, begin, end, width, first);
+                    };
+                    if constexpr (is_exact_sum<F>) {
+                        if (apart != Apart::FAR)
+                            put_all([&](int begin, int end, unsigned width) {
+                                return near_sum(held, begin, end, width, apart == Apart::SINGLE);
+                            });
+                        else
+                            put_all(of_states);
+                    } else {
+                        put_all(of_states);
                     }
-                    if (has && one)
-                        put(range.out + j + apart + which, sum, to - from);
                 }
                 j += count;
                 row = begun = max(row, __shfl_sync(0xffffffffu, window, j - j0 - 1));
@@ -404,7 +490,7 @@ template <class F> struct Streams {
             const int then = __shfl_sync(0xffffffffu, window, j - j0);
             const bool others = has_end(range, then, j);
             const int stop = others ? then : last_row(range, then, j, begun, batch), to = min(stops, stop);
-            open = strided(held, open, row - b, to - b, first);
+            open = add_rows(held, open, row - b, to - b, first, apart, spread);
             row = max(row, to);
             if (!others && row >= stop)
                 break;
@@ -412,7 +498,7 @@ template <class F> struct Streams {
                 fetch(range, rows > stops ? stops : range.most, batch, item, next);
             b = stops;
         }
-        return {{reduce_warp(open), flags, 0}, {before, range.out, range.count}};
+        return {{spread ? reduce_warp(open) : open, flags, 0}, {before, range.out, range.count}};
     }
 
     // Which range a warp has: of which line, and which of its ranges.

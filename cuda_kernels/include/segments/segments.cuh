@@ -190,8 +190,8 @@ template <class F> struct Segments : SegmentLookback<F> {
 #pragma unroll
         for (unsigned k = 0; k < max_each; ++k)
             if (const unsigned row = threadIdx.x + k * threads; row < piece.rows) {
-                const Sum one = F::load(x[k], piece.row + row);
-                part.sum = part.flags != 0 ? F::combine(part.sum, one) : one;
+                part.sum = part.flags != 0 ? append<F>(part.sum, x[k], piece.row + row)
+                                           : F::load(x[k], piece.row + row);
                 part.flags = GR_PART_HOLDS;
             }
     }
@@ -236,8 +236,9 @@ template <class F> struct Segments : SegmentLookback<F> {
                 ++j;
                 end = j < piece.ends ? ends[j] : ~0u;
             } else if (i < piece.rows) {
-                const Sum one = F::load(held[padded(i * p.width + column)], piece.row + i);
-                part.sum = part.flags & GR_PART_HOLDS ? F::combine(part.sum, one) : one;
+                const Held x = held[padded(i * p.width + column)];
+                part.sum = part.flags & GR_PART_HOLDS ? append<F>(part.sum, x, piece.row + i)
+                                                      : F::load(x, piece.row + i);
                 part.flags |= GR_PART_HOLDS;
                 ++i;
             }

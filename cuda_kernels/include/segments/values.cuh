@@ -25,23 +25,6 @@ template <class F, class Params> struct SegmentResults {
 
     const Params &p;
 
-    // Rounds an exact sum. That of a lost one is for another launch.
-    __device__ void mark_lost() const {
-        auto *lost = reinterpret_cast<uint32_t *>(p.lost);
-        if (*reinterpret_cast<volatile uint32_t *>(lost) == 0)
-            atomicOr(lost, 1u);
-    }
-    template <class Out> __device__ void put_exact(Out &out, const Expansion &sum, int64_t count) const {
-        Out result;
-        if (!round_to(sum, count, p.flags & GR_SEGMENT_MEAN, result))
-            mark_lost();
-        out = result;
-    }
-    template <class Out>
-    __device__ void put_exact(Out &out, const ComplexParts<Expansion> &sum, int64_t count) const {
-        put_exact(out.re, sum.re, count);
-        put_exact(out.im, sum.im, count);
-    }
     template <class Out> __device__ void put_as(uint64_t index, Sum sum, int64_t count, int64_t place) const {
         Out *out = reinterpret_cast<Out *>(p.out) + index;
         if constexpr (F::places) {
@@ -51,8 +34,6 @@ template <class F, class Params> struct SegmentResults {
             if (p.from == SEGMENT_u64)
                 sum += static_cast<Whole>(count) << 63;
             *out = __longlong_as_double(int64_t(round_mean(sum, uint64_t(count))));
-        } else if constexpr (is_exact_sum<F>) {
-            put_exact(*out, sum, count);
         } else if constexpr (std::is_same<Held, int64_t>::value) {
             if constexpr (F::truth && std::is_same<Out, gr_bool>::value) {
                 if (p.flags & (GR_SEGMENT_ANY | GR_SEGMENT_ALL))
@@ -68,17 +49,23 @@ template <class F, class Params> struct SegmentResults {
         }
     }
     // Writes the result of a segment of `count` elements; `place` is what those who look for places found.
-    __device__ void put(uint64_t index, Sum sum, int64_t count, int64_t place) const {
+    // The sum is a State, or Near.
+    template <class Of> __device__ void put(uint64_t index, Of sum, int64_t count, int64_t place) const {
         if (count <= 0) {
             unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + index * p.result_bytes;
             for (unsigned i = 0; i < p.result_bytes; ++i)
                 out[i] = p.empty_result[i];
             return;
         }
+        if constexpr (is_exact_sum<F>) {
+            const uint32_t to = p.to == SEGMENT_c64 ? SEGMENT_f32 : p.to == SEGMENT_c128 ? SEGMENT_f64 : p.to;
+            ExactResults{p.out, p.lost, to, (p.flags & GR_SEGMENT_MEAN) != 0}.put(index, sum, count);
+            return;
+        }
         switch (p.to) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope, bytes)                                  \
     case SEGMENT_##name:                                                                                     \
-        if constexpr (gives<F, In>)                                                                          \
+        if constexpr (gives<F, In> && !is_exact_sum<F>)                                                      \
             put_as<In>(index, sum, count, place);                                                            \
         break;
 #include "base/dtypes.def"

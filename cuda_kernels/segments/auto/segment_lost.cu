@@ -94,6 +94,18 @@ template <class In> struct LostSums {
         }
         return later;
     }
+    // For the blocks that share the rows of a result.
+    __device__ void shared_one(uint64_t result) const {
+        const Segment segment = segment_of(result);
+        clear(state, threadIdx.x, threads);
+        __syncthreads();
+        add(state, segment, segment.begin + blockIdx.y * threads + threadIdx.x, gridDim.y * threads);
+        __syncthreads();
+        int64_t *whole = reinterpret_cast<int64_t *>(p.states) + result * words;
+        if (gr::exact::is_last_to_join<words>(whole) && threadIdx.x < 32)
+            put(state, segment);
+        __syncthreads();
+    }
     // For a block.
     __device__ void long_one(int64_t *sum, uint64_t result) const {
         const Segment segment = segment_of(result);
@@ -108,7 +120,7 @@ template <class In> struct LostSums {
 };
 
 template <class In> __device__ void sum_lost(const gr_lost_sums_params &p) {
-    __shared__ int64_t states[warps * LostSums<In>::words];
+    int64_t *states = gr::exact::block_state(); // of the warps
     __shared__ unsigned later[warps];
     __shared__ bool last;
     pdl_as_comments::pdl_launch_dependents();
@@ -117,21 +129,27 @@ template <class In> __device__ void sum_lost(const gr_lost_sums_params &p) {
     if (lost[0] == 0)
         return;
     const unsigned warp = threadIdx.x / 32;
-    const LostSums<In> sums{p, states + warp * LostSums<In>::words};
-    for (uint64_t first = uint64_t(blockIdx.x) * threads; first < p.results;
-         first += uint64_t(gridDim.x) * threads) {
-        const unsigned own = sums.short_ones(first + 32 * warp);
-        if (threadIdx.x % 32 == 0)
-            later[warp] = own;
-        __syncthreads();
-        for (unsigned w = 0; w < warps; ++w)
-            for (unsigned rest = later[w]; rest != 0; rest &= rest - 1)
-                sums.long_one(states, first + 32 * w + __ffs(int(rest)) - 1);
-        __syncthreads();
+    const LostSums<In> sums{p, gridDim.y > 1 ? states : states + warp * LostSums<In>::words};
+    if (gridDim.y > 1) {
+        if (sums.is_lost(blockIdx.x))
+            sums.shared_one(blockIdx.x);
+    } else {
+        for (uint64_t first = uint64_t(blockIdx.x) * threads; first < p.results;
+             first += uint64_t(gridDim.x) * threads) {
+            const unsigned own = sums.short_ones(first + 32 * warp);
+            if (threadIdx.x % 32 == 0)
+                later[warp] = own;
+            __syncthreads();
+            for (unsigned w = 0; w < warps; ++w)
+                for (unsigned rest = later[w]; rest != 0; rest &= rest - 1)
+                    sums.long_one(states, first + 32 * w + __ffs(int(rest)) - 1);
+            __syncthreads();
+        }
     }
     // The block with the last ticket zeroes the word, which no other block reads any more.
+    const unsigned blocks = gridDim.x * gridDim.y;
     if (threadIdx.x == 0)
-        last = atomicInc(lost + 1, gridDim.x - 1) == gridDim.x - 1;
+        last = atomicInc(lost + 1, blocks - 1) == blocks - 1;
     __syncthreads();
     if (last && threadIdx.x == 0)
         lost[0] = 0;
