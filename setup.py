@@ -39,6 +39,7 @@ SWITCHES = {
         [],
     ),
 }
+CUDART = "libcudart.so.13"
 CHOSEN = [name for name in SWITCHES if os.environ.get(f"GPUREDUCE_{name}", "0") not in ("", "0")]
 
 
@@ -54,18 +55,28 @@ class BuildExt(build_ext):
     def build_extensions(self):
         """Hand the compiler one file a thread, with a short line for each in place of its long command."""
         compile_in_turn = self.compiler.compile
+        compiled = {}  # both libraries have the simulator's files, with the same options
 
         def compile_side_by_side(sources, **options):
             print(*self.compiler.compiler_so, *options["extra_postargs"], flush=True)
             logging.disable(logging.INFO)
+            new = [source for source in sources if source not in compiled]
             try:
-                objects = side_by_side(lambda source: compile_in_turn([source], **options), sources, _effort)
+                compiled.update(
+                    side_by_side(lambda source: compile_in_turn([source], **options), new, _effort)
+                )
             finally:
                 logging.disable(logging.NOTSET)
-            return [path for source in sources for path in objects[source]]
+            return [path for source in sources for path in compiled[source]]
 
         self.compiler.compile = compile_side_by_side
         super().build_extensions()
+
+    def get_ext_filename(self, fullname):
+        """Return the file of an extension; the runtime has the name that programs ask the linker for."""
+        if fullname.rpartition(".")[2] == "libcudart":
+            return os.path.join(*fullname.split(".")[:-1], CUDART)
+        return super().get_ext_filename(fullname)
 
 
 def _effort(source):
@@ -106,17 +117,17 @@ class BuildKernels(Command):
         return {}
 
 
-core = Extension(
-    "gpureduce._core",
-    sources=sorted(glob("csrc/**/*.c", recursive=True)),
-    depends=sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True)),
-    include_dirs=["csrc", "csrc/ptxsim"],
-    define_macros=[
+OPTIONS = {
+    "depends": sorted(
+        path for kind in ("h", "def", "map") for path in glob(f"csrc/**/*.{kind}", recursive=True)
+    ),
+    "include_dirs": ["csrc", "csrc/ptxsim"],
+    "define_macros": [
         ("_GNU_SOURCE", None),
         ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),
         ("NPY_TARGET_VERSION", "NPY_1_25_API_VERSION"),
     ],
-    extra_compile_args=[
+    "extra_compile_args": [
         # Python's and NumPy's headers are not ours to warn about.
         *("-isystem", numpy.get_include(), "-isystem", sysconfig.get_path("include")),
         # Python may have been built with -g, which would make the extension five times as large.
@@ -124,16 +135,26 @@ core = Extension(
         *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
         *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
     ],
-    extra_link_args=[
-        "-ldl",
-        "-lm",
-        "-pthread",
-        *(flag for name in CHOSEN for flag in SWITCHES[name][1]),
-    ],
+}
+LINKED = ["-ldl", "-lm", "-pthread", *(flag for name in CHOSEN for flag in SWITCHES[name][1])]
+SOURCES = sorted(glob("csrc/**/*.c", recursive=True))
+
+core = Extension(
+    "gpureduce._core",
+    sources=[path for path in SOURCES if not path.startswith("csrc/cudart/")],
+    extra_link_args=LINKED,
+    **OPTIONS,
+)
+# The CUDA runtime on the simulator: no module of Python, and on no path that a linker searches by default.
+cudart = Extension(
+    "gpureduce._program.libcudart",
+    sources=[path for path in SOURCES if path.startswith(("csrc/cudart/", "csrc/ptxsim/"))],
+    extra_link_args=[f"-Wl,-soname,{CUDART},--version-script,csrc/cudart/libcudart.map", *LINKED],
+    **OPTIONS,
 )
 
 setup(
-    ext_modules=[core],
+    ext_modules=[core, cudart],
     cmdclass={"build": Build, "build_ext": BuildExt, "build_kernels": BuildKernels},
     # A folder for each set of switches: setuptools compares dates, not flags.
     options={"build": {"build_base": "-".join(["build/c", *CHOSEN]).lower()}},

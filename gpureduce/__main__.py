@@ -15,6 +15,7 @@ from gpureduce import DeviceError, __version__
 from gpureduce import _commands as commands
 from gpureduce._demo import DTYPES, GPU_SIZE, SIMULATOR_SIZE, run_demo
 from gpureduce._device.devices import resolve
+from gpureduce._program.run import CLOCKS, DEVICES
 
 DESCRIPTION = "Reduce arrays on an NVIDIA GPU or on a PTX simulator; measure, profile and write CUDA kernels."
 EXAMPLES = """\
@@ -26,6 +27,7 @@ examples:
   gpureduce profile v0 --compare v2       compare two rungs
   gpureduce profile m4 -n 256x128x64      profile a matrix multiplication
   gpureduce profile mine.cu --compare v2  compare your own kernel with a rung
+  gpureduce run reduce.cu 1000            run a CUDA program, with main(), without a GPU
   gpureduce exercise list                 list the CUDA exercises
   gpureduce exercise grade 3 *.cu         grade the submissions of a class
   gpureduce export v7 -o v7.cu            write a rung as one file for nvcc, with main()
@@ -291,6 +293,48 @@ def _add_exercise(add: Callable) -> None:
     )
 
 
+_RUN_VALUES = ("--device", "--findings-status", "--clock", "--max-steps", "--nvcc")
+
+
+def _add_run(add: Callable) -> None:
+    parser = add(
+        "run",
+        commands.run_run,
+        "run a whole CUDA program, a source file or one built by nvcc -cudart shared, without a GPU",
+    )
+    parser.add_argument("program", help="FILE.cu, or a program")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the program")
+    parser.add_argument("--device", choices=DEVICES, help='"sim" (the default), or "cuda" for a GPU')
+    parser.add_argument("--races", action="store_true", help="look for races, and show them at the end")
+    parser.add_argument(
+        "--findings-status",
+        type=int,
+        default=99,
+        metavar="N",
+        help="exit status if there are races (default 99); otherwise it is the program's",
+    )
+    parser.add_argument(
+        "--profile",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="show the source with counters, or write it to a file: --profile=FILE",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=CLOCKS,
+        default=CLOCKS[0],
+        help="time between events: 1 ns per warp instruction (the default), or the simulator's own",
+    )
+    parser.add_argument(
+        "--max-steps",
+        type=_count,
+        metavar="N",
+        help="maximum number of warp instructions of all launches (default 10^11)",
+    )
+    parser.add_argument("--nvcc", metavar="OPTIONS", help='options of nvcc, such as "-DN=4 -arch=sm_90"')
+
+
 def _add_plot(add: Callable) -> None:
     parser = add("plot", commands.run_plot, "draw results of `gpureduce bench`")
     parser.add_argument(
@@ -330,8 +374,32 @@ def _add_demo(add: Callable) -> None:
     )
 
 
+def _with_optional_value(words: list[str]) -> list[str]:
+    """Return the arguments of ``gpureduce run --profile[=FILE] PROGRAM`` in a form that argparse knows.
+
+    A word behind ``--profile`` is the program, and what follows the program is the program's.
+    """
+    if words[:1] != ["run"]:
+        return words
+    for i, word in enumerate(words[1:], 1):
+        if not word.startswith("-") and words[i - 1] not in _RUN_VALUES:
+            break
+        if word == "--profile":
+            return [*words[:i], "--profile=", *words[i + 1 :]]
+    return words
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that knows the option ``--profile[=FILE]`` of ``gpureduce run``."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; argparse's other methods call this one."""
+        words = sys.argv[1:] if args is None else list(args)
+        return super().parse_known_args(_with_optional_value(words), namespace)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gpureduce",
         description=DESCRIPTION,
         epilog=EXAMPLES,
@@ -347,7 +415,10 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_formats(add("info", commands.run_info, "show versions, devices, libraries and settings"))
     _add_formats(add("variants", commands.run_variants, "list the variants"))
-    more = (_add_sum, _add_bench, _add_profile, _add_ladder, _add_export, _add_exercise, _add_plot, _add_demo)
+    more = (
+        _add_sum, _add_bench, _add_profile, _add_run, _add_ladder, _add_export, _add_exercise, _add_plot,
+        _add_demo,
+    )  # fmt: skip
     for add_command in more:
         add_command(add)
     return parser

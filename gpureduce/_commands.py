@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import shlex
 import shutil
 import sys
 import textwrap
@@ -19,10 +20,12 @@ from gpureduce._bench import plotting
 from gpureduce._bench.files import SHIPPED, check_writable
 from gpureduce._config import config_lines, device_fields
 from gpureduce._course.submissions import failures
+from gpureduce._custom.nvrtc import CompileError
 from gpureduce._device.devices import device_info
 from gpureduce._device.variants import find
 from gpureduce._profiles.text import metrics
 from gpureduce._profiles.variant import is_source
+from gpureduce._program.run import run_with, settings_from
 from gpureduce._rules.files import open_file, write_text
 from gpureduce.course import Exercise, exercise, exercises, grade, selftest
 
@@ -428,6 +431,42 @@ def run_exercise(args: argparse.Namespace) -> int:
         if following is not None:
             _print(f"Next: gpureduce exercise start {following.number}, {following.title}")
     return 0 if checked.passed else 1
+
+
+def run_run(args: argparse.Namespace) -> int:
+    """Run a whole program, and return its exit status, or that of findings."""
+    settings = settings_from(
+        args.device or "sim", args.races, args.profile is not None, args.clock, args.max_steps,
+        shlex.split(args.nvcc or ""),
+    )  # fmt: skip
+    sys.stdout.flush()
+    try:
+        result, report = run_with(args.program, args.args, settings, {})
+    except CompileError as error:
+        print(f"gpureduce: {error}", file=sys.stderr)
+        return 2
+    if result.compiler_output:
+        print(result.compiler_output, file=sys.stderr)
+    for finding in result.findings:
+        print(fitted(f"gpureduce: {finding}", sys.stderr), file=sys.stderr)
+    if settings.races and not result.findings:
+        print("gpureduce: no races", file=sys.stderr)
+    if args.profile is not None:
+        _write_profile(result.profile, args.profile)
+    if result.findings and settings.races:
+        return int(args.findings_status)
+    status = result.status if result.status >= 0 else 128 - result.status
+    return status or int(report.failed > 0)
+
+
+def _write_profile(profile: gpureduce.Profile | None, path: str) -> None:
+    """Write the counters by source line to a file, or to standard error."""
+    if profile is None:
+        print("gpureduce: no kernel was launched, so that there is no profile", file=sys.stderr)
+    elif path:
+        write_text(path, f"{profile.annotate()}\n")
+    else:
+        print(profile.annotate(width=_columns(sys.stderr)), file=sys.stderr)
 
 
 def run_plot(args: argparse.Namespace) -> int:

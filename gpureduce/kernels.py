@@ -14,8 +14,9 @@ from gpureduce._course.rung import check
 from gpureduce._device.variants import ptx, source, variants
 from gpureduce._profiles.simulate import simulate
 from gpureduce._profiles.variant import profile
+from gpureduce._program.run import run_program
 
-__all__ = ["check", "export", "profile", "ptx", "simulate", "source", "variants"]
+__all__ = ["check", "export", "profile", "ptx", "run_program", "simulate", "source", "variants"]
 
 
 def __dir__() -> list[str]:

@@ -51,7 +51,9 @@ from tests.support import fake_driver, pages, selection  # noqa: E402
 # take the same paths through C with other operators, shapes and numbers.
 COMMITTED = {"benchmarks"}
 HARNESS = "test_harness.py"  # of benchmarks, which holds no figures
-WITHOUT_C = {"benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "tools"}
+WITHOUT_C = {
+    "benchmarks", "cli", "docs", "interop", "kernels", "mutation", "packaging", "programs", "tools",
+}  # fmt: skip
 SAMPLED = {
     "conv", "devices", "exact", "matmul", "order", "property", "reductions", "scans", "segments", "states",
     "statistics",

@@ -102,7 +102,16 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_tools_for_kernels_are_in_gpureduce_kernels():
-    assert kernels.__all__ == ["check", "export", "profile", "ptx", "simulate", "source", "variants"]
+    assert kernels.__all__ == [
+        "check",
+        "export",
+        "profile",
+        "ptx",
+        "run_program",
+        "simulate",
+        "source",
+        "variants",
+    ]
     for name in ("profile", "simulate", "source", "variants"):
         assert getattr(gpureduce, name) is getattr(kernels, name)
     for name in ("check", "export", "ptx", "ladder", "OwnRung"):

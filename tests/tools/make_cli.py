@@ -48,7 +48,7 @@ def names(action: argparse.Action) -> str:
         else (action.dest if not action.option_strings else action.dest.upper())
     )
     many = f" {value} ..."
-    values = {None: f" {value}", 0: "", "?": f" {value}", "+": many, "*": many}[action.nargs]
+    values = {None: f" {value}", 0: "", "?": f" {value}", "+": many, "*": many, "...": many}[action.nargs]
     options = ", ".join(action.option_strings)
     return cell(f"`{options}{values}`" if options else f"`{values.strip()}`")
 

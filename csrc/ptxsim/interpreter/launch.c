@@ -110,6 +110,8 @@ static void choose_order(ptx_run *run) {
     const uint32_t resident = run->config->resident_blocks;
     const uint32_t limit = seed ? PTX_MAX_RESIDENT / 8 : PTX_MAX_RESIDENT;
     run->max_resident = resident && resident < limit ? resident : limit;
+    if (run->config->grid_workspace) /* the blocks of a cooperative grid wait for each other */
+        run->max_resident = UINT32_MAX;
     if (!seed || count > UINT32_MAX)
         return;
     run->order_factor = (seed * 0x9e3779b97f4a7c15u >> 32) % count;

@@ -381,8 +381,8 @@ static void describe_nearest(ptx_allocation *const *items, size_t count, uint64_
     size_t above = below == count ? 0 : below + 1;
     const ptx_allocation *nearest = below < count ? items[below] : NULL;
     if (above < count) {
-        uint64_t gap_below =
-            nearest ? address - nearest->address - (nearest->bytes ? nearest->bytes - 1 : 0) : 0;
+        const uint64_t offset = nearest ? address - nearest->address : 0;
+        const uint64_t gap_below = nearest && offset >= nearest->bytes ? offset - nearest->bytes + 1 : 0;
         if (!nearest || items[above]->address - address < gap_below)
             nearest = items[above];
     }

@@ -337,6 +337,9 @@ bool ptx_parse_variable(ptx_parser *p, ptx_space space, bool is_extern) {
         symbol.dynamic = open && is_extern && space == PTX_SPACE_SHARED;
         if (open && !symbol.dynamic && !symbol.unsupported)
             return ptx_syntax(p, &name, "an array without a size must be .extern .shared");
+        if (symbol.unsupported &&
+            ptx_find_symbol(p, &name)) /* defined above, as in the texts of linked objects */
+            continue;
         if (!assign_offset(p, &name, &symbol) || !add_symbol(p, &symbol) ||
             !add_name(p, &symbol, e.managed) || !parse_initialiser(p, &symbol, &e))
             return false;

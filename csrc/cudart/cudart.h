@@ -1,0 +1,189 @@
+/* The CUDA runtime on the simulator: whole programs run without a GPU when the dynamic linker finds this
+   library in the place of NVIDIA's libcudart. Everything that a program starts is done before the call
+   returns, so that streams are in order and a run is deterministic.
+
+   Every function of the interface is one call of CUDART_RUN, which takes the lock, reports errors of earlier
+   kernels, and keeps the last error of the thread. */
+#ifndef CUDART_H
+#define CUDART_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cudart/types.h"
+#include "ptxsim/ptxsim.h"
+
+#define CUDART_API __attribute__((visibility("default"))) cudaError_t
+/* Another name of a function: of a default stream per thread, which has the same order here. */
+#define CUDART_ALSO(name, other)                                                                             \
+    extern __typeof__(other) name __attribute__((alias(#other), visibility("default")));
+#define CUDART_RUN(expression)                                                                               \
+    do {                                                                                                     \
+        cudaError_t error_ = cudart_enter();                                                                 \
+        if (error_ == cudaSuccess)                                                                           \
+            error_ = (expression);                                                                           \
+        return cudart_leave(error_);                                                                         \
+    } while (0)
+
+enum { CUDART_VERSION = 13000, CUDART_SMS = 132, CUDART_BLOCKS_PER_SM = 32, CUDART_THREADS_PER_SM = 2048 };
+enum { CUDART_SHARED_PER_SM = 233472, CUDART_SHARED_RESERVED = 1024, CUDART_REGISTERS = 65536 };
+
+typedef struct cudart_variable {
+    struct cudart_variable *next;
+    const void *host; /* the host's variable of that name, which marks it; NULL once freed */
+    void **managed;   /* where the program keeps the address of a managed variable, else NULL */
+    const char *name;
+    size_t bytes;
+} cudart_variable;
+
+typedef struct cudart_function {
+    struct cudart_function *next;
+    struct cudart_module *module;
+    const void *host;         /* the host's stub */
+    const char *name, *title; /* title: the name as in the source; NULL before the first use */
+    const ptx_kernel *kernel; /* NULL before the first use */
+    int max_dynamic_shared;
+} cudart_function;
+
+/* A fat binary. */
+typedef struct cudart_module {
+    struct cudart_module *next;
+    const void *fatbin;
+    ptx_module *ptx; /* NULL before the first use */
+    cudaError_t failed;
+    uint64_t index;
+    void *host; /* the memory of its variables if any is managed */
+    cudart_function *functions;
+    cudart_variable *variables;
+} cudart_module;
+
+/* Counters and races of the launches of a kernel with one grid. */
+typedef struct cudart_record {
+    struct cudart_record *next;
+    const cudart_function *function;
+    ptx_record *ptx;
+    uint32_t grid[3], block[3];
+    size_t dynamic_shared;
+    uint64_t launches;
+} cudart_record;
+
+/* Memory that the host and the device share, at one address. */
+typedef struct cudart_host_block {
+    struct cudart_host_block *next;
+    void *address;
+    size_t bytes;
+    enum cudaMemoryType type;
+    unsigned flags;
+    bool registered; /* the program's own memory */
+} cudart_host_block;
+
+typedef struct cudart_text {
+    char *bytes;
+    size_t length, capacity;
+} cudart_text;
+
+typedef struct cudart_state {
+    bool ready;
+    ptx_memory *memory;
+    ptx_heap *heap;
+    size_t heap_bytes, limits[CUDART_LIMITS];
+    cudart_module *modules;
+    uint64_t module_count;
+    cudart_host_block *host_blocks;
+    cudart_record *records;
+    cudaError_t pending, sticky; /* of a kernel: before and after a call reported it */
+    uint64_t clock;              /* warp instructions of all launches */
+    uint64_t launches, failed;
+    cudart_text printed; /* output of printf that no synchronisation has shown yet */
+    char refusal[1024];  /* what cudart_refuse said last */
+    bool times_read;     /* the program asked for the time between events */
+    volatile bool running, interrupted;
+
+    /* from the environment */
+    size_t memory_bytes;
+    uint64_t budget;
+    unsigned threads;
+    bool races, counters, wall;
+    FILE *report;
+} cudart_state;
+
+extern cudart_state cudart;
+
+/* ---- state.c ---- */
+
+cudaError_t cudart_enter(void);
+cudaError_t cudart_leave(cudaError_t error);
+void cudart_lock(bool locked);
+/* Writes a line on standard error. */
+void cudart_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says why a call fails, and keeps it for the report; returns the error. */
+cudaError_t cudart_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The runtime's error for the simulator's. */
+cudaError_t cudart_error_of(ptx_status status);
+/* Refuses with the simulator's sentence. */
+cudaError_t cudart_refuse_as(const ptx_error *error);
+/* Standard output receives what kernels have printed. */
+void cudart_show_printed(void);
+void cudart_set_last_error(cudaError_t error);
+
+/* ---- report.c ---- */
+
+/* Writes what the command reads: records of kernels and the summary. */
+void cudart_finish_report(void);
+/* A launch failed for the reason that was said last. */
+void cudart_report_failure(const char *kernel, cudaError_t code);
+
+/* ---- signals.c ---- */
+
+/* Handles what would end the program without a report. */
+void cudart_install_handlers(void);
+/* Ends the program by the interrupt that stopped a launch. */
+void cudart_end_by_interrupt(void);
+
+/* ---- fatbin.c ---- */
+
+/* The PTX of a fat binary for the highest architecture that the simulator knows. The caller frees it. */
+cudaError_t cudart_unpack(const void *wrapper, char **text, size_t *length);
+
+/* ---- module.c ---- */
+
+cudaError_t cudart_open_module(cudart_module *module);
+/* The function of a host stub or a kernel handle, with its kernel; the body is parsed only before a launch.
+ */
+cudaError_t cudart_find_function(const void *host, cudart_function **out);
+cudaError_t cudart_find_symbol(const void *host, uint64_t *address, size_t *bytes);
+
+/* ---- memory.c ---- */
+
+cudart_host_block *cudart_find_host_block(const void *address);
+cudaError_t cudart_allocate(void **out, size_t bytes);
+cudaError_t cudart_release(void *address);
+cudaError_t cudart_allocate_host(void **out, size_t bytes, enum cudaMemoryType type, unsigned flags);
+/* Anonymous memory at a multiple of `alignment`, which is a power of two; NULL if there is none. */
+void *cudart_map(size_t bytes, size_t alignment);
+
+/* ---- copy.c ---- */
+
+cudaError_t cudart_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudart_fill(void *to, int value, size_t bytes);
+
+/* ---- stream.c ---- */
+
+cudaError_t cudart_check_stream(cudaStream_t stream);
+
+/* ---- launch.c ---- */
+
+typedef struct cudart_launch {
+    const void *function;
+    dim3 grid, block, cluster; /* cluster.x 0: none */
+    size_t dynamic_shared;
+    void **arguments;
+    cudaStream_t stream;
+    bool cooperative;
+} cudart_launch;
+
+cudaError_t cudart_run(const cudart_launch *launch);
+/* Blocks of a kernel that fit a multiprocessor. */
+unsigned cudart_occupancy(const cudart_function *function, unsigned threads, size_t dynamic_shared);
+
+#endif

@@ -1,0 +1,1 @@
+"""Whole CUDA programs on the simulator."""

@@ -1,0 +1,227 @@
+"""Whole programs: compiled by nvcc, run on the simulator by `gpureduce run` and `run_program`."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gpureduce._custom import nvcc
+from gpureduce._program.build import RUNTIME, compile_program, search_path
+from gpureduce.kernels import run_program
+
+SOURCES = Path(__file__).parent / "sources"
+pytestmark = [
+    pytest.mark.skipif(nvcc.find() is None, reason="needs nvcc and g++"),
+    pytest.mark.skipif(not RUNTIME.is_file(), reason="built without the runtime"),
+]
+
+# How programs are built besides by `run`: as nvcc does by default (packed by zstd), by LZ4, not packed.
+BUILDS = {
+    "memory": (),
+    "device": ("-gencode", "arch=compute_90,code=compute_90", "-std=c++17"),
+    "faults": ("-lineinfo", "-Xfatbin=-compress=false"),
+    "reduction": ("-compress-mode=speed", "-DTHREADS=128"),
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Programs that nvcc has built without our library, with the name of the runtime in them."""
+    folder = tmp_path_factory.mktemp("built")
+
+    def build(name):
+        source, program = str(SOURCES / f"{name}.cu"), str(folder / name)
+        compile_program(source, program, ("-cudart", "shared", *BUILDS[name]), simulated=False)
+        return name, program
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(pool.map(build, BUILDS))
+
+
+def test_a_program_as_in_a_textbook():
+    result = run_program(SOURCES / "reduction.cu", ["1000"], profile=True, races=True)
+    assert (result.status, result.launches, result.failures, result.findings) == (0, 1, (), ())
+    shown = re.fullmatch(r"right: 2997 in (\d\.\d{6}) ms\n", result.output)
+    assert round(float(shown[1]) * 1e6) == result.warp_instructions == result.profile.totals.warp_instructions
+    assert result.errors == "gpureduce: times between events are counts: 1 ns per warp instruction\n"
+    by_text = {line.text.strip(): line.counts for line in result.profile.lines()}
+    assert by_text["out[blockIdx.x] = part[0];"].global_requests == 4
+    assert by_text["if (tid < s)"].divergent_branches == 4 * 5
+    assert "part[tid] += part[tid + s];" in result.profile.annotate()
+
+
+def test_memory_functions(built):
+    result = run_program(built["memory"])
+    assert result.output == "memory: right\n", result.errors
+    assert result.status == 0
+    assert "8 bytes from byte 12 of a variable of 16 bytes" in result.errors
+
+
+def test_device_functions(built):
+    result = run_program(built["device"], races=True)
+    lines = result.output.splitlines()
+    assert lines[-1] == "device: right", (result.output, result.errors)
+    assert lines[0] == "before the kernel's output"  # a synchronisation shows what kernels print
+    assert sorted(lines[1:5]) == [f"block {b}, thread {t}" for b in range(2) for t in range(2)]
+    assert (result.status, result.findings, len(result.failures)) == (0, (), 5)
+    assert [failure.code for failure in result.failures] == [1, 720, 9, 9, 98]
+    assert "cudaGraphCreate is not simulated yet" in result.errors
+
+
+def test_the_results_do_not_depend_on_the_number_of_threads(built, monkeypatch):
+    counts = set()
+    for threads in ("1", "2"):
+        monkeypatch.setenv("GPUREDUCE_SIM_THREADS", threads)
+        result = run_program(built["device"])
+        counts.add((result.output, result.warp_instructions))
+    assert len(counts) == 1
+
+
+def test_a_race_has_the_lines_of_the_program(built):
+    result = run_program(built["faults"], ["race"], races=True)
+    (finding,) = result.findings
+    assert finding.missing == "__syncthreads" and result.status == 0
+    sides = {side.line for race in finding.races for side in (race.first, race.second) if side}
+    assert sides == {14, 15}
+    assert "faults.cu:14; __syncthreads is missing between" in str(finding)
+    assert run_program(built["faults"], ["race"]).findings == ()
+
+
+def test_an_error_of_a_kernel_stays(built):
+    result = run_program(built["faults"], ["bounds"])
+    assert result.output.splitlines() == [
+        "launch: cudaSuccess",
+        "synchronize: cudaErrorIllegalAddress",
+        "copy: cudaErrorIllegalAddress",
+        "allocate: cudaErrorIllegalAddress",
+        "again: cudaErrorIllegalAddress",
+    ]
+    (failure,) = result.failures
+    assert (failure.kernel, failure.code) == ("write", 700)
+    assert failure.message.startswith(
+        "faults.cu:9: thread (16, 0, 0) of block (1, 0, 0): kernel write(int*, int)"
+    )
+    assert "0 bytes past the end of the allocation of 256 bytes" in failure.message
+    assert failure.message in result.errors
+    assert result.errors.endswith("1 of 1 launches failed\n")
+
+
+def test_an_unknown_instruction_refuses_its_own_kernel(built):
+    result = run_program(built["faults"], ["texture"])
+    assert result.output.startswith("launch: cudaErrorNotSupported\nsynchronize: cudaSuccess\n")
+    assert result.output.endswith("again: cudaSuccess\n")
+    assert "faults.cu:30: kernel texture(" in result.failures[0].message
+    assert "not simulated yet (textures)" in result.failures[0].message
+
+
+def test_a_program_that_never_ends(built):
+    result = run_program(built["faults"], ["spin"], max_steps=20000)
+    assert "synchronize: cudaErrorLaunchTimeout" in result.output
+    assert "over its budget of 20000 warp instructions" in result.failures[0].message
+    result = run_program(built["faults"], ["deadlock"])
+    assert "deadlock: the warp polls memory" in result.failures[0].message
+    with pytest.raises(TimeoutError, match=r"timeout: the program takes longer than 0\.5 s"):
+        run_program(built["faults"], ["spin"], timeout=0.5)
+
+
+def test_host_code_that_reads_device_memory(built):
+    result = run_program(built["faults"], ["host"])
+    assert result.status == -signal.SIGSEGV
+    assert re.search(r"host code accesses 0x7\w+, byte 12 of the 256 bytes of device memory", result.errors)
+
+
+def test_an_abort_still_reports(built):
+    assert run_program(built["faults"], ["abort"]).status == -signal.SIGABRT
+
+
+def test_output_that_no_synchronisation_shows_is_lost(built):
+    result = run_program(built["faults"], ["silent"])
+    assert result.output == "" and "17 bytes that kernels printed are lost" in result.errors
+
+
+def command(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "gpureduce", "run", *words], capture_output=True, text=True, **options
+    )
+
+
+def test_the_command(built, tmp_path):
+    faults = built["faults"]
+    done = command("--races", faults, "race")
+    assert done.returncode == 99 and "gpureduce: write-read (reverse, block 0" in done.stderr
+    assert command("--races", "--findings-status", "3", faults, "race").returncode == 3
+    done = command(faults, "unchecked")
+    assert (done.returncode, done.stdout) == (1, "")  # a failed launch does not pass in silence
+    assert "a block of 2000 x 1 x 1 threads" in done.stderr and "1 of 1 launches failed" in done.stderr
+    done = command(faults, "echo", "--races", input="a\nb\n")
+    assert (done.returncode, done.stdout) == (7, "--races>a\n--races>b\n")
+    listing = tmp_path / "profile.txt"
+    done = command(f"--profile={listing}", built["reduction"], "500")
+    assert done.returncode == 0 and done.stdout.startswith("right: 1494 in ")
+    assert "reduce: grid 4, block 128" in listing.read_text()
+    done = command("--profile", built["reduction"], "500")
+    assert "warp instr." in done.stderr and done.returncode == 0
+    assert command(faults, "abort").returncode == 128 + signal.SIGABRT
+
+
+def test_the_command_ends_a_program_by_an_interrupt(built):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpureduce", "run", "--clock", "wall", built["faults"], "spin"],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    errors = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "kernel spin(int*) was interrupted" in errors
+
+
+def test_a_text_is_compiled_and_errors_are_the_compilers():
+    program = '#include <cstdio>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); puts("%s"); }\n'
+    result = run_program(program % "done", options=["-DX"])
+    assert (result.output, result.status, result.launches) == ("done\n", 0, 1)
+    with pytest.raises(ValueError, match=r'(?s)program\.cu: nvcc rejects it\n.*"nonsense" is undefined'):
+        run_program("int main() {\n    return nonsense;\n}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"source": 3}, TypeError, "source: expected str or path, got int"),
+        ({"args": "one"}, TypeError, "args: expected a list"),
+        ({"device": "sim:1"}, ValueError, "device: expected 'sim' or 'cuda', got 'sim:1'"),
+        ({"device": "cuda", "races": True}, ValueError, "device: races and profiles need the simulator"),
+        ({"clock": "sun"}, ValueError, "clock: expected one of"),
+        ({"max_steps": 0}, ValueError, "max_steps: expected 1 or more, got 0"),
+        ({"options": "-DX"}, TypeError, "options: expected a list"),
+        ({"source": "absent.cu"}, FileNotFoundError, "absent.cu"),
+    ],
+)
+def test_arguments(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        run_program(**{"source": "absent", **arguments})
+
+
+def test_every_name_of_the_runtime_is_there():
+    toolkit = Path(nvcc.find()).resolve().parents[1]
+    real = next((path for path in toolkit.glob("**/libcudart.so.13") if path.is_file()), None)
+    if real is None:
+        pytest.skip("needs the toolkit's libcudart.so.13")
+
+    def names(library):
+        command = ["nm", "-D", "--defined-only", library]
+        text = subprocess.run(command, capture_output=True, text=True, check=True)
+        return {line.split()[2] for line in text.stdout.splitlines() if "cuda" in line.split()[2]}
+
+    assert {name for name in names(real) if "@@" in name} <= names(RUNTIME)
+
+
+def test_the_search_path_begins_with_the_runtime():
+    assert search_path({}) == str(RUNTIME.parent)
+    assert search_path({"LD_LIBRARY_PATH": "/x:/y"}) == f"{RUNTIME.parent}:/x:/y"
