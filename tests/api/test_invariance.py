@@ -136,7 +136,7 @@ def test_row_sums_of_some_sizes_depend_on_the_batch(device):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-def test_tensors_are_checked(dtype):
+def test_torch_tensors_are_checked(dtype):
     torch = pytest.importorskip("torch")
     a = torch.randn(6, 200, dtype=getattr(torch, dtype))
     assert check_invariance(lambda a: a.amax(1), a).passed
