@@ -170,8 +170,7 @@ def _add_profile(add: Callable) -> None:
         "-n",
         type=_size,
         help="element count (default 2^20); for a matrix multiplication M=N=K or MxNxK (default 256x256x64); "
-        "for a convolution NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3); for a group sum an element count or "
-        "NxGROUPS",
+        "for a convolution NxHxWxCxFxKHxKW (default 1x18x66x12x24x3x3)",
     )
     parser.add_argument("--op", default="sum", help="operator (default sum)")
     parser.add_argument("--dtype", default="float32", help="dtype of the elements (default float32)")

@@ -232,21 +232,13 @@ def _ladder(variant: str) -> str:
     return "reduction" if is_source(variant) else find(variant).ladder
 
 
-# How many sizes a ladder takes; others take the number of elements.
-_SIZES = {"matmul": (1, 3), "conv": (7,), "groups": (1, 2)}
-
-
 def _sizes(n: int | tuple[int, ...] | None, variant: str) -> Any:
     """Return the sizes as `profile` takes them, or the defaults of the variant's ladder."""
     ladder = _ladder(variant)
     if n is None:
         n = {"matmul": (256, 256, 64), "conv": (1, 18, 66, 12, 24, 3, 3)}.get(ladder, 1 << 20)
-    if (len(n) if isinstance(n, tuple) else 1) not in _SIZES.get(ladder, (1,)):
-        sizes = {
-            "matmul": "M=N=K or MxNxK",
-            "conv": "NxHxWxCxFxKHxKW",
-            "groups": "an element count or NxGROUPS",
-        }.get(ladder, "an element count")
+    if (len(n) if isinstance(n, tuple) else 1) not in {"matmul": (1, 3), "conv": (7,)}.get(ladder, (1,)):
+        sizes = {"matmul": "M=N=K or MxNxK", "conv": "NxHxWxCxFxKHxKW"}.get(ladder, "an element count")
         raise ValueError(f"n: {variant} expects {sizes}")
     if ladder != "conv" or not isinstance(n, tuple):
         return n

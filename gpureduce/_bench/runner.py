@@ -129,7 +129,7 @@ def _reduction(name: str) -> str:
     if ladder == "exact":
         raise ValueError(f"variants: {name} is an exact sum; use benchmarks/run.py exact_sums")
     if ladder == "groups":
-        raise ValueError(f"variants: {name} is a group sum; use gpureduce.profile")
+        raise ValueError(f"variants: {name} is a group sum; use benchmarks/run.py group_rungs")
     if ladder != "reduction":
         raise ValueError(f"variants: {name} is a matrix product; pass ops='matmul' alone")
     return name

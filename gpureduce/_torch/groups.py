@@ -135,39 +135,68 @@ def of_segments(ctx: Any, grad: torch.Tensor) -> Gradients:
 def _of_elements(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
     labels, a, result = ctx.saved_tensors
     axis, groups = ctx.axis, ctx.groups
-    if groups == 0:
-        shape = (*grad.shape[:axis], labels.shape[0], *grad.shape[axis + 1 :])
-        return grad.new_zeros(shape)
     reduce = torch.ops.gpureduce.group_reduce.default
-    safe = labels.clamp(0, groups - 1)
-    rows = [1] * grad.ndim
-    rows[axis] = -1
-    inside = (labels == safe).view(rows)
-
-    def gather(of_groups: torch.Tensor) -> torch.Tensor:
-        return of_groups.index_select(axis, safe)
-
+    gather = torch.ops.gpureduce.gather_rows.default
     if ctx.op == "sum":
-        return torch.where(inside, gather(grad), 0)
+        return gather(grad, labels, axis)
     if ctx.op == "mean":
-        members = reduce(labels == safe, labels, "sum", groups, 0).view(rows).clamp(min=1)
-        return torch.where(inside, gather(grad / members), 0)
+        ones = torch.ones(labels.shape, dtype=torch.bool, device=labels.device)
+        members = reduce(ones, labels, "sum", groups, 0).view(_along(axis, grad.ndim))
+        return gather(grad / members.clamp(min=1), labels, axis)
     if ctx.op == "prod":
-        return torch.where(inside, _of_prod(a, labels, axis, groups, gather, gather(grad)), 0)
-    chosen = (a == gather(result)) & inside  # equal elements share the gradient, as in `torch.amax`
+        return gather(grad, labels, axis) * _others(a, labels, axis, groups).conj()
+    chosen = a == gather(result, labels, axis)  # equal elements share the gradient, as in `torch.amax`
     count = reduce(chosen, labels, "sum", groups, axis).clamp(min=1)
-    return gather(grad / count) * chosen
+    return gather(grad / count, labels, axis) * chosen
 
 
-def _of_prod(
-    a: torch.Tensor, labels: torch.Tensor, axis: int, groups: Any, gather: Any, grad: torch.Tensor
-) -> torch.Tensor:
-    """Return the product of the other elements of its group, times the gradient, for each element."""
+def _others(a: torch.Tensor, labels: torch.Tensor, axis: int, groups: Any) -> torch.Tensor:
+    """Return the product of the other elements of its group for each element."""
     reduce = torch.ops.gpureduce.group_reduce.default
+    gather = torch.ops.gpureduce.gather_rows.default
     zero = a == 0
     nonzero = torch.where(zero, 1, a)
-    zeros = gather(reduce(zero, labels, "sum", groups, axis))
-    product = gather(reduce(nonzero, labels, "prod", groups, axis))
+    zeros = gather(reduce(zero, labels, "sum", groups, axis), labels, axis)
+    product = gather(reduce(nonzero, labels, "prod", groups, axis), labels, axis)
     others = torch.where(zeros == 0, product / nonzero, 0)
-    others = torch.where((zeros == 1) & zero, product, others)
-    return grad * others.conj()
+    return torch.where((zeros == 1) & zero, product, others)
+
+
+# Gathering rows, whose gradient is a sum of groups
+
+
+def _along(axis: int, ndim: int) -> list[int]:
+    """Return the shape of a view of a vector that is broadcast along all axes but one."""
+    return [-1 if each == axis else 1 for each in range(ndim)]
+
+
+def fake_gather(a: torch.Tensor, labels: torch.Tensor, axis: int = 0) -> torch.Tensor:
+    """Return a tensor like the gathered rows."""
+    axis = axis_of_rows(a, axis)
+    _check_integers(labels, "labels", a)
+    return a.new_empty((*a.shape[:axis], labels.shape[0], *a.shape[axis + 1 :]))
+
+
+def gather_rows(a: torch.Tensor, labels: torch.Tensor, axis: int = 0) -> torch.Tensor:
+    """Return the row of its group for each label; zeros for labels of no group."""
+    out = fake_gather(a, labels, axis)
+    axis = axis_of_rows(a, axis)
+    if a.shape[axis] == 0:
+        return out.zero_()
+    safe = labels.clamp(0, a.shape[axis] - 1)
+    rows = a.detach().index_select(axis, safe)
+    return torch.where((labels == safe).view(_along(axis, a.ndim)), rows, 0)
+
+
+def keep_gather(ctx: Any, inputs: tuple, output: torch.Tensor) -> None:
+    """Save what the gradient of gathered rows needs."""
+    a, labels, axis = inputs
+    ctx.axis = axis_of_rows(a, axis)
+    ctx.rows = a.shape[ctx.axis]
+    ctx.save_for_backward(labels)
+
+
+def of_gather(ctx: Any, grad: torch.Tensor) -> Gradients:
+    """Return the gradient of the rows."""
+    (labels,) = ctx.saved_tensors
+    return torch.ops.gpureduce.group_reduce.default(grad, labels, "sum", ctx.rows, ctx.axis), None, None

@@ -39,6 +39,7 @@ _GRADIENTS = {
         gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, True
     ),
     "group_reduce": _Gradient(groups.keep_groups, groups.of_groups, (None, None, None, None, 0)),
+    "gather_rows": _Gradient(groups.keep_gather, groups.of_gather, (None, None, 0)),
     "segment_reduce": _Gradient(groups.keep_segments, groups.of_segments, (None, None, None, 0)),
 }
 
@@ -157,4 +158,11 @@ segment_reduce = _define(
     groups.segments_on_cuda,
     groups.segments_on_host,
     groups.fake_segments,
+)
+gather_rows = _define(
+    "gather_rows",
+    "Tensor a, Tensor labels, int axis=0",
+    groups.gather_rows,
+    groups.gather_rows,
+    groups.fake_gather,
 )

@@ -145,6 +145,8 @@ def test_of_other_files_it_is_said_which_are_read(run, tmp_path):
         (["profile", "v0", "--block-size", "77"], 2),
         (["profile", "v0", "-n", "8x8x8"], 2),
         (["profile", "m0", "--block-size", "64"], 2),
+        (["profile", "g2", "-n", "8x8x8"], 2),
+        (["bench", "--variants", "g2"], 2),
         (["bench", "-n", "8x8x8"], 2),
         (["bench", "--variants", "v0", "m0"], 2),
         (["bench", "--ops", "sum", "matmul"], 2),

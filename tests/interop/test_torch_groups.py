@@ -302,6 +302,8 @@ def test_opcheck(op, place, full):
     labels = torch.tensor([0, 1, 1, -1, 2, 0], device=place)
     torch.library.opcheck(torch.ops.gpureduce.group_reduce.default, (a, labels, op, 3))
     torch.library.opcheck(torch.ops.gpureduce.group_reduce.default, (a.T.detach(), labels, op, 3, 1))
+    rows = labels.to(torch.int32)
+    torch.library.opcheck(torch.ops.gpureduce.gather_rows.default, (a, rows, 0))
     offsets = torch.tensor([0, 2, 3, 5], device=place)
     torch.library.opcheck(torch.ops.gpureduce.segment_reduce.default, (a, offsets, op))
 

@@ -505,6 +505,19 @@ def scans():
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),
+        "group_reduce by a rung": functools.partial(
+            gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, variant="g4", **SIM
+        ),
+        "group_reduce by a rung, labels on device": functools.partial(
+            gpureduce.group_reduce,
+            gpureduce.to_device(vector[:30], "sim"),
+            gpureduce.to_device(np.arange(30, dtype=np.int32) % 4, "sim"),
+            num_groups=4,
+            variant="g1",
+        ),
+        "group_reduce by a rung, bad dtype": functools.partial(
+            gpureduce.group_reduce, np.arange(300), np.arange(300) % 7, variant="g2", **SIM
+        ),
         "group_reduce of labels that ascend": functools.partial(
             gpureduce.group_reduce, vector, np.arange(300) // 70, "max", **SIM
         ),
