@@ -71,7 +71,7 @@ class Tree:
         def undo():
             path.write_text(before)
             for compiled, data in kept.items():
-                compiled.unlink()  # a new file, never new contents of one that may be mapped
+                compiled.unlink(missing_ok=True)  # a new file, never new contents of one that may be mapped
                 compiled.write_bytes(data)
 
         return undo

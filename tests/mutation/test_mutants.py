@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "mutation"))
 from every import MUTANTS  # noqa: E402
+from mutants import Mutant  # noqa: E402
 from places import changed, definitions, spans  # noqa: E402
+from run import Tree  # noqa: E402
 
 
 @pytest.mark.parametrize("file", sorted({mutant.file for mutant in MUTANTS}))
@@ -61,3 +63,24 @@ def test_patterns_are_looked_for_in_a_definition():
     assert "a - b" in changed(SOURCE, "sum_pairs", "a + b", "a - b")
     assert "return a + b" in changed(SOURCE, "sum_pairs", "a + b", "a - b")
     assert spans("class A:\n    def f(self):\n        return 1\n\n\nx = 1\n", "A", "return 1")
+
+
+def test_undo_restores_compiled_files_also_those_that_the_change_removed(tmp_path, monkeypatch):
+    tree = object.__new__(Tree)
+    tree.root = tmp_path
+    names = ("one.cu", "one.ptx.xz", "one.fatbin")
+    source, packed, fatbin = (tmp_path / name for name in names)
+    for path in (source, packed, fatbin):
+        path.write_bytes(b"before")
+
+    def compiled(changed):
+        kept = {path: path.read_bytes() for path in (packed, fatbin)}
+        packed.write_bytes(b"after")
+        fatbin.unlink()
+        return kept
+
+    monkeypatch.setattr(tree, "_compile", compiled)
+    undo = tree.apply(Mutant("trap", "one.cu", "", "before", "after", ()))
+    assert (source.read_bytes(), packed.read_bytes(), fatbin.exists()) == (b"after", b"after", False)
+    undo()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(names, b"before")
