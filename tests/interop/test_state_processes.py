@@ -1,6 +1,7 @@
 """States of four processes are one result in each of them, that of one process."""
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import re
 import shutil
@@ -71,16 +72,25 @@ def work(rank, pipe):
     pipe.send_bytes(b"=" + state_of_rank.results(rank, Pipes(pipe)).encode())
 
 
+def received(pipe, child):
+    """Return what a child sends; fail if the child ends or a minute passes before."""
+    ready = multiprocessing.connection.wait([pipe, child.sentinel], 60)
+    assert pipe in ready, f"nothing was sent; exit code of the child: {child.exitcode}"
+    return pipe.recv_bytes()
+
+
 def test_pipes(wanted):
     """Processes that share nothing, and a communicator of one's own."""
     context = multiprocessing.get_context("fork")
     pairs = [context.Pipe() for _ in range(SIZE)]
-    children = [context.Process(target=work, args=(rank, there)) for rank, (_, there) in enumerate(pairs)]
+    children = [
+        context.Process(target=work, args=(rank, there), daemon=True) for rank, (_, there) in enumerate(pairs)
+    ]
     for child in children:
         child.start()
     lines = []
     while not lines:
-        said = [here.recv_bytes() for here, _ in pairs]
+        said = [received(here, child) for (here, _), child in zip(pairs, children, strict=True)]
         if said[0][:1] == b"=":
             lines = [f"{rank}: {text[1:].decode()}" for rank, text in enumerate(said)]
             break
