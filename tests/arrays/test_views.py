@@ -179,11 +179,11 @@ def test_host_memory_is_numpys_to_read(kind):
     assert exporter.asked == []
 
 
-def test_view_of_a_device_array(device):
+def test_view_of_a_device_array(device, device_record):
     array = to_device([1.0, 2.0], device)
     assert as_view(array) is array
     assert as_view(array, device) is array
-    with pytest.raises(gpureduce.DeviceError, match="device: the array is on sim, not on"):
+    with pytest.raises(gpureduce.DeviceError, match=f"device: the array is on {device_record}, not on"):
         as_view(array, "cuda:63")
 
 
