@@ -62,7 +62,11 @@ def prepare(name: str, options: argparse.Namespace) -> Benchmark:
     """
     benchmark = find(name)
     where = environment.find_device(options.device)
-    found = libraries.load(benchmark.required, benchmark.optional, options.without, options.nvcc)
+    simulated = where.kind != "cuda"
+    optional = () if simulated else benchmark.optional
+    found = libraries.load(benchmark.required, optional, options.without, options.nvcc)
+    if simulated:
+        found.missing |= dict.fromkeys(benchmark.optional, "it needs a CUDA device")
     for library, reason in found.missing.items():
         print(f"{libraries.LABELS.get(library, library)} is left out: {reason}", flush=True)
     return benchmark(options, found, where)
