@@ -20,7 +20,7 @@ def dtype_of(name):
 def whole(value):
     """Return a float in units of 2^-SCALE."""
     numerator, denominator = float(value).as_integer_ratio()
-    return (numerator << SCALE) // denominator
+    return numerator << SCALE + 1 - denominator.bit_length()  # the denominator is a power of two
 
 
 def rounded(value, dtype):
@@ -65,11 +65,10 @@ def exact_dot(a, b):
     total, specials = 0, []
     for x, y in zip(a.astype(np.float64).tolist(), b.astype(np.float64).tolist(), strict=True):
         if math.isfinite(x) and math.isfinite(y):
-            numerator, denominator = (Fraction(x) * Fraction(y)).as_integer_ratio()
-            total += (numerator << SCALE) // denominator
+            total += whole(x) * whole(y)
         else:
             specials.append(x * y)
-    return finished(total, specials, a.dtype)
+    return finished(total, specials, a.dtype, 1 << SCALE)
 
 
 def same(got, want):
