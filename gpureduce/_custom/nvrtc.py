@@ -226,5 +226,8 @@ class _Uses:
         """Return a digest of the files and of `more`; None if not all files are known."""
         if not self.files.certain:
             return None
-        known = (self._version, self.headers, self._toolkit, self.files.digests(), also)
-        return digest(repr(known))
+        headers = {name: _kept_digest(text) for name, text in self.headers.items()}
+        return digest(repr((self._version, headers, self._toolkit, self.files.digests(), also)))
+
+
+_kept_digest = functools.cache(digest)  # of headers, which are the same in every program
