@@ -27,7 +27,7 @@ THREADS = "GPUREDUCE_SIM_THREADS"
 CROWDED = THREADS not in os.environ and int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)) >= len(
     os.sched_getaffinity(0)
 )
-gc.set_threshold(20_000, 20, 20)  # a tenth of the time went into looking for garbage
+gc.disable()  # until all tests are collected, which are kept
 
 ROOT = Path(__file__).resolve().parent.parent
 # `python -m pytest` puts the checkout in front of the installed package, but a checkout that was not built
@@ -143,6 +143,8 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()  # thousands of tests, in which nothing is to be found when garbage is looked for
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter, config):
