@@ -18,7 +18,7 @@ from tests.support import every_call
 
 # Exceptions that say what happened. CompileError and the like come of the calls themselves.
 CLEAN = (MemoryError, gpureduce.DeviceError)
-# So many allocations fail in turn, then ever fewer: of those that load a kernel file at first a third
+# So many allocations fail in turn, then ever fewer: of those that load a kernel file at first a half
 # more each time, of those of a call a quarter.
 EACH = 10**9 if "all" in sys.argv[1:] else 6
 ASSURED = 3  # in a row without a failure, after which there is no further allocation to fail
@@ -66,7 +66,7 @@ def load(name):
         faults += failed
         if failed and isinstance(outcome, type) and not issubclass(outcome, (*CLEAN, *every_call.ERRORS)):
             results.append((n, outcome))
-        n += n // 3 if n > EACH else 1
+        n += n // 2 if n > EACH else 1
     return faults, results
 
 

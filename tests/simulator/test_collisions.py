@@ -1,5 +1,7 @@
 """Advice of the race check where no barrier helps, and messages of faults that name what is really wrong."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,8 @@ KERNEL = """__global__ void k(const int *a, int n, int *out) {
 def kept_kernels(tmp_path_factory):
     """What is compiled stays out of the user's own folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUREDUCE_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
+        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
         yield
 
 
