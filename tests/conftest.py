@@ -198,7 +198,8 @@ def has_usual_block_size(item):
 def few(items):
     """Return what is left for slow builds: a sixth of each test of many things, by variants if it has any.
 
-    Of other tests of more than eight things a sixth. In the folders of SAMPLED a quarter of that.
+    Of other tests of more than eight things a sixth. Of all with a variant, and in the folders of SAMPLED, a
+    quarter of that.
 
     They begin at different places, so that every dtype and operator stays with some of the tests.
     """
@@ -216,7 +217,11 @@ def few(items):
     for i, group in enumerate(others.values()):
         kept.update(group if len(group) <= 8 else group[i % 6 :: 6])
     alike = [
-        item for item in items if item in kept and hasattr(item, "callspec") and folder(item.path) in SAMPLED
+        item
+        for item in items
+        if item in kept
+        and hasattr(item, "callspec")
+        and (folder(item.path) in SAMPLED or "variant" in item.callspec.params)
     ]
     return kept - set(alike) | set(alike[::4])
 

@@ -606,12 +606,14 @@ def test_demo_fails_when_a_sum_is_wrong(monkeypatch, capsys, device):
     assert re.search(r"^v3 .*\bNO$", printed.out, re.M) and "v3" in printed.err
 
 
+@pytest.mark.usefixtures("full")
 def test_info():
     done = run_module("info")
     assert done.returncode == 0, done.stderr
     assert gpureduce.__version__ in done.stdout and "sim" in done.stdout and np.__version__ in done.stdout
 
 
+@pytest.mark.usefixtures("full")
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nothing"], ["demo", "--device=nowhere"], ["demo", "--size=-1"], ["demo", "--dtype=int8"]],
@@ -621,6 +623,7 @@ def test_wrong_usage(arguments):
     assert done.returncode == 2 and "usage:" in done.stderr and "Traceback" not in done.stderr
 
 
+@pytest.mark.usefixtures("full")
 def test_demo_on_an_absent_gpu():
     done = run_module("demo", "--device=cuda:15")
     assert done.returncode == 1

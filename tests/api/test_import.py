@@ -14,6 +14,8 @@ import gpureduce
 from gpureduce import course, kernels
 from tests.support.children import python
 
+pytestmark = pytest.mark.usefixtures("full")
+
 # Of the package: what tools, states and arrays of several devices need.
 TOOLS = ("_course", "_custom", "_profiles", "_states", "_bench", "course", "kernels", "numpy_like", "testing")
 # Of the standard library: what NumPy does not load, and no reduction needs.

@@ -20,6 +20,12 @@ WITH_MASKS |= {"var", "nanstd", "fsum"}
 EXACT = (True, True, True, False, False, None, 1, np.True_, "x")
 
 
+@pytest.fixture
+def share(thin):
+    """The share of the calls that slow builds draw: one of so many."""
+    return 4 if thin else 1
+
+
 def outcome(function, a, arguments):
     """The result, or the error, as something to compare."""
     with warnings.catch_warnings(record=True) as warned:
@@ -283,12 +289,12 @@ def check_function(name, device, more, least, draws=300):
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
-def test_scans(name, device):
+def test_scans(name, device, share):
     def more(draw, array, a):
         found = {"include_initial": draw.choice((True, False, False, 1, np.True_, "x"))}
         return found if draw.random() < 0.5 else {}
 
-    check_function(name, device, more, 40)
+    check_function(name, device, more, 40 // share, 300 // share)
 
 
 SEGMENT_OPS = (*OPERATORS[:14], "std", "sum", "prod", "median", 3)
@@ -315,7 +321,7 @@ def options_of_segments(draw, length):
 
 
 @pytest.mark.core
-def test_segments(device):
+def test_segments(device, share):
     def more(draw, array, a):
         length = array.shape[0] if array.ndim else 1
         ends = sorted(draw.choices(range(length + 1), k=draw.randrange(1, 6)))
@@ -328,11 +334,11 @@ def test_segments(device):
             **options_of_segments(draw, length),
         }
 
-    check_function("segment_reduce", device, more, 180, 1500)
+    check_function("segment_reduce", device, more, 180 // share, 1500 // share)
 
 
 @pytest.mark.core
-def test_slices(device):
+def test_slices(device, share):
     def more(draw, array, a):
         length = array.shape[0] if array.ndim else 1
         rows = sorted(draw.sample(range(length), min(length, draw.randrange(1, 4))))
@@ -343,11 +349,11 @@ def test_slices(device):
         options.pop("ddof", None)
         return {"indices": indices, "axis": draw.choice((0, 0, 0, -1, 1)), **options}
 
-    check_function("reduceat", device, more, 180, 1500)
+    check_function("reduceat", device, more, 180 // share, 1500 // share)
 
 
 @pytest.mark.core
-def test_groups(device):
+def test_groups(device, share):
     def more(draw, array, a):
         length = array.shape[0] if array.ndim else 1
         numbers = [draw.randrange(-1, 4) for _ in range(length)]
@@ -357,12 +363,12 @@ def test_groups(device):
             found["num_groups"] = draw.choice((4, 4, 5, 7, 3, 0, None, -1, True, "x", 10**30, np.int64(4)))
         return found | {"axis": draw.choice((0, 0, 0, -1, 1)), **options_of_segments(draw, length)}
 
-    check_function("group_reduce", device, more, 120, 1500)
+    check_function("group_reduce", device, more, 120 // share, 1500 // share)
 
 
 @pytest.mark.core
 @pytest.mark.parametrize("name", ["median", "nanmedian", "quantile", "percentile"])
-def test_quantiles(name, device):
+def test_quantiles(name, device, share):
     whole = 100.0 if name == "percentile" else 1.0
 
     def more(draw, array, a):
@@ -392,7 +398,7 @@ def test_quantiles(name, device):
             found["method"] = draw.choice(("linear", "lower", "midpoint", "x", 3))
         return found
 
-    check_function(name, device, more, 90, 1500)
+    check_function(name, device, more, 90 // share, 1500 // share)
 
 
 def with_one_nan(part):
