@@ -27,7 +27,8 @@ SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 FUZZ = ["-fno-omit-frame-pointer", "-fsanitize=address,undefined,fuzzer-no-link", "-fsanitize-trap=undefined"]
 SWITCHES = {
     "DEBUG": (["-O0", "-g", "-UNDEBUG"], []),
-    "SANITIZE": (["-O2", "-g", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *SANITIZE], SANITIZE),
+    # -g1 has all that a report shows.
+    "SANITIZE": (["-O2", "-g1", "-UNDEBUG", "-fno-wrapv", "-fno-omit-frame-pointer", *SANITIZE], SANITIZE),
     # Which function is chosen for this processor is decided before the sanitizer is there.
     "TSAN": (["-O1", "-g", "-UNDEBUG", "-DPTX_NO_CLONES", "-fsanitize=thread"], ["-fsanitize=thread"]),
     # For tests/fuzz, with CC=clang; the run-time part comes with atheris.
