@@ -1,4 +1,4 @@
-"""For which GPUs machine code is made: those that are there, all, or those that are named."""
+"""For which GPUs machine code is made: those that are there, none, all, or those that are named."""
 
 import ctypes
 import os
@@ -10,6 +10,8 @@ from setuptools.errors import PlatformError
 SWITCH = "GPUREDUCE_CUDA_ARCHITECTURES"
 # One of each generation; machine code runs on later GPUs of the same generation.
 ALL = [75, 80, 90, 100, 120]
+# What releases are built with: no machine code, or that of ALL.
+RELEASES = ("ptx", "all")
 
 # Of cuda.h.
 MAJOR, MINOR = 75, 76
@@ -24,7 +26,7 @@ class NoDeviceError(Exception):
 
 
 def architectures(text: str, nvcc: str, switch: str = SWITCH) -> list[int]:
-    """Return the compute capabilities that a switch asks for: native (or nothing), all, or some, as 90,100.
+    """Return the compute capabilities that a switch asks for: native (or ""), ptx, all, or some, as 90,100.
 
     An empty list stands for PTX alone, which a GPU compiles when it first loads a kernel.
     """
@@ -32,16 +34,21 @@ def architectures(text: str, nvcc: str, switch: str = SWITCH) -> list[int]:
     known = _known(nvcc)
     if text in ("", "native"):
         return _native(known)
-    if text == "all":
-        return ALL
+    if text in RELEASES:
+        return [] if text == "ptx" else ALL
     names = [name.strip() for name in text.split(",")]
     numbers = sorted({int(name) for name in names if re.fullmatch("[0-9]{2,3}", name)} & known)
     if len(numbers) != len(set(names)):
         raise ArchitectureError(
-            f"{switch} is {text!r}: say native, all, or compute capabilities with commas between, such as "
-            f"90,100; this nvcc knows {', '.join(map(str, sorted(known)))}"
+            f"{switch} is {text!r}: say native, ptx, all, or compute capabilities with commas between, such "
+            f"as 90,100; this nvcc knows {', '.join(map(str, sorted(known)))}"
         )
     return numbers
+
+
+def is_release(text: str) -> bool:
+    """Return whether a switch asks for what is released, which is packed as densely as possible."""
+    return text.strip().lower() in RELEASES
 
 
 def _native(known: set[int]) -> list[int]:

@@ -16,7 +16,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from architectures import ALL, SWITCH, architectures
+from architectures import SWITCH, architectures, is_release
 from find_nvcc import find_nvcc, nvcc_version
 from progress import side_by_side
 from setuptools.errors import CompileError
@@ -30,7 +30,7 @@ PTX_FLAGS = [
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
-# For wheels, as it takes thirty times as long: two thirds of the bytes.
+# For releases, as it takes thirty times as long: two thirds of the bytes.
 SMALLEST = ["--compress-mode=size"]
 # The filter of xz that packs PTX as fast as gzip does, in half of its bytes.
 PACKED = {
@@ -42,7 +42,7 @@ PACKED = {
     "nice_len": 128,
     "depth": 24,
 }
-# For wheels: a quarter less, in eight times as long.
+# For releases: a quarter less, in eight times as long.
 SMALLEST_PACKED = {**PACKED, "mode": lzma.MODE_NORMAL, "mf": lzma.MF_BT4, "nice_len": 273, "depth": 48}
 # String and character literals, and comments.
 LITERAL_OR_COMMENT = re.compile(
@@ -117,17 +117,20 @@ def build_kernels(destination: Path) -> None:
     sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
     headers = sorted(Path("cuda_kernels/include").rglob("*.cuh"))
     nvcc = find_nvcc()
-    numbers = architectures(os.environ.get(SWITCH, ""), nvcc)
+    asked_for = os.environ.get(SWITCH, "")
+    numbers, dense = architectures(asked_for, nvcc), is_release(asked_for)
     version = nvcc_version(nvcc)
     built = {
-        kernel: _targets(kernel, version, numbers) for source in sources for kernel in kernels_of(source)
+        kernel: _targets(kernel, version, numbers, dense)
+        for source in sources
+        for kernel in kernels_of(source)
     }
     missing = [
         kernel for kernel, files in built.items() if not all(file.exists() for file in files[1:] if file)
     ]
     print(f"{len(built)} kernel files, {len(missing)} to compile with {nvcc}", flush=True)
     Path("build/kernels").mkdir(parents=True, exist_ok=True)
-    side_by_side(lambda kernel: _compile(nvcc, kernel, numbers, *built[kernel]), missing, _effort)
+    side_by_side(lambda kernel: _compile(nvcc, kernel, numbers, dense, *built[kernel]), missing, _effort)
 
     wanted = {f"src/{path.relative_to('cuda_kernels')}": path for path in [*sources, CUB_SOURCE, *headers]}
     # What the headers include from elsewhere: some kernels are compiled at run time.
@@ -220,28 +223,34 @@ def _codes(kernel: Kernel, numbers: list[int]) -> list[str]:
     return [f"sm_{number}" for number in numbers if target <= number < above]
 
 
-def _fatbin_flags(kernel: Kernel, numbers: list[int], asked: list[int] | None = None) -> list[str]:
-    """Return how a fatbin is made for these compute capabilities, of all that were `asked` for."""
+def _fatbin_flags(kernel: Kernel, numbers: list[int], dense: bool) -> list[str]:
+    """Return how a fatbin is made for these compute capabilities."""
     lines = LINES if _is_rung(kernel.source) else []
-    mode = SMALLEST if (numbers if asked is None else asked) == ALL else []
+    mode = SMALLEST if dense else []
     code = ",".join(_codes(kernel, numbers))
     return [*FATBIN_FLAGS, *mode, "-gencode", f"arch=compute_{kernel.architecture},code=[{code}]", *lines]
 
 
-def _targets(kernel: Kernel, version: str, numbers: list[int]) -> tuple[Path, Path, Path | None]:
+def _targets(kernel: Kernel, version: str, numbers: list[int], dense: bool) -> tuple[Path, Path, Path | None]:
     """Return the paths of the PTX, of it packed, and of the fatbin if there is one.
 
     They tell all that goes into the files.
     """
     ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], str(kernel), _is_rung(kernel.source))
-    digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers)).encode()).hexdigest()[:8]
-    packed = f"{ptx}{'.small' if numbers == ALL else ''}.ptx.xz"
+    digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers, dense)).encode()).hexdigest()[:8]
+    packed = f"{ptx}{'.small' if dense else ''}.ptx.xz"
     fatbin = Path(f"{ptx}-{digest}.fatbin") if _codes(kernel, numbers) else None
     return Path(f"{ptx}.ptx"), Path(packed), fatbin
 
 
 def _compile(
-    nvcc: str, kernel: Kernel, numbers: list[int], ptx: Path, packed: Path, fatbin: Path | None
+    nvcc: str,
+    kernel: Kernel,
+    numbers: list[int],
+    dense: bool,
+    ptx: Path,
+    packed: Path,
+    fatbin: Path | None,
 ) -> None:
     """Compile one file, of which parts may be there already."""
     part = ptx.with_name(f"{ptx.stem}.{os.getpid()}")
@@ -251,7 +260,7 @@ def _compile(
         text.write_bytes(_without_machine_paths(text.read_bytes()))
         os.replace(text, ptx)
     if not packed.exists():
-        Path(f"{part}.xz").write_bytes(pack(ptx.read_bytes(), smallest=numbers == ALL))
+        Path(f"{part}.xz").write_bytes(pack(ptx.read_bytes(), dense))
         os.replace(f"{part}.xz", packed)
     if fatbin is not None and not fatbin.exists():
         parts = [(ptx, kernel, numbers)]
@@ -264,7 +273,7 @@ def _compile(
         images = []
         for text, of, codes in parts:
             if _codes(of, codes):
-                _run([nvcc, *_fatbin_flags(of, codes, numbers), str(text), "-o", f"{part}.fatbin"])
+                _run([nvcc, *_fatbin_flags(of, codes, dense), str(text), "-o", f"{part}.fatbin"])
                 images.append(Path(f"{part}.fatbin").read_bytes())
         Path(f"{part}.fatbin").write_bytes(joined(images))
         later.unlink(missing_ok=True)
@@ -284,9 +293,9 @@ def joined(fatbins: list[bytes]) -> bytes:
     return fatbins[0][:8] + len(images).to_bytes(8, "little") + images
 
 
-def pack(text: bytes, smallest: bool = False) -> bytes:
+def pack(text: bytes, dense: bool = False) -> bytes:
     """Return a text packed."""
-    filters = [SMALLEST_PACKED if smallest else PACKED]
+    filters = [SMALLEST_PACKED if dense else PACKED]
     return lzma.compress(text, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
 
 

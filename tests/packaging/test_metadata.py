@@ -84,6 +84,18 @@ def test_the_check_of_wheels_knows_the_files_of_the_package(tmp_path, capsys):
     assert contents.main(str(wheel)) == 1
 
 
+@pytest.mark.parametrize(("code", "count"), [((), 1), (("gpureduce/_ptx/v7_warp_shuffle.fatbin",), 0)])
+def test_the_check_of_wheels_counts_bytes(tmp_path, capsys, code, count):
+    """A wheel with machine code may have more."""
+    wheel = tmp_path / "gpureduce.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name in ("gpureduce/_ptx/src/reduce/v7_warp_shuffle.cu", *code):
+            archive.writestr(name, b"")
+        archive.writestr("gpureduce/_ptx/v7_warp_shuffle.ptx.xz", bytes(10_000_001))
+    assert contents.main(str(wheel)) == count
+    assert ("unexpected" in capsys.readouterr().out) == bool(count)
+
+
 def test_addresses_of_a_release(tmp_path, settings):
     """Metadata, README and docstrings of a copy name the given addresses, no placeholder and no path."""
     names = ("pyproject.toml", "README.md", "docs/how-to/install.md", "gpureduce/_reduce/arithmetic.py")
