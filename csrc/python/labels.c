@@ -13,12 +13,15 @@ typedef struct labels_call {
 } labels_call;
 
 /* Parses the labels and infers the shape of the result: offsets of the groups, then row numbers. */
-static int parse_labels(labels_call *self, PyObject *object, Py_ssize_t groups) {
+static int parse_labels(labels_call *self, PyObject *object, py_conversion conversion, Py_ssize_t groups) {
     py_job *job = &self->job;
     py_operand *source = &job->inputs[0];
     gr_labels *labels = &self->labels;
-    if (py_operand_from_object(job->state, object, PY_NATIVE, GR_SCOPE_GENERAL, "labels", source) < 0 ||
-        py_operand_ensure_element_strides(source) < 0)
+    const int taken =
+        py_operand_from_object(job->state, object, conversion, GR_SCOPE_GENERAL, "labels", source);
+    if (taken == 0)
+        return PY_RAISE(PyExc_TypeError, "labels: expected an array that is read without a copy");
+    if (taken < 0 || py_operand_ensure_element_strides(source) < 0)
         return -1;
     if (source->ndim != 1 || gr_dtypes[source->dtype].kind != GR_KIND_BITS || source->dtype == GR_DTYPE_b8 ||
         groups < 0)
@@ -46,7 +49,7 @@ PyObject *py_labels_to_segments(const py_job *call, PyObject *object, Py_ssize_t
     py_job *job = &self.job;
     PyObject *result = NULL;
     py_job_init(job, call->state);
-    if (parse_labels(&self, object, groups) == 0) {
+    if (parse_labels(&self, object, PY_NO_COPY, groups) == 0) { /* a tensor, as of the public function */
         job->device = call->device;
         job->stream = call->stream;
         job->stream_owner = call->stream_owner;
@@ -65,7 +68,8 @@ PyObject *py_label_order(PyObject *module, PyObject *args) {
         return NULL;
     labels_call self = {.labels = {.rows = 0}};
     py_job_init(&self.job, PyModule_GetState(module));
-    if (parse_labels(&self, object, groups) == 0 && py_job_parse_destination(&self.job, destination) == 0 &&
+    if (parse_labels(&self, object, PY_NATIVE, groups) == 0 &&
+        py_job_parse_destination(&self.job, destination) == 0 &&
         py_job_check_overlap(&self.job, "labels") == 0)
         result = py_job_run(&self.job, work, &self);
     py_job_release(&self.job);

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gpureduce import _core
 from gpureduce._segments import segments
 from gpureduce._torch import torch
-from gpureduce._torch.kernels import array_of, is_whole, refused, results_of, tensor_of
+from gpureduce._torch.kernels import (
+    BY_NAME,
+    NAMES,
+    array_of,
+    core_name,
+    current_stream,
+    is_whole,
+    refused,
+    results_of,
+    tensor_of,
+    view_of,
+)
 
 Gradients = tuple[torch.Tensor | None, ...]
 OPS = ("sum", "prod", "mean", "max", "min", "any", "all", "count_nonzero")
+_RESULTS = {op: results_of(op) for op in OPS}
+_INTEGERS = frozenset(dtype for dtype in NAMES if is_whole(dtype) and dtype != torch.bool)
 
 
 def axis_of_rows(a: torch.Tensor, axis: int) -> int:
+    """Return an axis as a number from 0 on."""
     if not -a.ndim <= axis < a.ndim:
         raise ValueError(f"axis: {axis} is out of bounds for a tensor with {a.ndim} dimensions")
     return axis % a.ndim
@@ -23,14 +39,14 @@ def axis_of_rows(a: torch.Tensor, axis: int) -> int:
 def _result_like(op: str, a: torch.Tensor, axis: int, rows: Any) -> torch.Tensor:
     if op not in OPS:
         raise ValueError(f"op: expected one of {', '.join(OPS)}, got {op!r}")
-    results = results_of(op)
-    if a.dtype not in results:
+    dtype = _RESULTS[op].get(a.dtype)
+    if dtype is None:
         raise refused(op, a.dtype)
-    return a.new_empty((*a.shape[:axis], rows, *a.shape[axis + 1 :]), dtype=results[a.dtype])
+    return a.new_empty((*a.shape[:axis], rows, *a.shape[axis + 1 :]), dtype=dtype)
 
 
 def _check_integers(indices: torch.Tensor, name: str, a: torch.Tensor) -> None:
-    if not is_whole(indices.dtype) or indices.dtype == torch.bool:
+    if indices.dtype not in _INTEGERS:
         raise TypeError(f"{name}: expected integers, got {indices.dtype}")
     if indices.ndim != 1:
         raise ValueError(f"{name}: expected one dimension, got shape {tuple(indices.shape)}")
@@ -38,15 +54,19 @@ def _check_integers(indices: torch.Tensor, name: str, a: torch.Tensor) -> None:
         raise TypeError(f"{name}: must be in the same memory as a, on {a.device}, not on {indices.device}")
 
 
+def _check(condition: Any, message: Callable[[], str]) -> None:
+    """Check sizes, which are symbols in a graph with lengths left open."""
+    if condition is not True:
+        torch._check(condition, message)
+
+
 def fake_groups(a: torch.Tensor, labels: torch.Tensor, op: str, num_groups: Any, axis: int = 0):
     """Return a tensor like the reductions of groups."""
     axis = axis_of_rows(a, axis)
     _check_integers(labels, "labels", a)
-    torch._check(
-        labels.shape[0] == a.shape[axis],
-        lambda: f"labels: expected {a.shape[axis]}, one for each row, got {labels.shape[0]}",
-    )
-    torch._check(num_groups >= 0, lambda: f"num_groups: expected 0 or more, got {num_groups}")
+    count, rows = labels.shape[0], a.shape[axis]
+    _check(count == rows, lambda: f"labels: expected {rows}, one for each row, got {count}")
+    _check(num_groups >= 0, lambda: f"num_groups: expected 0 or more, got {num_groups}")
     return _result_like(op, a, axis, num_groups)
 
 
@@ -54,9 +74,8 @@ def fake_segments(a: torch.Tensor, offsets: torch.Tensor, op: str, axis: int = 0
     """Return a tensor like the reductions of segments."""
     axis = axis_of_rows(a, axis)
     _check_integers(offsets, "offsets", a)
-    torch._check(
-        offsets.shape[0] >= 1, lambda: "offsets: expected one more than the number of segments, got none"
-    )
+    some = offsets.shape[0] >= 1
+    _check(some, lambda: "offsets: expected one more than the number of segments, got none")
     return _result_like(op, a, axis, offsets.shape[0] - 1)
 
 
@@ -70,8 +89,26 @@ def groups_on_cuda(a: torch.Tensor, labels: torch.Tensor, op: str, num_groups: i
     """Enqueue reductions of groups on the current stream."""
     out = fake_groups(a, labels, op, num_groups, axis)
     if out.numel():
-        segments.group_reduce(_in_place(a), labels, op, num_groups, axis=axis, out=out)
+        axis = axis_of_rows(a, axis)
+        a, index = _in_place(a), a.get_device()
+        names = NAMES[a.dtype], NAMES[labels.dtype], core_name(op, a.dtype, out.dtype)
+        views = [view_of(each, name) for each, name in zip((a, labels, out), names, strict=True)]
+        done = _core.groups(
+            a=views[0],
+            op=op,
+            axis=axis,
+            labels=views[1],
+            num_groups=num_groups,
+            destination=(views[2], _core.CUDA, index, current_stream(index)),
+        )
+        if done is NotImplemented:  # there are no kernels for sums without an order of the rows
+            segments.group_reduce(a, labels, op, num_groups, axis=axis, out=_in_core_dtype(out, op, a))
     return out
+
+
+def _in_core_dtype(out: torch.Tensor, op: str, a: torch.Tensor) -> torch.Tensor:
+    """Return a view of the result in the core's dtype: sums of unsigned integers are unsigned there."""
+    return out.view(BY_NAME[core_name(op, a.dtype, out.dtype)])
 
 
 def segments_on_cuda(a: torch.Tensor, offsets: torch.Tensor, op: str, axis: int = 0):
@@ -79,7 +116,8 @@ def segments_on_cuda(a: torch.Tensor, offsets: torch.Tensor, op: str, axis: int 
     out = fake_segments(a, offsets, op, axis)
     if out.numel():
         offsets = offsets.to(torch.int64).contiguous()
-        segments.segment_reduce(_in_place(a), offsets, op, axis=axis, out=out)
+        out_in_core = _in_core_dtype(out, op, a)
+        segments.segment_reduce(_in_place(a), offsets, op, axis=axis, out=out_in_core)
     return out
 
 

@@ -159,24 +159,26 @@ def _check_pair(op: str, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str
 # On a GPU
 
 # The handle of the current stream; creating a stream object takes longer than everything except the launch.
-_current_stream = getattr(
+current_stream = getattr(
     torch._C, "_cuda_getCurrentRawStream", lambda index: torch.cuda.current_stream(index).cuda_stream
 )
 
 
-def _view(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
+def view_of(a: torch.Tensor, name: str) -> tuple[int, Axes, Axes, str]:
     """Return a tensor in the form that the core takes."""
     size = a.element_size()
     return a.data_ptr(), a.shape, tuple([stride * size for stride in a.stride()]), name
 
 
+def core_name(op: str, dtype: torch.dtype, result: torch.dtype) -> str:
+    """Return the name of the result's dtype in the core, where unsigned sums, PyTorch's int64, are uint64."""
+    return "uint64" if op in ("sum", "prod") and NAMES[dtype].startswith("uint") else NAMES[result]
+
+
 def reduction_on_cuda(op: str) -> Function:
     """Return the kernel that enqueues a reduction on the current stream."""
     results, need_elements = results_of(op), op in _WITHOUT_IDENTITY
-    # In the core's dtypes: unsigned sums are bitwise PyTorch's int64.
-    names = {dtype: NAMES[result] for dtype, result in results.items()}
-    if op in ("sum", "prod"):
-        names |= {dtype: "uint64" for dtype, name in NAMES.items() if name.startswith("uint")}
+    names = {dtype: core_name(op, dtype, result) for dtype, result in results.items()}
 
     def reduce(a, axis=None, keepdims=False):
         dtype, shape = a.dtype, a.shape
@@ -188,7 +190,7 @@ def reduction_on_cuda(op: str) -> Function:
         out = a.new_empty(rules.kept_shape(shape, axes, keepdims), dtype=results[dtype])
         index = a.get_device()
         _core.general(
-            _view(a, NAMES[dtype]),
+            view_of(a, NAMES[dtype]),
             op,
             axes,
             None,
@@ -202,7 +204,7 @@ def reduction_on_cuda(op: str) -> Function:
             _core.CUDA,
             index,
             None,
-            _current_stream(index),
+            current_stream(index),
         )
         return out
 
@@ -213,8 +215,8 @@ def dot_on_cuda(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Enqueue a dot product on the current stream."""
     out = fake_dot(a, b)
     index, name = a.get_device(), NAMES[a.dtype]
-    stream = _current_stream(index)
-    views = _view(a, name), _view(b, name), _view(out, name)
+    stream = current_stream(index)
+    views = view_of(a, name), view_of(b, name), view_of(out, name)
     _core.general(views[0], "dot", (0,), views[1], None, views[2], _core.CUDA, index, None, stream)
     return out
 
@@ -225,9 +227,9 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     index, name = a.get_device(), NAMES[a.dtype]
     stack = out.shape[:-2]
     a, b = a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:])
-    stream = _current_stream(index)
-    views = _view(a, name), _view(b, name)
-    _core.matmul(*views, None, precision, (_view(out, name), _core.CUDA, index, stream))
+    stream = current_stream(index)
+    views = view_of(a, name), view_of(b, name)
+    _core.matmul(*views, None, precision, (view_of(out, name), _core.CUDA, index, stream))
     return out
 
 
@@ -236,16 +238,16 @@ def conv2d_on_cuda(x: torch.Tensor, w: torch.Tensor, *rest: Any) -> torch.Tensor
     asked, precision = convolution(x, w, *rest)
     out = x.new_empty(asked.shape)
     index, name = x.get_device(), NAMES[x.dtype]
-    stream = _current_stream(index)
+    stream = current_stream(index)
     bias = rest[0] if rest else None
     _core.conv2d(
-        x=_view(x, name),
-        w=_view(w, name),
+        x=view_of(x, name),
+        w=view_of(w, name),
         **asked.arguments,
         variant=None,
         precision=precision,
-        destination=(_view(out, name), _core.CUDA, index, stream),
-        bias=None if bias is None else _view(bias, name),
+        destination=(view_of(out, name), _core.CUDA, index, stream),
+        bias=None if bias is None else view_of(bias, name),
     )
     return out
 

@@ -165,7 +165,8 @@ def _grouped(input: torch.Tensor, dim: Any, index: Any, src: Any) -> _Grouped:
         most = src.shape[axis] if axis == dim else min(src.shape[axis], one.shape[axis])
         if index.shape[axis] > most:
             raise ValueError(f"index: expected up to {most} along axis {axis}, got {index.shape[axis]}")
-        src = src.narrow(axis, 0, index.shape[axis])
+        if index.shape[axis] < src.shape[axis]:
+            src = src.narrow(axis, 0, index.shape[axis])
     strides = index.stride()
     whole = all(strides[axis] == 0 and index.shape[axis] == one.shape[axis] for axis in others)
     if whole and index.numel():

@@ -142,6 +142,19 @@ def test_elements_beyond_the_window_lose_bits_below_the_unit(rung, device):
 
 
 @pytest.mark.parametrize("rung", INTEGERS)
+def test_the_unit(rung, device):
+    """Of four elements, the largest has 60 bits: of 1, the unit is 2^-59. What is less is rounded to even."""
+    for element, wanted in (
+        (2.0**-59, 2.0**-59),
+        (2.0**-60, 0),
+        (3 * 2.0**-60, 2.0**-58),
+        (-(2.0**-58), -(2.0**-58)),
+    ):
+        values = np.array([1, element, 0, 0], np.float32)
+        assert sums(rung, values, [0, 1, 1, 1], 2, device=device).tolist() == [1, wanted]
+
+
+@pytest.mark.parametrize("rung", INTEGERS)
 @pytest.mark.parametrize("scale", [2.0**-149, 2.0**-135, 2.0**103])
 def test_the_ends_of_the_range(rung, scale, device):
     """Subnormal elements and sums, and the largest numbers."""

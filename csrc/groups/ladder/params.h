@@ -12,7 +12,6 @@ enum {
     GR_GROUP_SORT_WARPS = 8,         /* per block of the kernels that sort */
     GR_GROUP_SORT_THREADS = 256,     /* per block of these kernels */
     GR_GROUP_INTEGER_BITS = 62,      /* bits of the absolute value of a sum in g3 and g4 */
-    GR_GROUP_LEAST_EXPONENT = -149,  /* float32 are integers times 2^-149 */
     GR_GROUP_WINDOW_BYTES_SHIFT = 3, /* log2 of bytes of shared memory per group in g3 and g4 */
 };
 

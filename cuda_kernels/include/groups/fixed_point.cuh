@@ -32,7 +32,7 @@ inline __device__ double power_of_two(int exponent) {
 // the largest.
 inline __device__ int exponent_of_unit(const gr_group_rung_params &p) {
     const int top = int(*reinterpret_cast<const uint32_t *>(p.top) >> 23);
-    return max(max(top, 1) - 126 - int(p.bits), int(GR_GROUP_LEAST_EXPONENT));
+    return top - 126 - int(p.bits);
 }
 
 // The integer sums of a block in shared memory, as two words of 32 bits: the hardware has no addition of 64
@@ -81,8 +81,8 @@ inline __device__ void add_element(const gr_group_rung_params &p, Windows &windo
         atomicAdd(&Rung(p).out[label], x);
 }
 
-// Rounds the sums of all groups, once. A sum below the smallest normal number has fewer than 24 bits: only
-// the conversion of the integer rounds.
+// Rounds the sums of all groups, once. A sum below the smallest normal number is a multiple of the smallest
+// subnormal one, so it has fewer than 24 bits: only the conversion of the integer rounds.
 inline __device__ void round_sums(const gr_group_rung_params &p) {
     float *out = Rung(p).out;
     const double unit = power_of_two(exponent_of_unit(p));
