@@ -232,14 +232,14 @@ static cudaError_t part_of(const void *symbol, size_t bytes, size_t offset, void
 
 static cudaError_t to_symbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                              enum cudaMemcpyKind kind) {
-    void *to;
+    void *to = NULL;
     const cudaError_t error = part_of(symbol, bytes, offset, &to);
     return error == cudaSuccess ? cudart_copy(to, from, bytes, kind) : error;
 }
 
 static cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                enum cudaMemcpyKind kind) {
-    void *from;
+    void *from = NULL;
     const cudaError_t error = part_of(symbol, bytes, offset, &from);
     return error == cudaSuccess ? cudart_copy(to, from, bytes, kind) : error;
 }

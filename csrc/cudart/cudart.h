@@ -91,19 +91,19 @@ typedef struct cudart_state {
     uint64_t module_count;
     cudart_host_block *host_blocks;
     cudart_record *records;
-    cudaError_t pending, sticky; /* of a kernel: before and after a call reported it */
-    uint64_t clock;              /* warp instructions of all launches */
-    uint64_t launches, failed;
-    cudart_text printed; /* output of printf that no synchronisation has shown yet */
-    char refusal[1024];  /* what cudart_refuse said last */
-    bool times_read;     /* the program asked for the time between events */
+    cudaError_t pending, sticky;         /* of a kernel: before and after a call reported it */
+    uint64_t clock;                      /* warp instructions of all launches */
+    uint64_t launches, failed, repeated; /* repeated: only counted, see repeat.c */
+    cudart_text printed;                 /* output of printf that no synchronisation has shown yet */
+    char refusal[1024];                  /* what cudart_refuse said last */
+    bool times_read;                     /* the program asked for the time between events */
     volatile bool running, interrupted;
 
     /* from the environment */
     size_t memory_bytes;
     uint64_t budget;
     unsigned threads;
-    bool races, counters, wall;
+    bool races, counters, wall, every_launch;
     FILE *report;
 } cudart_state;
 
@@ -170,6 +170,17 @@ cudaError_t cudart_fill(void *to, int value, size_t bytes);
 /* ---- stream.c ---- */
 
 cudaError_t cudart_check_stream(cudaStream_t stream);
+
+/* ---- repeat.c ---- */
+
+typedef struct cudart_repeat cudart_repeat;
+
+/* The launch as known from an earlier time; NULL if it is new, or cannot be skipped. */
+cudart_repeat *cudart_find_repeat(const cudart_function *function, const ptx_launch_config *config);
+/* Whether the launch would change nothing; stores its warp instructions. Otherwise it is about to run. */
+bool cudart_skip_repeat(cudart_repeat *repeat, uint64_t *warp_instructions);
+/* The launch has run; `silent`: without an error and without output. */
+void cudart_keep_repeat(cudart_repeat *repeat, bool silent, uint64_t warp_instructions);
 
 /* ---- launch.c ---- */
 

@@ -144,7 +144,7 @@ static unsigned volume(dim3 d) {
 }
 
 static cudaError_t max_clusters(int *clusters, const void *function, const cudaLaunchConfig_t *config) {
-    int blocks;
+    int blocks = 0;
     unsigned size = 1;
     const cudaError_t error =
         max_blocks(&blocks, function, (int)volume(config->blockDim), config->dynamicSmemBytes);

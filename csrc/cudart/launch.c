@@ -182,12 +182,23 @@ static cudaError_t run_kernel(const cudart_function *f, const cudart_launch *lau
         config->observer_count = ptx_record_observers(record->ptx, &config->observers);
         record->launches++;
     }
+    cudart_repeat *repeat = cudart_find_repeat(f, config);
+    if (repeat && cudart_skip_repeat(repeat, &stats.warp_instructions) &&
+        (!cudart.budget || cudart.clock + stats.warp_instructions < cudart.budget)) {
+        cudart.clock += stats.warp_instructions;
+        cudart.repeated++;
+        return cudaSuccess;
+    }
+    const size_t printed = cudart.printed.length;
     if (cudart.budget)
         config->step_budget = cudart.clock < cudart.budget ? cudart.budget - cudart.clock : 1;
     cudart.running = true;
     const ptx_status status = ptx_launch(f->kernel, cudart.memory, config, &stats, &error);
     cudart.running = false;
     cudart.clock += stats.warp_instructions;
+    if (repeat)
+        cudart_keep_repeat(repeat, status == PTX_OK && printed == cudart.printed.length,
+                           stats.warp_instructions);
     if (cudart.interrupted)
         say_error(&error, f, &launch->block);
     if (cudart.interrupted)

@@ -68,9 +68,9 @@ void cudart_finish_report(void) {
     for (const cudart_record *r = cudart.records; r; r = r->next)
         put_record(cudart.report, r);
     fprintf(cudart.report,
-            "{\"kind\":\"end\",\"launches\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"warp_instructions\":%" PRIu64
-            "}\n",
-            cudart.launches, cudart.failed, cudart.clock);
+            "{\"kind\":\"end\",\"launches\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"repeated\":%" PRIu64
+            ",\"warp_instructions\":%" PRIu64 "}\n",
+            cudart.launches, cudart.failed, cudart.repeated, cudart.clock);
     fclose(cudart.report);
     cudart.report = NULL;
 }

@@ -86,6 +86,7 @@ static cudaError_t prepare(void) {
     cudart.threads = (unsigned)setting("GPUREDUCE_SIM_THREADS", processors > 1 ? (uint64_t)processors : 1);
     cudart.races = setting("GPUREDUCE_RUN_RACES", 0);
     cudart.counters = setting("GPUREDUCE_RUN_PROFILE", 0);
+    cudart.every_launch = setting("GPUREDUCE_RUN_EVERY_LAUNCH", 0);
     cudart.wall = setting("GPUREDUCE_RUN_WALL_CLOCK", 0);
     cudart.limits[cudaLimitMallocHeapSize] = HEAP_BYTES;
     cudart.limits[cudaLimitStackSize] = STACK_BYTES;

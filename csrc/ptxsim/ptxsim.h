@@ -107,6 +107,11 @@ ptx_status ptx_memory_free(ptx_memory *memory, uint64_t address, ptx_error *erro
 bool ptx_memory_find(ptx_memory *memory, uint64_t address, uint64_t *start, size_t *bytes);
 /* Bytes of all allocations. */
 size_t ptx_memory_used(ptx_memory *memory);
+/* A digest of the addresses and contents of all allocations. */
+typedef struct ptx_digest {
+    uint64_t words[2];
+} ptx_digest;
+ptx_digest ptx_memory_digest(ptx_memory *memory);
 ptx_status ptx_memory_write(ptx_memory *memory, uint64_t to, const void *from, size_t bytes,
                             ptx_error *error);
 /* Acquires (`locked`) or releases the mutex of the memory. A thread that forks holds it, so that the child

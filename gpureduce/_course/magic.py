@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpureduce._course.exercises import exercise
@@ -13,6 +14,7 @@ from gpureduce._custom.nvrtc import CompileError
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import kernel_names
 from gpureduce._profiles.simulate import simulate
+from gpureduce._program.run import ProgramResult, run_program
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -65,6 +67,7 @@ def _parser() -> _Parser:
     add("-e", "--elements", type=int, default=1, help="of a thread, with --ladder")
     add("-x", "--exercise", metavar="NUMBER", help="grade the cell as what was made of an exercise")
     add("--folder", help="folder of the exercise (default: the package's exercises)")
+    add("-p", "--program", action="store_true", help="the cell is a whole program; args are its arguments")
     add("--no-races", action="store_true", help="do not look for races")
     return parser
 
@@ -82,6 +85,16 @@ def _checked(args: argparse.Namespace, cell: str) -> tuple[Any, Any]:
     return rung, rung.check()
 
 
+def _program(args: argparse.Namespace, cell: str) -> tuple[ProgramResult, Profile | None]:
+    """Run a whole program, print what it prints, and return the result and what is displayed."""
+    result = run_program(cell, args.args, races=not args.no_races, profile=True)
+    print(result.output, end="")
+    print(result.errors, end="", file=sys.stderr)
+    if result.status:
+        print(f"exit status {result.status}", file=sys.stderr)
+    return result, result.profile
+
+
 def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
     """Run a cell, and return its output: a profile, a report of a rung, or a grade."""
     from IPython.core.error import UsageError
@@ -96,6 +109,8 @@ def cuda(shell: InteractiveShell, line: str, cell: str) -> Any:
             return None
         if cell_args.exercise:
             displayed = result = exercise(cell_args.exercise, cell_args.folder).check(cell)
+        elif cell_args.program:
+            result, displayed = _program(cell_args, cell)
         elif cell_args.ladder:
             result, displayed = _checked(cell_args, cell)
         else:

@@ -44,6 +44,7 @@ class Report:
 
     launches: int = 0
     failed: int = 0
+    repeated: int = 0
     warp_instructions: int = 0
     failures: list[Failure] = field(default_factory=list)
     kernels: list[tuple] = field(default_factory=list)  # as records of launches from the core
@@ -80,6 +81,7 @@ def read_report(path: str) -> Report:
             report.kernels.append(_launch(row))
         else:
             report.launches, report.failed = row["launches"], row["failed"]
+            report.repeated = row["repeated"]
             report.warp_instructions = row["warp_instructions"]
     return report
 

@@ -38,6 +38,8 @@ class ProgramResult:
         Its exit status; negative: the number of the signal that ended it.
     launches : int
         Number of kernel launches.
+    repeated : int
+        Number of those that were only counted, as an earlier launch had proven to have no effect.
     failures : tuple of Failure
         Launches that the simulator stopped or refused.
     warp_instructions : int
@@ -52,6 +54,7 @@ class ProgramResult:
     errors: str
     status: int
     launches: int = 0
+    repeated: int = field(default=0, compare=False)
     failures: tuple[Failure, ...] = ()
     warp_instructions: int = 0
     profile: Profile | None = field(default=None, repr=False)
@@ -138,6 +141,7 @@ def run_with(
         errors.decode(errors="replace"),
         process.returncode,
         report.launches,
+        report.repeated,
         tuple(report.failures),
         report.warp_instructions,
         profile,

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +28,7 @@ BUILDS = {
     "device": ("-gencode", "arch=compute_90,code=compute_90", "-std=c++17"),
     "faults": ("-lineinfo", "-Xfatbin=-compress=false"),
     "reduction": ("-compress-mode=speed", "-DTHREADS=128"),
+    "repeated": (),
 }
 
 
@@ -81,6 +83,21 @@ def test_the_results_do_not_depend_on_the_number_of_threads(built, monkeypatch):
         result = run_program(built["device"])
         counts.add((result.output, result.warp_instructions))
     assert len(counts) == 1
+
+
+def test_launches_that_repeat_without_effect_are_counted(built, monkeypatch):
+    skipping = run_program(built["repeated"])
+    monkeypatch.setenv("GPUREDUCE_RUN_EVERY_LAUNCH", "1")
+    simulated = run_program(built["repeated"])
+    assert skipping == simulated and skipping.launches == 67
+    # 18 of the first 20 squares, 3 of each 5 of the next, one of the last 3; the others have an effect.
+    assert (skipping.repeated, simulated.repeated) == (18 + 4 * 3 + 1, 0)
+    first, sixth = 100 * (100 + sum(range(1, 50))), 5 * sum(range(5, 55))
+    assert skipping.output.splitlines() == [*["number 7"] * 4, f"640 {first} {sixth} {50 * 3 * 3}"]
+    budget = skipping.warp_instructions // 2  # which counted launches use, too
+    limited = run_program(built["repeated"], max_steps=budget)
+    monkeypatch.delenv("GPUREDUCE_RUN_EVERY_LAUNCH")
+    assert limited.failures and run_program(built["repeated"], max_steps=budget) == limited
 
 
 def test_a_race_has_the_lines_of_the_program(built):
@@ -188,6 +205,23 @@ def test_a_text_is_compiled_and_errors_are_the_compilers():
     assert (result.output, result.status, result.launches) == ("done\n", 0, 1)
     with pytest.raises(ValueError, match=r'(?s)program\.cu: nvcc rejects it\n.*"nonsense" is undefined'):
         run_program("int main() {\n    return nonsense;\n}\n")
+
+
+def test_a_cell_of_a_notebook(capsys):
+    pytest.importorskip("IPython")
+    from IPython.core.error import UsageError
+
+    from gpureduce._course.magic import cuda
+
+    shell = types.SimpleNamespace(user_ns={})
+    program = (
+        (SOURCES / "faults.cu").read_text().replace('#include "check.h"', (SOURCES / "check.h").read_text())
+    )
+    shown = cuda(shell, "--program -o done race", program)
+    assert "synchronize: cudaSuccess" in capsys.readouterr().out
+    assert shown is shell.user_ns["done"].profile and shown.findings[0].missing == "__syncthreads"
+    with pytest.raises(UsageError, match="nvcc rejects it"):
+        cuda(shell, "--program", "int main() { return nothing; }\n")
 
 
 @pytest.mark.parametrize(

@@ -322,6 +322,16 @@ void ptx_memory_lock(ptx_memory *memory, bool locked) {
         pthread_mutex_unlock(&memory->lock);
 }
 
+void ptx_memory_each(ptx_memory *memory, void (*visit)(void *arg, const ptx_allocation *allocation),
+                     void *arg) {
+    pthread_mutex_lock(&memory->lock);
+    for (size_t i = 0; i < memory->count; i++) {
+        poison_up_to(memory->items[i], rounded_up(memory->items[i]->bytes));
+        visit(arg, memory->items[i]);
+    }
+    pthread_mutex_unlock(&memory->lock);
+}
+
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error) {
     ptx_status status = PTX_OK;
     pthread_mutex_lock(&memory->lock);

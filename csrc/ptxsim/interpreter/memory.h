@@ -26,6 +26,10 @@ typedef struct ptx_view {
 ptx_status ptx_memory_alloc_at(ptx_memory *memory, uint64_t address, size_t bytes, const void *image,
                                size_t filled, ptx_error *error);
 
+/* Calls `visit` for each allocation in the order of addresses. Uninitialised bytes are poisoned. */
+void ptx_memory_each(ptx_memory *memory, void (*visit)(void *arg, const ptx_allocation *allocation),
+                     void *arg);
+
 ptx_status ptx_view_open(ptx_memory *memory, ptx_view *view, ptx_error *error);
 void ptx_view_close(ptx_memory *memory, ptx_view *view);
 /* Adds an allocation that belongs to the launch. Contents: `image`, then zeros. */

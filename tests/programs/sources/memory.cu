@@ -67,7 +67,8 @@ static void host_memory() {
     scaled<<<2, 32>>>(own, pinned, 64);
     CHECK(cudaDeviceSynchronize());
     EXPECT(pinned[62] == 620);
-    CHECK(cudaMemAdvise(managed, 256, cudaMemAdviseSetReadMostly, cudaMemLocation{cudaMemLocationTypeDevice, 0}));
+    CHECK(cudaMemAdvise(managed, 256, cudaMemAdviseSetReadMostly,
+                        cudaMemLocation{cudaMemLocationTypeDevice, 0}));
     CHECK(cudaMemPrefetchAsync(managed, 256, cudaMemLocation{cudaMemLocationTypeDevice, 0}, 0, 0));
     CHECK(cudaPointerGetAttributes(&attributes, managed));
     EXPECT(attributes.type == cudaMemoryTypeManaged && attributes.hostPointer == managed);
