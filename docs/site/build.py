@@ -26,7 +26,7 @@ PAGES = ("README.md", "docs/*/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURIT
 SECTIONS = {
     "Tutorials": [
         *(f"docs/tutorials/{name}" for name in ("quickstart", "write-a-rung", "exercises", "published")),
-        *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv")),
+        *(f"notebooks/{name}" for name in ("ladder", "bandwidth", "matmul", "conv", "groups")),
     ],
     "How-to guides": [
         f"docs/how-to/{name}"
@@ -50,6 +50,7 @@ SECTIONS = {
             "custom-reductions",
             "profile-and-debug-a-kernel",
             "check-a-reduction-kernel",
+            "run-a-cuda-program",
             "teach-a-course",
         )
     ],
