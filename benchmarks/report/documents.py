@@ -36,6 +36,7 @@ TABLES = {
     ("docs/benchmarks/sums.md", "peers"): "peers_h200.json",
     ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
     ("docs/benchmarks/groups.md", "groups"): "groups_h100.json",
+    ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",
     ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h100.json",
     ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
     ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h100.json",

@@ -26,7 +26,12 @@ def rungs(ladder):
     return [each.name for each in records if "float32" in each.dtypes and "sim" in each.backends]
 
 
-LADDERS = {"ladder.ipynb": "reduction", "matmul.ipynb": "matmul", "conv.ipynb": "conv"}
+LADDERS = {
+    "ladder.ipynb": "reduction",
+    "matmul.ipynb": "matmul",
+    "conv.ipynb": "conv",
+    "groups.ipynb": "groups",
+}
 # How many pictures are in each: the ladders draw every rung, and three charts, or one, in addition. Of the
 # convolutions four rungs have no picture: one is several launches, the others copy in bulk.
 PICTURES = {
