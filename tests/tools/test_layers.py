@@ -27,127 +27,91 @@ def tree(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "said"),
-    [
-        pytest.param(
-            "csrc/base/status.h", '#include "device/device.h"', "base -> device in csrc, goes up", id="up"
-        ),
-        pytest.param(
-            "csrc/base/status.c",
-            '#include "ptxsim/ptxsim.h"',
-            "base -> ptxsim in csrc, goes up",
-            id="same row",
-        ),
-        pytest.param(
-            "csrc/ptxsim/parser/cfg.c",
-            '#include "base/status.h"',
-            "ptxsim -> base in csrc, goes up",
-            id="ptxsim",
-        ),
-        pytest.param(
-            "csrc/ptxsim/parser/lexer.h",
-            '#include "interpreter/memory.h"',
-            "parser -> interpreter in csrc/ptxsim, goes up",
-            id="up in a room",
-        ),
-        pytest.param(
-            "csrc/python/errors.c", '#include "ptxsim/ir.h"', "ptxsim/ir.h is not for other rooms", id="door"
-        ),
-        pytest.param(
-            "csrc/python/errors.c",
-            '#include "interpreter/hooks.h"',
-            "interpreter/hooks.h is no file of csrc/",
-            id="root",
-        ),
-        pytest.param(
-            "csrc/base/dtypes.def",
-            '#include "base/status.h"',
-            "circle of dtypes.* status.*",
-            id="circle of files",
-        ),
-        pytest.param(
-            "gpureduce/_version.py", "import gpureduce", "circle of .*_version", id="circle of modules"
-        ),
-        pytest.param(
-            "gpureduce/_version.py",
-            "def later():\n    from gpureduce._bench import result",
-            "_version -> _bench in gpureduce, is part of the circle",
-            id="circle through a function",
-        ),
-        pytest.param(
-            "gpureduce/_version.py",
-            "def later():\n    from . import _bench",
-            "_version -> _bench in gpureduce, is part of the circle",
-            id="relative import",
-        ),
-        pytest.param(
-            "cuda_kernels/include/reduce/ladder/ops.cuh",
-            '#include "base/status.h"',
-            "is not for kernels",
-            id="kernel",
-        ),
-        pytest.param(
-            "cuda_kernels/elsewhere/v0.cu", "", "is not in the folder of a ladder", id="kernel elsewhere"
-        ),
-        pytest.param(
-            "cuda_kernels/include/grid/publish.cuh",
-            '#include "ops/functors.cuh"',
-            "grid -> ops in cuda_kernels/include, goes up",
-            id="header up",
-        ),
-        pytest.param(
-            "cuda_kernels/include/matmul/block.cuh",
-            '#include "conv/conv.cuh"',
-            "matmul -> conv in cuda_kernels/include, goes up",
-            id="header of another family",
-        ),
-        pytest.param(
-            "cuda_kernels/matmul/m2_shared_tiles.cu",
-            '#include "conv/conv.cuh"',
-            "matmul -> conv in cuda_kernels/include, goes up",
-            id="kernel up",
-        ),
-        pytest.param(
-            "cuda_kernels/include/scan/scan.cuh",
-            '#include "exact/block.cuh"',
-            "scan -> exact in cuda_kernels/include, goes up",
-            id="header of the same row",
-        ),
-        pytest.param(
-            "cuda_kernels/include/attic/a.cuh",
-            "",
-            "include/attic:1: is not in the order",
-            id="new folder of headers",
-        ),
-        pytest.param(
-            "gpureduce/_states/sharded.py",
-            "from gpureduce._reduce import multi_device as below\nbelow._handler = None",
-            "assignment to below._handler writes a global of another module",
-            id="global of another module",
-        ),
-        pytest.param(
-            "gpureduce/_states/sharded.py",
-            "import gpureduce._reduce.options\nsetattr(gpureduce._reduce.options, 'AUTO', None)",
-            "setattr of gpureduce._reduce.options writes a global of another module",
-            id="global of another module by setattr",
-        ),
-        pytest.param("csrc/attic/a.h", "", "attic:1: is not in the order", id="new room"),
-        pytest.param("gpureduce/attic/__init__.py", "", "attic:1: is not in the order", id="new folder"),
-    ],
+# What is written to the end of a file, and what is said of it; of a file at most once in a round.
+PLANTED = [
+    ("csrc/base/status.h", '#include "device/device.h"', "base -> device in csrc, goes up"),
+    ("csrc/base/status.c", '#include "ptxsim/ptxsim.h"', "base -> ptxsim in csrc, goes up"),
+    ("csrc/ptxsim/parser/cfg.c", '#include "base/status.h"', "ptxsim -> base in csrc, goes up"),
+    (
+        "csrc/ptxsim/parser/lexer.h",
+        '#include "interpreter/memory.h"',
+        "parser -> interpreter in csrc/ptxsim, goes up",
+    ),
+    ("csrc/python/errors.c", '#include "ptxsim/ir.h"', "ptxsim/ir.h is not for other rooms"),
+    ("csrc/python/errors.c", '#include "interpreter/hooks.h"', "interpreter/hooks.h is no file of csrc/"),
+    ("csrc/base/dtypes.def", '#include "base/status.h"', "circle of dtypes.* status.*"),
+    ("gpureduce/_version.py", "import gpureduce", "circle of .*_version"),
+    (
+        "gpureduce/_version.py",
+        "def later():\n    from gpureduce._bench import result",
+        "_version -> _bench in gpureduce, is part of the circle",
+    ),
+    (
+        "gpureduce/_version.py",
+        "def later():\n    from . import _bench",
+        "_version -> _bench in gpureduce, is part of the circle",
+    ),
+    ("cuda_kernels/include/reduce/ladder/ops.cuh", '#include "base/status.h"', "is not for kernels"),
+    ("cuda_kernels/elsewhere/v0.cu", "", "is not in the folder of a ladder"),
+    (
+        "cuda_kernels/include/grid/publish.cuh",
+        '#include "ops/functors.cuh"',
+        "grid -> ops in cuda_kernels/include, goes up",
+    ),
+    (
+        "cuda_kernels/include/matmul/block.cuh",
+        '#include "conv/conv.cuh"',
+        "matmul -> conv in cuda_kernels/include, goes up",
+    ),
+    (
+        "cuda_kernels/matmul/m2_shared_tiles.cu",
+        '#include "conv/conv.cuh"',
+        "matmul -> conv in cuda_kernels/include, goes up",
+    ),
+    (
+        "cuda_kernels/include/scan/scan.cuh",
+        '#include "exact/block.cuh"',
+        "scan -> exact in cuda_kernels/include, goes up",
+    ),
+    ("cuda_kernels/include/attic/a.cuh", "", "include/attic:1: is not in the order"),
+    (
+        "gpureduce/_states/sharded.py",
+        "from gpureduce._reduce import multi_device as below\nbelow._handler = None",
+        "assignment to below._handler writes a global of another module",
+    ),
+    (
+        "gpureduce/_states/sharded.py",
+        "import gpureduce._reduce.options\nsetattr(gpureduce._reduce.options, 'AUTO', None)",
+        "setattr of gpureduce._reduce.options writes a global of another module",
+    ),
+    ("csrc/attic/a.h", "", "attic:1: is not in the order"),
+    ("gpureduce/attic/__init__.py", "", "attic:1: is not in the order"),
+]
+ROUNDS = 1 + max(
+    sum(later[0] == file for later in PLANTED[i + 1 :]) for i, (file, _, _) in enumerate(PLANTED)
 )
-def test_planted(tree, file, text, said):
-    path = tree / file
-    path.parent.mkdir(exist_ok=True)
-    old = path.read_text() if path.exists() else ""
-    if file == "csrc/base/dtypes.def":  # the other half of the circle
-        tree.joinpath("csrc/base/status.h").open("a").write('#include "base/dtypes.h"\n')
-    path.write_text(f"{old}{text}\n")
-    found = [line for line in layers.violations(tree) if re.search(said, line)]
-    assert found
-    if text:
-        number = old.count("\n") + text.count("\n") + 1
-        assert any(line.startswith(f"{file}:{number}: ") for line in found)
+
+
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_planted(tree, turn):
+    """Each is found next to the others of its round, at its line."""
+    planted = []
+    for i, (file, text, said) in enumerate(PLANTED):
+        if sum(earlier[0] == file for earlier in PLANTED[:i]) != turn:
+            continue
+        path = tree / file
+        path.parent.mkdir(exist_ok=True)
+        old = path.read_text() if path.exists() else ""
+        if file == "csrc/base/dtypes.def":  # the other half of the circle
+            tree.joinpath("csrc/base/status.h").open("a").write('#include "base/dtypes.h"\n')
+        path.write_text(f"{old}{text}\n")
+        planted.append((file, text and old.count("\n") + text.count("\n") + 1, said))
+    lines = list(layers.violations(tree))
+    for file, number, said in planted:
+        found = [line for line in lines if re.search(said, line)]
+        assert found, said
+        if number:
+            assert any(line.startswith(f"{file}:{number}: ") for line in found), said
 
 
 @pytest.mark.parametrize("folder", layers.SHARED_HEADERS)
