@@ -78,7 +78,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--property-cases",
         type=int,
-        default=2000,
+        default=1200,
         help="test_property.py's; half of it test_property_more.py's",
     )
     parser.addoption("--group-cases", type=int, default=200, help="random calls in test_group_sums.py")
