@@ -14,6 +14,7 @@ import gpureduce
 from gpureduce._states import sharded
 from gpureduce._states.operators import OPERATORS
 from tests.support import exact_reference as reference
+from tests.support.children import outputs
 from tests.support.exact_reference import exact_sum, same
 
 PLACES = ("argmin", "argmax")
@@ -212,7 +213,7 @@ def processes(backend, devices, folder):
         for rank, name in enumerate(devices)
     ]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    lines = [process.communicate(timeout=240)[0].strip() for process in running]
+    lines = outputs(running)
     assert [process.returncode for process in running] == [0] * len(devices)
     return lines
 

@@ -15,6 +15,7 @@ import pytest
 
 import gpureduce
 from tests.interop import state_of_rank
+from tests.support.children import outputs
 
 PROGRAM = state_of_rank.__file__
 SIZE = state_of_rank.SIZE
@@ -54,7 +55,7 @@ def test_torch(wanted, tmp_path):
     pytest.importorskip("torch")
     commands = [[sys.executable, PROGRAM, "torch", str(rank), str(tmp_path / "meet")] for rank in range(SIZE)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    read([process.communicate(timeout=240)[0].strip() for process in running], wanted)
+    read(outputs(running), wanted)
 
 
 class Pipes:

@@ -174,7 +174,7 @@ FIRST_CALLS = """
     def call(number):
         start.wait()
         right.append(all(calls[(number + i) % len(calls)]() for i in range(len(calls))))
-    threads = [threading.Thread(target=call, args=(number,)) for number in range(16)]
+    threads = [threading.Thread(target=call, args=(number,), daemon=True) for number in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:

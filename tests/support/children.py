@@ -34,6 +34,15 @@ def child_environment(**more):
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *sys.path]), **more}
 
 
+def outputs(running, timeout=240):
+    """Return what processes print; end all of them if one takes too long."""
+    try:
+        return [process.communicate(timeout=timeout)[0].strip() for process in running]
+    finally:
+        for process in running:
+            process.kill()
+
+
 def interrupted(code, *arguments, after, within, **environment):
     """Send Ctrl-C to a child some seconds after it is ready; it has to stop in time. Return its last word."""
     child = subprocess.Popen(

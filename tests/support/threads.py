@@ -26,7 +26,7 @@ def together(work, threads=THREADS):
         except BaseException as error:
             raised.append(error)
 
-    running = [threading.Thread(target=call, args=(number,)) for number in range(threads)]
+    running = [threading.Thread(target=call, args=(number,), daemon=True) for number in range(threads)]
     for thread in running:
         thread.start()
     for thread in running:
