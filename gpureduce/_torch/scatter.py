@@ -324,6 +324,10 @@ def segment_reduce(
     -------
     torch.Tensor
 
+    Notes
+    -----
+    Sums and means are exact and rounded once, but for `initial`.
+
     Examples
     --------
     >>> import torch, gpureduce.torch

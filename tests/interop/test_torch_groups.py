@@ -156,6 +156,9 @@ def test_sums_are_rounded_once_in_any_order(dtype, place):
             )[:, 1],
             ops.scatter_reduce(zeros, 0, *given, "sum", include_self=False),
         ]
+        rows = torch.argsort(given[0], stable=True)
+        lengths = torch.bincount(index, minlength=7).to(place)
+        found.append(ops.segment_reduce(given[1][rows], "sum", lengths=lengths))
         if dtype != torch.float16:
             found.append(ops.bincount(*given))
         for each in found:
