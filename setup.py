@@ -20,6 +20,7 @@ from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "build_support"))
 from kernels import build_kernels
+from objects import Objects, common_key
 from progress import side_by_side
 
 # Each switch: compiler flags, linker flags. They follow Python's own flags and the ones below, and win.
@@ -51,27 +52,40 @@ class Build(build):
 
 
 class BuildExt(build_ext):
-    """Compile the C files side by side."""
+    """Compile the C files side by side, those that have changed since an earlier build."""
 
     def build_extensions(self):
         """Hand the compiler one file a thread, with a short line for each in place of its long command."""
         compile_in_turn = self.compiler.compile
-        compiled = {}  # both libraries have the simulator's files, with the same options
+        objects = Objects(self._common_key())
 
         def compile_side_by_side(sources, **options):
             print(*self.compiler.compiler_so, *options["extra_postargs"], flush=True)
+            paths = self.compiler.object_filenames(sources, output_dir=options["output_dir"])
+            targets = dict(zip(sources, paths, strict=True))
+            # Coverage puts more files next to an object.
+            new = [s for s in sources if "COVERAGE" in CHOSEN or not objects.take(s, targets[s])]
+
+            def compile_one(source):
+                objects.make(source, targets[source], lambda: compile_in_turn([source], **options))
+
             logging.disable(logging.INFO)
-            new = [source for source in sources if source not in compiled]
             try:
-                compiled.update(
-                    side_by_side(lambda source: compile_in_turn([source], **options), new, _effort)
-                )
+                side_by_side(compile_one, new, _effort)
             finally:
                 logging.disable(logging.NOTSET)
-            return [path for source in sources for path in compiled[source]]
+            return paths
 
         self.compiler.compile = compile_side_by_side
         super().build_extensions()
+
+    def _common_key(self):
+        """Return a digest of compiler, options and headers."""
+        # pip installs NumPy into another folder for each build.
+        options = [numpy.__version__ if text == numpy.get_include() else text for text in FLAGS]
+        return common_key(
+            self.compiler.compiler_so, [*options, *map(str, MACROS), *INCLUDE_FOLDERS, sys.version], HEADERS
+        )
 
     def get_ext_filename(self, fullname):
         """Return the file of an extension; the runtime has the name that programs ask the linker for."""
@@ -118,24 +132,26 @@ class BuildKernels(Command):
         return {}
 
 
+HEADERS = sorted(path for kind in ("h", "def", "map") for path in glob(f"csrc/**/*.{kind}", recursive=True))
+INCLUDE_FOLDERS = ["csrc", "csrc/ptxsim"]
+MACROS = [
+    ("_GNU_SOURCE", None),
+    ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),
+    ("NPY_TARGET_VERSION", "NPY_1_25_API_VERSION"),
+]
+FLAGS = [
+    # Python's and NumPy's headers are not ours to warn about.
+    *("-isystem", numpy.get_include(), "-isystem", sysconfig.get_path("include")),
+    # Python may have been built with -g, which would make the extension five times as large.
+    *(["-g0"] if "-g" not in os.environ.get("CFLAGS", "").split() else []),
+    *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
+    *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
+]
 OPTIONS = {
-    "depends": sorted(
-        path for kind in ("h", "def", "map") for path in glob(f"csrc/**/*.{kind}", recursive=True)
-    ),
-    "include_dirs": ["csrc", "csrc/ptxsim"],
-    "define_macros": [
-        ("_GNU_SOURCE", None),
-        ("NPY_NO_DEPRECATED_API", "NPY_1_25_API_VERSION"),
-        ("NPY_TARGET_VERSION", "NPY_1_25_API_VERSION"),
-    ],
-    "extra_compile_args": [
-        # Python's and NumPy's headers are not ours to warn about.
-        *("-isystem", numpy.get_include(), "-isystem", sysconfig.get_path("include")),
-        # Python may have been built with -g, which would make the extension five times as large.
-        *(["-g0"] if "-g" not in os.environ.get("CFLAGS", "").split() else []),
-        *("-O3", "-std=c11", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-pthread"),
-        *(flag for name in CHOSEN for flag in SWITCHES[name][0]),
-    ],
+    "depends": HEADERS,
+    "include_dirs": INCLUDE_FOLDERS,
+    "define_macros": MACROS,
+    "extra_compile_args": FLAGS,
 }
 LINKED = ["-ldl", "-lm", "-pthread", *(flag for name in CHOSEN for flag in SWITCHES[name][1])]
 SOURCES = sorted(glob("csrc/**/*.c", recursive=True))

@@ -416,3 +416,46 @@ def test_work_ends_with_the_first_error(support, capsys, monkeypatch):
     assert begun[:2] == [9, 8]
     assert len(begun) < 10
     assert "[ 1/10] 9 " in capsys.readouterr().out
+
+
+# ---- objects of C files ----
+
+
+def test_objects_are_compiled_where_something_has_changed(support, tmp_path, monkeypatch):
+    objects = support("objects")
+    monkeypatch.chdir(tmp_path)
+    source, header, target = Path("a.c"), Path("a.h"), "out/deep/a.o"
+    source.write_text("one")
+    header.write_text("two")
+
+    def build(*options, compiler=("cc",)):
+        """Whether the source is compiled; the object is what it was compiled from."""
+        text = source.read_text() + header.read_text() + "".join(options)
+        kept = objects.Objects(objects.common_key([*compiler], options, ["a.h"]))
+        Path(target).unlink(missing_ok=True)
+        taken = kept.take("a.c", target)
+        if not taken:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            kept.make("a.c", target, lambda: Path(target).write_text(text))
+        assert Path(target).read_text() == text
+        return not taken
+
+    assert build() and not build()
+    source.write_text("three")
+    assert build() and not build()
+    header.write_text("four")
+    assert build() and not build()
+    assert build("-O2") and not build("-O2") and not build()
+    assert build(compiler=("gcc", "-O2"))
+    source.write_text("one")
+    header.write_text("two")
+    assert not build()  # as at first
+
+    def fail():
+        raise ValueError("error")
+
+    source.write_text("five")
+    kept = objects.Objects(objects.common_key(["cc"], (), ["a.h"]))
+    with pytest.raises(ValueError, match="error"):
+        kept.make("a.c", target, fail)
+    assert not kept.take("a.c", target)
