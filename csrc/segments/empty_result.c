@@ -7,6 +7,22 @@
 /* A number that an empty segment gives. */
 typedef enum number { ZERO, ONE, MINUS_ONE, NOT_A_NUMBER, LARGEST, SMALLEST, ONES } number;
 
+/* The operator that does not skip NaNs: of no elements both give the same. */
+static gr_op plain_of(gr_op op) {
+    switch ((int)op) {
+    case GR_OP_nanmean:
+        return GR_OP_mean;
+    case GR_OP_nanprod:
+        return GR_OP_prod;
+    case GR_OP_nanmin:
+        return GR_OP_min;
+    case GR_OP_nanmax:
+        return GR_OP_max;
+    default:
+        return op;
+    }
+}
+
 static number number_of(gr_op op) {
     if (gr_op_is_positional(op))
         return MINUS_ONE;
@@ -66,7 +82,7 @@ static double value_of(number which) {
 
 gr_scalar gr_segments_empty_result(gr_op op, gr_dtype dtype) {
     const gr_dtype result = gr_op_result(op, dtype);
-    const number which = number_of(op);
+    const number which = number_of(plain_of(op));
     const double value = value_of(which), imaginary = which == ONE ? 0.0 : value;
     gr_scalar out = {.bytes = {0}};
     switch ((int)result) {

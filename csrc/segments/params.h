@@ -28,11 +28,12 @@ enum {
 };
 
 enum {
-    GR_SEGMENT_LINEAR = 1, /* Rows are contiguous and have all columns. */
-    GR_SEGMENT_MEAN = 2,   /* Results are divided by the number of elements. */
-    GR_SEGMENT_BOOL = 4,   /* Elements count as 1 if they are not 0. */
-    GR_SEGMENT_ANY = 8,    /* Results are whether the sum is not 0. */
-    GR_SEGMENT_ALL = 16,   /* Results are whether the sum is the number of elements. */
+    GR_SEGMENT_LINEAR = 1,    /* Rows are contiguous and have all columns. */
+    GR_SEGMENT_MEAN = 2,      /* Results are divided by the number of elements. */
+    GR_SEGMENT_BOOL = 4,      /* Elements count as 1 if they are not 0. */
+    GR_SEGMENT_ANY = 8,       /* Results are whether the sum is not 0. */
+    GR_SEGMENT_ALL = 16,      /* Results are whether the sum is the number of elements. */
+    GR_SEGMENT_SKIP_NAN = 32, /* NaNs do not count; with GR_SEGMENT_BOOL, other elements do. */
 };
 
 /* Segmented reduction by merge path (Merrill and Garland). Lines have `length` rows of `inner` columns.
@@ -49,7 +50,8 @@ typedef struct gr_segment_params {
         nodes; /* address of a ticket and of one node per column and tile, all zero; 0 if there is one tile */
     uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
     uint64_t lost;        /* of exact sums: see gr_lost_sums_params */
-    uint64_t rows;        /* rows that offsets count: of a line or of the permutation */
+    uint64_t counts; /* address of int64, the elements of each result that are not NaN, or 0: all count */
+    uint64_t rows;   /* rows that offsets count: of a line or of the permutation */
     uint64_t lines, length, inner, segments;
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     uint64_t chains, chain_tiles, chain_nodes, chain_pieces, stripes;
@@ -112,8 +114,9 @@ typedef struct gr_lost_sums_params {
     uint64_t permutation; /* index in `offsets` at which the permutation begins, or 0 */
     uint64_t rows, results, segments, columns;
     int64_t line_stride, along_stride, inner_stride; /* in components of elements */
+    uint64_t counts;                                 /* as above */
     uint32_t components;                             /* per element: 2 if complex */
-    uint32_t mean;
+    uint32_t flags;
 } gr_lost_sums_params;
 
 enum { GR_SEGMENT_VARIANCE_THREADS = 256 }; /* per block */
@@ -123,6 +126,7 @@ typedef struct gr_segment_variance_params {
     uint64_t squares; /* address of one double per result */
     uint64_t out;
     uint64_t offsets;
+    uint64_t counts;                         /* as above */
     uint64_t rows, results, segments, inner; /* rows: rows that offsets count */
     double ddof;
     uint32_t to, root; /* to: a row of dtypes.def */

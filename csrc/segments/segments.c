@@ -49,6 +49,13 @@ static const segment_kernel segment_kernels[GR_OP_COUNT] = {
     [GR_OP_argmax] = {"extremes", "argmax", 0, true},
     [GR_OP_var] = {"var", "var", 0, false},
     [GR_OP_std] = {"var", "var", 0, false},
+    [GR_OP_nansum] = {"sum", "sum", GR_SEGMENT_SKIP_NAN, false},
+    [GR_OP_nanmean] = {"sum", "sum", GR_SEGMENT_SKIP_NAN | GR_SEGMENT_MEAN, false},
+    [GR_OP_nanprod] = {"prod", "prod", GR_SEGMENT_SKIP_NAN, false},
+    [GR_OP_nanmin] = {"extremes", "min", GR_SEGMENT_SKIP_NAN, false},
+    [GR_OP_nanmax] = {"extremes", "max", GR_SEGMENT_SKIP_NAN, false},
+    [GR_OP_nanvar] = {"var", "var", GR_SEGMENT_SKIP_NAN, false},
+    [GR_OP_nanstd] = {"var", "var", GR_SEGMENT_SKIP_NAN, false},
     [GR_OP_bitwise_and] = {"bits", "bitwise_and", 0, false},
     [GR_OP_bitwise_or] = {"bits", "bitwise_or", 0, false},
     [GR_OP_bitwise_xor] = {"bits", "bitwise_xor", 0, false},
@@ -76,7 +83,13 @@ static const char *kernel_of(gr_op op, gr_dtype dtype) {
 
 /* Whether sums are exact, in Expansions of three doubles, and may be lost. */
 static bool is_exact_sum(gr_op op, value_kind by) {
-    return (op == GR_OP_sum || op == GR_OP_mean) && by != VALUE_INTEGER;
+    const bool is_sum = op == GR_OP_sum || op == GR_OP_mean || op == GR_OP_nansum || op == GR_OP_nanmean;
+    return is_sum && by != VALUE_INTEGER;
+}
+
+/* Whether results need the numbers of elements that are not NaN. */
+static bool needs_counts(gr_op op) {
+    return segment_kernels[op].flags & GR_SEGMENT_SKIP_NAN && op != GR_OP_nansum && op != GR_OP_nanprod;
 }
 
 /* Bytes per look-back node: twice the size of the State and of its flags, as half of each 8-byte word is a
@@ -142,10 +155,16 @@ typedef struct chain_buffers {
     uint32_t nodes, starts;
 } chain_buffers;
 
-static void relocate_all(gr_program *program, const uint32_t operands[3], const chain_buffers *at) {
-    gr_program_relocate(program, offsetof(gr_segment_params, in), operands[0]);
-    gr_program_relocate(program, offsetof(gr_segment_params, offsets), operands[1]);
-    gr_program_relocate(program, offsetof(gr_segment_params, out), operands[2]);
+/* Elements, offsets, results, and the numbers of elements that count, if results need them. */
+enum { IN, OFFSETS, OUT, COUNTS, OPERANDS };
+
+static void relocate_all(gr_program *program, gr_op op, const uint32_t operands[OPERANDS],
+                         const chain_buffers *at) {
+    gr_program_relocate(program, offsetof(gr_segment_params, in), operands[IN]);
+    gr_program_relocate(program, offsetof(gr_segment_params, offsets), operands[OFFSETS]);
+    gr_program_relocate(program, offsetof(gr_segment_params, out), operands[OUT]);
+    if (needs_counts(op))
+        gr_program_relocate(program, offsetof(gr_segment_params, counts), operands[COUNTS]);
     if (at != NULL) {
         gr_program_relocate(program, offsetof(gr_segment_params, nodes), at->nodes);
         gr_program_relocate(program, offsetof(gr_segment_params, starts), at->starts);
@@ -153,8 +172,8 @@ static void relocate_all(gr_program *program, const uint32_t operands[3], const 
 }
 
 /* Appends the step from sums of squared deviations to variances. */
-static void plan_finish(const gr_segments *self, const gr_segment_params *of, uint32_t squares,
-                        uint32_t offsets, const gr_device_caps *caps, gr_program *program) {
+static void plan_finish(const gr_segments *self, const gr_segment_params *of,
+                        const uint32_t operands[OPERANDS], const gr_device_caps *caps, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     gr_segment_variance_params params = {
         .rows = of->rows,
@@ -176,13 +195,15 @@ static void plan_finish(const gr_segments *self, const gr_segment_params *of, ui
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_var");
     GR_KERNEL_NAME(step->kernel.entry, "segment_var_finish");
-    gr_program_relocate(program, offsetof(gr_segment_variance_params, squares), squares);
+    gr_program_relocate(program, offsetof(gr_segment_variance_params, squares), operands[OUT]);
     gr_program_relocate(program, offsetof(gr_segment_variance_params, out), out);
-    gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), offsets);
+    gr_program_relocate(program, offsetof(gr_segment_variance_params, offsets), operands[OFFSETS]);
+    if (needs_counts(self->op))
+        gr_program_relocate(program, offsetof(gr_segment_variance_params, counts), operands[COUNTS]);
 }
 
 /* Appends the step that adds up lost sums. */
-static void plan_lost_sums(const gr_segments *self, const uint32_t operands[3], uint32_t lost,
+static void plan_lost_sums(const gr_segments *self, const uint32_t operands[OPERANDS], uint32_t lost,
                            const gr_device_caps *caps, gr_program *program) {
     static const char *const names[GR_DTYPE_COUNT] = {
         [GR_DTYPE_f32] = "f32",   [GR_DTYPE_f64] = "f64", [GR_DTYPE_f16] = "f16",
@@ -199,7 +220,7 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[3], 
         .along_stride = self->along_stride / item,
         .inner_stride = self->inner_stride / item,
         .components = components,
-        .mean = gr_op_is_mean(self->op),
+        .flags = segment_kernels[self->op].flags,
     };
     const bool wide = item == sizeof(double);
     const uint32_t state_bytes = (wide ? GR_EXACT_WIDE_WORDS : GR_EXACT_NARROW_WORDS) * 8;
@@ -221,9 +242,11 @@ static void plan_lost_sums(const gr_segments *self, const uint32_t operands[3], 
     step->kernel.owner = gr_ops[self->op].name;
     GR_KERNEL_NAME(step->kernel.file, "segment_lost");
     GR_KERNEL_NAME(step->kernel.entry, "segment_lost_", names[self->dtype]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, in), operands[0]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, offsets), operands[1]);
-    gr_program_relocate(program, offsetof(gr_lost_sums_params, out), operands[2]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, in), operands[IN]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, offsets), operands[OFFSETS]);
+    gr_program_relocate(program, offsetof(gr_lost_sums_params, out), operands[OUT]);
+    if (needs_counts(self->op))
+        gr_program_relocate(program, offsetof(gr_lost_sums_params, counts), operands[COUNTS]);
     gr_program_relocate(program, offsetof(gr_lost_sums_params, lost), lost);
 }
 
@@ -250,6 +273,7 @@ static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered
 static bool can_stream(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     return self->inner == 1 && self->permuted_rows == 0 &&
+           !(segment_kernels[self->op].flags & GR_SEGMENT_SKIP_NAN) &&
            (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
            !gr_op_is_variance(self->op) && !gr_dtype_is_complex(self->dtype) &&
            !(gr_op_is_mean(self->op) && by == VALUE_INTEGER);
@@ -296,7 +320,7 @@ static void plan_streams(const gr_segments *self, value_kind by, const gr_device
     const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
     const uint32_t out = gr_program_buffer(program, GR_BUFFER_OUTPUT,
                                            (size_t)(self->lines * self->segments) * params.result_bytes);
-    const uint32_t operands[] = {in, offsets, out};
+    const uint32_t operands[OPERANDS] = {in, offsets, out, 0};
     uint32_t slots = 0, lost = 0;
     if (exact)
         lost = gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES);
@@ -322,27 +346,10 @@ static void plan_streams(const gr_segments *self, value_kind by, const gr_device
     }
 }
 
-static void plan(const void *request, gr_device *device, gr_program *program) {
-    const gr_segments *self = request;
-    const gr_device_caps *caps = &device->backend->info.caps;
-    const value_kind by = value_kind_of(self->op, self->dtype);
-    const segment_kernel *as = &segment_kernels[self->op];
-    if (can_stream(self, by)) {
-        plan_streams(self, by, caps, program);
-        return;
-    }
-    const bool is_variance = gr_op_is_variance(self->op);
-    gr_segment_params params = params_of(self, by);
-    if (is_variance) { /* the first launch writes doubles */
-        params.to = GR_DTYPE_f64;
-        params.result_bytes = sizeof(double);
-    }
+/* Appends the steps of tiles, which write the results to a buffer. */
+static void plan_tiles(const gr_segments *self, gr_segment_params params, value_kind by,
+                       const uint32_t operands[OPERANDS], const gr_device_caps *caps, gr_program *program) {
     const uint64_t tiles = params.chains * params.chain_tiles;
-    const size_t results = (size_t)(self->lines * self->segments * self->inner);
-    const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
-    const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
-    const uint32_t operands[] = {in, offsets,
-                                 gr_program_buffer(program, made, results * params.result_bytes)};
     chain_buffers at;
     const bool cut = params.chain_pieces > 1;
     if (cut) {
@@ -359,24 +366,77 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         search->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(search->kernel.file, "segment_starts");
         GR_KERNEL_NAME(search->kernel.entry, "segment_starts");
-        relocate_all(program, operands, &at);
+        relocate_all(program, self->op, operands, &at);
     }
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     step->grid[0] = (uint32_t)(tiles < resident_blocks() ? tiles : resident_blocks());
     step->block[0] = GR_SEGMENT_THREADS;
     step->pdl = caps->capability >= GR_HOPPER;
     step->kernel.owner = gr_ops[self->op].name;
-    GR_KERNEL_NAME(step->kernel.file, "segment_", as->file);
+    GR_KERNEL_NAME(step->kernel.file, "segment_", segment_kernels[self->op].file);
     GR_KERNEL_NAME(step->kernel.entry, "segment_", kernel_of(self->op, self->dtype), "_",
                    value_kind_names[by]);
-    relocate_all(program, operands, cut ? &at : NULL);
+    relocate_all(program, self->op, operands, cut ? &at : NULL);
+}
+
+/* Appends the steps that count the elements of each result that are not NaN. Returns the buffer. */
+static uint32_t plan_counts(const gr_segments *self, const uint32_t operands[OPERANDS],
+                            const gr_device_caps *caps, gr_program *program) {
+    gr_segments count = *self;
+    count.op = GR_OP_count_nonzero;
+    memset(&count.empty_result, 0, sizeof count.empty_result);
+    gr_segment_params params = params_of(&count, VALUE_INTEGER);
+    params.flags |= GR_SEGMENT_SKIP_NAN;
+    const size_t bytes = (size_t)(self->lines * self->segments * self->inner) * params.result_bytes;
+    const uint32_t counts = gr_program_buffer(program, GR_BUFFER_TEMPORARY, bytes);
+    const uint32_t counting[OPERANDS] = {operands[IN], operands[OFFSETS], counts, 0};
+    plan_tiles(&count, params, VALUE_INTEGER, counting, caps, program);
+    return counts;
+}
+
+/* Whether sums of complex numbers are those of two columns of real ones, which need fewer registers. Not if a
+   NaN in one part skips the other. */
+static bool are_columns(const gr_segments *self) {
+    const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
+    return gr_dtype_is_complex(self->dtype) && (self->op == GR_OP_sum || self->op == GR_OP_mean) &&
+           (self->inner == 1 || self->inner_stride == item);
+}
+
+static void plan(const void *request, gr_device *device, gr_program *program) {
+    gr_segments of = *(const gr_segments *)request;
+    const gr_segments *self = &of;
+    if (are_columns(self)) {
+        of.dtype = self->dtype == GR_DTYPE_c64 ? GR_DTYPE_f32 : GR_DTYPE_f64;
+        of.inner *= 2;
+        of.inner_stride = (int64_t)gr_dtypes[of.dtype].item_bytes;
+    }
+    const gr_device_caps *caps = &device->backend->info.caps;
+    const value_kind by = value_kind_of(self->op, self->dtype);
+    if (can_stream(self, by)) {
+        plan_streams(self, by, caps, program);
+        return;
+    }
+    const bool is_variance = gr_op_is_variance(self->op);
+    gr_segment_params params = params_of(self, by);
+    if (is_variance) { /* the first launch writes doubles */
+        params.to = GR_DTYPE_f64;
+        params.result_bytes = sizeof(double);
+    }
+    const size_t results = (size_t)(self->lines * self->segments * self->inner);
+    const uint32_t in = gr_program_input(program, 0), offsets = gr_program_input(program, 1);
+    const gr_buffer_kind made = is_variance ? GR_BUFFER_TEMPORARY : GR_BUFFER_OUTPUT;
+    uint32_t operands[OPERANDS] = {in, offsets,
+                                   gr_program_buffer(program, made, results * params.result_bytes), 0};
+    if (needs_counts(self->op))
+        operands[COUNTS] = plan_counts(self, operands, caps, program);
+    plan_tiles(self, params, by, operands, caps, program);
     if (is_exact_sum(self->op, by)) {
         const uint32_t lost = gr_program_buffer(program, GR_BUFFER_ZEROED, LOST_BYTES);
         gr_program_relocate(program, offsetof(gr_segment_params, lost), lost);
         plan_lost_sums(self, operands, lost, caps, program);
     }
     if (is_variance)
-        plan_finish(self, &params, operands[2], offsets, caps, program);
+        plan_finish(self, &params, operands, caps, program);
 }
 
 gr_status gr_segments_run(gr_device *device, const gr_segments *self, const gr_binding *binding,

@@ -191,11 +191,14 @@ def run(
     """Reduce by a plan; the result has one row per segment, or what else errors call it."""
     if op.startswith("bitwise") and operand.dtype.kind not in "biu":
         raise TypeError(f"a: {op} takes bool and integers, not {operand.dtype}")
+    if operand.dtype.kind in "biu":
+        op = op.removeprefix("nan")
+    plain = op.removeprefix("nan")
     ddof = rules.degrees(ddof)
-    if ddof and op not in ("var", "std"):
+    if ddof and plain not in ("var", "std"):
         raise TypeError(f"ddof: only for var and std, not for {op}")
     exact = rules.flag(exact, "exact")
-    if exact and op in ("prod", "var", "std"):
+    if exact and plain in ("prod", "var", "std"):
         raise TypeError(f"exact: only for sum and mean, not for {op}")
     shape = list(operand.shape)
     shape[axis] = cut.count

@@ -12,6 +12,7 @@ from mutants import MUTANTS as REDUCTIONS
 from order import MUTANTS as ORDER
 from products import MUTANTS as PRODUCTS
 from scans import MUTANTS as SCANS
+from segment_sums import MUTANTS as SEGMENT_SUMS
 from states import MUTANTS as STATES
 
 MUTANTS = (
@@ -26,6 +27,7 @@ MUTANTS = (
     *GROUP_SUMS,
     *MOMENTS,
     *SCANS,
+    *SEGMENT_SUMS,
     *ORDER,
     *STATES,
 )

@@ -3,6 +3,7 @@
 The reference is that of groups: significands as Python's integers, and a fraction that is rounded once.
 """
 
+import itertools
 import math
 from fractions import Fraction
 from functools import partial
@@ -195,6 +196,40 @@ def test_batches_of_a_lane(device):
         a[5::64] = -(2.0**-apart)
         got = gpureduce.segment_reduce(a, [0, 4096], device=device)
         assert got[0] == np.float32(math.fsum(a.astype(float))), apart
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16"])
+def test_exponents_of_a_batch(name, device):
+    """Where segments end, sums of a batch are exact in one double, or two, up to some distance of exponents.
+
+    The great elements of a segment cancel, and the last bits of the small ones remain.
+    """
+    if name not in FLOATS:
+        pytest.skip("needs ml_dtypes")
+    rng = np.random.default_rng(14)
+    dtype = reference.dtype_of(name)
+    precision, _ = reference.FORMATS[name]
+    offsets = np.concatenate([[0], np.sort(rng.choice(np.arange(1, 4000), 30, False)), [4096]])
+    labels = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    for apart in (*range(8, 48), *range(52, 72), 90):
+        a = np.full(4096, 2 - 2.0 ** (1 - precision))
+        for begin, end in itertools.pairwise(offsets.tolist()):
+            half = (end - begin) // 3
+            a[begin + half : begin + 2 * half] *= -1
+            a[begin + 2 * half : end] = 2.0**-apart * (1 + 2.0 ** (1 - precision) * rng.integers(0, 2))
+        a = a[shuffled_rows(rng, offsets, 4096)].astype(dtype)
+        want = expected(a, labels, len(offsets) - 1, "sum", 0)
+        check(gpureduce.segment_reduce(a, offsets, device=device), want, f"{name} {apart}")
+
+
+def test_subnormal_numbers_are_far_from_others(device):
+    """Their upper words are 0, as those of zeros are."""
+    a = np.ones(4096)
+    a[1::2] = 0
+    a[3::64], a[2::4] = 2.0**-1074, -1
+    offsets = np.arange(0, 4097, 64)
+    got = gpureduce.segment_reduce(a, offsets, device=device)
+    assert got.tolist() == [2.0**-1074] * 64
 
 
 # ---- integers ----

@@ -14,13 +14,14 @@ import gpureduce
 from gpureduce import _core
 from gpureduce._profiles.from_core import kernel_profiles, observe
 from gpureduce._segments import segments
-from gpureduce._segments.segment_plan import OPS
+from gpureduce._segments.segment_plan import OPS as ALL_OPS
 
 TILE = 4096  # elements and ends of segments, of one column
 DTYPES = (
     "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
     "float16", "complex64", "complex128",
 )  # fmt: skip
+OPS = tuple(op for op in ALL_OPS if not op.startswith("nan"))  # the others are in test_segment_nan.py
 PLACES = ("argmin", "argmax")
 SPREADS = ("var", "std")
 # What of no elements NumPy has a result for.
@@ -65,14 +66,14 @@ def test_documented_reductions_are_those_taken(device):
     taken = re.search(
         r"^- Segments and groups have the reductions (.*?)\. All other", page.read_text("utf-8"), re.M | re.S
     )[1]
-    assert sorted(re.findall(r"`(\w+)`", taken)) == sorted(OPS)
+    assert sorted(re.findall(r"`(\w+)`", taken)) == sorted(ALL_OPS)
     a, labels = np.arange(6), np.arange(6) % 2
     calls = (
         lambda op: gpureduce.segment_reduce(a, [0, 6], op, device=device),
         lambda op: gpureduce.reduceat(a, [0], op, device=device),
         lambda op: gpureduce.group_reduce(a, labels, op=op, device=device),
     )
-    for op in (name for name in gpureduce.__all__ if name not in OPS):
+    for op in (name for name in gpureduce.__all__ if name not in ALL_OPS):
         for call in calls:
             with pytest.raises(ValueError, match=f"^op: expected one of sum, .*, got '{op}'"):
                 call(op)

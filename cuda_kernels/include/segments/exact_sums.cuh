@@ -88,7 +88,8 @@ struct Expansion {
 // Calls, as copies of them would fill the instruction cache.
 inline __device__ __noinline__ Expansion sum_of(Expansion a, Expansion b) {
     a.add(b.high);
-    a.add_middle(b.middle);
+    if (b.middle != 0)
+        a.add_middle(b.middle);
     if (b.low != 0)
         a.low = add_low(a.low, b.low);
     return a;
@@ -103,6 +104,9 @@ template <> struct SegmentExactSum<double> : OfValues<double> {
     using State = Expansion;
     static __device__ State identity() {
         return {-0.0, 0, 0};
+    }
+    static __device__ double nothing() {
+        return 0;
     }
     static __device__ State load(double x, int64_t) {
         return {x, 0, 0};
@@ -120,6 +124,9 @@ template <> struct SegmentExactSum<double> : OfValues<double> {
 };
 template <> struct SegmentExactSum<ComplexParts<double>> : OfValues<ComplexParts<double>> {
     using State = ComplexParts<Expansion>;
+    static __device__ ComplexParts<double> nothing() {
+        return {0, 0};
+    }
     static __device__ State load(ComplexParts<double> x, int64_t) {
         return {{x.re, 0, 0}, {x.im, 0, 0}};
     }
@@ -213,6 +220,8 @@ inline __device__ double mark_lost(uint64_t lost) {
 // with the payload if it is lost. A call, as copies of it would take the registers of the loops around it.
 inline __device__ __noinline__ double round_sum(Expansion s, int64_t count, bool mean, bool as_double,
                                                 uint64_t lost) {
+    if (mean && count == 0) // all are NaN and skipped
+        return quiet_nan<double>(0);
     if (!as_double && !isfinite(s.high)) // no sum of elements of fewer bits overflows
         return s.high != s.high ? quiet_nan<double>(0) : s.high;
     if (!isfinite(s.high) || s.low != s.low)

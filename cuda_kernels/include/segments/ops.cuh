@@ -67,6 +67,9 @@ template <class V> struct SegmentSum : OfValues<V> {
     static __device__ V identity() {
         return Neutral<V>::make();
     }
+    static __device__ V nothing() {
+        return V();
+    }
     static __device__ V combine(V a, V b) {
         return plus(a, b);
     }
@@ -90,6 +93,9 @@ template <class V> struct SegmentProd : OfValues<V> {
     static __device__ V identity() { // of pairs only nearly: infinity times 0
         return One<V>::make();
     }
+    static __device__ V nothing() {
+        return One<V>::make();
+    }
     static __device__ V combine(V a, V b) {
         return times(a, b);
     }
@@ -98,6 +104,9 @@ template <class V, bool Largest> struct SegmentExtreme : OfValues<V> {
     static constexpr bool turned = true;
     static __device__ V identity() {
         return worst<Largest>(V());
+    }
+    static __device__ V nothing() {
+        return identity();
     }
     static __device__ V combine(V a, V b) {
         return wins<Largest>(b, a) ? b : a;
@@ -171,6 +180,16 @@ template <class F>
 constexpr unsigned most_per_thread = (sizeof(typename F::Held) < 16    ? GR_SEGMENT_ITEMS_PER_THREAD
                                       : sizeof(typename F::State) < 32 ? GR_SEGMENT_ITEMS_PER_THREAD / 2
                                                                        : GR_SEGMENT_ITEMS_PER_THREAD / 4);
+inline __device__ double nan_of(double) {
+    return NAN;
+}
+inline __device__ ComplexParts<double> nan_of(ComplexParts<double>) {
+    return {NAN, NAN};
+}
+// Whether NaNs may be skipped, in whose place the operator has nothing().
+template <class F, class = void> constexpr bool can_skip = false;
+template <class F>
+constexpr bool can_skip<F, decltype(void(&F::nothing))> = !std::is_same<typename F::Held, int64_t>::value;
 // Whether elements side by side, of one column, are for streams, which need an identity.
 template <class F, class = void> constexpr bool has_identity = false;
 template <class F> constexpr bool has_identity<F, decltype(void(&F::identity))> = true;

@@ -160,9 +160,18 @@ template <class F> struct Segments : SegmentLookback<F> {
 
     // Writes the result of a segment, of `count` elements.
     __device__ void put(const SegmentTile &tile, uint64_t segment, Sum sum, int64_t count) const {
-        if (column < tile.width)
-            values.put(tile.out + segment * p.inner + column, sum, count,
-                       F::places && count > 0 ? row_of(F::place(sum)) : 0);
+        if (column >= tile.width)
+            return;
+        const uint64_t result = tile.out + segment * p.inner + column;
+        if constexpr (is_exact_sum<F>) {
+            if (p.counts != 0 && count > 0)
+                return values.put_exact(result, sum, reinterpret_cast<const int64_t *>(p.counts)[result]);
+        } else if constexpr (can_skip<F> && std::is_same<Sum, Held>::value) {
+            // Of elements that are all skipped, the extreme is NaN.
+            if (p.counts != 0 && reinterpret_cast<const int64_t *>(p.counts)[result] == 0)
+                sum = nan_of(sum);
+        }
+        values.put(result, sum, count, F::places && count > 0 ? row_of(F::place(sum)) : 0);
     }
 
     // The thread's elements of a piece, side by side with those of others. All are loaded, those behind the

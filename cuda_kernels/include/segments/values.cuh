@@ -48,6 +48,11 @@ template <class F, class Params> struct SegmentResults {
                 Value<Held>::template to<Out>(p.flags & GR_SEGMENT_MEAN ? divide(sum, uint64_t(count)) : sum);
         }
     }
+    // Writes the sum of a segment, or the mean of `count` elements.
+    template <class Of> __device__ void put_exact(uint64_t index, const Of &sum, int64_t count) const {
+        const uint32_t to = p.to == SEGMENT_c64 ? SEGMENT_f32 : p.to == SEGMENT_c128 ? SEGMENT_f64 : p.to;
+        ExactResults{p.out, p.lost, to, (p.flags & GR_SEGMENT_MEAN) != 0}.put(index, sum, count);
+    }
     // Writes the result of a segment of `count` elements; `place` is what those who look for places found.
     // The sum is a State, or Near.
     template <class Of> __device__ void put(uint64_t index, Of sum, int64_t count, int64_t place) const {
@@ -57,11 +62,8 @@ template <class F, class Params> struct SegmentResults {
                 out[i] = p.empty_result[i];
             return;
         }
-        if constexpr (is_exact_sum<F>) {
-            const uint32_t to = p.to == SEGMENT_c64 ? SEGMENT_f32 : p.to == SEGMENT_c128 ? SEGMENT_f64 : p.to;
-            ExactResults{p.out, p.lost, to, (p.flags & GR_SEGMENT_MEAN) != 0}.put(index, sum, count);
-            return;
-        }
+        if constexpr (is_exact_sum<F>)
+            return put_exact(index, sum, count);
         switch (p.to) {
 #define GR_DTYPE(name, numpy_name, In, Acc, kind, sums, mean, scope, bytes)                                  \
     case SEGMENT_##name:                                                                                     \
@@ -99,7 +101,10 @@ template <class F, class Params> struct SegmentValues : SegmentResults<F, Params
     }
     template <class In> __device__ Held value_of(In x) const {
         if constexpr (F::truth && !is_whole<In>)
-            return is_true(widen(x));
+            return p.flags & GR_SEGMENT_SKIP_NAN ? !is_nan(widen(x)) : is_true(widen(x));
+        else if constexpr (can_skip<F>)
+            return p.flags & GR_SEGMENT_SKIP_NAN && is_nan(Value<Held>::of(x)) ? F::nothing()
+                                                                               : Value<Held>::of(x);
         else if constexpr (F::turned && std::is_same<In, uint64_t>::value)
             return int64_t(x ^ highest_bit);
         else

@@ -52,9 +52,14 @@ template <class In> struct LostSums {
         const In *in = reinterpret_cast<const In *>(p.in) + int64_t(segment.element);
         const int64_t *rows =
             p.permutation != 0 ? reinterpret_cast<const int64_t *>(p.offsets) + p.permutation : nullptr;
+        // The other part of a complex number, as NaN in one of them is NaN.
+        const int64_t other = p.components == 1 ? 0 : segment.result % 2 == 0 ? 1 : -1;
         uint32_t flags = 0;
         for (int64_t i = begin; i < segment.end; i += step) {
-            const double x = Value<double>::of(in[(rows != nullptr ? rows[i] : i) * p.along_stride]);
+            const int64_t at = (rows != nullptr ? rows[i] : i) * p.along_stride;
+            double x = Value<double>::of(in[at]);
+            if (p.flags & GR_SEGMENT_SKIP_NAN && (x != x || is_nan(Value<double>::of(in[at + other]))))
+                x = 0;
             const gr_exact_decomposed parts = gr_exact_decompose(uint64_t(__double_as_longlong(x)));
             flags |= parts.flags;
             if (parts.value == 0)
@@ -67,7 +72,10 @@ template <class In> struct LostSums {
     }
     // Rounds a state to a result; for a warp.
     __device__ void put(int64_t *sum, const Segment &segment) const {
-        const uint64_t divisor = p.mean ? uint64_t(segment.end - segment.begin) : 1;
+        const uint64_t rows =
+            p.counts == 0 ? uint64_t(segment.end - segment.begin)
+                          : reinterpret_cast<const uint64_t *>(p.counts)[segment.result / p.components];
+        const uint64_t divisor = p.flags & GR_SEGMENT_MEAN ? rows : 1;
         const uint64_t bits =
             gr::exact::warp_result<words>(sum, below, divisor, gr::exact::Format<In>::format);
         if (threadIdx.x % 32 == 0)

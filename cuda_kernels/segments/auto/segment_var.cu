@@ -25,12 +25,17 @@ inline __device__ double divide(const Spread &s, uint64_t) { // means of these d
     return s;
 }
 
+constexpr int64_t skipped_bits = 0x7ff8000000000000 + lost_payload; // of a NaN that no element has
+
 template <class V> struct SegmentVar {
     using Held = V;
     using State = Spread;
     static constexpr bool truth = false, turned = false, places = false, means = true;
     static __device__ State load(V x, int64_t) {
-        return {1, x, x - x, x - x};
+        return __double_as_longlong(x) == skipped_bits ? State{0, 0, 0, 0} : State{1, x, x - x, x - x};
+    }
+    static __device__ V nothing() {
+        return __longlong_as_double(skipped_bits);
     }
     // Of counts that are not negative.
     static __device__ State combine_plain(const State &a, const State &b) {
@@ -47,6 +52,8 @@ template <class V> struct SegmentVar {
         return {fabs(s.count), s.point * factor, s.sum * factor, s.squares * factor * factor};
     }
     static __device__ State combine(const State &a, const State &b) {
+        if (a.count == 0 || b.count == 0)
+            return a.count == 0 ? b : a;
         State both = combine_plain(a, b);
         if (a.count < 0 || b.count < 0 || !(fabs(both.squares) < LARGEST)) {
             both = combine_plain(scaled(a), scaled(b));
@@ -76,7 +83,9 @@ extern "C" __global__ void __launch_bounds__(GR_SEGMENT_VARIANCE_THREADS)
     if (i >= p.results)
         return;
     const int64_t *offsets = reinterpret_cast<const int64_t *>(p.offsets) + i / p.inner % p.segments;
-    const int64_t count = min(offsets[1], int64_t(p.rows)) - max(offsets[0], int64_t(0));
+    int64_t count = min(offsets[1], int64_t(p.rows)) - max(offsets[0], int64_t(0));
+    if (p.counts != 0)
+        count = reinterpret_cast<const int64_t *>(p.counts)[i];
     if (count <= 0) {
         unsigned char *out = reinterpret_cast<unsigned char *>(p.out) + i * p.result_bytes;
         for (unsigned byte = 0; byte < p.result_bytes; ++byte)

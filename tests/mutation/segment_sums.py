@@ -1,0 +1,158 @@
+"""The traps of exact sums of segments: lost bits, exponents of batches, rounding, counts, shared states."""
+
+from mutants import INCLUDE, Mutant
+
+FOLDER = INCLUDE + "segments/"
+SUMS, VALUES = FOLDER + "exact_sums.cuh", FOLDER + "values.cuh"
+STREAMS, TILES = FOLDER + "row_streaming.cuh", FOLDER + "segments.cuh"
+LOST = "cuda_kernels/segments/auto/segment_lost.cu"
+PLAN = "csrc/segments/segments.c"
+PYTHON = "gpureduce/_segments/segment_plan.py"
+
+
+def sums(words):
+    return ("tests/segments/test_segment_sums.py", "-k", words)
+
+
+def nans(words):
+    return ("tests/segments/test_segment_nan.py", "-k", words)
+
+
+MUTANTS = (
+    Mutant(
+        "a sum that three doubles do not hold is not lost",
+        SUMS,
+        "add_low",
+        "two.error != 0 ? double(NAN) : two.sum",
+        "two.sum",
+        sums("far_exponents or cancellation"),
+    ),
+    Mutant(
+        "errors of the first double are dropped",
+        SUMS,
+        "Expansion",
+        "middle = two.sum;",
+        "middle = two.error;",
+        sums("random_calls"),
+    ),
+    Mutant(
+        "subnormal numbers count as zeros",
+        SUMS,
+        "Exponents",
+        "Bits == 64 && __double2loint(x) != 0",
+        "false",
+        sums("subnormal"),
+    ),
+    Mutant(
+        "a batch of float64 takes two doubles for too many exponents",
+        STREAMS,
+        "Streams",
+        "wide ? 36 : 60",
+        "wide ? 60 : 60",
+        sums("exponents_of_a_batch"),
+    ),
+    Mutant(
+        "a batch of float32 takes one double for too many exponents",
+        STREAMS,
+        "Streams",
+        "apart <= 53 - 24 - 9",
+        "apart <= 53 - 24 + 9",
+        sums("exponents_of_a_batch"),
+    ),
+    Mutant(
+        "elements of a lane are added in one double whatever their exponents",
+        STREAMS,
+        "Streams",
+        "int(most >> 23) - int(least >> 24) <= 53 - 24 - 4",
+        "int(most >> 23) - int(least >> 24) <= 53",
+        sums("batches_of_a_lane"),
+    ),
+    Mutant(
+        "parts of other lanes are forgotten at the end of a segment",
+        STREAMS,
+        "Streams",
+        "spread = true; row = b = quick;",
+        "row = b = quick;",
+        sums("random_calls or batches_of_a_lane"),
+    ),
+    Mutant(
+        "rounding to odd is rounding to nearest",
+        SUMS,
+        "to_odd",
+        "if (error == 0 || bits & 1)",
+        "if (true)",
+        sums("random_calls or every_path"),
+    ),
+    Mutant(
+        "a mean is the quotient of the rounded sum",
+        SUMS,
+        "Rounded",
+        "fma(-quotient, count, value)",
+        "0.0",
+        sums("random_calls or every_path"),
+    ),
+    Mutant(
+        "a sum of negative zeros is positive",
+        SUMS,
+        "round_sum",
+        "if (s.middle == 0 && s.low == 0 && (!mean || s.high == 0))",
+        "if (s.middle == 0 && s.low == 0 && !mean && s.high != 0)",
+        sums("every_path"),
+    ),
+    Mutant(
+        "no block adds up long segments again",
+        LOST,
+        "LostSums",
+        "later |= 1u << of;",
+        "later |= 0;",
+        sums("lengths"),
+    ),
+    Mutant(
+        "blocks that share a segment begin with its first rows",
+        LOST,
+        "LostSums",
+        "segment.begin + blockIdx.y * threads + threadIdx.x",
+        "segment.begin + threadIdx.x",
+        sums("few_long"),
+    ),
+    Mutant(
+        "a warp keeps the state of the segment before",
+        LOST,
+        "LostSums",
+        "            clear(state, lane, 32);\n",
+        "",
+        sums("lengths"),
+    ),
+    Mutant(
+        "means of uint64 are those of int64",
+        VALUES,
+        "SegmentResults",
+        "sum += static_cast<Whole>(count) << 63;",
+        "sum += 0;",
+        sums("means_of_integers"),
+    ),
+    Mutant(
+        "a mean divides by the number of all elements, NaNs too",
+        PLAN,
+        "needs_counts",
+        "op != GR_OP_nansum",
+        "op != GR_OP_nanmean && op != GR_OP_nansum",
+        nans("exact"),
+    ),
+    Mutant(
+        "the smallest number of NaNs alone is infinity",
+        TILES,
+        "Segments",
+        "sum = nan_of(sum);",
+        "sum = sum;",
+        nans("infinities"),
+    ),
+    Mutant(
+        "a sum that exceeds 64 bits is returned",
+        PYTHON,
+        "_fitting_sums",
+        "(upper > whole.max >> 32)",
+        "(upper > whole.max)",
+        sums("do_not_fit"),
+    ),
+)
