@@ -7,7 +7,7 @@
 /* A number that an empty segment gives. */
 typedef enum number { ZERO, ONE, MINUS_ONE, NOT_A_NUMBER, LARGEST, SMALLEST, ONES } number;
 
-/* The operator that does not skip NaNs: of no elements both give the same. */
+/* An operator that gives the same of no elements: most often the one that does not skip NaNs. */
 static gr_op plain_of(gr_op op) {
     switch ((int)op) {
     case GR_OP_nanmean:
@@ -17,6 +17,7 @@ static gr_op plain_of(gr_op op) {
     case GR_OP_nanmin:
         return GR_OP_min;
     case GR_OP_nanmax:
+    case GR_OP_logsumexp: /* the logarithm of 0 */
         return GR_OP_max;
     default:
         return op;

@@ -49,6 +49,7 @@ static const segment_kernel segment_kernels[GR_OP_COUNT] = {
     [GR_OP_argmax] = {"extremes", "argmax", 0, true},
     [GR_OP_var] = {"var", "var", 0, false},
     [GR_OP_std] = {"var", "var", 0, false},
+    [GR_OP_logsumexp] = {"logsumexp", "logsumexp", 0, false},
     [GR_OP_nansum] = {"sum", "sum", GR_SEGMENT_SKIP_NAN, false},
     [GR_OP_nanmean] = {"sum", "sum", GR_SEGMENT_SKIP_NAN | GR_SEGMENT_MEAN, false},
     [GR_OP_nanprod] = {"prod", "prod", GR_SEGMENT_SKIP_NAN, false},
@@ -98,7 +99,7 @@ static uint32_t node_bytes(value_kind by, gr_op op) {
     if (gr_op_is_mean(op) || is_exact_sum(op, by))
         return by == VALUE_COMPLEX ? 112u : 64u;
     return 32u + (by == VALUE_COMPLEX ? 16u : 0u) + (segment_kernels[op].has_position ? 16u : 0u) +
-           (gr_op_is_variance(op) ? 48u : 0u);
+           (gr_op_is_variance(op) ? 48u : 0u) + (op == GR_OP_logsumexp ? 16u : 0u);
 }
 
 /* Splits a tile between the threads of a block. */
@@ -273,7 +274,7 @@ static void set_load_kind(gr_stream_params *params, gr_dtype dtype, bool ordered
 static bool can_stream(const gr_segments *self, value_kind by) {
     const int64_t item = (int64_t)gr_dtypes[self->dtype].item_bytes;
     return self->inner == 1 && self->permuted_rows == 0 &&
-           !(segment_kernels[self->op].flags & GR_SEGMENT_SKIP_NAN) &&
+           !(segment_kernels[self->op].flags & GR_SEGMENT_SKIP_NAN) && self->op != GR_OP_logsumexp &&
            (self->length <= 1 || self->along_stride == item) && by != VALUE_COMPLEX && item <= 8 &&
            !gr_op_is_variance(self->op) && !gr_dtype_is_complex(self->dtype) &&
            !(gr_op_is_mean(self->op) && by == VALUE_INTEGER);

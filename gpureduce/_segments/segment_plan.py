@@ -204,6 +204,8 @@ def run(
     shape[axis] = cut.count
     output = OutputSpec(out, options, operand, axis, tuple(shape), (), False)
     output.reads += cut.reads
+    if op == "logsumexp" and operand.dtype.kind in "biu":
+        operand = output.cast(operand, np.dtype(np.float64))
     if op in dtypes.UFUNCS:
         loop = output.loop_dtype(op, operand.rule_dtype, dtype)
         if loop == dtypes.BOOL and op in ("sum", "prod"):  # as NumPy's

@@ -71,16 +71,15 @@ def segment_reduce(
     op : str
         ``"sum"``, ``"prod"``, ``"mean"``, ``"min"``, ``"max"``, ``"argmin"``, ``"argmax"``, ``"any"``,
         ``"all"``, ``"count_nonzero"``, ``"bitwise_and"``, ``"bitwise_or"``, ``"bitwise_xor"``, ``"var"``,
-        ``"std"``; or a form that skips NaNs: ``"nansum"``, ``"nanprod"``, ``"nanmean"``, ``"nanmin"``,
-        ``"nanmax"``, ``"nanvar"``, ``"nanstd"``.
+        ``"std"``, ``"logsumexp"``; or a form that skips NaNs: ``"nansum"``, ``"nanprod"``, ``"nanmean"``,
+        ``"nanmin"``, ``"nanmax"``, ``"nanvar"``, ``"nanstd"``.
     axis : int
         Axis that is divided into segments.
     out : numpy.ndarray or device array, optional
         Output array of the shape of the result; it is also returned. An array on a device must have the
         result's dtype and C order.
     ddof : float
-        Delta degrees of freedom for variances and standard deviations: the variance of N elements divides by ``N -
-        ddof``.
+        Delta degrees of freedom: variances and standard deviations of N elements divide by ``N - ddof``.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -104,8 +103,9 @@ def segment_reduce(
         Array in C order, with one row for each segment along `axis`, and the dtype of the reduction. An empty
         segment gives 0, for ``"prod"`` 1, for ``"all"`` True, for ``"min"`` the largest and for ``"max"`` the
         smallest value of the dtype (inf and -inf for floats), for ``"mean"``, ``"var"`` and ``"std"`` NaN,
-        for ``"argmin"`` and ``"argmax"``, which return indices along `axis`, -1. A form that skips NaNs gives
-        the same, and NaN for a segment of NaNs alone, but for ``"nansum"`` and ``"nanprod"``: 0 and 1.
+        for ``"argmin"`` and ``"argmax"``, which return indices along `axis`, -1, for ``"logsumexp"`` -inf. A
+        form that skips NaNs gives the same, and NaN for a segment of NaNs alone, but for ``"nansum"`` and
+        ``"nanprod"``: 0 and 1.
 
     Raises
     ------

@@ -492,6 +492,7 @@ def test_empty_segments_of_every_operator(dtype, device):
     a = np.ones(3, dtype)
     for op in dict.fromkeys(op for op, name in _core.segment_coverage() if name == dtype.name):
         got = gpureduce.segment_reduce(a, [1, 1, 3], op, device=device)
+        op = "max" if op == "logsumexp" else op.removeprefix("nan")
         if op in ("min", "max") and dtype.kind in "iu":
             want = np.iinfo(dtype).max if op == "min" else np.iinfo(dtype).min
         elif op in ("min", "max") and dtype.kind != "b":

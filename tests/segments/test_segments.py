@@ -21,7 +21,8 @@ DTYPES = (
     "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
     "float16", "complex64", "complex128",
 )  # fmt: skip
-OPS = tuple(op for op in ALL_OPS if not op.startswith("nan"))  # the others are in test_segment_nan.py
+# Others are in test_segment_nan.py, and in a test below.
+OPS = tuple(op for op in ALL_OPS if not op.startswith("nan") and op != "logsumexp")
 PLACES = ("argmin", "argmax")
 SPREADS = ("var", "std")
 # What of no elements NumPy has a result for.
@@ -325,6 +326,29 @@ def test_variances_of_groups_on_the_device(device):
     for group in range(6):
         want = a[:, labels == group].std(axis=1, ddof=1)
         np.testing.assert_allclose(got[:, group], want, rtol=2e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+def test_logarithms_of_sums_of_exponentials(dtype, device):
+    """Of segments and groups, in one column and two; infinities and NaN as in SciPy; of none, -infinity."""
+    draw = np.random.default_rng(8)
+    a = (draw.standard_normal(5000) * 9).astype(dtype)
+    offsets = [0, 1, 1, 40, 4500, 5000]
+    labels = np.repeat(np.arange(5), np.diff(offsets))
+    order = draw.permutation(5000)
+    parts = [a[begin:end].astype(np.longdouble) for begin, end in itertools.pairwise(offsets)]
+    want = [float(np.log(np.exp(x - x.max()).sum()) + x.max()) if len(x) else -math.inf for x in parts]
+    to = np.dtype("float64") if dtype == "int32" else a.dtype
+    for got in (
+        gpureduce.segment_reduce(a, offsets, "logsumexp", device=device),
+        gpureduce.segment_reduce(np.stack([a, a], 1), offsets, "logsumexp", device=device)[:, 1],
+        gpureduce.group_reduce(a[order], labels[order], "logsumexp", 5, device=device),
+    ):
+        assert got.dtype == to
+        np.testing.assert_allclose(got.astype(float), want, rtol=2 * np.finfo(to).eps)
+    a = np.array([math.inf, 1, math.inf, -math.inf, -math.inf, math.nan, math.inf])
+    got = gpureduce.segment_reduce(a, [0, 3, 5, 7], "logsumexp", device=device)
+    np.testing.assert_array_equal(got, [math.inf, -math.inf, math.nan])
 
 
 # ---- groups ----
