@@ -118,6 +118,8 @@ CUDART_API cudaSetValidDevices(int *devices, int count) {
     CUDART_RUN(devices && count == 1 ? check_device(*devices) : cudaErrorInvalidValue);
 }
 
+enum { MAPS_HOST_MEMORY = 8 }; /* every device of CUDA 13 does */
+
 static unsigned device_flags;
 
 static cudaError_t set_device_flags(unsigned flags) {
@@ -130,7 +132,7 @@ CUDART_API cudaSetDeviceFlags(unsigned flags) {
 }
 
 CUDART_API cudaGetDeviceFlags(unsigned *flags) {
-    CUDART_RUN(give((int *)flags, (int)device_flags));
+    CUDART_RUN(give((int *)flags, (int)(device_flags | MAPS_HOST_MEMORY)));
 }
 
 static cudaError_t pci_address(char *to, int length, int device) {
@@ -151,8 +153,7 @@ CUDART_API cudaDeviceGetByPCIBusId(int *device, const char *address) {
 /* ---- other devices, of which there are none ---- */
 
 CUDART_API cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    (void)device, (void)peer;
-    CUDART_RUN(give(can, 0));
+    CUDART_RUN(peer == 0 ? give_of_device(can, 0, device) : check_device(peer));
 }
 
 CUDART_API cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
@@ -178,7 +179,7 @@ CUDART_API cudaDriverGetVersion(int *version) {
 
 static cudaError_t set_limit(unsigned limit, size_t value) {
     if (limit >= CUDART_LIMITS)
-        return cudaErrorUnsupportedLimit;
+        return cudaErrorInvalidValue;
     if (limit == cudaLimitMallocHeapSize && cudart.heap)
         return cudart_refuse(cudaErrorInvalidValue,
                              "the heap is in use: set its size before the first launch that "
@@ -189,7 +190,7 @@ static cudaError_t set_limit(unsigned limit, size_t value) {
 
 static cudaError_t get_limit(size_t *value, unsigned limit) {
     if (limit >= CUDART_LIMITS)
-        return cudaErrorUnsupportedLimit;
+        return cudaErrorInvalidValue;
     *value = cudart.limits[limit];
     return cudaSuccess;
 }

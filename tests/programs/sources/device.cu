@@ -105,14 +105,13 @@ static void properties() {
     CHECK(cudaDeviceGetByPCIBusId(&device, address));
     CHECK(cudaSetDeviceFlags(cudaDeviceScheduleYield));
     CHECK(cudaGetDeviceFlags(&flags));
-    EXPECT(flags == cudaDeviceScheduleYield);
+    EXPECT((flags & cudaDeviceScheduleMask) == cudaDeviceScheduleYield && (flags & cudaDeviceMapHost));
     CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 1 << 20));
     CHECK(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize));
     EXPECT(limit == 1 << 20);
     FAILS(cudaSetDevice(1), cudaErrorInvalidDevice);
-    FAILS(cudaDeviceGetLimit(&limit, (cudaLimit)77), cudaErrorUnsupportedLimit);
-    CHECK(cudaDeviceCanAccessPeer(&value, 0, 1));
-    EXPECT(value == 0);
+    FAILS(cudaDeviceGetLimit(&limit, (cudaLimit)77), cudaErrorInvalidValue);
+    FAILS(cudaDeviceCanAccessPeer(&value, 0, 1), cudaErrorInvalidDevice);
     FAILS(cudaDeviceEnablePeerAccess(1, 0), cudaErrorInvalidDevice);
     FAILS(cudaDeviceDisablePeerAccess(1), cudaErrorInvalidDevice);
     CHECK(cudaRuntimeGetVersion(&value));
