@@ -117,9 +117,10 @@ def segments(
     destination: Destination,
 ) -> Any: ...
 
-# Exact sums or means of rows by label; NotImplemented where there are no kernels for it.
+# Exact sums or means of rows by label; NotImplemented where there are no kernels for it. `path` is a
+# gr_groups_path of csrc/groups/groups.h: the kernels, which all give the same bits.
 def groups(
-    *, a: object, op: str, axis: int, labels: object, num_groups: int, destination: Destination
+    *, a: object, op: str, axis: int, labels: object, num_groups: int, destination: Destination, path: int = 0
 ) -> Any: ...
 
 # The pairs of operator and dtype that `segments` supports.

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "executor/executor.h"
 #include "groups/params.h"
+#include "groups/rows/plan.h"
 
 enum {
     PLANE_BLOCKS_PER_SM = 8,    /* blocks of the planes' kernels that an SM holds at once */
@@ -59,6 +60,8 @@ bool gr_groups_take(const gr_groups *self) {
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
         return false;
+    if (self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self)))
+        return gr_sorted_rows_fit(self);
     const kind of = kind_of(self->op, self->dtype);
     const double elements = (double)self->lines * (double)self->length * (double)self->inner,
                  results = (double)self->lines * (double)self->groups * (double)self->inner;
@@ -173,7 +176,11 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_device_caps *caps = &device->backend->info.caps;
     const kind of = kind_of(self->op, self->dtype);
     gr_group_params params = params_of(self, &of);
-    const bool windows = set_windows(self, &of, caps, &params);
+    if (self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self))) {
+        gr_sorted_rows_plan(self, &params, caps, program);
+        return;
+    }
+    const bool windows = self->path == GR_GROUPS_ANY && set_windows(self, &of, caps, &params);
     const buffers at = alloc_buffers(self, &of, &params, program);
     const uint64_t resident = (uint64_t)gr_reference_device.multiprocessors * PLANE_BLOCKS_PER_SM;
     const uint64_t tile = (uint64_t)(GR_GROUP_THREADS >> params.columns_shift) * GR_GROUP_ROWS_PER_THREAD;

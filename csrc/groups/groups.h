@@ -4,20 +4,8 @@
 #ifndef GR_GROUPS_GROUPS_H
 #define GR_GROUPS_GROUPS_H
 
+#include "groups/request.h"
 #include "program/program.h"
-#include "reduce/ops.h"
-
-/* Input 0 is the elements, input 1 the labels, one per row. Results are in C order: lines, groups, columns.
- */
-typedef struct gr_groups {
-    gr_op op;
-    gr_dtype dtype, label_dtype;                     /* label_dtype: an integer dtype */
-    uint64_t lines, length, inner;                   /* of the elements: lines of rows of columns */
-    int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
-    int64_t label_stride;                            /* bytes */
-    uint64_t groups;
-    gr_scalar empty_result; /* the result of an empty group */
-} gr_groups;
 
 /* Whether an operator has kernels for any dtype. */
 bool gr_groups_have(gr_op op);

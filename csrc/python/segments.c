@@ -20,6 +20,7 @@ typedef struct segments_call {
     py_job job;
     gr_segments segments;
     gr_groups groups;
+    gr_groups_path path;
     bool by_label; /* `groups` is the request, whose second input is labels; else `segments` */
     size_t axis;
     PyObject *cut; /* of a fast path: offsets, then the permutation, or labels; a new reference or NULL */
@@ -33,6 +34,7 @@ static void init(segments_call *self, py_state *state) {
     self->segments.permuted_rows = 0;
     self->segments.ddof = 0;
     self->cut = self->labels = NULL;
+    self->path = GR_GROUPS_ANY;
     self->by_label = false;
 }
 
@@ -115,8 +117,10 @@ static bool take_groups(segments_call *self, gr_dtype label_dtype, int64_t label
         .along_stride = segments->along_stride,
         .inner_stride = segments->inner_stride,
         .label_stride = label_stride,
+        .aligned = self->job.inputs[ELEMENTS].source.origin % 16 == 0,
         .groups = groups,
         .empty_result = segments->empty_result,
+        .path = self->path,
     };
     return self->by_label = gr_groups_take(&self->groups);
 }
@@ -445,15 +449,19 @@ static int parse_labels(segments_call *self, PyObject *value) {
 }
 
 PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
-    static char *names[] = {"a", "op", "axis", "labels", "num_groups", "destination", NULL};
+    static char *names[] = {"a", "op", "axis", "labels", "num_groups", "destination", "path", NULL};
     PyObject *a, *op, *labels, *destination, *result = NULL;
     Py_ssize_t axis, groups;
+    int path = GR_GROUPS_ANY;
     segments_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO", names, &a, &op, &axis, &labels, &groups,
-                                     &destination) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO|i", names, &a, &op, &axis, &labels, &groups,
+                                     &destination, &path) ||
         py_find_op(op, &self.segments.op) < 0)
         return NULL;
+    if (path < 0 || path >= GR_GROUPS_PATHS)
+        return PyErr_Format(PyExc_ValueError, "path: expected 0 to %d, got %d", GR_GROUPS_PATHS - 1, path);
+    self.path = (gr_groups_path)path;
     if (!gr_groups_have(self.segments.op))
         return Py_NewRef(Py_NotImplemented);
     if (parse_elements(&self, a, op, axis) > 0 && parse_labels(&self, labels) == 0 &&

@@ -1,0 +1,30 @@
+/* A request for exact group sums. */
+#ifndef GR_GROUPS_REQUEST_H
+#define GR_GROUPS_REQUEST_H
+
+#include "program/program.h"
+#include "reduce/ops.h"
+
+/* Which kernels add up; all give the same bits. */
+typedef enum gr_groups_path {
+    GR_GROUPS_ANY, /* those that are expected to be the fastest */
+    GR_GROUPS_PLANES,
+    GR_GROUPS_SORTED_ROWS,
+    GR_GROUPS_PATHS,
+} gr_groups_path;
+
+/* Input 0 is the elements, input 1 the labels, one per row. Results are in C order: lines, groups, columns.
+ */
+typedef struct gr_groups {
+    gr_op op;
+    gr_dtype dtype, label_dtype;                     /* label_dtype: an integer dtype */
+    uint64_t lines, length, inner;                   /* of the elements: lines of rows of columns */
+    int64_t line_stride, along_stride, inner_stride; /* bytes, multiples of the element size */
+    int64_t label_stride;                            /* bytes */
+    bool aligned;                                    /* the first element, to 16 bytes */
+    uint64_t groups;
+    gr_scalar empty_result; /* the result of an empty group */
+    gr_groups_path path;
+} gr_groups;
+
+#endif

@@ -1,0 +1,386 @@
+// Group sums of rows that are sorted by group: a team of neighbouring threads, at most a warp, takes a chunk
+// of sorted rows, and each of its threads a few columns, whose sums are in registers. The results of a group
+// that one team adds up are written at once. The teams of other groups meet in a slot of integers in device
+// memory; the one that adds the last row rounds.
+#pragma once
+
+#include "common/entry.cuh"
+#include "common/pdl.cuh"
+#include "groups/column_sums.cuh"
+
+namespace gr::groups {
+
+template <class In, unsigned V> struct alignas(sizeof(In) * V) ColumnPack { In x[V]; };
+
+template <class In, unsigned V> struct SortedRows {
+    using Sum = Column<In>;
+    using Bits = typename Sum::Bits;
+    using Scale = typename Sum::Scale;
+    using Range = typename Sum::Range;
+    struct Sums {
+        Sum column[V];
+        Range range;
+
+        __device__ bool exact(const Scale &scale) const {
+            bool finite = true;
+#pragma unroll
+            for (unsigned v = 0; v < V; ++v)
+                finite = finite && column[v].finite();
+            return finite && range.inside(scale);
+        }
+    };
+    static constexpr gr_exact_size size =
+        Planes<typename std::conditional<Sum::has_states, In, float>::type>::size;
+
+    static constexpr unsigned batch = GR_SORTED_BATCH;
+
+    const gr_sorted_rows_params &p;
+    const Scale scale;
+    const uint32_t last;  // sorted row
+    uint32_t mask;        // of the lanes of the team
+    uint32_t slice;       // of columns
+    uint64_t line, first; // the first column of the thread
+    const In *in;         // of row 0
+    bool takes_columns;
+
+    __device__ SortedRows(const gr_sorted_rows_params &params, uint64_t slice_number, unsigned exponent,
+                          uint32_t rows)
+        : p(params), scale(params, exponent), last(rows - 1), slice(uint32_t(slice_number)) {
+        const gr_group_params &r = p.rows;
+        const unsigned width = 1u << p.width_shift, lane = threadIdx.x % width;
+        mask = (width == 32 ? 0xffffffffu : (1u << width) - 1) << (threadIdx.x % 32 - lane);
+        line = slice / p.line_slices;
+        first = (uint64_t(slice - line * p.line_slices) * width + lane) * V;
+        takes_columns = first < r.inner;
+        const uint64_t column = takes_columns ? first : 0; // what others load is not used
+        in = reinterpret_cast<const In *>(r.in) + int64_t(line) * r.line_stride +
+             int64_t(column / r.components) * r.inner_stride + int64_t(column % r.components);
+    }
+
+    __device__ In element(uint32_t row, unsigned v) const {
+        return in[int64_t(row) * p.rows.along_stride + v];
+    }
+    __device__ bool is_mean() const {
+        return p.rows.options & GR_GROUP_MEAN;
+    }
+    __device__ const uint32_t *order() const {
+        return reinterpret_cast<const uint32_t *>(p.order);
+    }
+
+    // Rows that a thread loads while it adds those before them: elements of them, in the order of sorting.
+    struct Rows {
+        ColumnPack<In, V> pack[batch];
+    };
+    __device__ ColumnPack<In, V> load(uint32_t row) const {
+        return *reinterpret_cast<const ColumnPack<In, V> *>(in + int64_t(row) * p.rows.along_stride);
+    }
+    __device__ void load(Rows &rows, uint32_t at) const {
+        uint32_t row[batch];
+#pragma unroll
+        for (unsigned i = 0; i < batch; ++i)
+            row[i] = order()[min(at + i, last)];
+#pragma unroll
+        for (unsigned i = 0; i < batch; ++i)
+            rows.pack[i] = load(row[i]);
+    }
+
+    // The sums of sorted rows, the first of which are in `rows`; those from `end` on are there afterwards.
+    __device__ Sums sums_of(uint32_t begin, uint32_t end, Rows &rows) const {
+        Sums sums;
+        for (uint32_t at = begin; at < end; at += batch) {
+            Rows next;
+            load(next, min(at + batch, end));
+#pragma unroll
+            for (unsigned i = 0; i < batch; ++i)
+#pragma unroll
+                for (unsigned v = 0; v < V; ++v)
+                    sums.column[v].add(at + i < end ? rows.pack[i].x[v] : Sum::neutral(), scale, sums.range);
+            rows = next;
+        }
+        return sums;
+    }
+
+    // The bits of a column of a run of which an element is out of range, by a superaccumulator.
+    __device__ __noinline__ static uint64_t sum_slowly(const uint32_t *order, const In *column,
+                                                       int64_t stride, uint32_t begin, uint32_t end,
+                                                       uint64_t divisor) {
+        int64_t state[size.words];
+        GR_EXACT_NO_UNROLL
+        for (unsigned i = 0; i < size.words; ++i)
+            state[i] = 0;
+        GR_EXACT_NO_UNROLL
+        for (uint32_t at = begin; at < end; ++at)
+            gr_exact_add(state, size, bits_of(column[int64_t(order[at]) * stride]));
+        return gr_exact_result(state, size, divisor, Planes<In>::format);
+    }
+    static __device__ uint64_t bits_of(In x) { // as a double's
+        if constexpr (sizeof(In) == 8)
+            return uint64_t(__double_as_longlong(double(x)));
+        else if constexpr (std::is_same<In, gr_f16>::value)
+            return uint64_t(__double_as_longlong(double(__half2float(x))));
+        else
+            return uint64_t(__double_as_longlong(double(FloatColumn<In>::widened(x))));
+    }
+
+    __device__ void put(uint32_t group, const ColumnPack<Bits, V> &bits) const {
+        Bits *out =
+            reinterpret_cast<Bits *>(p.rows.out) + (line * p.rows.groups + group) * p.rows.inner + first;
+        if (V > 1 && p.rows.out % (sizeof(Bits) * V) == 0) {
+            *reinterpret_cast<ColumnPack<Bits, V> *>(out) = bits;
+            return;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < V; ++v)
+            out[v] = bits.x[v];
+    }
+
+    // Writes the results of a whole group.
+    __device__ void put_group(const gr_sorted_run &run, uint32_t group, const Sums &sums) const {
+        if (!takes_columns)
+            return;
+        const uint64_t divisor = is_mean() ? run.end - run.begin : 1;
+        ColumnPack<Bits, V> bits;
+        if (Sum::has_states && !sums.exact(scale)) {
+            if constexpr (Sum::has_states)
+                GR_EXACT_NO_UNROLL
+            for (unsigned v = 0; v < V; ++v)
+                bits.x[v] =
+                    Bits(sum_slowly(order(), in + v, p.rows.along_stride, run.begin, run.end, divisor));
+        } else {
+#pragma unroll
+            for (unsigned v = 0; v < V; ++v)
+                bits.x[v] = sums.column[v].round(scale, divisor);
+        }
+        put(group, bits);
+    }
+
+    // ---- groups of several teams ----
+
+    using Word = unsigned long long;
+    __device__ uint64_t place(uint32_t slot, unsigned v) const {
+        return uint64_t(slot) * p.columns + line * p.rows.inner + first + v;
+    }
+    __device__ Word *sum_at(unsigned word, uint64_t place) const {
+        return reinterpret_cast<Word *>(p.sums) + word * (uint64_t(p.slots) * p.columns) + place;
+    }
+    __device__ Word *special_at(uint64_t place) const {
+        return reinterpret_cast<Word *>(p.special) + place;
+    }
+    __device__ Word *state_at(uint64_t place) const {
+        return reinterpret_cast<Word *>(p.states) + place * size.words;
+    }
+
+    __device__ void add_to_slot(const Sum &sum, uint64_t place, uint32_t rows) const {
+        if (sum.minus_zero()) {
+            atomicAdd(special_at(place), Word(rows) << 32);
+            return;
+        }
+        int64_t words[Sum::words];
+        sum.units(words, scale);
+#pragma unroll
+        for (unsigned i = 0; i < Sum::words; ++i)
+            if (words[i] != 0)
+                atomicAdd(sum_at(i, place), Word(words[i]));
+    }
+    __device__ __noinline__ void add_to_state(unsigned v, uint64_t place, uint32_t begin,
+                                              uint32_t end) const {
+        uint32_t flags = 0;
+        Word *const state = state_at(place);
+        GR_EXACT_NO_UNROLL
+        for (uint32_t at = begin; at < end; ++at) {
+            const gr_exact_decomposed parts = gr_exact_decompose(bits_of(element(order()[at], v)));
+            flags |= parts.flags;
+            if (parts.value == 0)
+                continue;
+            int64_t value = parts.value;
+            int position = int(parts.position) - 1075 + int(size.below);
+            if (position < 0) { // the lowest bits of a float64 are 0 in a float32
+                value /= int64_t(1) << -position;
+                position = 0;
+            }
+            const gr_exact_addends pieces = gr_exact_split(value, uint32_t(position));
+            for (unsigned k = 0; k < 3; ++k)
+                if (pieces.at[k] != 0)
+                    atomicAdd(state + position / 32 + k, Word(pieces.at[k]));
+        }
+        if (flags != 0)
+            atomicOr(special_at(place), Word(flags | GR_SORTED_HAS_STATE));
+        else
+            atomicAdd(special_at(place), Word(end - begin) << 32);
+    }
+
+    // The bits of a slot, which is zero afterwards.
+    __device__ uint64_t round_slot(uint64_t place, uint32_t rows) const {
+        const uint64_t divisor = is_mean() ? rows : 1;
+        int64_t words[Sum::words];
+#pragma unroll
+        for (unsigned i = 0; i < Sum::words; ++i)
+            words[i] = int64_t(atomicExch(sum_at(i, place), 0ull));
+        if constexpr (!Sum::has_states) {
+            return Sum::round_units(words, scale, divisor);
+        } else {
+            const uint64_t special = atomicExch(special_at(place), 0ull);
+            const bool minus_zero = special >> 32 == rows;
+            if (special & GR_SORTED_HAS_STATE)
+                return round_state(words, place, uint32_t(special), divisor);
+            bool zero = true;
+#pragma unroll
+            for (unsigned i = 0; i < Sum::words; ++i)
+                zero = zero && words[i] == 0;
+            if (zero)
+                return minus_zero ? 1ull << (8 * sizeof(Bits) - 1) : 0;
+            return Sum::round_units(words, scale, divisor);
+        }
+    }
+    __device__ __noinline__ uint64_t round_state(const int64_t (&words)[Sum::words], uint64_t place,
+                                                 uint32_t flags, uint64_t divisor) const {
+        int64_t state[size.words];
+        GR_EXACT_NO_UNROLL
+        for (unsigned i = 0; i + 2 < size.words; ++i)
+            state[i] = int64_t(atomicExch(state_at(place) + i, 0ull));
+        state[size.words - 2] = 0;
+        state[size.words - 1] = (flags & (GR_EXACT_NAN | GR_EXACT_INFINITY | GR_EXACT_MINUS_INFINITY)) |
+                                GR_EXACT_NOT_MINUS_ZERO; // an element was not -0
+        GR_EXACT_NO_UNROLL
+        for (unsigned i = 0; i < Sum::words; ++i) {
+            const unsigned at = unsigned(Sum::position(scale, i));
+            const gr_exact_addends pieces = gr_exact_split(words[i], at);
+            for (unsigned k = 0; k < 3; ++k)
+                if (pieces.at[k] != 0)
+                    state[at / 32 + k] += pieces.at[k];
+        }
+        return gr_exact_result(state, size, divisor, Planes<In>::format);
+    }
+
+    // Adds the sums of a piece of a group to its slot.
+    __device__ __noinline__ void add_piece(uint32_t slot, uint32_t begin, uint32_t end, Sums sums) const {
+        if (!takes_columns)
+            return;
+        const bool exact = sums.exact(scale);
+#pragma unroll
+        for (unsigned v = 0; v < V; ++v) {
+            if constexpr (Sum::has_states)
+                if (!exact) {
+                    add_to_state(v, place(slot, v), begin, end);
+                    continue;
+                }
+            add_to_slot(sums.column[v], place(slot, v), end - begin);
+        }
+    }
+
+    // A piece that was added, one per lane of the team.
+    struct Piece {
+        uint32_t slot, group, rows;
+    };
+    // Counts the rows of pieces. The team that counts the last rows of a group writes its results.
+    __device__ __noinline__ void count_pieces(Piece piece, unsigned count) const {
+        const unsigned lane = threadIdx.x & ((1u << p.width_shift) - 1), team = threadIdx.x % 32 - lane;
+        __threadfence();
+        __syncwarp(mask);
+        uint32_t total = 0, added = 1;
+        if (lane < count) {
+            uint32_t *ticket =
+                reinterpret_cast<uint32_t *>(p.tickets) + uint64_t(piece.slot) * p.slices + slice;
+            total = reinterpret_cast<const uint32_t *>(p.totals)[piece.slot];
+            added = atomicAdd(ticket, piece.rows) + piece.rows;
+            if (added == total)
+                *ticket = 0;
+        }
+        __threadfence();
+        for (unsigned i = 0; i < count; ++i) {
+            const bool last_rows = __shfl_sync(mask, added == total, int(team + i));
+            const uint32_t slot = __shfl_sync(mask, piece.slot, int(team + i)),
+                           group = __shfl_sync(mask, piece.group, int(team + i)),
+                           rows = __shfl_sync(mask, total, int(team + i));
+            if (!last_rows || !takes_columns)
+                continue;
+            ColumnPack<Bits, V> bits;
+#pragma unroll
+            for (unsigned v = 0; v < V; ++v)
+                bits.x[v] = Bits(round_slot(place(slot, v), rows));
+            put(group, bits);
+        }
+    }
+};
+
+// How many chunks of a group's rows one team takes, so that few teams meet in the slot of a large group.
+inline __device__ uint32_t chunks_together(const gr_sorted_rows_params &p, const gr_sorted_run &run) {
+    const uint32_t total = reinterpret_cast<const uint32_t *>(p.totals)[run.slot];
+    return max(min(total / p.chunk / GR_SORTED_MAX_TEAMS, GR_SORTED_MAX_PIECE / p.chunk), 1u);
+}
+
+// Zeroes the counts of partitions, which no kernel of this call reads any more.
+inline __device__ void clear_counts(const gr_sorted_rows_params &p) {
+    if (blockIdx.x == 0)
+        for (unsigned i = threadIdx.x; i < 1u << p.partitions_shift; i += GR_SORTED_SUM_THREADS)
+            reinterpret_cast<uint32_t *>(p.counts)[i] = 0;
+}
+
+template <class In, unsigned V> __device__ void sum_sorted_rows(const gr_sorted_rows_params &p) {
+    using Work = SortedRows<In, V>;
+    pdl_as_comments::pdl_launch_dependents();
+    pdl_as_comments::pdl_wait();
+    const uint32_t *choice = reinterpret_cast<const uint32_t *>(p.choice);
+    const auto *runs = reinterpret_cast<const gr_sorted_run *>(p.runs);
+    const uint32_t *run_of = reinterpret_cast<const uint32_t *>(p.run_of);
+    clear_counts(p);
+    const uint64_t team = (blockIdx.x * uint64_t(GR_SORTED_SUM_THREADS) + threadIdx.x) >> p.width_shift;
+    const uint32_t chunk = uint32_t(team / p.slices), rows = choice[GR_SORTED_ROWS];
+    const uint64_t begin = uint64_t(chunk) * p.chunk;
+    if (begin >= rows)
+        return;
+    const Work work(p, team - uint64_t(chunk) * p.slices, choice[GR_SORTED_EXPONENT], rows);
+    uint32_t end = uint32_t(min(begin + p.chunk, uint64_t(rows))), at = uint32_t(begin), number = run_of[at];
+    gr_sorted_run run = runs[number];
+    const auto next_of = [&] { // the number of the next run
+        return run.group & GR_SORTED_LAST_RUN ? run_of[run.end] : number + 1;
+    };
+    if (run.slot != GR_SORTED_SHORT && run.begin <= at && run.end >= end) {
+        // The whole chunk is of one group. One team takes a few such chunks.
+        const uint32_t first = (run.begin + p.chunk - 1) / p.chunk, together = chunks_together(p, run);
+        if ((chunk - first) % together != 0)
+            return;
+        const uint32_t last = run.end == rows ? rows : run.end / p.chunk * p.chunk;
+        end = uint32_t(min(begin + uint64_t(together) * p.chunk, uint64_t(last)));
+    } else if (run.begin < at && run.slot == GR_SORTED_SHORT) { // of the team of an earlier chunk
+        at = run.end;
+        if (at >= end)
+            return;
+        number = next_of();
+        run = runs[number];
+    }
+    const unsigned lane = threadIdx.x & ((1u << p.width_shift) - 1);
+    typename Work::Piece piece = {};
+    unsigned pieces = 0; // of the lanes of the team
+    typename Work::Rows ahead;
+    work.load(ahead, at);
+    for (;;) {
+        const uint32_t upto = run.slot == GR_SORTED_SHORT ? run.end : min(run.end, end);
+        const bool more = run.end < end;
+        gr_sorted_run next = run;
+        if (more) {
+            number = next_of();
+            next = runs[number];
+        }
+        const typename Work::Sums sums = work.sums_of(at, upto, ahead);
+        const uint32_t group = run.group & ~GR_SORTED_LAST_RUN;
+        if (run.slot == GR_SORTED_SHORT) {
+            work.put_group(run, group, sums);
+        } else {
+            work.add_piece(run.slot, at, upto, sums);
+            if (lane == pieces)
+                piece = {run.slot, group, upto - at};
+            ++pieces;
+        }
+        if (pieces >> p.width_shift > 0 || (pieces > 0 && !more)) {
+            work.count_pieces(piece, pieces);
+            pieces = 0;
+        }
+        if (!more)
+            return;
+        at = upto;
+        run = next;
+    }
+}
+
+} // namespace gr::groups
