@@ -194,10 +194,15 @@ def _effort(kernel: Kernel) -> float:
     known = {"general_var": 15, "general_nan": 13, "general_norms": 8, "flat_nan": 9, "convert": 1}
     known |= {
         "segment_extremes": 6,
-        "segment_var": 6,
+        "c8_taps": 5,
         "stream_extremes": 4,
-        "order_select": 4,
-        "order_sort": 3,
+        "segment_sum": 2,
+        "segment_var": 2,
+        "line_sum": 2,
+        "line_prod": 2,
+        "m10_split_k": 2,
+        "order_select": 2,
+        "order_sort": 2,
     }
     folders = {"general": 6, "flat": 3, "flat_hopper": 3}
     return known.get(kernel.stem, folders.get(kernel.source.parent.name, 1))
