@@ -63,8 +63,8 @@ MUTANTS = (
         "elements of a lane are added in one double whatever their exponents",
         STREAMS,
         "Streams",
-        "int(most >> 23) - int(least >> 24) <= 53 - 24 - 4",
-        "int(most >> 23) - int(least >> 24) <= 53",
+        "- int(least >> 24) <= 53 - 24 - 4",
+        "- int(least >> 24) <= 53",
         sums("batches_of_a_lane"),
     ),
     Mutant(

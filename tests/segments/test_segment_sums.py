@@ -191,9 +191,9 @@ def test_batches_of_a_lane(device):
     """Elements of a lane are added in a double as long as their exponents are within 25 of each other."""
     for apart in range(20, 34):
         a = np.ones(4096, np.float32)
-        a[::2] = 1 - 2.0**-24
-        a[1::16] = np.float32(2.0**-apart * (1 + 2.0**-23))
-        a[5::64] = -(2.0**-apart)
+        a[2048:] = -1  # what is left are the small elements of the first half
+        a[1:2048:16] = np.float32(2.0**-apart * (1 + 2.0**-23))
+        a[2049::16] = 0
         got = gpureduce.segment_reduce(a, [0, 4096], device=device)
         assert got[0] == np.float32(math.fsum(a.astype(float))), apart
 
@@ -224,9 +224,9 @@ def test_exponents_of_a_batch(name, device):
 
 def test_subnormal_numbers_are_far_from_others(device):
     """Their upper words are 0, as those of zeros are."""
-    a = np.ones(4096)
-    a[1::2] = 0
-    a[3::64], a[2::4] = 2.0**-1074, -1
+    a, part = np.zeros(4096), 2.0**-30 * (1 + 2.0**-52)
+    for place, x in enumerate((1, part, 2.0**-1074, part, -1, -2 * part)):
+        a[place::64] = x
     offsets = np.arange(0, 4097, 64)
     got = gpureduce.segment_reduce(a, offsets, device=device)
     assert got.tolist() == [2.0**-1074] * 64

@@ -240,7 +240,8 @@ inline __device__ __noinline__ double round_sum(Expansion s, int64_t count, bool
 }
 
 template <class T> __device__ T narrowed(double x) {
-    return x == x ? Value<double>::to<T>(x) : quiet_nan<T>(__double2loint(x));
+    const bool lost = __double2loint(x) == int(lost_payload);
+    return x == x ? Value<double>::to<T>(x) : quiet_nan<T>(lost ? lost_payload : 0);
 }
 inline __device__ __noinline__ void store_half(uint64_t out, uint64_t index, double x, bool as_bf16) {
     if (as_bf16)
@@ -265,7 +266,8 @@ struct ExactResults {
         if (!mean)
             return s.high; // of 0, the sign counts
         const double quotient = s.high / double(count);
-        return as_double ? quotient : to_odd(quotient, fma(-quotient, double(count), s.high));
+        return as_double || !isfinite(quotient) ? quotient
+                                                : to_odd(quotient, fma(-quotient, double(count), s.high));
     }
     template <class Sum> __device__ void put(uint64_t index, const Sum &sum, int64_t count) const {
         const double x = rounded(sum, count);

@@ -302,7 +302,8 @@ template <class F> struct Streams {
         constexpr unsigned length = 16 / sizeof(In), count = vectors<In> * length, parts = 4;
         static_assert(count <= 16, "a sum has at most 4 bits more than its greatest element");
         double part[parts] = {-0.0, -0.0, -0.0, -0.0};
-        uint32_t most = 0, least = ~0u; // as in Exponents, of float32
+        float most = 0;       // the greatest magnitude, but for NaN, which the sum shows
+        uint32_t least = ~0u; // as in Exponents, of float32
 #pragma unroll
         for (unsigned k = 0; k < vectors<In>; ++k) {
             Vec16<In> chunk;
@@ -312,14 +313,13 @@ template <class F> struct Streams {
 #pragma unroll
             for (unsigned e = 0; e < length; ++e) {
                 const float x = float(chunk.at(e));
-                const uint32_t bits = __float_as_uint(x);
-                most = max(most, bits & 0x7fffffff);
-                least = min(least, 2 * bits - 1);
+                most = fmaxf(most, fabsf(x));
+                least = min(least, 2 * __float_as_uint(x) - 1);
                 part[e % parts] += double(x);
             }
         }
         if (std::is_same<In, gr_f16>::value ||
-            (most < 0x7f800000 && int(most >> 23) - int(least >> 24) <= 53 - 24 - 4))
+            (most < INFINITY && int(__float_as_uint(most) >> 23) - int(least >> 24) <= 53 - 24 - 4))
             open.add((part[0] + part[1]) + (part[2] + part[3]));
         else
             each<In>(batch, [&](Held value, unsigned) { open = sum_of(open, value); });
@@ -352,7 +352,10 @@ template <class F> struct Streams {
 
     // Stores a batch to shared memory. Returns how far apart its exponents are.
     template <class In> __device__ Apart store(const Batch &batch, Held *held) const {
-        if constexpr (is_exact_sum<F>) {
+        if constexpr (is_exact_sum<F> && std::is_same<In, gr_f16>::value) {
+            each<In>(batch, [&](Held value, unsigned i) { held[i] = value; });
+            return Apart::SINGLE; // 40 exponents and 9 bits
+        } else if constexpr (is_exact_sum<F>) {
             Exponents exponents;
             each<In>(batch, [&](Held value, unsigned i) {
                 held[i] = value;
