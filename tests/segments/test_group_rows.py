@@ -109,7 +109,7 @@ def against_planes(a, labels, groups, device, note, ops=("sum", "mean")):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "int64"])
-@pytest.mark.parametrize("kind", ["uniform", "equal", "zipf", "sorted"])
+@pytest.mark.parametrize("kind", ["uniform", "equal", "zipf", "sorted", "hot"])
 def test_tiles_partitions_and_parts(name, kind, device):
     """Several tiles of labels, and partitions of so many rows that blocks share them."""
     dtype = reference.dtype_of(name)
@@ -120,6 +120,7 @@ def test_tiles_partitions_and_parts(name, kind, device):
             "equal": lambda n, groups: np.full(n, groups // 2),
             "zipf": lambda n, groups: np.minimum(rng.zipf(1.2, n) - 1, groups - 1),
             "sorted": lambda n, groups: np.sort(rng.integers(0, groups, n)),
+            "hot": lambda n, groups: rng.integers(0, groups, n) * (rng.random(n) < 0.2),
         }[kind](n, groups)
         if name in ("float64", "float16") and groups > 5000:
             continue  # no planes of as many groups
@@ -161,7 +162,7 @@ def test_every_exponent_around_the_range(name, device):
 def test_ranges_of_samples_that_mislead(device):
     """The sample is every so-manieth element: of zeros, of numbers far away, of infinities, of NaN."""
     rng = np.random.default_rng(3)
-    n = 640
+    n = 320
     for name in ("float32", "float64", "bfloat16"):
         if name not in FLOATS:
             continue
@@ -174,7 +175,7 @@ def test_ranges_of_samples_that_mislead(device):
                 labels = rng.integers(0, 9, n)
                 labels[:100] = 3
                 with np.errstate(all="ignore"):
-                    both(a.astype(dtype), labels, 9, device, f"{name} {sample} {others}")
+                    both(a.astype(dtype), labels, 9, device, f"{name} {sample} {others}", ops=("sum",))
 
 
 def test_many_elements_of_the_greatest_and_least_exponents(device):
