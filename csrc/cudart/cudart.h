@@ -109,11 +109,8 @@ typedef struct cudart_state {
 
 extern cudart_state cudart;
 
-/* ---- state.c ---- */
+/* ---- message.c ---- */
 
-cudaError_t cudart_enter(void);
-cudaError_t cudart_leave(cudaError_t error);
-void cudart_lock(bool locked);
 /* Writes a line on standard error. */
 void cudart_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says why a call fails, and keeps it for the report; returns the error. */
@@ -122,6 +119,12 @@ cudaError_t cudart_refuse(cudaError_t error, const char *format, ...) __attribut
 cudaError_t cudart_error_of(ptx_status status);
 /* Refuses with the simulator's sentence. */
 cudaError_t cudart_refuse_as(const ptx_error *error);
+
+/* ---- state.c ---- */
+
+cudaError_t cudart_enter(void);
+cudaError_t cudart_leave(cudaError_t error);
+void cudart_lock(bool locked);
 /* Standard output receives what kernels have printed. */
 void cudart_show_printed(void);
 void cudart_set_last_error(cudaError_t error);
