@@ -158,7 +158,7 @@ CUDART_API cudaDeviceCanAccessPeer(int *can, int device, int peer) {
 
 CUDART_API cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     (void)flags;
-    CUDART_RUN(peer == 0 ? cudaErrorInvalidDevice : check_device(peer));
+    CUDART_RUN(peer == 0 ? cudaErrorPeerAccessUnsupported : check_device(peer));
 }
 
 CUDART_API cudaDeviceDisablePeerAccess(int peer) {

@@ -130,7 +130,11 @@ static cudaError_t available_shared(size_t *bytes, const void *function, int blo
         return error;
     const size_t used = ptx_kernel_shared_bytes(f->kernel) + CUDART_SHARED_RESERVED;
     const size_t share = (size_t)CUDART_SHARED_PER_SM / (size_t)blocks;
+    const size_t allowed = f->max_dynamic_shared ? (size_t)f->max_dynamic_shared
+                                                 : STATIC_SHARED - ptx_kernel_shared_bytes(f->kernel);
     *bytes = share > used ? share - used : 0;
+    if (*bytes > allowed)
+        *bytes = allowed;
     return cudaSuccess;
 }
 

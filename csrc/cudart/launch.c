@@ -56,10 +56,17 @@ static bool interrupted(void *arg) {
 
 /* ---- checks ---- */
 
+/* More than 48 KiB of shared memory need an attribute of the function. */
+static bool allows_shared(const cudart_function *f, size_t dynamic) {
+    return ptx_kernel_shared_bytes(f->kernel) + dynamic <= STATIC_SHARED ||
+           dynamic <= (size_t)f->max_dynamic_shared;
+}
+
 unsigned cudart_occupancy(const cudart_function *function, unsigned threads, size_t dynamic_shared) {
     const unsigned warps = (threads + 31) / 32, limit = CUDART_THREADS_PER_SM / 32;
     const size_t shared = ptx_kernel_shared_bytes(function->kernel) + dynamic_shared + CUDART_SHARED_RESERVED;
-    if (!threads || threads > 1024 || shared > CUDART_SHARED_PER_SM)
+    if (!threads || threads > 1024 || shared > CUDART_SHARED_PER_SM ||
+        !allows_shared(function, dynamic_shared))
         return 0;
     unsigned blocks = limit / warps;
     if (blocks > CUDART_SHARED_PER_SM / shared)
@@ -67,22 +74,22 @@ unsigned cudart_occupancy(const cudart_function *function, unsigned threads, siz
     return blocks < CUDART_BLOCKS_PER_SM ? blocks : CUDART_BLOCKS_PER_SM;
 }
 
+/* CUDA 13.0 returns the same error for all wrong configurations but those of cooperative grids. */
 static cudaError_t check_configuration(const cudart_launch *launch, const cudart_function *f) {
     const dim3 grid = launch->grid, block = launch->block;
     const size_t fixed = ptx_kernel_shared_bytes(f->kernel);
     if (!grid.x || !grid.y || !grid.z || grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535)
-        return cudart_refuse(cudaErrorInvalidConfiguration,
+        return cudart_refuse(cudaErrorInvalidValue,
                              "kernel %s: a grid of %u x %u x %u blocks; 1 to %d x 65535 x 65535 are possible",
                              f->title, grid.x, grid.y, grid.z, INT32_MAX);
     if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
         block.x * block.y * block.z > 1024)
         return cudart_refuse(
-            cudaErrorInvalidConfiguration,
+            cudaErrorInvalidValue,
             "kernel %s: a block of %u x %u x %u threads; 1 to 1024 x 1024 x 64 are possible, and 1024 "
             "in all",
             f->title, block.x, block.y, block.z);
-    if (fixed + launch->dynamic_shared > STATIC_SHARED && launch->dynamic_shared &&
-        launch->dynamic_shared > (size_t)f->max_dynamic_shared)
+    if (!allows_shared(f, launch->dynamic_shared))
         return cudart_refuse(
             cudaErrorInvalidValue,
             "kernel %s: %zu static and %zu dynamic bytes of shared memory; more than %d need "

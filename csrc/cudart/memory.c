@@ -80,7 +80,7 @@ cudaError_t cudart_allocate_host(void **out, size_t bytes, enum cudaMemoryType t
         return cudaErrorInvalidValue;
     *out = NULL;
     if (bytes == 0)
-        return type == cudaMemoryTypeManaged ? cudaErrorInvalidValue : cudaSuccess;
+        return cudaSuccess;
     void *address = bytes <= cudart.memory_bytes ? mmap(NULL, whole_pages(bytes), PROT_READ | PROT_WRITE,
                                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                                                  : MAP_FAILED;

@@ -148,7 +148,7 @@ cudaError_t cudart_find_function(const void *host, cudart_function **out) {
     cudart_function *function = find_host(host);
     *out = function;
     if (!function)
-        return cudart_refuse(cudaErrorInvalidDeviceFunction, "%p is not a __global__ function", host);
+        return cudart_refuse(cudaErrorInvalidResourceHandle, "%p is not a __global__ function", host);
     if (!function->title)
         function->title = readable(function->name);
     cudaError_t error = cudart_open_module(function->module);

@@ -147,7 +147,7 @@ static void test_damaged(void) {
     CHECK_EQUAL(try_binary(ptx, 1, 0x2000, 0), cudaErrorInvalidKernelImage); /* not LZ4 */
     CHECK_EQUAL(try_binary("this is no PTX", 1, 0, 0), cudaErrorInvalidPtx);
     CHECK_EQUAL(launch(&absent_stub, NULL, 1), cudaErrorInvalidDeviceFunction);
-    CHECK_EQUAL(launch(&variable, NULL, 1), cudaErrorInvalidDeviceFunction);
+    CHECK_EQUAL(launch(&variable, NULL, 1), cudaErrorInvalidResourceHandle);
     cudaKernel_t kernel;
     CHECK_EQUAL(__cudaGetKernel(&kernel, &stub), cudaSuccess);
     CHECK_EQUAL(__cudaGetKernel(&kernel, &kernel), cudaErrorInvalidDeviceFunction);
