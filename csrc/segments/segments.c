@@ -111,7 +111,7 @@ static void share(gr_segment_params *params, value_kind by, bool exact) {
         ++threads;
     params->columns_shift = shift;
     params->groups_shift = threads - shift;
-    params->each = GR_SEGMENT_ITEMS_PER_THREAD / (by != VALUE_COMPLEX ? 1 : exact ? 4 : 2);
+    params->each = GR_SEGMENT_ITEMS_PER_THREAD / (by != VALUE_COMPLEX ? 1u : exact ? 4u : 2u);
     params->stripes = gr_ceil_div(params->inner, 1u << shift);
     params->width = (uint32_t)gr_ceil_div(params->inner, params->stripes);
     params->stripes = gr_ceil_div(params->inner, params->width);

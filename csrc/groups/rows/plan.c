@@ -76,7 +76,6 @@ static uint64_t vector_of(const gr_groups *self, const kind *of, uint64_t inner)
 
 static sizes sizes_of(const gr_groups *self, const kind *of, uint32_t slot_rows) {
     const uint64_t inner = self->inner * of->components;
-    const int64_t item = (int64_t)of->item_bytes;
     sizes all = {.columns = self->lines * inner, .tiles = gr_ceil_div(self->length, TILE)};
     all.vector = vector_of(self, of, inner);
     uint64_t wanted = gr_max(gr_min(all.tiles, MAX_ROW_PARTITIONS), MIN_PARTITIONS);
@@ -106,8 +105,9 @@ static sizes sizes_of(const gr_groups *self, const kind *of, uint32_t slot_rows)
         .width_shift = (uint32_t)width_shift,
         .line_slices = (uint32_t)line_slices,
         .slices = (uint32_t)slices,
-        .headroom = gr_max(log2_up(self->length + 1) + 2, GR_SORTED_MIN_HEADROOM + GR_SORTED_MIN_HEADROOM) -
-                    GR_SORTED_MIN_HEADROOM,
+        .headroom = (uint32_t)(gr_max(log2_up(self->length + 1) + 2,
+                                      GR_SORTED_MIN_HEADROOM + GR_SORTED_MIN_HEADROOM) -
+                               GR_SORTED_MIN_HEADROOM),
         .item_bytes = of->samples ? of->item_bytes : 0,
         .result_bytes = of->result_bytes,
     };
