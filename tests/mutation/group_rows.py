@@ -75,22 +75,6 @@ MUTANTS = (
         PARTS,
     ),
     Mutant(
-        "the run after the last one of a part is the next in memory",
-        ORDER,
-        "put_runs",
-        "upto == end ? group | GR_SORTED_LAST_RUN : group",
-        "group",
-        PARTS,
-    ),
-    Mutant(
-        "the first run of a part is found at chunks alone",
-        ORDER,
-        "put_runs",
-        "if (sum == base)",
-        "if (false)",
-        PARTS,
-    ),
-    Mutant(
         "empty groups have no results",
         ORDER,
         "put_empty_groups",
