@@ -118,9 +118,18 @@ def segments(
 ) -> Any: ...
 
 # Exact sums or means of rows by label; NotImplemented where there are no kernels for it. `path` is a
-# gr_groups_path of csrc/groups/groups.h: the kernels, which all give the same bits.
+# gr_groups_path of csrc/groups/request.h: the kernels, which all give the same bits. `partition_shift` is the
+# log2 of groups per partition, in tests of small arrays.
 def groups(
-    *, a: object, op: str, axis: int, labels: object, num_groups: int, destination: Destination, path: int = 0
+    *,
+    a: object,
+    op: str,
+    axis: int,
+    labels: object,
+    num_groups: int,
+    destination: Destination,
+    path: int = 0,
+    partition_shift: int = 0,
 ) -> Any: ...
 
 # The pairs of operator and dtype that `segments` supports.

@@ -7,51 +7,28 @@
 
 #include "base/limits.h"
 #include "executor/executor.h"
-#include "groups/params.h"
+#include "groups/kind.h"
+#include "groups/partition/plan.h"
 #include "groups/rows/plan.h"
 
 enum {
-    PLANE_BLOCKS_PER_SM = 8,    /* blocks of the planes' kernels that an SM holds at once */
-    WINDOW_STATIC_BYTES = 2560, /* static shared memory of the window kernels */
-    WINDOW_MIN_ROWS = 4096,     /* rows per block of the window kernels, at least */
+    PLANE_BLOCKS_PER_SM = 8, /* blocks of the planes' kernels that an SM holds at once */
+    SIGN_BLOCKS_PER_SM = 2,  /* blocks of group_signs, which mostly have nothing to do */
+    WINDOW_MIN_ROWS = 4096,  /* rows per block of the window kernels, at least */
+    MAX_SLAB_BYTES = 6,      /* per row: with larger slabs, windows take more time than partitions */
     MAX_WORKSPACE = 16 << 20,
 };
 
-/* Kernels of a dtype, and the planes per result. */
-typedef struct kind {
-    const char *name;
-    uint32_t planes, components, item_bytes; /* item_bytes: per component */
-    uint32_t words;                          /* per window; 0: there are no window kernels */
-    const char *window_name;                 /* dtype in the names of the window kernels */
-} kind;
-
-static kind kind_of(gr_op op, gr_dtype dtype) {
-    static const kind floats[GR_DTYPE_COUNT] = {
-        [GR_DTYPE_f32] = {"f32", GR_GROUP_FLOAT_PLANES, 1, 4, 2, "f32"},
-        [GR_DTYPE_f16] = {"f16", GR_GROUP_HALF_PLANES, 1, 2, 2, "f16"},
-        [GR_DTYPE_bf16] = {"bf16", GR_GROUP_FLOAT_PLANES, 1, 2, 2, "bf16"},
-        [GR_DTYPE_f64] = {"f64", GR_GROUP_DOUBLE_PLANES, 1, 8, 3, "f64"},
-        [GR_DTYPE_c64] = {"f32", GR_GROUP_FLOAT_PLANES, 2, 4, 0, NULL},
-        [GR_DTYPE_c128] = {"f64", GR_GROUP_DOUBLE_PLANES, 2, 8, 0, NULL},
-    };
-    static const char *const window_names[GR_DTYPE_COUNT] = {
-        [GR_DTYPE_i32] = "i32", [GR_DTYPE_u32] = "u32", [GR_DTYPE_i64] = "i64", [GR_DTYPE_u64] = "i64"};
-    if (gr_dtypes[dtype].kind != GR_KIND_BITS)
-        return floats[dtype];
-    const bool mean = gr_op_is_mean(op);
-    const uint32_t bytes = (uint32_t)gr_dtypes[dtype].item_bytes;
-    /* A window has 64 bits: means of elements as wide need more. */
-    const bool windows = window_names[dtype] != NULL && !(mean && bytes == 8);
-    return (kind){"integers",         mean ? GR_GROUP_INTEGER_PLANES : 1, 1, bytes, windows ? 2 : 0,
-                  window_names[dtype]};
-}
-
-static uint64_t results_of(const gr_groups *self, const kind *of) {
+static uint64_t results_of(const gr_groups *self, const gr_group_kind *of) {
     return self->lines * self->groups * self->inner * of->components;
 }
 
 bool gr_groups_have(gr_op op) {
     return op == GR_OP_sum || op == GR_OP_mean;
+}
+
+static bool goes_by_sorted_rows(const gr_groups *self) {
+    return self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self));
 }
 
 bool gr_groups_take(const gr_groups *self) {
@@ -60,29 +37,25 @@ bool gr_groups_take(const gr_groups *self) {
     if (gr_dtypes[self->dtype].kind == GR_KIND_BITS && gr_op_is_mean(self->op) &&
         self->length >> GR_GROUP_MAX_INTEGER_ROWS_SHIFT > 0)
         return false;
-    if (self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self)))
+    if (goes_by_sorted_rows(self))
         return gr_sorted_rows_fit(self);
-    const kind of = kind_of(self->op, self->dtype);
+    const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
     const double elements = (double)self->lines * (double)self->length * (double)self->inner,
                  results = (double)self->lines * (double)self->groups * (double)self->inner;
     return results * of.components * (of.planes * 8 + 4) <= 12 * elements + 160 * results + MAX_WORKSPACE;
 }
 
-/* Shared memory of the window kernels with a number of windows. */
-static uint64_t window_bytes(const gr_groups *self, const kind *of, uint32_t windows) {
-    return gr_ceil_div(self->groups * (windows * of->words + gr_op_is_mean(self->op)), 4) * 16;
+static uint64_t window_bytes(const gr_groups *self, const gr_group_kind *of, uint32_t windows) {
+    return gr_group_window_bytes(self, of, self->groups, windows);
 }
 
 /* Sets the windows and the blocks of the window kernels. Returns false if there are no such kernels, or too
    many groups for shared memory. */
-static bool set_windows(const gr_groups *self, const kind *of, const gr_device_caps *caps,
+static bool set_windows(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                         gr_group_params *params) {
-    const size_t item = gr_dtypes[self->dtype].item_bytes, label = gr_dtypes[self->label_dtype].item_bytes;
-    const uint64_t capacity = caps->shared_per_block - WINDOW_STATIC_BYTES;
-    if (of->words == 0 || self->lines > 1 || self->inner > 1 || (label != 4 && label != 8) ||
-        (self->length > 1 && (self->along_stride != (int64_t)item || self->label_stride != (int64_t)label)) ||
-        self->groups > capacity / 8 || window_bytes(self, of, 1) > capacity ||
-        self->length < 4 * self->groups)
+    const uint64_t capacity = caps->shared_per_block - GR_GROUP_STATIC_BYTES;
+    if (!gr_group_is_contiguous(self, of) || self->groups > capacity / 8 ||
+        window_bytes(self, of, 1) > capacity || self->length < 4 * self->groups)
         return false;
     const bool two = gr_dtypes[self->dtype].kind != GR_KIND_BITS &&
                      window_bytes(self, of, GR_GROUP_MAX_WINDOWS) <= capacity;
@@ -96,7 +69,7 @@ static bool set_windows(const gr_groups *self, const kind *of, const gr_device_c
     return true;
 }
 
-static gr_group_params params_of(const gr_groups *self, const kind *of) {
+static gr_group_params params_of(const gr_groups *self, const gr_group_kind *of) {
     const int64_t item = (int64_t)of->item_bytes;
     gr_group_params params = {
         .lines = self->lines,
@@ -122,18 +95,12 @@ static gr_group_params params_of(const gr_groups *self, const kind *of) {
     return params;
 }
 
-/* Buffers of a program. */
-typedef struct buffers {
-    uint32_t in, labels, out, header, planes, flags, counts, slabs;
-    bool has_counts, has_slabs;
-} buffers;
-
-static buffers alloc_buffers(const gr_groups *self, const kind *of, const gr_group_params *params,
-                             gr_program *program) {
+static gr_group_buffers alloc_buffers(const gr_groups *self, const gr_group_kind *of,
+                                      const gr_group_params *params, gr_program *program) {
     const gr_dtype to = gr_op_result(self->op, self->dtype);
     const size_t results = (size_t)params->results;
     const bool mean = gr_op_is_mean(self->op), windows = params->windows > 0;
-    buffers at = {.has_slabs = windows, .has_counts = mean && !windows};
+    gr_group_buffers at = {.has_slabs = windows, .has_counts = mean && !windows};
     at.in = gr_program_input(program, 0);
     at.labels = gr_program_input(program, 1);
     at.out =
@@ -149,68 +116,84 @@ static buffers alloc_buffers(const gr_groups *self, const kind *of, const gr_gro
     return at;
 }
 
-static gr_step *launch(gr_program *program, const gr_group_params *params, const buffers *at,
+static gr_step *launch(gr_program *program, const gr_group_params *params, const gr_group_buffers *at,
                        const gr_device_caps *caps, uint64_t blocks) {
-    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, params, sizeof *params);
-    step->grid[0] = (uint32_t)blocks;
-    step->block[0] = GR_GROUP_THREADS;
-    step->pdl = caps->capability >= GR_HOPPER;
-    step->kernel.owner = "group_reduce";
-#define RELOCATE(field) gr_program_relocate(program, offsetof(gr_group_params, field), at->field)
-    RELOCATE(in);
-    RELOCATE(labels);
-    RELOCATE(out);
-    RELOCATE(header);
-    RELOCATE(planes);
-    RELOCATE(flags);
-    if (at->has_counts)
-        RELOCATE(counts);
-    if (at->has_slabs)
-        RELOCATE(slabs);
-#undef RELOCATE
-    return step;
+    return gr_group_launch(program, params, sizeof *params, at, caps, blocks);
+}
+
+/* Adds rows to windows or planes, and rounds these. */
+static void plan_sums(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
+                      const gr_group_params *params, const gr_group_buffers *at, uint64_t filling,
+                      gr_program *program) {
+    const bool windows = params->windows > 0;
+    gr_step *step = launch(program, params, at, caps, windows ? params->blocks : filling);
+    if (windows) {
+        step->block[0] = GR_GROUP_WINDOW_THREADS;
+        step->shared_bytes = (uint32_t)window_bytes(self, of, params->windows);
+        GR_KERNEL_NAME(step->kernel.file, "group_window");
+        GR_KERNEL_NAME(step->kernel.entry, "group_window_", of->window_name,
+                       params->label_bytes == 4 ? "_i32" : "_i64");
+    } else {
+        GR_KERNEL_NAME(step->kernel.file, "group_planes");
+        GR_KERNEL_NAME(step->kernel.entry, "group_planes_", of->name);
+    }
+    step = launch(
+        program, params, at, caps,
+        gr_ceil_div(params->results, windows ? GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS : GR_GROUP_THREADS));
+    GR_KERNEL_NAME(step->kernel.file, "group_finish");
+    if (windows)
+        GR_KERNEL_NAME(step->kernel.entry, "group_finish_windows_", of->window_name);
+    else
+        GR_KERNEL_NAME(step->kernel.entry, "group_finish_", of->name);
+}
+
+static void plan_signs(const gr_group_kind *of, const gr_device_caps *caps, const gr_group_params *params,
+                       const gr_group_buffers *at, uint64_t blocks, gr_program *program) {
+    gr_step *step = launch(program, params, at, caps, blocks);
+    GR_KERNEL_NAME(step->kernel.file, "group_finish");
+    GR_KERNEL_NAME(step->kernel.entry, "group_signs_", of->name);
+}
+
+static bool has_large_slabs(const gr_groups *self, const gr_group_params *params) {
+    return (uint64_t)params->blocks * params->slab_words * 4 >= MAX_SLAB_BYTES * self->length;
 }
 
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_groups *self = request;
     const gr_device_caps *caps = &device->backend->info.caps;
-    const kind of = kind_of(self->op, self->dtype);
+    const gr_group_kind of = gr_group_kind_of(self->op, self->dtype);
     gr_group_params params = params_of(self, &of);
-    if (self->path == GR_GROUPS_SORTED_ROWS || (self->path == GR_GROUPS_ANY && gr_sorted_rows_win(self))) {
+    if (goes_by_sorted_rows(self)) {
         gr_sorted_rows_plan(self, &params, caps, program);
         return;
     }
-    const bool windows = self->path == GR_GROUPS_ANY && set_windows(self, &of, caps, &params);
-    const buffers at = alloc_buffers(self, &of, &params, program);
-    const uint64_t resident = (uint64_t)gr_reference_device.multiprocessors * PLANE_BLOCKS_PER_SM;
-    const uint64_t tile = (uint64_t)(GR_GROUP_THREADS >> params.columns_shift) * GR_GROUP_ROWS_PER_THREAD;
-    const uint64_t tiles = self->lines * gr_ceil_div(self->length, tile);
-    const uint64_t filling = gr_max(gr_min(tiles, resident), 1);
-    gr_step *step = launch(program, &params, &at, caps, windows ? params.blocks : filling);
-    if (windows) {
-        step->block[0] = GR_GROUP_WINDOW_THREADS;
-        step->shared_bytes = (uint32_t)window_bytes(self, &of, params.windows);
-        GR_KERNEL_NAME(step->kernel.file, "group_window");
-        GR_KERNEL_NAME(step->kernel.entry, "group_window_", of.window_name,
-                       params.label_bytes == 4 ? "_i32" : "_i64");
-    } else {
-        GR_KERNEL_NAME(step->kernel.file, "group_planes");
-        GR_KERNEL_NAME(step->kernel.entry, "group_planes_", of.name);
+    gr_partition_params partition = {.sums = params};
+    const bool any = self->path == GR_GROUPS_ANY;
+    bool windows = any && self->partition_shift == 0 && set_windows(self, &of, caps, &params);
+    const bool partitioned =
+        (!windows || has_large_slabs(self, &params)) && gr_partition_set(self, &of, caps, &partition);
+    if (partitioned) {
+        params = partition.sums;
+        params.windows = 0;
+        windows = false;
     }
-    step = launch(
-        program, &params, &at, caps,
-        gr_ceil_div(params.results, windows ? GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS : GR_GROUP_THREADS));
-    GR_KERNEL_NAME(step->kernel.file, "group_finish");
-    if (windows)
-        GR_KERNEL_NAME(step->kernel.entry, "group_finish_windows_", of.window_name);
+    gr_group_buffers at = alloc_buffers(self, &of, &params, program);
+    const uint64_t multiprocessors = gr_reference_device.multiprocessors;
+    const uint64_t tile = (uint64_t)(GR_GROUP_THREADS >> params.columns_shift) * GR_GROUP_ROWS_PER_THREAD;
+    const uint64_t tiles = gr_max(self->lines * gr_ceil_div(self->length, tile), 1);
+    const uint64_t filling = gr_min(tiles, multiprocessors * PLANE_BLOCKS_PER_SM);
+    if (partitioned)
+        gr_partition_plan(self, &of, caps, &at, &partition, program);
     else
-        GR_KERNEL_NAME(step->kernel.entry, "group_finish_", of.name);
+        plan_sums(self, &of, caps, &params, &at, filling, program);
     const bool is_integer = gr_dtypes[self->dtype].kind == GR_KIND_BITS;
-    if (is_integer && (windows || !gr_op_is_mean(self->op)))
+    if (is_integer && (windows || partitioned || !gr_op_is_mean(self->op)))
         return; /* no -0, and no counts to zero */
-    step = launch(program, &params, &at, caps, filling);
-    GR_KERNEL_NAME(step->kernel.file, "group_finish");
-    GR_KERNEL_NAME(step->kernel.entry, "group_signs_", of.name);
+    if (partitioned)
+        at.has_counts = false; /* they are zero */
+    plan_signs(&of, caps, &params, &at,
+               windows || partitioned ? gr_min(tiles, multiprocessors * SIGN_BLOCKS_PER_SM) : filling,
+               program);
 }
 
 gr_status gr_groups_run(gr_device *device, const gr_groups *self, const gr_binding *binding,

@@ -5,7 +5,6 @@
 #define GR_GROUPS_GROUPS_H
 
 #include "groups/request.h"
-#include "program/program.h"
 
 /* Whether an operator has kernels for any dtype. */
 bool gr_groups_have(gr_op op);

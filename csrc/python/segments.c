@@ -449,14 +449,16 @@ static int parse_labels(segments_call *self, PyObject *value) {
 }
 
 PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
-    static char *names[] = {"a", "op", "axis", "labels", "num_groups", "destination", "path", NULL};
+    static char *names[] = {
+        "a", "op", "axis", "labels", "num_groups", "destination", "path", "partition_shift", NULL};
     PyObject *a, *op, *labels, *destination, *result = NULL;
     Py_ssize_t axis, groups;
     int path = GR_GROUPS_ANY;
+    unsigned partition_shift = 0;
     segments_call self;
     init(&self, PyModule_GetState(module));
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO|i", names, &a, &op, &axis, &labels, &groups,
-                                     &destination, &path) ||
+    if (!PyArg_ParseTupleAndKeywords(args, named, "OOnOnO|iI", names, &a, &op, &axis, &labels, &groups,
+                                     &destination, &path, &partition_shift) ||
         py_find_op(op, &self.segments.op) < 0)
         return NULL;
     if (path < 0 || path >= GR_GROUPS_PATHS)
@@ -470,8 +472,10 @@ PyObject *py_groups(PyObject *module, PyObject *args, PyObject *named) {
         if (!take_groups(&self, source->dtype, source->stride[0], (uint64_t)groups))
             result = Py_NewRef(Py_NotImplemented);
         else if (py_job_parse_destination(&self.job, destination) == 0 &&
-                 py_job_check_overlap(&self.job, "a") == 0)
+                 py_job_check_overlap(&self.job, "a") == 0) {
+            self.groups.partition_shift = partition_shift;
             result = py_job_run(&self.job, work, &self);
+        }
     }
     release(&self);
     return result;

@@ -5,6 +5,7 @@ from convolutions import MUTANTS as CONVOLUTIONS
 from copies import MUTANTS as COPIES
 from exact import MUTANTS as EXACT
 from floats import MUTANTS as FLOATS
+from group_partitions import MUTANTS as GROUP_PARTITIONS
 from group_rows import MUTANTS as GROUP_ROWS
 from group_sums import MUTANTS as GROUP_SUMS
 from groups import MUTANTS as GROUPS
@@ -25,6 +26,7 @@ MUTANTS = (
     *EXACT,
     *FLOATS,
     *GROUPS,
+    *GROUP_PARTITIONS,
     *GROUP_ROWS,
     *GROUP_SUMS,
     *MOMENTS,

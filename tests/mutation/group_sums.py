@@ -5,9 +5,10 @@ from mutants import INCLUDE, Mutant
 FOLDER = INCLUDE + "groups/"
 ADDENDS, ACCUMULATORS = FOLDER + "addends.cuh", FOLDER + "accumulators.cuh"
 PLANES, ROWS = FOLDER + "planes.cuh", FOLDER + "rows.cuh"
-SAMPLE, WINDOW = FOLDER + "sample.cuh", FOLDER + "window.cuh"
+SAMPLE, WINDOW, TABLE = FOLDER + "sample.cuh", FOLDER + "window.cuh", FOLDER + "table.cuh"
+RESULT = FOLDER + "result.cuh"
 FINISH = "cuda_kernels/groups/auto/group_finish.cu"
-PLAN = "csrc/groups/groups.c"
+PLAN, KIND = "csrc/groups/groups.c", "csrc/groups/kind.c"
 CORE = "csrc/python/segments.c"
 FRESH = "the simulator's workspace is new in every call"
 
@@ -22,34 +23,34 @@ MUTANTS = (
     # Windows
     Mutant(
         "a window loses its carries",
-        WINDOW,
-        "WindowSums",
-        "carry += old + part < part;",
-        "carry += 0;",
+        TABLE,
+        "WindowTable",
+        "((old ^ sum) & (digit ^ sum)) < 0 ? (digit < 0 ? -1 : 1) : 0",
+        "0",
         sums("carries"),
     ),
     Mutant(
-        "a carry that makes a word 0 is lost",
-        WINDOW,
-        "WindowSums",
-        "carry = part < word;",
-        "carry = 0;",
+        "a negative lower word takes nothing from the upper one",
+        TABLE,
+        "WindowTable",
+        "Traits::upper(addend) + (digit[i] < 0)",
+        "Traits::upper(addend)",
         sums("carries"),
     ),
     Mutant(
         "a window takes the exponent above it",
-        WINDOW,
-        "WindowSums",
-        "above < choice.windows * Traits::exponents",
-        "above <= choice.windows * Traits::exponents",
+        ADDENDS,
+        "Addends",
+        "{above < choice.windows * exponents << 23, ",
+        "{above <= choice.windows * exponents << 23, ",
         sums("every_exponent"),
     ),
     Mutant(
         "the second window adds to the first",
-        WINDOW,
-        "WindowSums",
-        "(window * Traits::words * uint32_t(p.groups) + uint32_t(group))",
-        "uint32_t(group)",
+        TABLE,
+        "WindowTable",
+        "(window * Traits::words * groups + group)",
+        "group",
         sums("any_data"),
     ),
     Mutant(
@@ -64,24 +65,24 @@ MUTANTS = (
         "a warp of one group counts as one row",
         WINDOW,
         "WindowSums",
-        "atomicAdd(&rows[group], 32u);",
-        "atomicAdd(&rows[group], 1u);",
+        "atomicAdd(&table.rows[first], 32 * each);",
+        "atomicAdd(&table.rows[first], each);",
         sums("one_group"),
     ),
     Mutant(
-        "a warp is of one group if its first two lanes are",
+        "a warp is of one group if one of its lanes is",
         WINDOW,
         "WindowSums",
-        "__all_sync(0xffffffffu, batch.label[i] == __shfl_sync(0xffffffffu, batch.label[i], 0))",
-        "__shfl_sync(0xffffffffu, batch.label[i], 1) == __shfl_sync(0xffffffffu, batch.label[i], 0)",
+        "__all_sync(0xffffffffu, together)",
+        "__any_sync(0xffffffffu, together)",
         sums("any_data"),
     ),
     Mutant(
         "numbers of rows lie behind the windows in use",
         WINDOW,
         "WindowSums",
-        "copy(slab + all, words + all, groups);",
-        "copy(slab + windows * Traits::words * groups, words + all, groups);",
+        "copy(slab + all, table.rows, groups);",
+        "copy(slab + windows * words * groups, table.rows, groups);",
         sums("any_data"),
     ),
     Mutant(
@@ -105,8 +106,8 @@ MUTANTS = (
         "the sample reads past the end",
         SAMPLE,
         "choose_windows",
-        "threadIdx.x < GR_GROUP_SAMPLES && i < p.length",
-        "threadIdx.x < GR_GROUP_SAMPLES",
+        "i < p.length ? Addends<In>::exponent(in[i]) : 0",
+        "Addends<In>::exponent(in[i])",
         sums("any_data"),
     ),
     Mutant(
@@ -154,7 +155,7 @@ MUTANTS = (
         "planes from the 33rd on are not published",
         PLANES,
         "PlaneAdder",
-        "threadIdx.x < Used::words",
+        "threadIdx.x < UsedPlanes<In>::words",
         "threadIdx.x < 1",
         ANY,
     ),
@@ -209,25 +210,25 @@ MUTANTS = (
     ),
     Mutant(
         "windows of labels that are not contiguous",
-        PLAN,
-        "set_windows",
-        "self->label_stride != (int64_t)label",
-        "false",
+        KIND,
+        "gr_group_is_contiguous",
+        "&& self->label_stride == (int64_t)label",
+        "",
         sums("random_calls", "--group-cases=1000"),
     ),
     Mutant(
         "windows of several columns",
-        PLAN,
-        "set_windows",
-        "self->inner > 1 ||",
+        KIND,
+        "gr_group_is_contiguous",
+        "&& self->inner == 1",
         "",
         sums("contiguous_rows"),
     ),
     Mutant(
         "windows of several lines",
-        PLAN,
-        "set_windows",
-        "self->lines > 1 ||",
+        KIND,
+        "gr_group_is_contiguous",
+        "&& self->lines == 1",
         "",
         sums("contiguous_rows"),
     ),
@@ -241,11 +242,11 @@ MUTANTS = (
         sums("any_data"),
     ),
     Mutant(
-        "the upper words of windows have no sign",
+        "the words of windows have no sign",
         FINISH,
         "SlabSums",
-        "word + 1 == Words ? int64_t(int32_t(x)) : int64_t(x)",
-        "int64_t(x)",
+        "int32_t(slab[(window * Words + word) * p.groups])",
+        "slab[(window * Words + word) * p.groups]",
         sums("any_data"),
     ),
     Mutant(
@@ -258,7 +259,7 @@ MUTANTS = (
     ),
     Mutant(
         "a sum of 128 bits overflows",
-        FINISH,
+        RESULT,
         "GroupResult",
         "highest - lowest < 126 && ",
         "",
@@ -266,7 +267,7 @@ MUTANTS = (
     ),
     Mutant(
         "a short state has no digits for its sign",
-        FINISH,
+        RESULT,
         "GroupResult",
         "const int top = 2 + ",
         "const int top = 0 + ",
@@ -274,15 +275,15 @@ MUTANTS = (
     ),
     Mutant(
         "the windows are forgotten where planes are used",
-        FINISH,
+        RESULT,
         "GroupResult",
-        "if (units != 0)",
-        "if (units != 0 && first > last)",
+        "if (units != 0)\n            add_to_state",
+        "if (units != 0 && first > last)\n            add_to_state",
         sums("any_data"),
     ),
     Mutant(
         "digits above the last lose their sign",
-        FINISH,
+        RESULT,
         "add_to_state",
         "state[last] += int64_t(uint64_t(pieces.at[k]) << 32);",
         "{}",
@@ -290,15 +291,39 @@ MUTANTS = (
     ),
     Mutant(
         "a mean is divided by all rows",
-        FINISH,
+        RESULT,
         "GroupResult",
         "mean && rows > 0 ? rows : 1",
         "mean && rows > 0 ? p.length : 1",
         ANY,
     ),
     Mutant(
+        "a quotient does not see the rest of its division",
+        RESULT,
+        "round_quotient",
+        "static_cast<uint64_t>(quotient) != 0 || rest != 0",
+        "static_cast<uint64_t>(quotient) != 0",
+        ANY,
+    ),
+    Mutant(
+        "a quotient has the exponent of its numerator",
+        RESULT,
+        "round_quotient",
+        "exponent + 64 - shift - more",
+        "exponent + 64 - shift",
+        ANY,
+    ),
+    Mutant(
+        "a subnormal sum is rounded twice",
+        RESULT,
+        "GroupResult",
+        "to > 0 && to < 255",
+        "to < 255",
+        ANY,
+    ),
+    Mutant(
         "the mean of no rows is 0",
-        FINISH,
+        RESULT,
         "GroupResult",
         "if (mean && rows == 0)\n            return put_empty(result);",
         "",
@@ -306,7 +331,7 @@ MUTANTS = (
     ),
     Mutant(
         "the sum of -0 is 0",
-        FINISH,
+        RESULT,
         "GroupResult",
         "bits == 0 && flags & GR_GROUP_MINUS_ZERO",
         "false",
@@ -331,13 +356,19 @@ MUTANTS = (
     # What a call leaves behind
     *(
         Mutant(
-            f"a call leaves {what} behind", FINISH, function, old, new, sums("leave_nothing"), gpu_only=FRESH
+            f"a call leaves {what} behind", file, function, old, new, sums("leave_nothing"), gpu_only=FRESH
         )
-        for what, function, old, new in (
-            ("planes", "GroupResult", "*plane_at(first + i, result) = 0;", "{}"),
-            ("flags", "GroupResult", "if (flags != left)\n            *flags_at = left;", ""),
-            ("numbers of rows", "settle_signs", "reinterpret_cast<uint64_t *>(p.counts)[i] = 0;", "{}"),
-            ("signs", "settle_signs", "header[GR_GROUP_OPEN_SIGNS] = 0;", "{}"),
+        for what, file, function, old, new in (
+            ("planes", RESULT, "GroupResult", "*plane_at(first + i, result) = 0;", "{}"),
+            ("flags", RESULT, "GroupResult", "if (flags != left)\n            *flags_at = left;", ""),
+            (
+                "numbers of rows",
+                FINISH,
+                "settle_signs",
+                "reinterpret_cast<uint64_t *>(p.counts)[i] = 0;",
+                "{}",
+            ),
+            ("signs", FINISH, "settle_signs", "header[GR_GROUP_OPEN_SIGNS] = 0;", "{}"),
         )
     ),
     # The call

@@ -330,12 +330,12 @@ def test_random_calls(device, pytestconfig, thin):
 # ---- windows ----
 
 
-def launched(a, labels, groups, op="sum", races=False):
+def launched(a, labels, groups, op="sum", races=False, **options):
     """Return the result on the simulator, and its kernels."""
 
     def call(device):
-        destination = (None, device, 0, 0)
-        return _core.groups(a=a, op=op, axis=0, labels=labels, num_groups=groups, destination=destination)
+        options["destination"] = (None, device, 0, 0)
+        return _core.groups(a=a, op=op, axis=0, labels=labels, num_groups=groups, **options)
 
     result, launches, problem = observe(call, races)
     assert problem is None

@@ -37,22 +37,10 @@ template <class In> struct UsedPlanes {
     }
 };
 
-// The same in shared memory, for threads that seldom add to planes and have no registers to spare.
-template <class In> struct SeldomUsedPlanes {
-    static constexpr unsigned words = UsedPlanes<In>::words;
-    uint32_t *of_block;
-
-    __device__ void mark(unsigned plane) const {
-        atomicOr(&of_block[plane / 32], 1u << plane % 32);
-    }
-    __device__ void collect() const {
-    }
-};
-
 // Adds to planes and flags.
-template <class In, class Used = UsedPlanes<In>> struct PlaneAdder {
+template <class In> struct PlaneAdder {
     const gr_group_params &p;
-    Used &used;
+    UsedPlanes<In> &used;
 
     __device__ void add_to_plane(uint64_t result, unsigned plane, int64_t addend) const {
         used.mark(plane);
@@ -86,7 +74,7 @@ template <class In, class Used = UsedPlanes<In>> struct PlaneAdder {
     __device__ void publish() const {
         used.collect();
         __syncthreads();
-        if (threadIdx.x < Used::words && used.of_block[threadIdx.x] != 0)
+        if (threadIdx.x < UsedPlanes<In>::words && used.of_block[threadIdx.x] != 0)
             atomicOr(header_of(p) + GR_GROUP_USED + threadIdx.x, used.of_block[threadIdx.x]);
     }
 };

@@ -1,82 +1,24 @@
-// Group sums in windows: for contiguous rows of one column, and groups whose windows fit in shared memory. A
-// window is an integer per group of two or three 32-bit words in shared memory, for elements of 20 exponents:
-// an element costs one atomic addition to the lowest word, and one to each further word that changes. The
-// first exponent comes from a sample, which is the same in every block. Elements outside the windows go to
-// the planes, so that the sample has an effect on the time, but not on a sum.
+// Group sums in windows: for contiguous rows of one column, and groups whose windows fit in shared memory.
+// The first exponent of the windows comes from a sample, which is the same in every block. Elements outside
+// the windows go to the planes, so that the sample has an effect on the time, but not on a sum.
 #pragma once
 
 #include "common/pdl.cuh"
-#include "common/shared_array.cuh"
-#include "groups/addends.cuh"
-#include "groups/planes.cuh"
-#include "groups/sample.cuh"
+#include "groups/table.cuh"
 
 namespace gr::groups {
 
 template <class In, class Label> struct WindowSums {
-    using Traits = Addends<In>;
-    using Addend = typename Traits::Addend;
-    using Adder = PlaneAdder<In, SeldomUsedPlanes<In>>;
     static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = GR_GROUP_WINDOW_ROWS_PER_THREAD,
                               step = threads * each;
     const gr_group_params &p;
     const In *in;
     const Label *labels;
-    uint32_t *words; // [window][word][group]
-    uint32_t *rows;  // [group]: of means
+    const WindowTable<In> table;
 
     __device__ WindowSums(const gr_group_params &params)
         : p(params), in(reinterpret_cast<const In *>(params.in)),
-          labels(reinterpret_cast<const Label *>(params.labels)), words(shared_array<uint32_t>()),
-          rows(words + params.windows * Traits::words * params.groups) {
-    }
-    __device__ bool mean() const {
-        return p.options & GR_GROUP_MEAN;
-    }
-    __device__ void clear() const {
-        const unsigned count = (p.windows * Traits::words + mean()) * unsigned(p.groups);
-        for (unsigned i = threadIdx.x; i < (count + 3) / 4; i += threads) // the launch rounds up
-            reinterpret_cast<uint4 *>(words)[i] = {};
-    }
-
-    __device__ void add_words(Addend addend, uint64_t group, unsigned window) const {
-        uint32_t *at = words + (window * Traits::words * uint32_t(p.groups) + uint32_t(group));
-        uint32_t carry = 0;
-#pragma unroll
-        for (unsigned i = 0; i < Traits::words; ++i) {
-            const uint32_t word = Traits::word(addend, i), part = word + carry;
-            carry = part < word;
-            if (i == 0 || part != 0) {
-                const uint32_t old = atomicAdd(at, part);
-                carry += old + part < part;
-            }
-            at += p.groups;
-        }
-    }
-
-    // Adds an element. With `together`, all lanes of the warp have rows of one group, mostly one window too.
-    __device__ void add(In x, uint64_t group, const WindowChoice &choice, const Adder &adder,
-                        bool together) const {
-        const unsigned above = Traits::above(x, choice.first);
-        const bool inside = above < choice.windows * Traits::exponents;
-        if (!inside)
-            Traits::add_outside(x, group, adder);
-        const unsigned window = above >= Traits::exponents;
-        if (!together) {
-            if (inside)
-                add_words(Traits::addend(x, above - window * Traits::exponents), group, window);
-            return;
-        }
-#pragma unroll
-        for (unsigned w = 0; w < GR_GROUP_MAX_WINDOWS; ++w) {
-            const bool takes = inside && window == w;
-            if (w < choice.windows && __any_sync(0xffffffffu, takes)) {
-                const Addend all =
-                    Traits::warp_sum(takes ? Traits::addend(x, above - w * Traits::exponents) : Addend());
-                if (threadIdx.x % 32 == 0)
-                    add_words(all, group, w);
-            }
-        }
+          labels(reinterpret_cast<const Label *>(params.labels)), table(unsigned(params.groups), params) {
     }
 
     // Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
@@ -96,20 +38,42 @@ template <class In, class Label> struct WindowSums {
     __device__ static uint64_t group_of(Label label) {
         return uint64_t(int64_t(label)); // a negative label is beyond all groups
     }
-    __device__ void add_batch(const Batch &batch, const WindowChoice &choice, const Adder &adder) const {
+    // Adds rows: those whose bit in `valid` is set.
+    template <unsigned Count>
+    __device__ void add_rows(const In (&x)[Count], const Label (&label)[Count], unsigned valid,
+                             const WindowChoice &choice, const PlaneAdder<In> &adder) const {
+        unsigned outside = table.add(x, label, valid, choice);
+        if (table.mean)
 #pragma unroll
-        for (unsigned i = 0; i < each; ++i) {
-            const bool together =
-                __all_sync(0xffffffffu, batch.label[i] == __shfl_sync(0xffffffffu, batch.label[i], 0));
-            const uint64_t group = group_of(batch.label[i]);
-            if (group < p.groups) {
-                add(batch.x[i], group, choice, adder, together);
-                if (mean() && !together)
-                    atomicAdd(&rows[group], 1u);
-                if (mean() && together && threadIdx.x % 32 == 0)
-                    atomicAdd(&rows[group], 32u);
-            }
-        }
+            for (unsigned i = 0; i < Count; ++i)
+                if (valid >> i & 1)
+                    atomicAdd(&table.rows[label[i]], 1u);
+        if (outside == 0)
+            return;
+#pragma unroll
+        for (unsigned i = 0; i < Count; ++i)
+            if (outside >> i & 1)
+                Addends<In>::add_outside(x[i], group_of(label[i]), adder);
+    }
+    __device__ void add_batch(const Batch &batch, const WindowChoice &choice,
+                              const PlaneAdder<In> &adder) const {
+        unsigned valid = 0;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            valid |= group_of(batch.label[i]) < p.groups ? 1u << i : 0;
+        const Label first = __shfl_sync(0xffffffffu, batch.label[0], 0);
+        bool together = valid == (1u << each) - 1;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            together = together && batch.label[i] == first;
+        if (!__all_sync(0xffffffffu, together))
+            return add_rows(batch.x, batch.label, valid, choice, adder);
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            if (!table.add_together(batch.x[i], unsigned(first), choice))
+                Addends<In>::add_outside(batch.x[i], group_of(first), adder);
+        if (table.mean && threadIdx.x % 32 == 0)
+            atomicAdd(&table.rows[first], 32 * each);
     }
 
     // The rows of a block.
@@ -129,7 +93,7 @@ template <class In, class Label> struct WindowSums {
     }
     // Adds the rows of the block, of which the first batch is loaded.
     __device__ void sum(const Share &share, Batch batch, const WindowChoice &choice,
-                        const Adder &adder) const {
+                        const PlaneAdder<In> &adder) const {
         const auto [first, count, batches] = share;
         const Label *label = labels + first + threadIdx.x;
         const In *x = in + first + threadIdx.x;
@@ -142,22 +106,20 @@ template <class In, class Label> struct WindowSums {
             add_batch(now, choice, adder);
         }
         for (uint64_t i = batches * step + threadIdx.x; i < count; i += threads) {
-            const uint64_t group = group_of(labels[first + i]);
-            if (group >= p.groups)
-                continue;
-            add(in[first + i], group, choice, adder, false);
-            if (mean())
-                atomicAdd(&rows[group], 1u);
+            const In element[] = {in[first + i]};
+            const Label label[] = {labels[first + i]};
+            add_rows(element, label, group_of(label[0]) < p.groups, choice, adder);
         }
     }
 
     // Writes the windows in use, and the numbers of rows, to the slab of the block.
     __device__ void store(unsigned windows) const {
-        const unsigned groups = unsigned(p.groups), all = p.windows * Traits::words * groups;
+        constexpr unsigned words = Addends<In>::words;
+        const unsigned groups = table.groups, all = p.windows * words * groups;
         uint32_t *slab = reinterpret_cast<uint32_t *>(p.slabs) + blockIdx.x * uint64_t(p.slab_words);
-        copy(slab, words, windows * Traits::words * groups);
-        if (mean())
-            copy(slab + all, words + all, groups);
+        copy(slab, table.words, windows * words * groups);
+        if (table.mean)
+            copy(slab + all, table.rows, groups);
     }
     static __device__ void copy(uint32_t *to, const uint32_t *from, unsigned count) {
         unsigned done = 0;
@@ -175,12 +137,12 @@ template <class In, class Label> __device__ void sum_in_windows(const gr_group_p
     __shared__ uint32_t used_in_block[3];
     __shared__ WindowChoice choice;
     const WindowSums<In, Label> windows(p);
-    SeldomUsedPlanes<In> used{used_in_block};
-    const typename WindowSums<In, Label>::Adder adder{p, used};
+    UsedPlanes<In> used{used_in_block};
+    const PlaneAdder<In> adder{p, used};
     if (threadIdx.x < 3)
         used_in_block[threadIdx.x] = 0;
     pdl_as_comments::pdl_launch_dependents();
-    windows.clear();
+    windows.table.clear();
     pdl_as_comments::pdl_wait();
     const auto share = windows.share();
     const auto batch = windows.first_batch(share); // in flight while the windows are chosen

@@ -1,0 +1,306 @@
+// The second step of group sums by partitions: a block adds up the rows of a partition in windows, and rounds
+// the sums. Several blocks share a partition of many rows: their sums meet in the planes, and the last one
+// rounds them.
+#include "common/entry.cuh"
+#include "common/pdl.cuh"
+#include "grid/tickets.cuh"
+#include "groups/result.cuh"
+#include "groups/sample.cuh"
+#include "groups/segments.cuh"
+#include "groups/table.cuh"
+
+using namespace gr::groups;
+using gr::grid::draw_ticket;
+
+// What the threads of a block share.
+struct BlockState {
+    uint32_t used[3];                                     // planes
+    uint32_t outside[(1 << GR_PARTITION_MAX_SHIFT) / 32]; // groups with elements in no window: a bit each
+    WindowChoice choice;
+    PartitionShare share;
+    bool last;
+};
+
+// Adds to planes, and sets the bit of the group.
+template <class In> struct OutsideAdder {
+    const PlaneAdder<In> planes;
+    uint32_t *outside;
+    unsigned group;
+
+    __device__ void add(In x, uint64_t result) const {
+        atomicOr(&outside[group / 32], 1u << group % 32);
+        planes.add(x, result);
+    }
+};
+
+template <class In> struct Accumulation {
+    static constexpr unsigned threads = GR_GROUP_WINDOW_THREADS, each = GR_PARTITION_ROWS_PER_THREAD;
+    static constexpr bool is_integer = Addends<In>::bins == 0;
+    const gr_partition_params &q;
+    const gr_group_params &p;
+    BlockState &block;
+    UsedPlanes<In> used;
+    const WindowTable<In> table;
+
+    __device__ Accumulation(const gr_partition_params &params, BlockState &block)
+        : q(params), p(params.sums), block(block), used{block.used}, table(1u << params.shift, params.sums) {
+    }
+    __device__ PlaneAdder<In> adder() {
+        return {p, used};
+    }
+    __device__ uint64_t first_group() const {
+        return uint64_t(block.share.partition) << q.shift;
+    }
+    __device__ unsigned groups() const {
+        const uint64_t rest = p.groups - first_group();
+        return rest < table.groups ? unsigned(rest) : table.groups;
+    }
+
+    // Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
+    struct Batch {
+        uint16_t group[each];
+        In x[each];
+        unsigned valid; // a bit each
+
+        __device__ void load(const gr_partition_params &q, SegmentRows &rows) {
+            valid = 0;
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i) {
+                uint32_t row;
+                if (rows.next(row)) {
+                    group[i] = reinterpret_cast<const uint16_t *>(q.locals)[row];
+                    x[i] = reinterpret_cast<const In *>(q.values)[row];
+                    valid |= 1u << i;
+                }
+            }
+        }
+    };
+    __device__ void add_outside(In x, unsigned group) {
+        Addends<In>::add_outside(x, first_group() + group, OutsideAdder<In>{{p, used}, block.outside, group});
+    }
+    __device__ void add_batch(const Batch &batch, const WindowChoice &choice) {
+        const unsigned first = __shfl_sync(0xffffffffu, unsigned(batch.group[0]), 0);
+        bool together = batch.valid == (1u << each) - 1;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i)
+            together = together && batch.group[i] == first;
+        if (__all_sync(0xffffffffu, together)) {
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                if (!table.add_together(batch.x[i], first, choice))
+                    add_outside(batch.x[i], first);
+            if (table.mean && threadIdx.x % 32 == 0)
+                atomicAdd(&table.rows[first], 32 * each);
+            return;
+        }
+        const unsigned outside = table.add(batch.x, batch.group, batch.valid, choice);
+        if (table.mean)
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                if (batch.valid >> i & 1)
+                    atomicAdd(&table.rows[batch.group[i]], 1u);
+        if (outside != 0)
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                if (outside >> i & 1)
+                    add_outside(batch.x[i], batch.group[i]);
+    }
+    // Adds the rows of the block's share.
+    __device__ void sum(Segments &segments) {
+        const WindowChoice choice = block.choice;
+        uint32_t count = 0;
+        for (uint64_t first = 0; first < q.tiles; first += threads) {
+            segments.read(q, block.share, first, count);
+            SegmentRows rows(segments);
+            Batch batch;
+            batch.load(q, rows);
+            while (__any_sync(0xffffffffu, batch.valid != 0)) {
+                const Batch now = batch;
+                batch.load(q, rows); // in flight while these are added
+                add_batch(now, choice);
+            }
+            __syncthreads();
+        }
+        used.collect();
+        __syncthreads();
+    }
+
+    // The integer of a group, in units of 2^position().
+    __device__ Whole units(unsigned group) const {
+        Whole all = table.window(0, group);
+        if (block.choice.windows > 1)
+            all += table.window(1, group) << Addends<In>::exponents;
+        return all;
+    }
+    __device__ int position() const {
+        return int(block.choice.first) + int(Planes<In>::size.below) - Planes<In>::bias;
+    }
+    // Writes the results of a partition that no other block has added to.
+    __device__ void finish_windows() const {
+        if constexpr (is_integer) {
+            for (unsigned group = threadIdx.x; group < groups(); group += threads)
+                finish_integer(p, first_group() + group, table.window(0, group), rows(group));
+        } else {
+            const int length_bits = 64 - __clzll(static_cast<long long>(p.length));
+            const int unit_bits = Addends<In>::bits + length_bits +
+                                  (block.choice.windows > 1 ? int(Addends<In>::exponents) : 0);
+            const GroupResult<In> results(p, block.used);
+            for (unsigned group = threadIdx.x; group < groups(); group += threads) {
+                const uint64_t result = first_group() + group;
+                const bool outside = block.outside[group / 32] >> group % 32 & 1;
+                if (outside || table.mean || !put_narrow(group, result))
+                    results.finish(result, units(group), position(), unit_bits, rows(group), outside);
+            }
+        }
+    }
+    // Writes a sum of float32, if it has few bits: the same as GroupResult::finish, in less time.
+    __device__ bool put_narrow(unsigned group, uint64_t result) const {
+        if constexpr (std::is_same<In, float>::value) {
+            int64_t units;
+            uint32_t bits;
+            if (!table.narrow(group, block.choice, units) ||
+                !GroupResult<In>::round_narrow(units, int(block.choice.first) - Planes<In>::bias, bits))
+                return false;
+            reinterpret_cast<uint32_t *>(p.out)[result] = bits;
+            return true;
+        }
+        return false;
+    }
+    __device__ uint32_t rows(unsigned group) const {
+        return table.mean ? table.rows[group] : 0;
+    }
+
+    // Adds a group's integer to the planes, which have int64 for pieces of 32 bits.
+    __device__ void add_to_planes(uint64_t result, Whole rest) {
+        using Traits = Planes<In>;
+        constexpr unsigned last = Traits::count - 1, step = 32 / Traits::bits;
+        int from = position() - Traits::position;
+        if (from < 0) { // no element has these bits
+            rest >>= -from;
+            from = 0;
+        }
+        unsigned plane = unsigned(from) / Traits::bits, shift = unsigned(from) % Traits::bits;
+        while (rest != 0) {
+            const unsigned up = last - plane < step ? last - plane : step;
+            const unsigned width = up * Traits::bits - shift;
+            const Whole sign = up == 0 ? 0 : rest >> (width - 1);
+            if (sign == 0 || sign == -1)
+                return adder().add_to_plane(result, plane, int64_t(rest) << shift);
+            const int64_t piece = int64_t(rest) & ((1ll << width) - 1);
+            if (piece != 0)
+                adder().add_to_plane(result, plane, piece << shift);
+            rest >>= width;
+            plane += up;
+            shift = 0;
+        }
+    }
+    __device__ void add_integer(uint64_t result, Whole rest) const {
+        auto *planes = reinterpret_cast<unsigned long long *>(p.planes) + result;
+        const auto low = static_cast<unsigned long long>(rest);
+        if (low == 0)
+            return;
+        atomicAdd(planes, table.mean ? low & 0xffffffff : low);
+        if (table.mean)
+            atomicAdd(planes + p.results, static_cast<unsigned long long>(rest >> 32));
+    }
+    // Adds the block's sums to those of the blocks that share the partition.
+    __device__ void publish() {
+        for (unsigned group = threadIdx.x; group < groups(); group += threads) {
+            const uint64_t result = first_group() + group;
+            if constexpr (is_integer)
+                add_integer(result, units(group));
+            else
+                add_to_planes(result, units(group));
+            if (rows(group) != 0)
+                atomicAdd(counts() + result, static_cast<unsigned long long>(rows(group)));
+        }
+        used.collect();
+        __syncthreads();
+        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+        if (threadIdx.x < 3 && block.used[threadIdx.x] != 0)
+            atomicOr(used + threadIdx.x, block.used[threadIdx.x]);
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const uint32_t blocks = block.share.blocks;
+            block.last =
+                draw_ticket(state() + GR_PARTITION_TICKETS + block.share.partition, blocks) == blocks - 1;
+            __threadfence();
+        }
+        __syncthreads();
+    }
+    __device__ unsigned long long *counts() const {
+        return reinterpret_cast<unsigned long long *>(p.counts);
+    }
+    __device__ uint32_t *state() const {
+        return reinterpret_cast<uint32_t *>(q.state);
+    }
+    // Writes the results of a partition whose sums are in the planes.
+    __device__ void finish_planes() const {
+        uint32_t *const used = state() + GR_PARTITION_USED + 3 * block.share.partition;
+        if (threadIdx.x < 3)
+            block.used[threadIdx.x] = atomicExch(used + threadIdx.x, 0u);
+        __syncthreads();
+        for (unsigned group = threadIdx.x; group < groups(); group += threads) {
+            const uint64_t result = first_group() + group;
+            uint64_t rows = 0;
+            if (table.mean) {
+                rows = __ldcg(counts() + result);
+                counts()[result] = 0;
+            }
+            if constexpr (is_integer)
+                finish_integer(p, result, take_integer_planes(p, result), rows);
+            else
+                GroupResult<In>(p, block.used).finish(result, 0, 0, 0, rows);
+        }
+    }
+};
+
+template <class In> __device__ void accumulate(const gr_partition_params &q) {
+    __shared__ BlockState block;
+    __shared__ Segments segments;
+    Accumulation<In> sums(q, block);
+    if (threadIdx.x < 3)
+        block.used[threadIdx.x] = 0;
+    if (threadIdx.x < sizeof block.outside / 4)
+        block.outside[threadIdx.x] = 0;
+    sums.table.clear();
+    pdl_as_comments::pdl_wait();
+    pdl_as_comments::pdl_launch_dependents();
+    if (threadIdx.x < 32) {
+        const PartitionShare share = find_share(q);
+        if (threadIdx.x == 0) {
+            block.share = share;
+            block.choice = sums.is_integer ? WindowChoice{0, 1} : *choice_of(q);
+        }
+    }
+    __syncthreads();
+    if (block.share.blocks == 1) {
+        sums.sum(segments);
+        sums.finish_windows();
+    } else if (block.share.blocks > 1) {
+        sums.sum(segments);
+        sums.publish();
+        if (block.last)
+            sums.finish_planes();
+    }
+    // The last block zeroes the numbers of rows, which all blocks have read.
+    __syncthreads();
+    if (threadIdx.x == 0)
+        block.last = draw_ticket(sums.state() + GR_PARTITION_TICKET, gridDim.x) == gridDim.x - 1;
+    __syncthreads();
+    if (block.last && threadIdx.x < GR_PARTITION_TABLE)
+        sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;
+}
+
+#define GR_GROUP_ACCUMULATE(name, In)                                                                        \
+    GR_ENTRY((GR_GROUP_WINDOW_THREADS), group_accumulate_##name, __grid_constant__ gr_partition_params,      \
+             accumulate<In>)
+
+GR_GROUP_ACCUMULATE(f32, float)
+GR_GROUP_ACCUMULATE(f16, gr_f16)
+GR_GROUP_ACCUMULATE(bf16, gr_bf16)
+GR_GROUP_ACCUMULATE(f64, double)
+GR_GROUP_ACCUMULATE(i32, int32_t)
+GR_GROUP_ACCUMULATE(u32, uint32_t)
+GR_GROUP_ACCUMULATE(i64, int64_t)

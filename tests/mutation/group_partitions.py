@@ -1,0 +1,246 @@
+"""The traps of group sums by partitions: ranks, segments, shares of blocks, sums in planes, and the plan."""
+
+from mutants import INCLUDE, Mutant
+
+PARTITION = "cuda_kernels/groups/auto/group_partition.cu"
+ACCUMULATE = "cuda_kernels/groups/auto/group_accumulate.cu"
+SEGMENTS = INCLUDE + "groups/segments.cuh"
+PLAN = "csrc/groups/partition/plan.c"
+FRESH = "the simulator's workspace is new in every call"
+
+
+def partitions(words):
+    return ("tests/segments/test_group_partitions.py", "-k", words)
+
+
+ANY, SHARED, INTEGERS = partitions("any_data"), partitions("share"), partitions("integers")
+
+MUTANTS = (
+    # Tiles
+    Mutant(
+        "lanes of one partition take the same number",
+        PARTITION,
+        "Tile",
+        "__shfl_sync(0xffffffffu, before, 0) + threadIdx.x % 32",
+        "__shfl_sync(0xffffffffu, before, 0)",
+        SHARED,
+    ),
+    Mutant(
+        "a negative label is a large one",
+        PARTITION,
+        "Tile",
+        "uint64_t(int64_t(label)) < p.sums.groups",
+        "int64_t(label) < int64_t(p.sums.groups)",
+        INTEGERS,
+    ),
+    Mutant(
+        "the last tile reads as many rows as the others",
+        PARTITION,
+        "partition_tile",
+        "tile.count == tile.rows",
+        "true",
+        INTEGERS,
+    ),
+    Mutant(
+        "a group has its number among all groups",
+        PARTITION,
+        "Tile",
+        "group[i] & ((1u << p.shift) - 1)",
+        "group[i]",
+        INTEGERS,
+    ),
+    Mutant(
+        "rows after the last vector of 16 bytes stay behind",
+        PARTITION,
+        "Tile",
+        "if (const unsigned i = vectors * each + threadIdx.x; i < count)",
+        "if (const unsigned i = vectors * each + threadIdx.x; i < count && false)",
+        INTEGERS,
+    ),
+    Mutant(
+        "the tile is written before all its rows are in place",
+        PARTITION,
+        "partition_tile",
+        "tile.place(group, ranks, x);\n    __syncthreads();",
+        "tile.place(group, ranks, x);",
+        partitions("races"),
+    ),
+    Mutant(
+        "a warp is of one partition if one of its lanes is",
+        PARTITION,
+        "Tile",
+        "__all_sync(0xffffffffu, together)",
+        "__any_sync(0xffffffffu, together)",
+        SHARED,
+    ),
+    # Segments
+    Mutant(
+        "the second part of a partition begins with the first",
+        SEGMENTS,
+        "Segments",
+        "before > share.first ? before : share.first",
+        "before",
+        SHARED,
+    ),
+    Mutant(
+        "a part of a partition goes on to its end",
+        SEGMENTS,
+        "Segments",
+        "last < share.end ? last : share.end",
+        "last",
+        SHARED,
+    ),
+    Mutant(
+        "the last vector of a warp is left out",
+        SEGMENTS,
+        "SegmentRows",
+        "(all + 31) / 32",
+        "all / 32",
+        INTEGERS,
+    ),
+    Mutant(
+        "a lane takes rows of the next partition",
+        SEGMENTS,
+        "SegmentRows",
+        "end = end < all ? end : all;",
+        "",
+        INTEGERS,
+    ),
+    Mutant(
+        "a warp begins one tile late",
+        SEGMENTS,
+        "Segments",
+        "before[tile + step] <= number",
+        "before[tile + step] <= number + 1",
+        INTEGERS,
+    ),
+    Mutant(
+        "a tile without rows has some",
+        SEGMENTS,
+        "SegmentRows",
+        "if (number >= tile_end) // a tile without rows\n                enter(segments.find(number));",
+        "",
+        SHARED,
+    ),
+    Mutant(
+        "rows of tiles after the 1024th count from 0 again",
+        SEGMENTS,
+        "Segments",
+        "rows += all;",
+        "",
+        ("tests/segments/test_group_partitions.py", "-k", "large", "--large"),
+    ),
+    # Sums
+    Mutant(
+        "the upper window has the exponents of the lower one",
+        ACCUMULATE,
+        "Accumulation",
+        "table.window(1, group) << Addends<In>::exponents",
+        "table.window(1, group)",
+        ANY,
+    ),
+    Mutant(
+        "an element outside the windows leaves no trace",
+        ACCUMULATE,
+        "OutsideAdder",
+        "atomicOr(&outside[group / 32], 1u << group % 32);",
+        "",
+        ANY,
+    ),
+    Mutant(
+        "groups 32 apart share a trace of elements outside",
+        ACCUMULATE,
+        "OutsideAdder",
+        "&outside[group / 32]",
+        "&outside[0]",
+        ANY,
+    ),
+    Mutant(
+        "a sum of many bits is rounded as one of few",
+        INCLUDE + "groups/table.cuh",
+        "WindowTable",
+        "choice.windows == 1 && uint32_t(upper) + (1u << 29) < 1u << 30",
+        "choice.windows == 1",
+        partitions("carries or any_data"),
+    ),
+    Mutant(
+        "two windows are one",
+        INCLUDE + "groups/table.cuh",
+        "WindowTable",
+        "choice.windows == 1 && ",
+        "",
+        ANY,
+    ),
+    Mutant(
+        "the planes get no sign",
+        ACCUMULATE,
+        "Accumulation",
+        "sign == 0 || sign == -1",
+        "sign == 0",
+        SHARED,
+    ),
+    Mutant(
+        "the planes get the low bits alone",
+        ACCUMULATE,
+        "Accumulation",
+        "plane += up;",
+        "return;",
+        SHARED,
+    ),
+    Mutant(
+        "an integer's upper half is lost where blocks meet",
+        ACCUMULATE,
+        "Accumulation",
+        "atomicAdd(planes + p.results, static_cast<unsigned long long>(rest >> 32));",
+        "{}",
+        SHARED,
+    ),
+    Mutant(
+        "blocks that share a partition do not tell their planes",
+        ACCUMULATE,
+        "Accumulation",
+        "atomicOr(used + threadIdx.x, block.used[threadIdx.x]);",
+        "{}",
+        SHARED,
+    ),
+    Mutant(
+        "numbers of rows do not meet",
+        ACCUMULATE,
+        "Accumulation",
+        "atomicAdd(counts() + result, static_cast<unsigned long long>(rows(group)));",
+        "{}",
+        SHARED,
+    ),
+    Mutant(
+        "the first block of a partition writes its results",
+        ACCUMULATE,
+        "Accumulation",
+        "blocks) == blocks - 1;",
+        "blocks) == 0;",
+        SHARED,
+    ),
+    # The plan
+    Mutant(
+        "a block takes more rows than a window holds",
+        PLAN,
+        "gr_partition_set",
+        "1u << GR_GROUP_WINDOW_MAX_ROWS_SHIFT",
+        "UINT32_MAX",
+        ("tests/segments/test_group_partitions.py", "-k", "window_holds", "--large"),
+    ),
+    *(
+        Mutant(
+            f"a call leaves {what} behind",
+            ACCUMULATE,
+            function,
+            old,
+            "{}",
+            ("tests/segments/test_group_partitions.py", "-k", "leave_nothing"),
+            gpu_only=FRESH,
+        )
+        for what, function, old in (
+            ("numbers of partitions", "accumulate", "sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;"),
+            ("numbers of rows by partitions", "Accumulation", "counts()[result] = 0;"),
+        )
+    ),
+)

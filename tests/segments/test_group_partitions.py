@@ -1,0 +1,210 @@
+"""Sums and means of many groups by partitions: the bits of the reference, as by windows and planes.
+
+Partitions have few groups here, so that small arrays have several of them.
+"""
+
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+import gpureduce
+from gpureduce import _core
+from tests.segments.test_group_sums import (
+    FLOATS,
+    KINDS,
+    check,
+    drawn_integers,
+    drawn_labels,
+    expected,
+    infinities,
+    launched,
+    quietly,
+    wide,
+    zeros,
+)
+from tests.support import exact_reference as reference
+
+INTEGERS = ("int32", "uint32", "int64", "uint64")
+# Rows, and the log2 of groups per partition. A tile has 4096 rows; a block takes up to 16,384.
+SHAPES = [(4096, 1), (12_289, 2), (9001, 3), (4097, 2), (17_000, 1), (1, 1)]
+
+
+def groups_of(shift, rng):
+    """Return a number of groups that leaves the last partition full or not."""
+    return int(rng.integers(1, 254 * 2**shift + 1)) if rng.random() < 0.7 else 254 << shift
+
+
+def summed(a, labels, groups, op, shift, device):
+    """Return the result by partitions."""
+    kind = gpureduce.to_device(np.zeros(1), device)._kind
+    call = partial(_core.groups, a=a, op=op, axis=0, labels=labels, num_groups=groups, partition_shift=shift)
+    return quietly(partial(call, destination=(None, kind, 0, 0)))
+
+
+def by_partitions(a, labels, groups, shift, device, note, ops=("sum", "mean")):
+    """Check a sum and a mean; of 64-bit integers, a sum."""
+    for op, label_name in zip(ops, ("int64", "int32"), strict=False):
+        cast = labels.astype(label_name)
+        cast[labels < 0] = np.iinfo(label_name).min if label_name == "int64" else -5
+        if op == "sum" or a.dtype.kind not in "iu" or a.dtype.itemsize == 4:
+            got = summed(a, cast, groups, op, shift, device)
+            check(got, expected(a, labels, groups, op, 0), f"{note} {op}")
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_partitions_of_any_data(name, device, on_gpu):
+    """Data inside the windows, outside, and of all bit patterns; partitions of one block, and of several."""
+    dtype = reference.dtype_of(name)
+    for number, kind in enumerate(KINDS):
+        turn = number + FLOATS.index(name)
+        rng = np.random.default_rng([number, FLOATS.index(name)])
+        for n, shift in SHAPES if on_gpu else [SHAPES[turn // 2 % len(SHAPES)]]:
+            groups = groups_of(shift, rng)
+            labels = drawn_labels(rng, n, min(groups, 900), True)
+            with np.errstate(all="ignore"):
+                a = kind(rng, labels, dtype)
+            ops = ("sum", "mean") if on_gpu else [("sum", "mean")[turn % 2]]
+            note = f"{name} {kind.__name__} {n} {groups} {shift}"
+            by_partitions(a, labels, groups, shift, device, note, ops)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_partitions_of_integers(name, device):
+    rng = np.random.default_rng(INTEGERS.index(name))
+    for n, shift in SHAPES[:4]:
+        groups = groups_of(shift, rng)
+        labels = drawn_labels(rng, n, min(groups, 900), True)
+        a = drawn_integers(rng, labels, np.dtype(name))
+        by_partitions(a, labels, groups, shift, device, f"{name} {n} {groups} {shift}")
+
+
+@pytest.mark.parametrize("name", [*FLOATS, "int32", "int64"])
+def test_blocks_that_share_a_partition(name, device):
+    """Their sums meet in planes: of one window, of two, and outside; with flags, signs and row numbers."""
+    rng = np.random.default_rng(12)
+    n, groups, dtype = 40_000, 40, reference.dtype_of(name)
+    labels = np.where(rng.random(n) < 0.9, rng.integers(8, 12, n), rng.integers(-1, groups + 1, n))
+    kinds = [drawn_integers] if name.startswith("int") else [KINDS[0], wide, zeros, infinities, KINDS[2]]
+    for kind in kinds:
+        with np.errstate(all="ignore"):
+            a = kind(rng, labels, dtype)
+        by_partitions(a, labels, groups, 2, device, f"{name} {kind.__name__}")
+        by_partitions(a, np.sort(labels), groups, 2, device, f"{name} {kind.__name__}, sorted")
+
+
+def test_sums_that_fill_the_highest_and_the_lowest_planes(device):
+    """The largest numbers, whose sums overflow, and the smallest: windows at both ends of the exponents."""
+    n = 20_000
+    labels = np.arange(n) % 3
+    for name in FLOATS:
+        dtype = reference.dtype_of(name)
+        digits, exponent_bits = reference.FORMATS[name][0], {"float16": 5, "float64": 11}.get(name, 8)
+        most = np.array([((1 << exponent_bits) - 1 << digits - 1) - 1], f"u{dtype.itemsize}").view(dtype)[0]
+        least = np.array([1], f"u{dtype.itemsize}").view(dtype)[0]
+        for number in (most, -most, least, -least):
+            a = np.full(n, number)
+            a[:5] = dtype.type(0)
+            by_partitions(a, labels, 3, 1, device, f"{name} {number}")
+
+
+def test_every_exponent_next_to_windows_of_partitions(device):
+    """The sample has one exponent, so that the windows are around it; other elements have all exponents."""
+    rng = np.random.default_rng(8)
+    n = 20 * 1024
+    labels = rng.integers(0, 40, n)
+    for name, most in (("float32", 60), ("float64", 120), ("float16", 12)):
+        a = rng.choice([-1, 1], n) * 2.0 ** rng.integers(-most, most + 1, n)
+        a[::20] = 1.5
+        by_partitions(a.astype(name), labels, 40, 3, device, name)
+
+
+def test_carries_of_partitions(device):
+    """Lowest words that overflow with every few additions, of both signs."""
+    rng = np.random.default_rng(4)
+    n = 20_000
+    labels = rng.integers(0, 3, n)
+    for dtype, most in ((np.float32, 2 - 2.0**-23), (np.float64, 2 - 2.0**-52)):
+        for signs in ([1], [-1], [1, -1]):
+            a = (rng.choice(signs, n) * most * 2.0 ** rng.integers(0, 28, n)).astype(dtype)
+            by_partitions(a, labels, 5, 2, device, f"{dtype.__name__} {signs}")
+
+
+@pytest.mark.parametrize(
+    ("name", "label_name", "op", "first"),
+    [
+        ("float32", "int64", "sum", "group_partition_4_i64_8"),
+        ("float16", "int32", "mean", "group_partition_2_i32_8"),
+        ("float64", "int32", "mean", "group_partition_8_i32_8"),
+        ("int64", "int64", "sum", "group_partition_8_i64_8"),
+    ],
+)
+def test_kernels_of_partitions_have_no_races(name, label_name, op, first):
+    """Neither with partitions of one block nor with one that several blocks share."""
+    rng = np.random.default_rng(3)
+    n, groups = 25_000, 100
+    a = (rng.standard_normal(n) * 2.0 ** rng.integers(-14, 14, n)).astype(name)
+    labels = np.where(rng.random(n) < 0.8, 5, rng.integers(0, groups, n)).astype(label_name)
+    got, kernels = launched(a, labels, groups, op, races=True, partition_shift=3)
+    check(got, expected(a, labels, groups, op, 0), first)
+    assert kernels[0].name == first and kernels[1].name.startswith("group_accumulate_")
+    assert all(kernel.races == () for kernel in kernels)
+
+
+def test_which_sums_go_by_partitions():
+    """Those of 2^18 contiguous rows and more whose windows do not fit in shared memory."""
+    n, groups = 1 << 18, 70_000
+    a, labels = np.ones(n, np.float32), np.arange(n) * 7 % groups
+    want = np.bincount(labels, minlength=groups).astype(np.float32)
+    for rows, name in ((n, "group_partition_4_i64_8"), (n - 1, "group_planes_f32")):
+        got, kernels = launched(a[:rows], labels[:rows], groups)
+        assert kernels[0].name == name
+        assert (got != want).sum() == n - rows
+
+
+def test_calls_by_partitions_leave_nothing_behind(device):
+    """Repeated calls agree: partitions of one block and of several; planes, flags, counts and signs."""
+    rng = np.random.default_rng(5)
+    calls = []
+    for name in ("float32", "float64", "int32"):
+        for skewed in (False, True):
+            labels = rng.integers(0, 60, 20_000)
+            labels[: 18_000 * skewed] %= 3
+            for kind in [drawn_integers] if name == "int32" else [wide, zeros, infinities]:
+                a = kind(rng, labels, np.dtype(name))
+                calls += [(a, labels, op, expected(a, labels, 60, op, 0)) for op in ("sum", "mean")]
+    for _ in range(2):
+        rng.shuffle(calls)
+        for a, labels, op, want in calls:
+            check(summed(a, labels, 60, op, 2, device), want, f"{a.dtype} {op}")
+
+
+@pytest.mark.large
+def test_more_rows_than_a_window_holds(device):
+    """The largest addends of a window: the sample has an exponent that puts them at the window's end."""
+    n = 2**22
+    a = np.full(n, 2.0 - 2.0**-23, np.float32) * np.float32(2**19)
+    a[:: n // 1024] = 1
+    labels = np.zeros(n, int)
+    want = Fraction(float(a[1])) * (n - 1024) + 1024
+    for sign in (1, -1):
+        got = summed(sign * a, labels, 2, "sum", 1, device)
+        check(got, np.array([reference.rounded(sign * want, a.dtype), 0], a.dtype), sign)
+
+
+@pytest.mark.large
+def test_large_sums_by_partitions(device):
+    """More than 1024 tiles; one window per group; more groups than partitions have room for."""
+    rng = np.random.default_rng(6)
+    n = 10**7
+    a = rng.integers(-1000, 1000, n)
+    for groups in (10**6, 3 * 10**6, 5 * 10**6):
+        for skewed in (False, True):
+            labels = rng.integers(0, groups, n)
+            labels[: n // 2 * skewed] %= 1000
+            want = np.bincount(labels, a, groups)
+            for dtype in (np.float32, np.int32):
+                there, label_array = (gpureduce.to_device(x, device) for x in (a.astype(dtype), labels))
+                got = gpureduce.group_reduce(there, label_array, "sum", groups).numpy()
+                assert (got == want.astype(dtype)).all(), (groups, skewed, dtype)
