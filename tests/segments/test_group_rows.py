@@ -132,7 +132,7 @@ def test_tiles_partitions_and_parts(name, kind, device):
 def test_chunks_that_one_team_takes_together(device):
     """Groups of more chunks than teams should meet in a slot: all rows, and rows up to a part of a chunk."""
     rng = np.random.default_rng(8)
-    n = 2 * 2048 * 64 + 3000
+    n = 2 * 4096 * 64 + 3000
     a = rng.integers(-100, 100, (n, 1)).astype(np.float32)
     for others in (0, 77):
         labels = np.zeros(n, np.int64)
