@@ -191,6 +191,7 @@ def test_the_command_ends_a_program_by_an_interrupt(built):
     process = subprocess.Popen(
         [sys.executable, "-m", "gpureduce", "run", "--clock", "wall", built["faults"], "spin"],
         stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored
     )  # fmt: skip
     time.sleep(1.5)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
