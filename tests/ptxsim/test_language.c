@@ -213,6 +213,11 @@ static void test_carries(void) {
     gives_all("", "add.cc.s32 %r2, -1, 1; addc.cc.s32 %r3, -1, 0; addc.s32 %r1, %r2, %r3;" STORE, 1);
     gives_all("", "sub.cc.u32 %r2, 3, 4; subc.cc.u32 %r3, 0, 0; subc.u32 %r1, 10, %r3;" STORE, 10);
     gives_all("", "sub.cc.u32 %r2, 4, 4; subc.u32 %r1, 10, 1;" STORE, 9);
+    /* the flag of a subtraction is a carry: 1 where nothing is borrowed */
+    gives_all("", "sub.cc.u32 %r2, 3, 4; addc.u32 %r1, 5, 0;" STORE, 5);
+    gives_all("", "sub.cc.u32 %r2, 4, 4; addc.u32 %r1, 5, 0;" STORE, 6);
+    gives_all("", "add.cc.u32 %r2, 0xffffffff, 1; subc.u32 %r1, 5, 1;" STORE, 4);
+    gives_all("", "add.cc.u32 %r2, 1, 1; subc.u32 %r1, 5, 1;" STORE, 3);
     gives_all("",
               "mad.lo.cc.u32 %r2, 0x10000, 0x10001, 0xffff0000; madc.hi.u32 %r1, 0x10000, 0x10001, 7;" STORE,
               9);

@@ -318,7 +318,7 @@ PTX_CLONES PTX_HANDLER(lop3_b32) {
         for (uint32_t left = mask; left; left &= left - 1) {                                                 \
             const unsigned i = (unsigned)__builtin_ctz(left);                                                \
             const wide x = a[i], y = b[i], z = third[i], c = before >> i & 1;                                \
-            (void)z;                                                                                         \
+            (void)z, (void)c;                                                                                \
             const wide result = (value);                                                                     \
             d[i] = (T)result;                                                                                \
             after |= (uint32_t)(result >> 8 * sizeof(T) != 0) << i;                                          \
