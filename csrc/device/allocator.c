@@ -108,8 +108,10 @@ static gr_status alloc_once(gr_allocator *allocator, const gr_stream_state *stre
     *out = (gr_memory){.stream_state = *stream_state};
     if (captured && !zeroed)
         return alloc_for_graph(allocator->allocations, stream_state, bytes, &out->address, error);
-    if (!zeroed || backend->detects_out_of_bounds)
+    if (!zeroed || backend->detects_out_of_bounds) {
+        out->checked = zeroed ? bytes : 0;
         return alloc(backend, stream_state, bytes, zeroed, &out->address, error);
+    }
     const gr_cached_kind *kind = captured                   ? &captured_pieces
                                  : bytes <= GR_ZEROED_BYTES ? &zeroed_pieces
                                                             : &large_pieces;
@@ -156,4 +158,23 @@ void gr_memory_free(gr_allocator *allocator, gr_memory *memory, bool usable) {
     else if (memory->stream_state.capture == 0)
         backend->streams->free_async(backend, memory->stream_state.stream, memory->address);
     *memory = (gr_memory){.address = 0};
+}
+
+gr_status gr_memory_check(gr_allocator *allocator, const gr_memory *memory, gr_error *error) {
+    gr_backend *backend = allocator->free_list.backend;
+    unsigned char piece[4096];
+    for (size_t done = 0; done < memory->checked;) {
+        const size_t rest = memory->checked - done, bytes = rest < sizeof piece ? rest : sizeof piece;
+        const gr_status status = backend->download(backend, memory->stream_state.stream, piece,
+                                                   memory->address + done, bytes, error);
+        if (status != GR_OK)
+            return status;
+        for (size_t i = 0; i < bytes; ++i)
+            if (piece[i] != 0)
+                return gr_fail(error, GR_ERR_SIMULATION,
+                               "kernels left byte %zu of %zu of a zeroed workspace at 0x%02x", done + i,
+                               memory->checked, piece[i]);
+        done += bytes;
+    }
+    return GR_OK;
 }

@@ -34,6 +34,7 @@ typedef struct gr_memory {
     gr_devptr address;            /* device address, 0 for none */
     gr_stream_state stream_state; /* state of its stream when it was allocated */
     gr_cached *cached;            /* the cached object that it is part of, or NULL */
+    size_t checked;               /* bytes that gr_memory_check reads */
 } gr_memory;
 
 /* Allocates workspace for a call. `zeroed` workspace is zero, and the call leaves it zero if it frees it as
@@ -42,5 +43,8 @@ typedef struct gr_memory {
 gr_status gr_memory_alloc(gr_allocator *allocator, const gr_stream_state *stream_state, size_t bytes,
                           bool zeroed, gr_memory *out, gr_error *error);
 void gr_memory_free(gr_allocator *allocator, gr_memory *memory, bool usable);
+/* After a call: fails if zeroed workspace is not zero, which would be an error of the kernels. Only a backend
+   that detects accesses out of bounds checks that; on others the next call would add to what is left. */
+gr_status gr_memory_check(gr_allocator *allocator, const gr_memory *memory, gr_error *error);
 
 #endif

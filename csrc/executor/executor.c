@@ -180,7 +180,9 @@ gr_status gr_execution_begin(gr_device *device, gr_planner *plan, const void *re
 }
 
 gr_status gr_execution_end(gr_execution *self, void *out, gr_error *error) {
-    const gr_status status = fetch(self, out, error);
+    gr_status status = fetch(self, out, error);
+    if (status == GR_OK)
+        status = gr_workspace_check(self->device, &self->workspace, error);
     release(self, status == GR_OK);
     return status;
 }

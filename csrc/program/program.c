@@ -161,6 +161,13 @@ gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_st
     return status;
 }
 
+gr_status gr_workspace_check(gr_device *device, const gr_workspace *workspace, gr_error *error) {
+    gr_status status = GR_OK;
+    for (size_t i = 0; status == GR_OK && i < workspace->count; ++i)
+        status = gr_memory_check(&device->allocator, &workspace->held[i], error);
+    return status;
+}
+
 void gr_workspace_free(gr_device *device, gr_workspace *workspace, bool usable) {
     while (workspace->count > 0)
         gr_memory_free(&device->allocator, &workspace->held[--workspace->count], usable);

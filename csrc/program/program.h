@@ -119,6 +119,8 @@ typedef struct gr_workspace {
 gr_status gr_workspace_alloc(gr_device *device, const gr_stream_state *stream_state,
                              const gr_program *program, bool output, gr_devptr *addresses,
                              gr_workspace *workspace, gr_error *error);
+/* Fails if a kernel left zeroed workspace that is not zero: see gr_memory_check. */
+gr_status gr_workspace_check(gr_device *device, const gr_workspace *workspace, gr_error *error);
 void gr_workspace_free(gr_device *device, gr_workspace *workspace, bool usable);
 
 /* Writes one launch per step. The parameters, with all relocations applied, are written to `params`,

@@ -6,7 +6,6 @@ PARTITION = "cuda_kernels/groups/auto/group_partition.cu"
 ACCUMULATE = "cuda_kernels/groups/auto/group_accumulate.cu"
 SEGMENTS = INCLUDE + "groups/segments.cuh"
 PLAN = "csrc/groups/partition/plan.c"
-FRESH = "the simulator's workspace is new in every call"
 
 
 def partitions(words):
@@ -236,7 +235,6 @@ MUTANTS = (
             old,
             "{}",
             ("tests/segments/test_group_partitions.py", "-k", "leave_nothing"),
-            gpu_only=FRESH,
         )
         for what, function, old in (
             ("numbers of partitions", "accumulate", "sums.state()[GR_PARTITION_ROWS + threadIdx.x] = 0;"),

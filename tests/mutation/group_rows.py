@@ -1,6 +1,5 @@
 """The traps of group sums of sorted rows: partitions, parts, runs, splits, ranges, slots and rounding."""
 
-from group_sums import FRESH
 from mutants import INCLUDE, Mutant
 
 ORDER = "cuda_kernels/groups/auto/group_rows_order.cu"
@@ -247,9 +246,7 @@ MUTANTS = (
     ),
     # What a call leaves behind
     *(
-        Mutant(
-            f"a call leaves {what} behind", ROWS, function, old, new, rows("leave_nothing"), gpu_only=FRESH
-        )
+        Mutant(f"a call leaves {what} behind", ROWS, function, old, new, rows("leave_nothing"))
         for what, function, old, new in (
             ("sums", "SortedRows", "atomicExch(sum_at(i, place), 0ull)", "*sum_at(i, place)"),
             ("states", "SortedRows", "atomicExch(state_at(place) + i, 0ull)", "*(state_at(place) + i)"),

@@ -10,7 +10,6 @@ RESULT = FOLDER + "result.cuh"
 FINISH = "cuda_kernels/groups/auto/group_finish.cu"
 PLAN, KIND = "csrc/groups/groups.c", "csrc/groups/kind.c"
 CORE = "csrc/python/segments.c"
-FRESH = "the simulator's workspace is new in every call"
 
 
 def sums(words, *options):
@@ -355,9 +354,7 @@ MUTANTS = (
     ),
     # What a call leaves behind
     *(
-        Mutant(
-            f"a call leaves {what} behind", file, function, old, new, sums("leave_nothing"), gpu_only=FRESH
-        )
+        Mutant(f"a call leaves {what} behind", file, function, old, new, sums("leave_nothing"))
         for what, file, function, old, new in (
             ("planes", RESULT, "GroupResult", "*plane_at(first + i, result) = 0;", "{}"),
             ("flags", RESULT, "GroupResult", "if (flags != left)\n            *flags_at = left;", ""),
