@@ -340,7 +340,7 @@ def _library(array: Any) -> str:
 
 
 def _on_host(array: Any) -> np.ndarray:
-    """Return an array of the host. bfloat16 of PyTorch, which NumPy lacks, become their bits."""
+    """Return a host array. bfloat16 tensors become their bits, as NumPy has no bfloat16."""
     kind = _library(array)
     if kind == "torch":
         torch = sys.modules["torch"]

@@ -247,6 +247,15 @@ def default_device(device):
     gpureduce.set_default_device(None)
 
 
+@pytest.fixture(scope="module")
+def kept_kernels(tmp_path_factory):
+    """Kernels are kept in the folder GPUREDUCE_TEST_KERNELS, never in the user's own folder."""
+    folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
+        yield
+
+
 @pytest.fixture(scope="session")
 def thin(pytestconfig):
     """Whether to leave out sizes and repetitions that take no way through the C code of their own."""

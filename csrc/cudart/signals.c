@@ -1,5 +1,5 @@
-/* Signals that would end the program without a report: an interrupt, an abort of the host code, and an access
-   of host code to device memory. */
+/* Signals that would end the program without a report: an interrupt, an abort on the host, and an access
+   to device memory on the host. */
 #include <signal.h>
 #include <unistd.h>
 

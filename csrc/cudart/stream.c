@@ -168,7 +168,7 @@ CUDART_API cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
     CUDART_RUN(priority_range(least, greatest));
 }
 
-/* The functions of the host run without the lock, as they may call the runtime. */
+/* Host functions run without the lock, as they may call the runtime. */
 static cudaError_t begin_host_call(cudaStream_t stream) {
     CUDART_RUN(cudart_check_stream(stream));
 }

@@ -13,7 +13,7 @@ ALLOWED = (
     "cooperative_groups.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp8.h", "cuda_pipeline.h", "math_constants.h",
     "mma.h", "stdint.h", "cstdint",
 )  # fmt: skip
-# Headers of cooperative groups and libcu++; their names have no dots but that of the suffix.
+# Headers of cooperative groups and libcu++. A name has no dot except in its suffix.
 _FOLDERS = re.compile(r"(?:cooperative_groups|cuda|cuda/std)/(?:[a-z0-9_]+/)*[a-z0-9_]+(?:\.h)?")
 
 # The preprocessor replaces trigraphs, joins lines, and replaces comments before it looks for directives.

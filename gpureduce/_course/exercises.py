@@ -10,15 +10,13 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpureduce._course.grading import NAMES, Case, ExerciseError, Rules, faults, read_rules
+from gpureduce._course.grading import NAMES, Rules, faults, read_rules
 from gpureduce._custom.nvrtc import CompileError
 
 if TYPE_CHECKING:
     import os
 
     import numpy as np
-
-__all__ = ["Case", "Exercise", "ExerciseError", "Grade", "Part", "exercise", "exercises", "ideal_sectors"]
 
 FOLDER = Path(__file__).parent.parent / "exercises"
 
@@ -221,7 +219,7 @@ class Exercise:
 
 
 def _score(chosen: Exercise, wrong: set[str], rules: Rules) -> float:
-    """Return the weight of the parts that a source achieves, over the weight of those that count."""
+    """Return the weight of the parts that pass, divided by the weight of the parts that count."""
     if not wrong:
         return 1.0
     if "right" in wrong:

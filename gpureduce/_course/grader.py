@@ -44,7 +44,7 @@ class _Child:
         os.close(end)
 
     def finish(self, stopped: bool, seconds: float) -> dict[str, Any]:
-        """End the process, and return its answer, or what there is to say without one."""
+        """End the process, and return its answer; without an answer, return the reason."""
         if stopped:
             os.kill(self.pid, signal.SIGKILL)
         os.close(self.pipe)

@@ -1,7 +1,6 @@
 """Exercises: their texts, and what is nearly right is refused for its reason."""
 
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -12,15 +11,8 @@ from gpureduce.__main__ import main
 from gpureduce.course import Exercise, exercise, exercises
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 ALL = exercises()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def failed(grade):

@@ -12,15 +12,8 @@ from gpureduce._course.allowed_headers import refused_inclusion
 from gpureduce.course import Exercise, ExerciseError, exercise, exercises, grade, selftest
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 ALL = exercises()
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Rungs as files by themselves: nvcc takes them, their kernels are right, and launched as ours are."""
 
 import math
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,8 @@ import pytest
 import gpureduce
 from gpureduce.__main__ import main
 from gpureduce._course.export import exported
+
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 NAMES = exported()
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,14 +29,6 @@ def files(tmp_path_factory):
     for name in NAMES:
         (folder / f"{name}.cu").write_text(gpureduce.kernels.export(name))
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 @pytest.fixture(scope="module")

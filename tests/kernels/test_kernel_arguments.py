@@ -1,7 +1,6 @@
 """Arguments of a user's kernel: values and arrays against the types of C++, and against PTX."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from gpureduce._profiles.declared import declared
 from gpureduce._profiles.itanium_demangle import parameters
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 # Every integer type, with its least and largest value.
 INTEGERS = {
@@ -38,14 +38,6 @@ enum Signed : short {{ B = 1 }};
 {stores}
 }}
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def store(source, values):

@@ -1,7 +1,6 @@
 """CUDA C++ as nvcc takes it: names and headers that need no option, host code, old spellings."""
 
 import math
-import os
 import re
 import shutil
 
@@ -13,14 +12,7 @@ from gpureduce._custom import host_code, implicit, nvcc
 from gpureduce._profiles import compiling
 
 pytest.importorskip("cuda.pathfinder")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 
 @pytest.fixture

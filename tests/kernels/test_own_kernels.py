@@ -1,6 +1,5 @@
 """CUDA C++ of a user's own on the simulator: compiled, run, profiled, refused; and as a rung."""
 
-import os
 import textwrap
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import gpureduce
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 TOOLS = """\
 #include <cstdint>
@@ -20,15 +20,6 @@ template <class T, int N> __global__ void add(const T *in, T *out, T what, uint6
         out[i] = in[i] + N * what;
 }
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    """What is compiled stays out of the user's own folder, and is compiled once."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def add(kernel="add<float, 3>", args=None, n=100, **options):

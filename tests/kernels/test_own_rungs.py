@@ -1,7 +1,6 @@
 """Kernels of a user's own as rungs: the traps of published ladders are found, and their reasons given."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from gpureduce.__main__ import main
 from gpureduce._device import devices
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 # A tree over the block's elements. TRAP is one of what ladders get wrong.
 TREE = """
@@ -65,14 +65,6 @@ template <class T, int TRAP> __global__ void tree(TRAP_IN T *in, T *out, unsigne
         const_cast<T *>(in)[blockIdx.x] = 0;
 }
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def tree(trap="NOTHING", dtype="float", **options):

@@ -23,20 +23,10 @@ from gpureduce._custom import disk_cache, nvrtc
 from gpureduce._custom import kernel as custom
 from tests.support import numpy_oracle as oracle
 
+pytestmark = pytest.mark.usefixtures("kept_kernels")
+
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (0, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000, 4097, 70001)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def kept_kernels(tmp_path_factory):
-    """A folder of compiled kernels for this file alone, unless there is one of an earlier run.
-
-    NVIDIA's compiler is slow where a sanitizer keeps its memory.
-    """
-    folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """Advice of the race check where no barrier helps, and messages of faults that name what is really wrong."""
 
-import os
-
 import numpy as np
 import pytest
 
 from gpureduce import SimulationError, simulate
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 SUM, STORE = "an atomic operation or a reduction tree", "one thread that writes it, or a word for each thread"
 KERNEL = """__global__ void k(const int *a, int n, int *out) {
@@ -19,15 +18,6 @@ KERNEL = """__global__ void k(const int *a, int n, int *out) {
     __syncthreads();
     out[0] = s + h[0];
 }"""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    """What is compiled stays out of the user's own folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def findings(body, values=None):

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import os
 import re
 import sys
 
@@ -13,6 +12,7 @@ from gpureduce import SimulationError, simulate
 from gpureduce.course import exercise
 
 pytest.importorskip("cuda.pathfinder")
+pytestmark = pytest.mark.usefixtures("kept_kernels")
 
 # The format, the arguments in C, and the same values for Python's `%`.
 CONVERSIONS = [
@@ -27,15 +27,6 @@ CONVERSIONS = [
     ("%*d|%-*d|%.*f", "6, 1, 6, 2, 2, 3.14159", (6, 1, 6, 2, 2, 3.14159)),
     ("100%%|%d%%", "5", (5,)),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True, scope="module")
-def kept_kernels(tmp_path_factory):
-    """What is compiled stays out of the user's own folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = os.environ.get("GPUREDUCE_TEST_KERNELS") or str(tmp_path_factory.mktemp("kernels"))
-        patch.setenv("GPUREDUCE_CACHE_DIR", folder)
-        yield
 
 
 def run(statements, *, grid=1, block=1, args=(), before="", **options):

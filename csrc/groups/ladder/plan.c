@@ -61,7 +61,7 @@ static gr_step *launch(rung_plan *self, const char *kernel, uint64_t blocks, uin
     return step;
 }
 
-/* The blocks for some elements, of which an SM holds as many as their shared memory allows. */
+/* The number of blocks for some elements; shared memory limits the blocks per SM. */
 static uint64_t blocks_for(const rung_plan *self, uint64_t count, uint64_t shared_bytes) {
     const uint64_t fit = (self->capacity + RESERVED_SHARED) / (shared_bytes + RESERVED_SHARED);
     const uint64_t per_sm = gr_max(gr_min(fit, THREADS_PER_SM / GR_GROUP_RUNG_THREADS), 1);

@@ -15,7 +15,7 @@ enum {
     MAX_WORKSPACE = 16 << 20,
 };
 
-/* The log2 of groups per partition with so many windows whose shared memory fits, at most. */
+/* log2 of the most groups per partition for whose windows there is shared memory. */
 static uint32_t max_shift(const gr_groups *self, const gr_group_kind *of, uint64_t capacity,
                           uint32_t windows) {
     uint32_t shift = GR_PARTITION_MAX_SHIFT;

@@ -59,7 +59,7 @@ static uint32_t log2_up(uint64_t x) {
     return shift;
 }
 
-/* Columns per thread: so many that a warp has a whole row, if rows can be loaded so. */
+/* Columns per thread: enough for a warp to have a whole row, if vector loads of rows are possible. */
 static uint64_t vector_of(const gr_groups *self, const kind *of, uint64_t inner) {
     const int64_t item = (int64_t)of->item_bytes;
     uint64_t vector = of->vector;
