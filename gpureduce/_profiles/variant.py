@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpureduce._profiles.arguments import elements_of
 from gpureduce._profiles.from_core import kernel_profiles, observe, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
+from gpureduce._profiles.records import KernelProfile
 from gpureduce._profiles.user_kernel import UserKernel, user_kernel
 from gpureduce._segments.group_rungs import host_labels
 
@@ -39,25 +41,47 @@ def _matrices(arr_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
     return a, b
 
 
-def _run_product(
-    a: np.ndarray, b: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0
+def _observed(
+    variant: Variant,
+    folder: str,
+    call: Callable[[object], Any],
+    describe: Callable[[tuple[KernelProfile, ...]], str],
+    size: int,
+    rerun: Callable[..., Profile],
+    races: bool,
+    drawn: int,
+    watched: int,
 ) -> Profile:
-    result, launches, problem = observe(
-        lambda device: _core.matmul(a, b, variant.name, None, (None, device, 0, 0)), races, drawn, watched
-    )
-    file = f"cuda_kernels/matmul/{variant.file}"
-    kernels = kernel_profiles(launches, file, drawn)
-    shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
-    title = (
-        f"{variant.name}: matmul of {shapes} {a.dtype.name}, {variant.default_block_size} threads per block"
-    )
+    """Run a variant of a folder of cuda_kernels/ on the simulator, and return its profile.
 
-    rerun = partial(_run_product, a, b, variant, False)
-    products = a.size * (b.shape[-1] if b.ndim > 1 else 1)
-    profile = Profile(title, kernels, file, variant.name, products, result, rerun)
+    `call` runs the variant on a device. `describe` returns the rest of the title. `size` is the number of
+    elements or products. The last three arguments are those of `observe`.
+    """
+    result, launches, problem = observe(call, races, drawn, watched)
+    file = f"cuda_kernels/{folder}/{variant.file}"
+    kernels = kernel_profiles(launches, file, drawn)
+    title = f"{variant.name}: {describe(kernels)}"
+    profile = Profile(title, kernels, file, variant.name, size, result, rerun)
     if problem is not None:
         raise stopped(problem, profile)
     return profile
+
+
+def _run_product(
+    a: np.ndarray, b: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0
+) -> Profile:
+    shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
+    return _observed(
+        variant,
+        "matmul",
+        lambda device: _core.matmul(a, b, variant.name, None, (None, device, 0, 0)),
+        lambda _: f"matmul of {shapes} {a.dtype.name}, {variant.default_block_size} threads per block",
+        a.size * (b.shape[-1] if b.ndim > 1 else 1),
+        partial(_run_product, a, b, variant, False),
+        races,
+        drawn,
+        watched,
+    )
 
 
 def _pictures(arguments_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, Geometry]:
@@ -95,7 +119,15 @@ def _run_convolution(
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
-    result, launches, problem = observe(
+    shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
+
+    def describe(kernels: tuple[KernelProfile, ...]) -> str:
+        threads = kernels[-1].block[0] if kernels else 0
+        return f"conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
+
+    return _observed(
+        variant,
+        "conv",
         lambda device: _core.conv2d(
             x=x,
             w=w,
@@ -104,37 +136,27 @@ def _run_convolution(
             precision=None,
             destination=(None, device, 0, 0),
         ),
+        describe,
+        math.prod(asked.shape) * math.prod(w.shape[1:]),
+        partial(_run_convolution, x, w, asked, variant, False),
         races,
         drawn,
         watched,
     )
-    file = f"cuda_kernels/conv/{variant.file}"
-    kernels = kernel_profiles(launches, file, drawn)
-    shapes = " with ".join("x".join(map(str, each.shape)) for each in (x, w))
-    threads = kernels[-1].block[0] if kernels else 0
-    title = f"{variant.name}: conv2d of {shapes} {x.dtype.name}, {asked.layout}, {threads} threads per block"
-
-    rerun = partial(_run_convolution, x, w, asked, variant, False)
-    products = math.prod(asked.shape) * math.prod(w.shape[1:])
-    profile = Profile(title, kernels, file, variant.name, products, result, rerun)
-    if problem is not None:
-        raise stopped(problem, profile)
-    return profile
 
 
 def _run_exact(data: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
-    result, launches, problem = observe(
-        lambda device: _core.exact_rung(data, variant.name, device, 0), races, drawn, watched
+    return _observed(
+        variant,
+        "exact",
+        lambda device: _core.exact_rung(data, variant.name, device, 0),
+        lambda _: f"exact sum of {data.size:,} {data.dtype.name}, 256 threads per block",
+        data.size,
+        partial(_run_exact, data, variant, False),
+        races,
+        drawn,
+        watched,
     )
-    file = f"cuda_kernels/exact/{variant.file}"
-    kernels = kernel_profiles(launches, file, drawn)
-    title = f"{variant.name}: exact sum of {data.size:,} {data.dtype.name}, 256 threads per block"
-
-    rerun = partial(_run_exact, data, variant, False)
-    profile = Profile(title, kernels, file, variant.name, data.size, result, rerun)
-    if problem is not None:
-        raise stopped(problem, profile)
-    return profile
 
 
 def _groups(arguments_or_n: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray, int]:
@@ -167,25 +189,20 @@ def _run_groups(
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
-    result, launches, problem = observe(
+    return _observed(
+        variant,
+        "groups",
         lambda device: _core.group_rung(values, labels, groups, variant.name, (None, device, 0, 0)),
+        lambda _: (
+            f"sums of {groups:,} groups of {values.size:,} {values.dtype.name}, "
+            f"{variant.default_block_size} threads per block"
+        ),
+        values.size,
+        partial(_run_groups, values, labels, groups, variant, False),
         races,
         drawn,
         watched,
     )
-    file = f"cuda_kernels/groups/{variant.file}"
-    kernels = kernel_profiles(launches, file, drawn)
-    threads = variant.default_block_size
-    title = (
-        f"{variant.name}: sums of {groups:,} groups of {values.size:,} {values.dtype.name}, "
-        f"{threads} threads per block"
-    )
-
-    rerun = partial(_run_groups, values, labels, groups, variant, False)
-    profile = Profile(title, kernels, file, variant.name, values.size, result, rerun)
-    if problem is not None:
-        raise stopped(problem, profile)
-    return profile
 
 
 def _run(
@@ -198,22 +215,21 @@ def _run(
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
-    result, launches, problem = observe(
+    def describe(kernels: tuple[KernelProfile, ...]) -> str:
+        threads = kernels[0].block[0] if kernels else 0
+        return f"{op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
+
+    return _observed(
+        variant,
+        "reduce",
         lambda device: _core.reduce(data, op, variant.name, block_size, grid_size, device, 0),
+        describe,
+        data.size,
+        partial(_run, data, variant, op, block_size, grid_size, False),
         races,
         drawn,
         watched,
     )
-    file = f"cuda_kernels/reduce/{variant.file}"
-    kernels = kernel_profiles(launches, file, drawn)
-    threads = kernels[0].block[0] if kernels else 0
-    title = f"{variant.name}: {op} of {data.size:,} {data.dtype.name}, {threads} threads per block"
-
-    rerun = partial(_run, data, variant, op, block_size, grid_size, False)
-    profile = Profile(title, kernels, file, variant.name, data.size, result, rerun)
-    if problem is not None:
-        raise stopped(problem, profile)
-    return profile
 
 
 def is_source(text: str) -> bool:
