@@ -3,10 +3,10 @@
 // What g1 still cost: passes over all elements, only to have those of a group in one place.
 // The change: back to g0's atomics, but a block has sums of its own in shared memory, next to its threads
 // (privatisation). Only at the end it adds them to the sums in memory: one atomic operation per block and
-// group in place of one per element.
+// group instead of one per element.
 // What limits it now: the sums of all groups have to fit the shared memory of a block, and clearing and
-// publishing them must be little beside the elements. And the bits: they depend on the order of threads,
-// as in g0, now within the block, too.
+// publishing them must be cheap compared with the elements. And the bits: they depend on the order of
+// threads, as in g0, now within the block, too.
 // Where it shows: sectors fall to those of a single read, as atomics in memory fall from one per element
 // to one per block and group; wavefronts of shared memory take their place.
 #include "groups/rungs.cuh"

@@ -39,7 +39,7 @@ class ProgramResult:
     launches : int
         Number of kernel launches.
     repeated : int
-        Number of those that were only counted, as an earlier launch had proven to have no effect.
+        Number of launches that were only counted, as the same launch before had no effect.
     failures : tuple of Failure
         Launches that the simulator stopped or refused.
     warp_instructions : int

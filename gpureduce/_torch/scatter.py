@@ -43,7 +43,7 @@ def _compiling() -> bool:
 
 
 def _check_same(a: torch.Tensor, other: Any, name: str, of: str) -> None:
-    """Raise TypeError for another dtype or device than that of the first tensor."""
+    """Raise TypeError if a tensor has another dtype or device than the first tensor."""
     check_tensor(other, name)
     if other.dtype != a.dtype:
         raise TypeError(f"{name}: expected the dtype of {of}, {a.dtype}, got {other.dtype}")

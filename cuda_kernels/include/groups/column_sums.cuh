@@ -1,7 +1,8 @@
 // Exact sums of a column in registers. An element is split into parts, each a multiple of a unit: the part of
 // the upper bits by an addition of a large number, which rounds to the unit, and its subtraction. The parts
 // are added up as doubles, without rounding as long as the exponents of all elements are in a range around
-// that of a sample; the caller tests that. A number of units is an integer, so sums of pieces commute.
+// the exponent of a sample; the caller tests the range. A number of units is an integer, so sums of pieces
+// commute.
 #pragma once
 
 #include <type_traits>

@@ -35,7 +35,7 @@ struct Near {
 // Exponents of the elements of a batch.
 struct Exponents {
     uint32_t most = 0,
-             least = ~0u; // upper words of the greatest magnitude, and twice that of the least, less 1
+             least = ~0u; // upper words: of the greatest magnitude; of the least, twice its word less 1
 
     // `Bits` are those of the elements before they became doubles.
     template <unsigned Bits> __device__ void include(double x) {
