@@ -1,0 +1,156 @@
+"""Times calls on shapes drawn at random, compared with PyTorch, to find shapes that are slow.
+
+Each case is drawn from the name of its family, the seed and its number, so that one case can be measured
+alone. Extents are drawn log-uniformly: odd, prime, powers of two, next to one; arrays are dense, permuted,
+cropped, with steps, and begin at any element. Values are compared with float64. The figure is the median over
+replays of a CUDA graph that rotates over inputs, in microseconds per call; contenders take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from benchmarks.cliffs import axes, ordered, products
+from benchmarks.cliffs.family import Case, Family, Pool, Prepared
+from benchmarks.harness import markdown
+from benchmarks.harness.benchmark import Benchmark, WrongResultError
+from gpureduce._bench import timing
+from gpureduce._bench.stats import summarize_times
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        axes.Axes(), axes.Positions(), axes.Whole(), ordered.Scans(), ordered.Order(), ordered.Segments(),
+        ordered.Groups(), ordered.Exact(), products.Products(), products.Convolutions(),
+    )
+}  # fmt: skip
+SEED = 46
+WORST = 20
+BOUND = 1.05  # of PyTorch's time
+LAUNCHES = 8  # of a graph at the least
+
+
+def worst(rows: list[dict[str, Any]], count: int = WORST) -> list[dict[str, Any]]:
+    """Return the rows of the largest ratios, the largest first."""
+    return sorted(rows, key=lambda row: -row["of_torch"])[:count]
+
+
+class Cliffs(Benchmark):
+    """Drawn cases of all families."""
+
+    summary = "calls on shapes drawn at random, compared with PyTorch; the slowest by ratio"
+    method = "graph replays that rotate over inputs; microseconds per call, contenders taking turns"
+    required = ("torch",)
+    repeats = 5
+    quick: ClassVar[Mapping[str, Any]] = {"count": 4, "repeats": 3}
+
+    @classmethod
+    def add_arguments(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the options of this benchmark."""
+        parser.add_argument("--seed", type=int, default=SEED, help="default: %(default)s")
+        parser.add_argument("--count", type=int, default=40, help="cases of a family (default: %(default)s)")
+        parser.add_argument("--family", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+        parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="these cases alone")
+        parser.add_argument(
+            "--most", type=int, default=1 << 26, help="elements of an array, about (default: 2^26)"
+        )
+
+    def head(self) -> dict[str, Any]:
+        """Return what the cases are drawn from."""
+        return {"seed": self.options.seed, "count": self.options.count}
+
+    def cases(self) -> Iterator[Case]:
+        """Yield the cases, family by family."""
+        self.pool = Pool(self.torch)
+        numbers = range(self.options.count) if self.options.only is None else self.options.only
+        for name in self.options.family:
+            for number in numbers:
+                yield FAMILIES[name].case(self.options.seed, number, self.options.most)
+
+    def inputs(self, case: Case) -> Prepared:
+        """Return the case with its inputs."""
+        return FAMILIES[case.family].prepare(self.pool, case.parts)
+
+    def contenders(self, case: Case, inputs: Prepared) -> Mapping[str, Callable[..., Any]]:
+        """Return the calls."""
+        return inputs.calls
+
+    def check(self, case: Case, inputs: Prepared, contenders: Mapping[str, Callable[..., Any]]) -> None:
+        """Raise WrongResultError if the result of the first input is wrong."""
+        if not (found := inputs.error()) <= 1:
+            text = FAMILIES[case.family].text(case.parts)
+            raise WrongResultError(f"{text}: {found:.3g} of the error allowed; {case.command()}")
+
+    def launches(self, case: Case, inputs: Prepared) -> int:
+        """Return a rotation over the inputs, or a few calls where there are few inputs."""
+        return max(inputs.inputs, LAUNCHES)
+
+    def measure(self, case: Any, inputs: Any, contenders: Mapping[str, Callable[..., Any]]) -> Any:
+        """Return microseconds per call; `inputs` has the number of inputs as a field."""
+        return timing.graph_times(
+            self.torch, contenders, inputs.inputs, self.launches(case, inputs), self.turns()
+        )
+
+    def run_case(self, case: Case) -> list[dict[str, Any]]:
+        """Return the row of a case; memory goes back before the next one."""
+        rows = super().run_case(case)
+        self.torch.cuda.empty_cache()
+        return rows
+
+    def rows(self, case: Case, inputs: Prepared, times: Any) -> Iterable[dict[str, Any]]:
+        """Return a row: the case, its times, and the ratio."""
+        us = {name: summarize_times(taken, 2) for name, taken in times.items()}
+        medians = {name: statistics.median(taken) for name, taken in times.items()}
+        row: dict[str, Any] = {
+            "family": case.family,
+            "number": case.number,
+            "case": FAMILIES[case.family].text(case.parts),
+            "us": us,
+            "of_torch": round(medians["gpureduce"] / medians["torch"], 3),
+        }
+        if "plain" in medians:
+            row["of_plain"] = round(medians["gpureduce"] / medians["plain"], 3)
+        return [row]
+
+    @staticmethod
+    def line(row: dict[str, Any]) -> str:
+        """Return a row as a line."""
+        us = "  ".join(f"{name} {times['median']:.2f}" for name, times in row["us"].items())
+        return f"{row['of_torch']:7.3f}  {row['family']} {row['number']}: {row['case']}  {us}"
+
+    @staticmethod
+    def table(record: dict[str, Any]) -> str:
+        """Return the ratios of each family, and the slowest cases as commands."""
+        by_family: dict[str, list[dict[str, Any]]] = {}
+        for row in record["rows"]:
+            by_family.setdefault(row["family"], []).append(row)
+        lines = (
+            [
+                name,
+                str(len(rows)),
+                f"{statistics.geometric_mean(row['of_torch'] for row in rows):.2f}",
+                str(sum(row["of_torch"] > BOUND for row in rows)),
+                f"{max(row['of_torch'] for row in rows):.2f}",
+            ]
+            for name, rows in by_family.items()
+        )
+        heads = ["family", "cases", "geometric mean of PyTorch's time", f"above {BOUND}", "largest"]
+        slowest = (
+            [
+                f"{row['of_torch']:.2f}",
+                f"{row['us']['gpureduce']['median']:.1f}",
+                row["case"],
+                f"`--family {row['family']} --seed {record['seed']} --only {row['number']}`",
+            ]
+            for row in worst(record["rows"])
+        )
+        head = f"{markdown.source(record, 'torch')}: {record['method']}."
+        parts = [head, "", *markdown.table(heads, "lr", lines), ""]
+        parts += markdown.table(["of PyTorch's time", "us", "case", "options of `cliffs`"], "rrll", slowest)
+        return "\n".join(parts)
+
+
+BENCHMARK = Cliffs
