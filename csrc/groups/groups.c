@@ -46,7 +46,7 @@ bool gr_groups_take(const gr_groups *self) {
 }
 
 static uint64_t window_bytes(const gr_groups *self, const gr_group_kind *of, uint32_t windows) {
-    return gr_group_window_bytes(self, of, self->groups, windows);
+    return gr_group_window_bytes(self, of, gr_ceil_div(self->groups, 4) * 4, windows);
 }
 
 /* Sets the windows and the blocks of the window kernels. Returns false if there are no such kernels, or too
@@ -64,7 +64,7 @@ static bool set_windows(const gr_groups *self, const gr_group_kind *of, const gr
     uint64_t blocks = gr_min(gr_reference_device.multiprocessors,
                              gr_ceil_div(self->length, gr_max(WINDOW_MIN_ROWS, self->groups)));
     blocks = gr_max(blocks, gr_ceil_div(self->length, (uint64_t)1 << GR_GROUP_WINDOW_MAX_ROWS_SHIFT));
-    params->share = gr_ceil_div(self->length, blocks);
+    params->share = gr_ceil_div(self->length, 4 * blocks) * 4;
     params->blocks = (uint32_t)gr_ceil_div(self->length, params->share);
     return true;
 }
@@ -137,9 +137,8 @@ static void plan_sums(const gr_groups *self, const gr_group_kind *of, const gr_d
         GR_KERNEL_NAME(step->kernel.file, "group_planes");
         GR_KERNEL_NAME(step->kernel.entry, "group_planes_", of->name);
     }
-    step = launch(
-        program, params, at, caps,
-        gr_ceil_div(params->results, windows ? GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS : GR_GROUP_THREADS));
+    step = launch(program, params, at, caps,
+                  gr_ceil_div(params->results, windows ? GR_GROUP_FINISH_GROUPS : GR_GROUP_THREADS));
     GR_KERNEL_NAME(step->kernel.file, "group_finish");
     if (windows)
         GR_KERNEL_NAME(step->kernel.entry, "group_finish_windows_", of->window_name);

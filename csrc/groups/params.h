@@ -15,6 +15,7 @@ enum {
     GR_GROUP_SAMPLES = 1024,             /* elements whose exponents choose the window */
     GR_GROUP_WINDOW_ROWS_PER_THREAD = 4, /* rows that a thread of the window kernels has in flight */
     GR_GROUP_SLAB_SHARERS = 32,          /* threads that share the slabs of a group */
+    GR_GROUP_FINISH_GROUPS = 4 * GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS, /* per block of their sums */
 };
 
 /* Planes: 64-bit integers per result, each for the addends of a range of exponents. */
@@ -67,13 +68,14 @@ typedef struct gr_group_params {
     uint64_t counts; /* address of uint64 [group], of means, zero before and after; else 0 */
     uint64_t flags;  /* address of uint32 [result], zero before and after */
     uint64_t slabs;  /* address of uint32 [block][word][group] that the window kernels write: the words of all
-                        windows, then, of means, the number of rows; else 0 */
+                        windows, then, of means, the number of rows; the groups are padded to a multiple of
+                        4; else 0 */
     uint64_t lines, length, inner, groups, results;
     int64_t line_stride, along_stride, inner_stride; /* in components of elements */
     int64_t label_stride;                            /* in bytes */
     uint64_t label_sign;                             /* sign bit of a label, or 0 */
-    uint64_t share;                                  /* rows per block of the window kernels */
-    uint64_t empty_result[2];                        /* the bytes of the result of an empty group */
+    uint64_t share;           /* rows per block of the window kernels: a multiple of 4 */
+    uint64_t empty_result[2]; /* the bytes of the result of an empty group */
     uint32_t label_bytes;
     uint32_t components;    /* per element: 2 if complex */
     uint32_t columns_shift; /* log2 of columns that neighbouring threads take */

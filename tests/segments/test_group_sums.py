@@ -347,6 +347,7 @@ def launched(a, labels, groups, op="sum", races=False, **options):
     [
         ("float32", 4000, 9, "int64", "sum", "group_window_f32_i64"),
         ("float16", 4000, 1000, "int32", "mean", "group_window_f16_i32"),
+        ("float32", 16_400, 4100, "int64", "mean", "group_window_f32_i64"),  # batches
         ("float32", 3999, 1000, "int32", "sum", "group_planes_f32"),  # few rows per group
         ("float32", 4000, 9, "int16", "sum", "group_planes_f32"),
         ("float64", 4000, 9, "int64", "mean", "group_window_f64_i64"),
@@ -361,9 +362,10 @@ def test_kernels_have_no_races(name, n, groups, label_name, op, first):
     rng = np.random.default_rng(n)
     a = (rng.standard_normal(n) * 2.0 ** rng.integers(-14, 14, n)).astype(name)
     labels = rng.integers(0, groups, n).astype(label_name)
-    got, kernels = launched(a, labels, groups, op, races=True)
-    check(got, expected(a, labels, groups, op, 0), first)
-    assert kernels[0].name == first and all(kernel.races == () for kernel in kernels)
+    for given in (labels, np.sort(labels % 40)):
+        got, kernels = launched(a, given, groups, op, races=True)
+        check(got, expected(a, given, groups, op, 0), first)
+        assert kernels[0].name == first and all(kernel.races == () for kernel in kernels)
 
 
 def in_windows(a, labels, groups, device, note):
@@ -435,6 +437,36 @@ def test_a_warp_whose_rows_have_one_group(device):
             with np.errstate(all="ignore"):
                 a = (a.clip(-60000, 60000) if name == "float16" else a).astype(name)
             in_windows(a, labels, groups, device, f"{name} {most}")
+
+
+@pytest.mark.parametrize("name", [*FLOATS, "int32", "int64"])
+def test_runs_of_one_group(name, device):
+    """Lanes whose rows have one group, in some warps or most, at any address; one window, two, and none."""
+    rng = np.random.default_rng(13)
+    dtype = reference.dtype_of(name)
+    n, groups = 20_003, 5000  # blocks of a batch of 4096 rows, and more
+    # The labels, the rows of a run, the runs whose rows have other labels, and the range of the exponents.
+    for some, rows, mixed, most in (
+        (40, 4, 0.1, 1),
+        (40, 64, 0.3, 12),
+        (3000, 4, 0.4, 14),
+        (9, 500, 0.02, 60),
+    ):
+        runs = rng.integers(-1, some, n // rows + 1)
+        if rng.random() < 0.5:
+            runs.sort()
+        labels = np.repeat(runs, rows)[:n]
+        others = np.repeat(rng.random(n // rows + 1) < mixed, rows)[:n] & (rng.random(n) < 0.5)
+        labels[others] = rng.integers(-1, some, int(others.sum()))
+        most = min(most, 14) if name == "float16" else most
+        a = rng.standard_normal(n) * 2.0 ** rng.integers(-most, most + 1, n)
+        a = (rng.integers(-(2**31), 2**31, n) if name.startswith("int") else a).astype(dtype)
+        in_windows(a, labels, groups, device, f"{name} {some} {rows}")
+        for op, label_name, skip in (("sum", "int32", 1), ("mean", "int64", 3)):
+            there = gpureduce.to_device(a, device)[skip:]
+            label_array = gpureduce.to_device(labels.astype(label_name), device)[skip:]
+            got = gpureduce.group_reduce(there, label_array, op, groups)
+            check(got, expected(a[skip:], labels[skip:], groups, op, 0), f"{name} {op}, from row {skip} on")
 
 
 def test_contiguous_rows_of_several_columns_and_lines(device):

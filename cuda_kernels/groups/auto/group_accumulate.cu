@@ -79,31 +79,16 @@ template <class In> struct Accumulation {
         Addends<In>::add_outside(x, first_group() + group, OutsideAdder<In>{{p, used}, block.outside, group});
     }
     __device__ void add_batch(const Batch &batch, const WindowChoice &choice) {
-        const unsigned first = __shfl_sync(0xffffffffu, unsigned(batch.group[0]), 0);
-        bool together = batch.valid == (1u << each) - 1;
+        unsigned group[each];
 #pragma unroll
         for (unsigned i = 0; i < each; ++i)
-            together = together && batch.group[i] == first;
-        if (__all_sync(0xffffffffu, together)) {
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i)
-                if (!table.add_together(batch.x[i], first, choice))
-                    add_outside(batch.x[i], first);
-            if (table.mean && threadIdx.x % 32 == 0)
-                atomicAdd(&table.rows[first], 32 * each);
-            return;
-        }
-        const unsigned outside = table.add(batch.x, batch.group, batch.valid, choice);
-        if (table.mean)
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i)
-                if (batch.valid >> i & 1)
-                    atomicAdd(&table.rows[batch.group[i]], 1u);
+            group[i] = batch.group[i];
+        const unsigned outside = table.add_batch(batch.x, group, batch.valid, choice);
         if (outside != 0)
 #pragma unroll
             for (unsigned i = 0; i < each; ++i)
                 if (outside >> i & 1)
-                    add_outside(batch.x[i], batch.group[i]);
+                    add_outside(batch.x[i], group[i]);
     }
     // Adds the rows of the block's share.
     __device__ void sum(Segments &segments) {

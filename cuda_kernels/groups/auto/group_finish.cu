@@ -21,57 +21,67 @@ template <class In> __device__ void finish_planes(const gr_group_params &p) {
 }
 
 // Sums over the slabs of all blocks: of the words of a group's windows, and of its numbers of rows. 2^32
-// words fit in each.
+// words fit in each. A thread adds up the slabs of some blocks, of four groups.
 template <unsigned Words> struct SlabSums {
-    static constexpr unsigned sharers = GR_GROUP_SLAB_SHARERS, groups = GR_GROUP_THREADS / sharers,
-                              windows = GR_GROUP_MAX_WINDOWS, sums = windows * Words + 1,
-                              warps = GR_GROUP_THREADS / 32;
-    int64_t sum[sums] = {}; // the words of each window, then the numbers of rows
+    static constexpr unsigned sharers = GR_GROUP_SLAB_SHARERS, quads = GR_GROUP_THREADS / sharers,
+                              groups = GR_GROUP_FINISH_GROUPS, windows = GR_GROUP_MAX_WINDOWS,
+                              sums = windows * Words + 1, warps = GR_GROUP_THREADS / 32;
+    static_assert(groups == 4 * quads && groups == 32, "a warp has the groups of a block");
+    int64_t all[sums]; // the words of each window, then the numbers of rows
 
-    __device__ void add_slabs(const gr_group_params &p, unsigned in_use, uint64_t group, unsigned sharer) {
-        const bool mean = p.options & GR_GROUP_MEAN;
-        const uint32_t *at = reinterpret_cast<const uint32_t *>(p.slabs) + group;
-#pragma unroll 4
-        for (unsigned block = sharer; block < p.blocks; block += sharers) {
-            const uint32_t *slab = at + block * uint64_t(p.slab_words);
-#pragma unroll
-            for (unsigned window = 0; window < windows; ++window)
-                if (window < in_use)
-#pragma unroll
-                    for (unsigned word = 0; word < Words; ++word) {
-                        sum[window * Words + word] += int32_t(slab[(window * Words + word) * p.groups]);
-                    }
-            if (mean)
-                sum[sums - 1] += slab[p.windows * Words * p.groups];
-        }
+    __device__ static void add(int64_t (&sum)[4], const uint4 &words) {
+        sum[0] += int32_t(words.x);
+        sum[1] += int32_t(words.y);
+        sum[2] += int32_t(words.z);
+        sum[3] += int32_t(words.w);
     }
-    // Adds up the sums of all sharers of a group; for all threads of a block. Thread i < `groups` gets those
-    // of group i.
-    __device__ void combine() {
+    // For all threads of a block; threads of the first warp get the sums of a group each.
+    __device__ SlabSums(const gr_group_params &p, unsigned in_use) {
         __shared__ int64_t partial[sums][warps][groups];
-        const unsigned i = threadIdx.x % groups;
+        const bool mean = p.options & GR_GROUP_MEAN;
+        const unsigned quad = threadIdx.x % quads, sharer = threadIdx.x / quads,
+                       stride = padded_groups(p) / 4;
+        const unsigned at = blockIdx.x * quads + quad;
+        int64_t sum[sums][4] = {};
+        if (at < stride) {
+            const uint4 *first = reinterpret_cast<const uint4 *>(p.slabs) + at;
+#pragma unroll 4
+            for (unsigned block = sharer; block < p.blocks; block += sharers) {
+                const uint4 *slab = first + block * uint64_t(p.slab_words / 4);
 #pragma unroll
-        for (unsigned k = 0; k < sums; ++k) {
-#pragma unroll
-            for (unsigned apart = groups; apart < 32; apart *= 2)
-                sum[k] += __shfl_xor_sync(0xffffffffu, static_cast<long long>(sum[k]), apart);
-            if (threadIdx.x % 32 < groups)
-                partial[k][threadIdx.x / 32][i] = sum[k];
+                for (unsigned k = 0; k + 1 < sums; ++k)
+                    if (k < in_use * Words)
+                        add(sum[k], slab[k * stride]);
+                if (mean)
+                    add(sum[sums - 1], slab[p.windows * Words * stride]);
+            }
         }
+#pragma unroll
+        for (unsigned k = 0; k < sums; ++k)
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i) {
+#pragma unroll
+                for (unsigned apart = quads; apart < 32; apart *= 2)
+                    sum[k][i] += __shfl_xor_sync(0xffffffffu, static_cast<long long>(sum[k][i]), apart);
+                if (threadIdx.x % 32 < quads)
+                    partial[k][threadIdx.x / 32][4 * quad + i] = sum[k][i];
+            }
         __syncthreads();
         if (threadIdx.x < groups)
 #pragma unroll
-            for (unsigned k = 0; k < sums; ++k)
+            for (unsigned k = 0; k < sums; ++k) {
+                all[k] = partial[k][0][threadIdx.x];
 #pragma unroll
                 for (unsigned warp = 1; warp < warps; ++warp)
-                    sum[k] += partial[k][warp][i];
+                    all[k] += partial[k][warp][threadIdx.x];
+            }
     }
     __device__ Whole window(unsigned number) const {
-        Whole all = 0;
+        Whole units = 0;
 #pragma unroll
         for (unsigned word = 0; word < Words; ++word)
-            all += static_cast<Whole>(sum[number * Words + word]) << 32 * word;
-        return all;
+            units += static_cast<Whole>(all[number * Words + word]) << 32 * word;
+        return units;
     }
 };
 
@@ -83,15 +93,12 @@ template <class In> __device__ void finish_windows(const gr_group_params &p) {
     const bool is_integer = Addends<In>::bins == 0;
     const unsigned first = header_of(p)[GR_GROUP_FIRST];
     const unsigned windows = is_integer ? 1 : header_of(p)[GR_GROUP_WINDOWS];
-    const uint64_t group = blockIdx.x * uint64_t(Sums::groups) + threadIdx.x % Sums::groups;
-    Sums sums;
-    if (group < p.groups)
-        sums.add_slabs(p, windows, group, threadIdx.x / Sums::groups);
-    sums.combine();
+    const uint64_t group = blockIdx.x * uint64_t(Sums::groups) + threadIdx.x;
+    const Sums sums(p, windows);
     if (threadIdx.x >= Sums::groups || group >= p.groups)
         return;
     const Whole units = sums.window(0) + (sums.window(1) << GR_GROUP_WINDOW_EXPONENTS);
-    const uint64_t rows = uint64_t(sums.sum[Sums::sums - 1]);
+    const uint64_t rows = uint64_t(sums.all[Sums::sums - 1]);
     if constexpr (Addends<In>::bins == 0) {
         finish_integer(p, group, units, rows);
     } else {

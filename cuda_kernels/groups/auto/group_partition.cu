@@ -33,28 +33,50 @@ template <class Item, class Label, unsigned Each> struct Tile {
         uint32_t pairs[Each / 2];
     };
 
-    // Numbers the rows of each partition. A warp whose rows are all of one partition, as in sorted labels,
-    // takes their numbers together.
-    __device__ void rank(const uint32_t (&group)[Each], Ranks &ranks) const {
-        const uint32_t first = __shfl_sync(0xffffffffu, group[0], 0);
-        bool together = first != no_group;
-#pragma unroll
-        for (unsigned i = 0; i < Each; ++i)
-            together = together && (group[i] ^ first) >> p.shift == 0;
-        if (__all_sync(0xffffffffu, together)) {
-            uint32_t before = 0;
-            if (threadIdx.x % 32 == 0)
-                before = atomicAdd(&begins[first >> p.shift], 32 * Each);
-            before = __shfl_sync(0xffffffffu, before, 0) + threadIdx.x % 32;
-#pragma unroll
-            for (unsigned i = 0; i < Each / 2; ++i)
-                ranks.pairs[i] = before + 64 * i | (before + 64 * i + 32) << 16;
-            return;
-        }
+    // Whether the first and the last row are of one partition or of neighbouring ones, as in sorted labels.
+    __device__ bool seems_sorted(uint32_t first, uint32_t last) const {
+        return first != no_group && last != no_group && (last >> p.shift) - (first >> p.shift) <= 1;
+    }
+    // Numbers the rows of each partition. If the tile seems sorted, the lanes of a warp that are all of one
+    // partition take their numbers together.
+    __device__ void rank(const uint32_t (&group)[Each], bool sorted, Ranks &ranks) const {
 #pragma unroll
         for (unsigned i = 0; i < Each; ++i) {
-            const uint32_t rank = group[i] != no_group ? atomicAdd(&begins[group[i] >> p.shift], 1u) : 0;
+            uint32_t rank = 0;
+            if (sorted && are_of_one_partition(group[i])) {
+                if (threadIdx.x % 32 == 0)
+                    rank = atomicAdd(&begins[group[i] >> p.shift], 32u);
+                rank = __shfl_sync(0xffffffffu, rank, 0) + threadIdx.x % 32;
+            } else if (group[i] != no_group) {
+                rank = atomicAdd(&begins[group[i] >> p.shift], 1u);
+            }
             ranks.pairs[i / 2] = i % 2 == 0 ? rank : ranks.pairs[i / 2] | rank << 16;
+        }
+    }
+    __device__ bool are_of_one_partition(uint32_t group) const {
+        const uint32_t first = __shfl_sync(0xffffffffu, group, 0);
+        return __all_sync(0xffffffffu, first != no_group && (group ^ first) >> p.shift == 0);
+    }
+    // The rows of a tile of one partition, as in sorted labels, have any order: row r goes to r * stride
+    // modulo their number. So rows next to each other in the result are far apart in the labels, and mostly
+    // of other groups: additions to one group wait for each other.
+    static constexpr unsigned stride = 257;
+
+    // Whether all rows have the partition of the first one; for all threads of a block.
+    __device__ bool is_of_one_partition(const uint32_t (&group)[Each], uint32_t first) const {
+        bool same = first != no_group && count == rows;
+#pragma unroll
+        for (unsigned i = 0; i < Each; ++i)
+            same = same && (group[i] ^ first) >> p.shift == 0;
+        return __syncthreads_and(same);
+    }
+    __device__ void spread(uint32_t first, Ranks &ranks) const {
+        if (threadIdx.x == 0)
+            begins[first >> p.shift] = rows;
+#pragma unroll
+        for (unsigned i = 0; i < Each; i += 2) {
+            const uint32_t at = (i * threads + threadIdx.x) * stride;
+            ranks.pairs[i / 2] = at % rows | (at + threads * stride) % rows << 16;
         }
     }
     // Turns the numbers of rows into where they begin, and adds them to those of all tiles.
@@ -158,8 +180,11 @@ __device__ void partition_tile(const gr_partition_params &p) {
         }
     }
     typename Tile<Item, Label, Each>::Ranks ranks;
-    __syncthreads();
-    tile.rank(group, ranks);
+    const uint32_t first = tile.group_of(labels[0]);
+    if (tile.is_of_one_partition(group, first))
+        tile.spread(first, ranks);
+    else
+        tile.rank(group, tile.seems_sorted(first, tile.group_of(labels[tile.count - 1])), ranks);
     __syncthreads();
     tile.begin_partitions();
     __syncthreads();

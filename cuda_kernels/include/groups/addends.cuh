@@ -25,6 +25,9 @@ struct TwoWords {
     static __device__ Upper upper(Addend addend) {
         return int32_t(addend >> 32);
     }
+    static __device__ void add_to(Addend &sum, Addend addend) {
+        sum = Addend(uint64_t(sum) + uint64_t(addend));
+    }
     static __device__ Addend warp_sum(Addend addend) {
         return warp_sum_of(addend);
     }
@@ -81,7 +84,7 @@ template <> struct Addends<double> {
     static constexpr int bits = 53 + GR_GROUP_WINDOW_EXPONENTS;
     struct Addend {
         int64_t upper = 0; // bits from 32 on
-        uint64_t low = 0;  // 32 bits; in sums of a warp, more
+        uint64_t low = 0;  // 32 bits; in sums, more
     };
     using Upper = int64_t;
     static __device__ int32_t low(const Addend &addend) {
@@ -89,6 +92,10 @@ template <> struct Addends<double> {
     }
     static __device__ Upper upper(const Addend &addend) {
         return addend.upper + int64_t(addend.low >> 32);
+    }
+    static __device__ void add_to(Addend &sum, const Addend &addend) {
+        sum.upper += addend.upper;
+        sum.low += addend.low;
     }
     static __device__ Addend warp_sum(const Addend &addend) {
         return {warp_sum_of(addend.upper), uint64_t(warp_sum_of(int64_t(addend.low)))};

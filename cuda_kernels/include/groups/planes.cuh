@@ -12,6 +12,11 @@ inline __device__ uint32_t *header_of(const gr_group_params &p) {
     return reinterpret_cast<uint32_t *>(p.header);
 }
 
+// The groups of a table of windows, and of a slab: a multiple of four.
+inline __device__ unsigned padded_groups(const gr_group_params &p) {
+    return (unsigned(p.groups) + 3) / 4 * 4;
+}
+
 inline __device__ void count_row(const gr_group_params &p, uint64_t group) {
     atomicAdd(reinterpret_cast<unsigned long long *>(p.counts) + group, 1ull);
 }

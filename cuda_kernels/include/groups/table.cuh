@@ -13,7 +13,9 @@ namespace gr::groups {
 template <class In> struct WindowTable {
     using Traits = Addends<In>;
     using Addend = typename Traits::Addend;
-    const unsigned groups, windows; // for which there is shared memory
+    static constexpr unsigned min_runs = 16; // lanes with rows of one group, at least, that add them up first
+    static constexpr unsigned shared_groups = 2, min_lanes = 8; // of which several lanes add up their sums
+    const unsigned groups, windows;                             // for which there is shared memory
     const bool mean;
     uint32_t *const words; // [window][word][group]
     uint32_t *const rows;  // [group]: of means
@@ -103,19 +105,87 @@ template <class In> struct WindowTable {
             rest = (rest - digit) >> 32;
         at += groups;
     }
-    // Adds an element of each lane of a warp, all of one group. Returns false if it is in no window.
-    __device__ bool add_together(In x, unsigned group, const WindowChoice &choice) const {
-        const auto [inside, window] = Traits::place(x, choice);
-        GR_EXACT_NO_UNROLL
-        for (unsigned w = 0; w < GR_GROUP_MAX_WINDOWS; ++w) {
-            const bool takes = inside && window == w;
-            if (!__any_sync(0xffffffffu, takes))
-                continue;
-            const Addend all = Traits::warp_sum(takes ? Traits::addend(x, choice, w) : Addend());
-            if (threadIdx.x % 32 == 0)
-                add_words(all, group, w);
+    // Adds rows of each lane of a warp: those whose bit in `valid` is set. Returns a bit for each of them
+    // that is in no window. If the rows of most lanes have one group per lane, as in sorted labels, these
+    // lanes add up their rows first: additions to one address wait for each other.
+    template <unsigned Count>
+    __device__ unsigned add_batch(const In (&x)[Count], const unsigned (&group)[Count], unsigned valid,
+                                  const WindowChoice &choice) const {
+        bool run = valid == (1u << Count) - 1;
+#pragma unroll
+        for (unsigned i = 1; i < Count; ++i)
+            run = run && group[i] == group[0];
+        const unsigned runs = __ballot_sync(0xffffffffu, run);
+        unsigned outside = 0;
+        if (__popc(runs) >= min_runs) {
+            if (mean)
+                count_runs(group[0], runs, Count);
+            outside = add_runs(x, group[0], runs, choice);
+            if (run)
+                return outside;
         }
-        return inside;
+        if (mean)
+#pragma unroll
+            for (unsigned i = 0; i < Count; ++i)
+                if (valid >> i & 1)
+                    atomicAdd(&rows[group[i]], 1u);
+        return add(x, group, valid, choice);
+    }
+    // The lanes of `lanes` whose group is that of the first of them; for a warp.
+    static __device__ unsigned lanes_of_one_group(unsigned group, unsigned lanes) {
+        const unsigned of_first = __shfl_sync(0xffffffffu, group, __ffs(int(lanes)) - 1);
+        return lanes & __ballot_sync(0xffffffffu, group == of_first);
+    }
+    static __device__ bool is_first(unsigned lanes) {
+        return threadIdx.x % 32 == unsigned(__ffs(int(lanes)) - 1);
+    }
+    static __device__ bool is_in(unsigned lanes) {
+        return lanes >> threadIdx.x % 32 & 1;
+    }
+    // Adds `each` rows of each of the lanes to the numbers of rows.
+    __device__ void count_runs(unsigned group, unsigned lanes, unsigned each) const {
+        for (unsigned k = 0; k < shared_groups && lanes != 0; ++k) {
+            const unsigned same = lanes_of_one_group(group, lanes);
+            if (is_first(same))
+                atomicAdd(&rows[group], each * __popc(same));
+            lanes &= ~same;
+        }
+        if (is_in(lanes))
+            atomicAdd(&rows[group], each);
+    }
+    // Adds the elements of each of the lanes, all of one group. Returns a bit for each that is in no window.
+    template <unsigned Count>
+    __device__ unsigned add_runs(const In (&x)[Count], unsigned group, unsigned lanes,
+                                 const WindowChoice &choice) const {
+        unsigned outside = (1u << Count) - 1;
+        GR_EXACT_NO_UNROLL
+        for (unsigned window = 0; window < choice.windows; ++window) {
+            Addend sum = Addend();
+            unsigned taken = 0;
+#pragma unroll
+            for (unsigned i = 0; i < Count; ++i) {
+                const WindowPlace place = Traits::place(x[i], choice);
+                if (place.inside && place.window == window) {
+                    Traits::add_to(sum, Traits::addend(x[i], choice, window));
+                    taken |= 1u << i;
+                }
+            }
+            outside &= ~taken;
+            add_sums(sum, group, lanes & __ballot_sync(0xffffffffu, taken != 0), window);
+        }
+        return outside;
+    }
+    // Adds a sum of each of the lanes. Those of the first groups add them up before.
+    __device__ void add_sums(const Addend &sum, unsigned group, unsigned lanes, unsigned window) const {
+        for (unsigned k = 0; k < shared_groups && __popc(lanes) >= min_lanes; ++k) {
+            const unsigned same = lanes_of_one_group(group, lanes);
+            const Addend all = Traits::warp_sum(is_in(same) ? sum : Addend());
+            if (is_first(same))
+                add_words(all, group, window);
+            lanes &= ~same;
+        }
+        if (is_in(lanes))
+            add_words(sum, group, window);
     }
     // The integer of a group, in units of the first exponent, if it surely has less than 63 bits.
     __device__ bool narrow(unsigned group, const WindowChoice &choice, int64_t &units) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/pdl.cuh"
+#include "common/vec16.cuh"
 #include "groups/table.cuh"
 
 namespace gr::groups {
@@ -18,98 +19,119 @@ template <class In, class Label> struct WindowSums {
 
     __device__ WindowSums(const gr_group_params &params)
         : p(params), in(reinterpret_cast<const In *>(params.in)),
-          labels(reinterpret_cast<const Label *>(params.labels)), table(unsigned(params.groups), params) {
+          labels(reinterpret_cast<const Label *>(params.labels)), table(padded_groups(params), params) {
     }
 
-    // Rows of a thread, as they are in memory: to convert them at once would make it wait for the loads.
-    struct Batch {
-        Label label[each];
-        In x[each];
+    // Consecutive rows of a thread, as they are in memory: to convert them at once would make it wait for the
+    // loads.
+    template <class T> struct Rows {
+        static constexpr unsigned words = each * sizeof(T) / 4, part_words = words < 4 ? words : 4;
+        using Part = common::Packed<T, part_words>;
+        Part parts[words / part_words];
 
-        __device__ void load(const Label *labels, const In *in) {
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i) {
-                label[i] = labels[i * threads];
-                x[i] = in[i * threads];
-            }
+        __device__ static bool is_aligned(const T *from) {
+            return reinterpret_cast<uintptr_t>(from) % sizeof(Part) == 0;
         }
+        __device__ void load(const T *from, bool aligned) {
+            if (aligned) {
+#pragma unroll
+                for (unsigned k = 0; k < words / part_words; ++k)
+                    parts[k] = reinterpret_cast<const Part *>(from)[k];
+                return;
+            }
+            union Elements {
+                T element[each];
+                Part parts[words / part_words];
+                __device__ Elements() {
+                }
+            } loaded;
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                loaded.element[i] = from[i];
+#pragma unroll
+            for (unsigned k = 0; k < words / part_words; ++k)
+                parts[k] = loaded.parts[k];
+        }
+        __device__ T at(unsigned i) const {
+            return parts[i / Part::length].at(i % Part::length);
+        }
+    };
+    struct Batch {
+        Rows<Label> label;
+        Rows<In> x;
     };
 
     __device__ static uint64_t group_of(Label label) {
         return uint64_t(int64_t(label)); // a negative label is beyond all groups
     }
-    // Adds rows: those whose bit in `valid` is set.
-    template <unsigned Count>
-    __device__ void add_rows(const In (&x)[Count], const Label (&label)[Count], unsigned valid,
-                             const WindowChoice &choice, const PlaneAdder<In> &adder) const {
-        unsigned outside = table.add(x, label, valid, choice);
-        if (table.mean)
-#pragma unroll
-            for (unsigned i = 0; i < Count; ++i)
-                if (valid >> i & 1)
-                    atomicAdd(&table.rows[label[i]], 1u);
-        if (outside == 0)
-            return;
-#pragma unroll
-        for (unsigned i = 0; i < Count; ++i)
-            if (outside >> i & 1)
-                Addends<In>::add_outside(x[i], group_of(label[i]), adder);
+    __device__ void add_outside(In x, unsigned group, const PlaneAdder<In> &adder) const {
+        Addends<In>::add_outside(x, group, adder);
     }
     __device__ void add_batch(const Batch &batch, const WindowChoice &choice,
                               const PlaneAdder<In> &adder) const {
-        unsigned valid = 0;
+        In x[each];
+        unsigned group[each], valid = 0;
+#pragma unroll
+        for (unsigned i = 0; i < each; ++i) {
+            const uint64_t label = group_of(batch.label.at(i));
+            x[i] = batch.x.at(i);
+            group[i] = unsigned(label);
+            valid |= label < p.groups ? 1u << i : 0;
+        }
+        const unsigned outside = table.add_batch(x, group, valid, choice);
+        if (outside == 0)
+            return;
 #pragma unroll
         for (unsigned i = 0; i < each; ++i)
-            valid |= group_of(batch.label[i]) < p.groups ? 1u << i : 0;
-        const Label first = __shfl_sync(0xffffffffu, batch.label[0], 0);
-        bool together = valid == (1u << each) - 1;
-#pragma unroll
-        for (unsigned i = 0; i < each; ++i)
-            together = together && batch.label[i] == first;
-        if (!__all_sync(0xffffffffu, together))
-            return add_rows(batch.x, batch.label, valid, choice, adder);
-#pragma unroll
-        for (unsigned i = 0; i < each; ++i)
-            if (!table.add_together(batch.x[i], unsigned(first), choice))
-                Addends<In>::add_outside(batch.x[i], group_of(first), adder);
-        if (table.mean && threadIdx.x % 32 == 0)
-            atomicAdd(&table.rows[first], 32 * each);
+            if (outside >> i & 1)
+                add_outside(x[i], group[i], adder);
+    }
+    // Adds a row after the last batch.
+    __device__ void add_row(In x, Label label, const WindowChoice &choice,
+                            const PlaneAdder<In> &adder) const {
+        if (group_of(label) >= p.groups)
+            return;
+        const In element[] = {x};
+        const unsigned group[] = {unsigned(label)};
+        if (table.mean)
+            atomicAdd(&table.rows[group[0]], 1u);
+        if (table.add(element, group, 1, choice) != 0)
+            add_outside(x, group[0], adder);
     }
 
     // The rows of a block.
     struct Share {
         uint64_t first, count, batches;
+        bool aligned; // vector loads are possible
     };
     __device__ Share share() const {
         const uint64_t first = blockIdx.x * p.share, rest = p.length - (first < p.length ? first : p.length);
         const uint64_t count = rest < p.share ? rest : p.share;
-        return {first, count, count / step};
+        const bool aligned = Rows<Label>::is_aligned(labels + first) && Rows<In>::is_aligned(in + first);
+        return {first, count, count / step, aligned};
+    }
+    __device__ void load(const Share &share, uint64_t number, Batch &batch) const {
+        const uint64_t row = share.first + number * step + threadIdx.x * each;
+        batch.label.load(labels + row, share.aligned);
+        batch.x.load(in + row, share.aligned);
     }
     __device__ Batch first_batch(const Share &share) const {
         Batch batch = {};
         if (share.batches > 0)
-            batch.load(labels + share.first + threadIdx.x, in + share.first + threadIdx.x);
+            load(share, 0, batch);
         return batch;
     }
     // Adds the rows of the block, of which the first batch is loaded.
     __device__ void sum(const Share &share, Batch batch, const WindowChoice &choice,
                         const PlaneAdder<In> &adder) const {
-        const auto [first, count, batches] = share;
-        const Label *label = labels + first + threadIdx.x;
-        const In *x = in + first + threadIdx.x;
-        for (uint64_t i = 0; i < batches; ++i) {
+        for (uint64_t i = 0; i < share.batches; ++i) {
             const Batch now = batch;
-            label += step;
-            x += step;
-            if (i + 1 < batches)
-                batch.load(label, x);
+            if (i + 1 < share.batches)
+                load(share, i + 1, batch);
             add_batch(now, choice, adder);
         }
-        for (uint64_t i = batches * step + threadIdx.x; i < count; i += threads) {
-            const In element[] = {in[first + i]};
-            const Label label[] = {labels[first + i]};
-            add_rows(element, label, group_of(label[0]) < p.groups, choice, adder);
-        }
+        for (uint64_t i = share.batches * step + threadIdx.x; i < share.count; i += threads)
+            add_row(in[share.first + i], labels[share.first + i], choice, adder);
     }
 
     // Writes the windows in use, and the numbers of rows, to the slab of the block.
