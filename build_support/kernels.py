@@ -8,7 +8,6 @@ of the kernels, or =90,100 and the like for those compute capabilities.
 """
 
 import hashlib
-import lzma
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from typing import NamedTuple
 
 from architectures import SWITCH, architectures, is_release
 from find_nvcc import find_nvcc, nvcc_version
+from packing import pack
 from progress import side_by_side
 from setuptools.errors import CompileError
 
@@ -32,18 +32,6 @@ PTX_FLAGS = [
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 # For releases, as it takes thirty times as long: two thirds of the bytes.
 SMALLEST = ["--compress-mode=size"]
-# The filter of xz that packs PTX as fast as gzip does, in half of its bytes.
-PACKED = {
-    "id": lzma.FILTER_LZMA2,
-    "dict_size": 1 << 23,
-    "pb": 0,
-    "mode": lzma.MODE_FAST,
-    "mf": lzma.MF_HC4,
-    "nice_len": 128,
-    "depth": 24,
-}
-# For releases: a quarter less, in eight times as long.
-SMALLEST_PACKED = {**PACKED, "mode": lzma.MODE_NORMAL, "mf": lzma.MF_BT4, "nice_len": 273, "depth": 48}
 # String and character literals, and comments.
 LITERAL_OR_COMMENT = re.compile(
     r""" ("(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])') | //[^\n]* | /\*.*?\*/ """, re.DOTALL | re.VERBOSE
@@ -243,7 +231,7 @@ def _targets(kernel: Kernel, version: str, numbers: list[int], dense: bool) -> t
     """
     ptx = _base(kernel.source, [version, *_ptx_flags(kernel)], str(kernel), _is_rung(kernel.source))
     digest = hashlib.sha256("\0".join(_fatbin_flags(kernel, numbers, dense)).encode()).hexdigest()[:8]
-    packed = f"{ptx}{'.small' if dense else ''}.ptx.xz"
+    packed = f"{ptx}{'.differences' if dense else ''}.ptx.xz"
     fatbin = Path(f"{ptx}-{digest}.fatbin") if _codes(kernel, numbers) else None
     return Path(f"{ptx}.ptx"), Path(packed), fatbin
 
@@ -296,17 +284,6 @@ def joined(fatbins: list[bytes]) -> bytes:
         return fatbins[0]
     images = b"".join(fatbin[16:] for fatbin in fatbins)
     return fatbins[0][:8] + len(images).to_bytes(8, "little") + images
-
-
-def pack(text: bytes, dense: bool = False) -> bytes:
-    """Return a text packed."""
-    filters = [SMALLEST_PACKED if dense else PACKED]
-    return lzma.compress(text, lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)
-
-
-def unpack(data: bytes) -> bytes:
-    """Return a text that was packed."""
-    return lzma.decompress(data)
 
 
 def _build_cub(nvcc: str, numbers: list[int]) -> Path:

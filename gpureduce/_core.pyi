@@ -374,7 +374,7 @@ def free_memory() -> None: ...
 # Locks or unlocks all locks of the core around a fork, so that no other thread holds one.
 def lock_for_fork(locked: bool, /) -> None: ...
 
-# Kernel, mode, blocks along x, and along y, per launch.
+# Name of the kernel, mode, blocks along x, and along y, per launch.
 def plan_general(
     source: np.ndarray | DeviceView,
     op: str,

@@ -61,6 +61,28 @@ static gr_status read_file(const char *path, char **data, size_t *size, gr_error
     return *size < (size_t)about.st_size && number != 0 ? cannot_read(number, path, error) : GR_OK;
 }
 
+static gr_status damaged(const char *path, gr_error *error) {
+    return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
+}
+
+/* Restores PTX if it has differences instead of registers. */
+static gr_status restore(const char *path, char **data, size_t *size, gr_error *error) {
+    if (!gr_has_differences(*data))
+        return GR_OK;
+    char *text = *data;
+    const gr_restore_result result = gr_restore_registers(text, *size, data, size);
+    free(text);
+    switch (result) {
+    case GR_RESTORE_OK:
+        return GR_OK;
+    case GR_RESTORE_NO_MEMORY:
+        return no_memory(path, error);
+    case GR_RESTORE_DAMAGED:
+        break;
+    }
+    return damaged(path, error);
+}
+
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error) {
     const gr_status status = read_file(path, data, size, error);
     if (status != GR_OK || !gr_is_xz((const uint8_t *)*data, *size))
@@ -71,7 +93,7 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     free(packed);
     switch (result) {
     case GR_XZ_OK:
-        return GR_OK;
+        return restore(path, data, size, error);
     case GR_XZ_NO_MEMORY:
         return no_memory(path, error);
     case GR_XZ_NO_LIBRARY:
@@ -82,7 +104,7 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     case GR_XZ_DAMAGED:
         break;
     }
-    return gr_fail(error, GR_ERR_DEVICE, "the compiled kernels in %s are damaged; reinstall gpureduce", path);
+    return damaged(path, error);
 }
 
 void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {

@@ -165,8 +165,10 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
     PyObject *list = parse_call(state, all, &now) < 0 ? NULL : PyList_New(0);
     for (size_t i = 0; list != NULL && i < now.reduction.plan.count; ++i) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
-        py_append(&list, Py_BuildValue("(ssII)", launch->kernel, launch_mode(launch->params.flags),
-                                       launch->grid_x, launch->grid_y));
+        char entry[GR_KERNEL_NAME_BYTES];
+        gr_reduction_general_entry(&now.reduction, i, entry);
+        py_append(&list, Py_BuildValue("(ssII)", entry, launch_mode(launch->params.flags), launch->grid_x,
+                                       launch->grid_y));
     }
     py_call_release(&now);
     return list;

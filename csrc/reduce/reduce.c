@@ -55,6 +55,23 @@ static void plan_part(const void *request, const gr_device_caps *caps, const gr_
                    gr_dtypes[gr_op_kernel_dtype(self->op, self->dtype)].name);
 }
 
+void gr_reduction_general_entry(const gr_reduction *self, size_t pass, char entry[GR_KERNEL_NAME_BYTES]) {
+    const bool has_where = self->layout.has_second && !self->layout.pair;
+    /* Masked means have their own State, which includes a count. */
+    const char *states_of = gr_op_is_mean(self->op) && has_where ? "masked_" : "";
+    const gr_dtype dtype =
+        pass > 0 ? gr_op_last_dtype(self->op, self->dtype) : gr_op_kernel_dtype(self->op, self->dtype);
+    const char *const parts[] = {"general_",
+                                 states_of,
+                                 self->plan.launches[pass].kernel,
+                                 "_",
+                                 gr_op_kernels(self->op),
+                                 "_",
+                                 gr_dtypes[dtype].name,
+                                 NULL};
+    gr_kernel_name(entry, parts);
+}
+
 static void plan_general(const gr_reduction *self, const gr_device_caps *caps, gr_program *program) {
     const size_t result_bytes = gr_reduction_result_bytes(self);
     program->result_bytes = gr_dtypes[gr_op_result(self->op, self->dtype)].item_bytes;
@@ -65,8 +82,6 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         .has_where = self->layout.has_second && !self->layout.pair,
         .finish = finish_of(self),
     };
-    /* Masked means have their own State, which includes a count. */
-    const char *states_of = gr_op_is_mean(self->op) && operands.has_where ? "masked_" : "";
     if (operands.has_second)
         operands.second = gr_program_input(program, 1);
     if (self->plan.count > 1)
@@ -77,10 +92,7 @@ static void plan_general(const gr_reduction *self, const gr_device_caps *caps, g
         step->pdl = caps->capability >= GR_HOPPER;
         step->kernel.owner = gr_ops[self->op].name;
         GR_KERNEL_NAME(step->kernel.file, "general_", gr_ops[self->op].file);
-        const gr_dtype dtype =
-            pass > 0 ? gr_op_last_dtype(self->op, self->dtype) : gr_op_kernel_dtype(self->op, self->dtype);
-        GR_KERNEL_NAME(step->kernel.entry, "general_", states_of, self->plan.launches[pass].kernel, "_",
-                       gr_op_kernels(self->op), "_", gr_dtypes[dtype].name);
+        gr_reduction_general_entry(self, pass, step->kernel.entry);
     }
 }
 

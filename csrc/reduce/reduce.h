@@ -22,6 +22,9 @@ typedef struct gr_reduction {
 
 size_t gr_reduction_result_bytes(const gr_reduction *reduction); /* per result */
 
+/* Writes the name of the general kernel of a pass. */
+void gr_reduction_general_entry(const gr_reduction *reduction, size_t pass, char entry[GR_KERNEL_NAME_BYTES]);
+
 /* Plans the program of a gr_reduction that has at least one result. */
 gr_planner gr_reduction_plan;
 

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
 import kernels  # noqa: E402
 from find_nvcc import find_nvcc  # noqa: E402
+from packing import pack  # noqa: E402
 
 PARTS = ("build_support", "csrc", "cuda_kernels", "gpureduce", "pyproject.toml", "setup.py", "tests")
 
@@ -101,7 +102,7 @@ class Tree:
             self._run(
                 self.nvcc, *kernels.PTX_FLAGS, arch, *kernel.macros, str(kernel.source), "-o", str(target)
             )
-            packed.write_bytes(kernels.pack(target.read_bytes()))
+            packed.write_bytes(pack(target.read_bytes()))
             if self.on_gpu:
                 fatbin = target.with_suffix(".fatbin")
                 if fatbin.exists():

@@ -11,10 +11,10 @@ from collections import defaultdict
 from pathlib import PurePosixPath
 
 # Bytes of a wheel of PTX alone, and of one with machine code, which PyPI takes up to 100 MB; bytes installed.
-MOST = {False: (10_000_000, 30_000_000), True: (70_000_000, 100_000_000)}
+MOST = {False: (8_000_000, 15_000_000), True: (70_000_000, 100_000_000)}
 EXPECTED = re.compile(
     r"gpureduce-[^/]*\.dist-info/.*"
-    r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|([\w]+/)*\w+\.pyi?|_bench/\w+\.json"
+    r"|gpureduce/(py\.typed|_core\.[\w-]+\.so|_program/libcudart\.so\.13|([\w]+/)*\w+\.pyi?|_bench/\w+\.json"
     r"|_profiles/\w+\.html|exercises/\w+/\w+\.(cu|md|py))"
     r"|gpureduce/_ptx/(\w+\.(ptx\.xz|fatbin)|src/.+\.(cu|cuh|h|def))"
 )
@@ -62,8 +62,8 @@ def _group(name: str, ladders: dict[str, str]) -> str:
         return f"kernels/{ladder}, {'PTX' if name.endswith('.xz') else 'for GPUs'}"
     if "/_ptx/src/" in name:
         return "kernels' sources"
-    if name.endswith(".so"):
-        return "extension"
+    if ".so" in PurePosixPath(name).name:
+        return "extension and CUDA runtime"
     return "results" if name.endswith(".json") else "Python and metadata"
 
 

@@ -8,7 +8,6 @@ each layout is planned for all of them.
 """
 
 import argparse
-import lzma
 import re
 import sys
 from collections import Counter
@@ -28,7 +27,7 @@ GENERAL = re.compile(r"\.entry (general_\w+)\(")
 
 def packaged() -> set[str]:
     """Return the names of all general kernels of the package."""
-    texts = (lzma.decompress(path.read_bytes()).decode() for path in KERNEL_DIR.glob("general_*.ptx.xz"))
+    texts = (_core.read_image(path).decode() for path in KERNEL_DIR.glob("general_*.ptx.xz"))
     return {name for text in texts for name in GENERAL.findall(text)}
 
 
@@ -65,8 +64,7 @@ def main() -> int:
                     refused += 1
                     continue
                 flat += not launches
-                masked = "masked_" if op == "mean" and second is not None else ""
-                chosen.update(f"general_{masked}{kernel}_{op}_{dtype}" for kernel, *_ in launches)
+                chosen.update(kernel for kernel, *_ in launches)
     unknown = chosen.keys() - kernels
     never = kernels - chosen.keys()
     kinds = Counter(name.split("_")[1] for name in chosen.elements())

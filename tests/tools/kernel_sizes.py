@@ -7,7 +7,6 @@ tests/tools/kernel_sizes.py --write    writes tests/data/kernel_sizes.json: ceil
 
 import argparse
 import json
-import lzma
 import re
 from collections import Counter
 from pathlib import Path
@@ -29,9 +28,10 @@ def sizes() -> dict[str, dict[str, int]]:
         # Of a source <prefix>_op.cu a file is compiled for each operator.
         folder = folders.get(stem) or folders[f"{stem.partition('_')[0]}_op"]
         family = folder.relative_to(KERNEL_DIR / "src").as_posix().removesuffix("_hopper")
-        data = path.read_bytes()
-        text = lzma.decompress(data)
-        row = dict(zip(COLUMNS, (text.count(b"\n.visible .entry "), len(text), len(data)), strict=True))
+        text = gpureduce._core.read_image(path)
+        row = dict(
+            zip(COLUMNS, (text.count(b"\n.visible .entry "), len(text), path.stat().st_size), strict=True)
+        )
         for name in (family, "all"):
             found.setdefault(name, Counter()).update(row)
     return {family: dict(row) for family, row in sorted(found.items())}

@@ -12,7 +12,6 @@ and names the kernels that differ.
 import argparse
 import hashlib
 import json
-import lzma
 import re
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "build_support"))
 from kernels import REMARK, with_instructions  # noqa: E402
+from packing import unpack  # noqa: E402
 
 DEBUG_SECTION = re.compile(r"^\s*\.section\s+\.debug\w*\s*\{.*?^\s*\}", re.MULTILINE | re.DOTALL)
 LINE_NUMBERS = re.compile(r"^\s*\.(?:loc|file)\b.*$", re.MULTILINE)
@@ -95,7 +95,7 @@ def digests(place: Path, any_layout: bool = False) -> dict[str, str]:
         return json.loads(place.read_text())
     found = {}
     for path in sorted(place.glob("*.ptx.xz")):
-        for form, text in forms(lzma.decompress(path.read_bytes())).items():
+        for form, text in forms(unpack(path.read_bytes())).items():
             words = normalized(text.decode())
             digest = hashlib.sha256((laid_out(words) if any_layout else words).encode()).hexdigest()
             found[path.name.removesuffix(".ptx.xz") + form] = digest
