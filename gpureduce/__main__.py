@@ -304,7 +304,13 @@ def _add_run(add: Callable) -> None:
     parser.add_argument("program", help="FILE.cu, or a program")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the program")
     parser.add_argument("--device", choices=DEVICES, help='"sim" (the default), or "cuda" for a GPU')
-    parser.add_argument("--races", action="store_true", help="look for races, and show them at the end")
+    parser.add_argument(
+        "--races",
+        nargs="?",
+        const="shared",
+        choices=("shared", "global"),
+        help="show races in shared memory at the end; =global: also races between blocks in global memory",
+    )
     parser.add_argument(
         "--findings-status",
         type=int,
@@ -374,22 +380,22 @@ def _add_demo(add: Callable) -> None:
 
 
 def _with_optional_value(words: list[str]) -> list[str]:
-    """Return the arguments of ``gpureduce run --profile[=FILE] PROGRAM`` in a form that argparse knows.
+    """Return the arguments of ``gpureduce run --profile[=FILE] --races[=SPACE] PROGRAM`` for argparse.
 
-    A word behind ``--profile`` is the program, and what follows the program is the program's.
+    A word behind ``--profile`` or ``--races`` is the program, and what follows the program is the program's.
     """
     if words[:1] != ["run"]:
         return words
+    given = list(words)
     for i, word in enumerate(words[1:], 1):
         if not word.startswith("-") and words[i - 1] not in _RUN_VALUES:
             break
-        if word == "--profile":
-            return [*words[:i], "--profile=", *words[i + 1 :]]
-    return words
+        given[i] = {"--profile": "--profile=", "--races": "--races=shared"}.get(word, word)
+    return given
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that knows the option ``--profile[=FILE]`` of ``gpureduce run``."""
+    """A parser that knows the options ``--profile[=FILE]`` and ``--races[=SPACE]`` of ``gpureduce run``."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; argparse's other methods call this one."""

@@ -427,8 +427,9 @@ def run_exercise(args: argparse.Namespace) -> int:
 
 def run_run(args: argparse.Namespace) -> int:
     """Run a whole program, and return its exit status, or that of findings."""
+    races = "global" if args.races == "global" else args.races is not None
     settings = settings_from(
-        args.device or "sim", args.races, args.profile is not None, args.clock, args.max_steps,
+        args.device or "sim", races, args.profile is not None, args.clock, args.max_steps,
         shlex.split(args.nvcc or ""),
     )  # fmt: skip
     sys.stdout.flush()

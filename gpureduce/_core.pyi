@@ -459,14 +459,14 @@ Observed: TypeAlias = tuple[
     bytes,
     bytes,
     tuple[int, int, bytes] | None,
-    list[tuple[str, int, int, int, int, int, int, int, int, int]] | None,
+    list[tuple[str, int, int, int, int, int, int, int, int, int, int, int]] | None,
     int,
     tuple[bytes, int] | None,
     tuple[bytes, bytes, bytes, int, list[str]] | None,
 ]
 
 # A simulator that records its launches: it is passed as the kind of a device, with an index of 0.
-def profile_device(races: bool, timeline_block: int, watched: int, /) -> object: ...
+def profile_device(races: int, timeline_block: int, watched: int, /) -> object: ...
 def profile_launches(device: object, /) -> list[Observed]: ...
 
 # The parsed module, for `simulate` and `kernel_params`.
@@ -484,7 +484,7 @@ def simulate(
     params: bytes,
     arrays: tuple[tuple[np.ndarray, int], ...],
     shared_bytes: int,
-    instruments: tuple[bool, int, int],
+    instruments: tuple[int, int, int],
     steps: int = ...,
 ) -> tuple[list[Observed], str | None]: ...
 

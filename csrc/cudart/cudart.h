@@ -103,7 +103,8 @@ typedef struct cudart_state {
     size_t memory_bytes;
     uint64_t budget;
     unsigned threads;
-    bool races, counters, wall, every_launch;
+    ptx_race_scope races;
+    bool counters, wall, every_launch;
     FILE *report;
 } cudart_state;
 

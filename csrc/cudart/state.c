@@ -29,7 +29,7 @@ static cudaError_t prepare(void) {
     cudart.memory_bytes = setting("GPUREDUCE_RUN_MEMORY", 8ull << 30);
     cudart.budget = setting("GPUREDUCE_RUN_BUDGET", 0);
     cudart.threads = (unsigned)setting("GPUREDUCE_SIM_THREADS", processors > 1 ? (uint64_t)processors : 1);
-    cudart.races = setting("GPUREDUCE_RUN_RACES", 0);
+    cudart.races = (ptx_race_scope)setting("GPUREDUCE_RUN_RACES", PTX_RACES_NONE);
     cudart.counters = setting("GPUREDUCE_RUN_PROFILE", 0);
     cudart.every_launch = setting("GPUREDUCE_RUN_EVERY_LAUNCH", 0);
     cudart.wall = setting("GPUREDUCE_RUN_WALL_CLOCK", 0);

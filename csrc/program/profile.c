@@ -7,6 +7,7 @@
 
 static void observed_free(gr_observed *observed) {
     ptx_counters_free(observed->counters);
+    ptx_global_races_free(observed->global_races);
     ptx_racecheck_free(observed->races);
     ptx_access_log_free(observed->accesses);
     ptx_trace_free(observed->trace);
@@ -19,8 +20,10 @@ static gr_status observed_create(const gr_profile *profile, const ptx_kernel *ke
     ptx_error failed;
     observed->kernel = kernel;
     ptx_status status = ptx_counters_create(kernel, profile->timeline_block, &observed->counters, &failed);
-    if (status == PTX_OK && profile->look_for_races)
+    if (status == PTX_OK && profile->races)
         status = ptx_racecheck_create(&observed->races, &failed);
+    if (status == PTX_OK && profile->races == PTX_RACES_GLOBAL)
+        status = ptx_global_races_create(&observed->races->table, &observed->global_races, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_ACCESSES)
         status = ptx_access_log_create(profile->timeline_block, &observed->accesses, &failed);
     if (status == PTX_OK && profile->watched & GR_WATCH_STEPS)
@@ -60,6 +63,8 @@ gr_status gr_profile_observe(gr_profile *profile, const ptx_kernel *kernel, ptx_
     observed->observers[count++] = &observed->counters->base;
     if (observed->races != NULL)
         observed->observers[count++] = &observed->races->base;
+    if (observed->global_races != NULL)
+        observed->observers[count++] = &observed->global_races->base;
     if (observed->accesses != NULL)
         observed->observers[count++] = &observed->accesses->base;
     if (observed->trace != NULL)

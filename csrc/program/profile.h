@@ -7,6 +7,7 @@
 #include "device/sim/backend.h"
 #include "ptxsim/instrumentation/access_log.h"
 #include "ptxsim/instrumentation/counters.h"
+#include "ptxsim/instrumentation/global_races.h"
 #include "ptxsim/instrumentation/racecheck.h"
 #include "ptxsim/instrumentation/trace.h"
 
@@ -17,9 +18,10 @@ typedef struct gr_observed {
     uint32_t grid[3], block[3];
     size_t dynamic_shared_bytes;
     ptx_counters *counters;
-    ptx_racecheck *races;     /* NULL if the race detector is off */
-    ptx_access_log *accesses; /* the access log; NULL if it is off */
-    ptx_trace *trace;         /* NULL if it is off */
+    ptx_racecheck *races;           /* NULL if the race detector is off */
+    ptx_global_races *global_races; /* adds to `races`; NULL if it is off */
+    ptx_access_log *accesses;       /* the access log; NULL if it is off */
+    ptx_trace *trace;               /* NULL if it is off */
     ptx_observer *observers[PTX_MAX_OBSERVERS];
     char *printed; /* text that the kernel printed, not NUL-terminated */
     size_t printed_bytes;
@@ -30,7 +32,7 @@ enum { GR_WATCH_ACCESSES = 1, GR_WATCH_STEPS = 2 };
 
 /* The caller sets the first three fields and zeroes the others. Freed by gr_profile_release. */
 typedef struct gr_profile {
-    bool look_for_races;
+    ptx_race_scope races;
     unsigned watched;        /* GR_WATCH_* bits */
     uint64_t timeline_block; /* linear index of a block; UINT64_MAX for none */
     gr_observed *launches;   /* in the order of execution */

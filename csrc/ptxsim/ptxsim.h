@@ -194,7 +194,16 @@ typedef struct ptx_launch_config {
 /* What the observers of counters.h and racecheck.h find in launches of a kernel, for users that pass it on as
    JSON. */
 typedef struct ptx_record ptx_record;
-ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, bool races, ptx_record **out,
+
+/* Which memory is checked for races. */
+typedef enum ptx_race_scope {
+    PTX_RACES_NONE,
+    PTX_RACES_SHARED, /* shared memory */
+    PTX_RACES_GLOBAL, /* shared memory, and global memory between blocks */
+    PTX_RACE_SCOPES
+} ptx_race_scope;
+
+ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, ptx_race_scope races, ptx_record **out,
                              ptx_error *error);
 void ptx_record_free(ptx_record *record);
 /* The observers of the record for ptx_launch_config, which may take part in launch after launch. */

@@ -68,11 +68,11 @@ static PyObject *race_list(const ptx_racecheck *racecheck) {
     for (size_t i = 0; list != NULL && i < racecheck->table.count; ++i) {
         const ptx_race *race = &racecheck->table.races[i];
         py_append(&list,
-                  Py_BuildValue("(siiIIKKKKKi)", hazards[race->hazard], pc_or_none(race->first_pc),
+                  Py_BuildValue("(siiIIKKKKKii)", hazards[race->hazard], pc_or_none(race->first_pc),
                                 pc_or_none(race->second_pc), race->first_thread, race->second_thread,
                                 (unsigned long long)race->first_block, (unsigned long long)race->second_block,
                                 (unsigned long long)race->block, (unsigned long long)race->address,
-                                (unsigned long long)race->count, (int)race->collides));
+                                (unsigned long long)race->count, (int)race->global, (int)race->collides));
     }
     return list;
 }

@@ -25,9 +25,13 @@ static void free_profile(PyObject *capsule) {
 static int parse_instruments(PyObject *instruments, gr_profile *out) {
     int races;
     unsigned long long timeline;
-    if (!PyArg_ParseTuple(instruments, "pKI", &races, &timeline, &out->watched))
+    if (!PyArg_ParseTuple(instruments, "iKI", &races, &timeline, &out->watched))
         return -1;
-    out->look_for_races = races != 0;
+    if (races < 0 || races >= PTX_RACE_SCOPES) {
+        PyErr_Format(PyExc_ValueError, "races: expected 0 to %d, got %d", PTX_RACE_SCOPES - 1, races);
+        return -1;
+    }
+    out->races = (ptx_race_scope)races;
     out->timeline_block = timeline;
     return 0;
 }

@@ -57,7 +57,7 @@ class Checked(Protocol):
         """Return whether the kernel supports `n` elements."""
 
     def passes(
-        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = 0xFF
+        self, data: np.ndarray, block_size: int, *, races: int = 0, filled: int = 0xFF
     ) -> Iterator[Any]:
         """Yield the launches that reduce an array."""
 

@@ -56,7 +56,7 @@ def _accesses(visits: bytes, lost: int) -> np.ndarray:
 
 
 def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], file: str) -> Race:
-    kind, first, second, first_thread, second_thread, first_block, second_block, *rest, _ = fields
+    kind, first, second, first_thread, second_thread, first_block, second_block, *where, is_global, _ = fields
 
     def side(index: int, thread: int, of: int) -> Access | None:
         if index < 0:
@@ -66,8 +66,10 @@ def _race(fields: tuple, kernel: str, instructions: tuple[Instruction, ...], fil
         name, number = (file, line) if line is not None else at.frames[0] if at.frames else ("", 0)
         return Access(name, number, at.ptx_line, at.text, thread, of)
 
-    sides = side(first, first_thread, first_block), side(second, second_thread, second_block)
-    return Race(kind, *sides, kernel, *rest)
+    earlier, later = side(first, first_thread, first_block), side(second, second_thread, second_block)
+    block, address, count = where
+    space = "global" if is_global else "shared"
+    return Race(kind, earlier, later, kernel, block, address, count, space=space)
 
 
 def _kernel_profile(launch: tuple, file: str, block: int) -> KernelProfile:
@@ -106,8 +108,19 @@ def _kernel_profile(launch: tuple, file: str, block: int) -> KernelProfile:
     )
 
 
+def race_scope(races: Any) -> int:
+    """Return the core's number for an argument `races`; an exception if it is wrong."""
+    if isinstance(races, bool):
+        return int(races)
+    if isinstance(races, str) and races == "global":
+        return 2
+    if isinstance(races, str):
+        raise ValueError(f"races: expected True, False or 'global', got {races!r}")
+    raise TypeError(f"races: expected bool or 'global', got {type(races).__name__}")
+
+
 def observe(
-    run: Callable[[object], Any], races: bool, block: int = 0, watched: int = 0
+    run: Callable[[object], Any], races: int, block: int = 0, watched: int = 0
 ) -> tuple[Any, list[tuple], str | None]:
     """Call `run` with a simulator that records its launches as device.
 

@@ -59,7 +59,13 @@ def with_program_order(kernel: KernelProfile, ptx: str, entry: str) -> KernelPro
 
 def _ordered(race: Race, flow: _Flow) -> Race:
     first, second = race.first, race.second
-    if not flow.known or race.kind not in ("write-read", "read-write") or first is None or second is None:
+    if (
+        race.space == "global"
+        or not flow.known
+        or race.kind not in ("write-read", "read-write")
+        or first is None
+        or second is None
+    ):
         return race
     if not all(flow.begin < side.ptx_line <= flow.end for side in (first, second)):
         return race

@@ -24,6 +24,11 @@ _HAZARDS = {
     "absent-lane": "shuffles a value from a lane that does not execute the shuffle, which is undefined",
     "barrier": "is not at the barrier at which other threads of the block wait",
 }
+_BETWEEN_BLOCKS = {
+    "write-read": "reads what another block has written",
+    "read-write": "overwrites what another block has read",
+    "write-write": "overwrites what another block has written",
+}
 # Hazards that were simulated in the opposite of the program order.
 _TOO_EARLY = {
     "read-write": "reads too early, before another thread writes",
@@ -150,9 +155,11 @@ class Race:
         The kernel.
     block : int
         Linear index of the block whose shared memory is accessed: the lowest one with this race. In a
-        cluster, the threads may belong to other blocks: see `Access.block`.
+        cluster, the threads may belong to other blocks: see `Access.block`. In global memory, the second
+        block.
     address : int
-        Address in shared memory, in bytes; 0 for a barrier; for a shuffle, the lane that it reads from.
+        Address in shared memory, in bytes; 0 for a barrier; for a shuffle, the lane that it reads from. In
+        global memory, the offset in the allocation.
     count : int
         Number of occurrences, counted per lane.
     remedy : str
@@ -161,6 +168,8 @@ class Race:
     program_order : str
         For a read and a write, ``"write-read"`` or ``"read-write"`` if every path through the kernel has them
         in this order; ``""`` if both orders occur, as in a loop, or if the order is unknown.
+    space : str
+        ``"shared"``, or ``"global"`` for a race between blocks in global memory.
     """
 
     kind: str
@@ -172,6 +181,7 @@ class Race:
     count: int
     remedy: str = ""
     program_order: str = ""
+    space: str = "shared"
 
     @property
     def too_early(self) -> bool:
@@ -215,6 +225,8 @@ class Race:
         """Synchronization that would order the two accesses."""
         if self.remedy:
             return self.remedy
+        if self.space == "global":
+            return "an order between the blocks"
         if self.kind == "uninitialised":
             return "a write"
         if self.kind == "barrier":
@@ -238,7 +250,20 @@ class Race:
             return ""
         return f"{side} of block {side.block}" if side.block != self.block else str(side)
 
+    def _between_blocks(self) -> str:
+        second, first = (
+            f"thread {side.thread} of block {side.block} at {side.place}" if side else ""
+            for side in (self.second, self.first)
+        )
+        return (
+            f"{self.kind} ({self.kernel}, global memory, byte {self.address} of the allocation): {second} "
+            f"{_BETWEEN_BLOCKS[self.kind]}, {first}; nothing orders the blocks of a launch: use two "
+            f"launches, grid.sync(), or an atomic operation after __threadfence() (met {self.count:,} times)"
+        )
+
     def __str__(self) -> str:
+        if self.space == "global":
+            return self._between_blocks()
         where = f"{self.kernel}, block {self.block}"
         if self.kind == "barrier":
             if self._at_barrier:
@@ -284,7 +309,7 @@ class KernelProfile:
     rounds : tuple of Round
         Intervals between barriers of the block, up to 1024; the last one includes all later ones.
     races : tuple of Race
-        Races in shared memory, and faults at barriers and shuffles.
+        Races in shared memory, faults at barriers and shuffles, and on demand races in global memory.
     printed : str
         Text that it printed by ``printf``, in the order of the blocks.
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpureduce import _core
 from gpureduce._profiles.arguments import Types, check_type, is_array, value_bytes
-from gpureduce._profiles.from_core import kernel_profiles, outer_file, stopped
+from gpureduce._profiles.from_core import kernel_profiles, outer_file, race_scope, stopped
 from gpureduce._profiles.itanium_demangle import demangled
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program, with_sync
@@ -175,7 +175,7 @@ def simulate(
     shared_bytes: int = 0,
     *,
     cluster: int | Sequence[int] = 1,
-    races: bool = True,
+    races: bool | str = True,
     options: Iterable[str] = (),
     max_steps: int | None = None,
 ) -> Profile:
@@ -204,8 +204,9 @@ def simulate(
         Bytes of dynamic shared memory per block.
     cluster : int or sequence of up to three int
         Blocks per cluster; 1 uses the setting of the kernel (``__cluster_dims__``).
-    races : bool
-        Whether to look for races.
+    races : bool or "global"
+        Whether to look for races in shared memory; ``"global"`` also looks for races between blocks in global
+        memory.
     options : iterable of str
         Additional compiler options, such as ``("-DN=4", "-Iheaders")``. The defaults are
         ``-arch=compute_90``, ``-std=c++17`` and ``-fmad=false``; the last one makes results bitwise equal to
@@ -298,15 +299,14 @@ def simulated(
     shared_bytes: int = 0,
     *,
     cluster: int | Sequence[int] = 1,
-    races: bool = True,
+    races: bool | str = True,
     options: Iterable[str] = (),
     max_steps: int | None = None,
 ) -> Profile:
     """Run `simulate` without printing."""
     if not isinstance(kernel, str):
         raise TypeError(f"kernel: expected str, got {type(kernel).__name__}")
-    if not isinstance(races, bool):
-        raise TypeError(f"races: expected bool, got {type(races).__name__}")
+    scope = race_scope(races)
     if isinstance(args, (str, bytes, np.ndarray)) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a list or tuple of arguments, got {type(args).__name__}")
     extents = _extent(grid, "grid"), _extent(block, "block"), _extent(cluster, "cluster")
@@ -316,7 +316,7 @@ def simulated(
     steps = None if max_steps is None else integer(max_steps, "max_steps")
     if steps is not None and steps < 1:
         raise ValueError(f"max_steps: expected 1 or more, got {max_steps}")
-    return run(program(source, kernel, options), extents, args, shared, races, steps)
+    return run(program(source, kernel, options), extents, args, shared, scope, steps)
 
 
 def run(
@@ -324,7 +324,7 @@ def run(
     extents: Extents,
     args: Sequence[Any],
     shared: int,
-    races: bool,
+    races: int,
     steps: int | None = None,
 ) -> Profile:
     """Run a kernel with a grid, blocks and clusters of these extents."""
@@ -351,7 +351,7 @@ def _once(
     shared: int,
     steps: int | None,
     arrays: _Placed,
-    races: bool,
+    races: int,
     drawn: int,
     watched: int,
 ) -> tuple[Profile, str | None]:

@@ -12,6 +12,7 @@ import numpy as np
 from gpureduce import _core
 from gpureduce._device.variants import NAMES
 from gpureduce._profiles.arguments import elements_of
+from gpureduce._profiles.from_core import race_scope
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import Program, program
 from gpureduce._profiles.records import KernelProfile
@@ -92,7 +93,7 @@ class UserKernel:
         return count if self.takes_n else -(-count // span) * span
 
     def passes(
-        self, data: np.ndarray, block_size: int, *, races: bool = False, filled: int = _NEVER_SET
+        self, data: np.ndarray, block_size: int, *, races: int = 0, filled: int = _NEVER_SET
     ) -> Iterator[Pass]:
         """Yield the launches that reduce an array, each when it is complete."""
         self.check_size(len(data), block_size, "a")
@@ -134,7 +135,7 @@ class UserKernel:
             raise TypeError(f"a: {self.kernel} takes elements of {self.dtype}, got {data.dtype}")
         return data
 
-    def profile(self, a: Any, *, block_size: int | None = None, races: bool = True) -> Profile:
+    def profile(self, a: Any, *, block_size: int | None = None, races: bool | str = True) -> Profile:
         """Run the kernel on the simulator, with counters for each source line.
 
         Parameters
@@ -143,8 +144,9 @@ class UserKernel:
             Array to reduce; an integer n stands for n random elements.
         block_size : int, optional
             Threads per block. Default: the first of `block_sizes`.
-        races : bool
-            Whether to look for races.
+        races : bool or "global"
+            Whether to look for races in shared memory; ``"global"`` also looks for races between blocks in
+            global memory.
 
         Returns
         -------
@@ -155,7 +157,7 @@ class UserKernel:
         own = self.dtype if isinstance(a, (int, np.integer)) else None
         data, threads = self._data(elements_of(a, own)), self._size(block_size)
         self.check_size(data.size, threads, "a")
-        seen = list(self.passes(data, threads, races=races))
+        seen = list(self.passes(data, threads, races=race_scope(races)))
         title = f"{self.name}: sum of {data.size:,} {data.dtype.name}, {threads} threads per block"
         kernels = tuple(each.profile.kernels[0] for each in seen)
         return replace(

@@ -14,7 +14,7 @@ from gpureduce import _core
 from gpureduce._conv.geometry import Geometry, geometry
 from gpureduce._device.variants import Variant, find
 from gpureduce._profiles.arguments import elements_of
-from gpureduce._profiles.from_core import kernel_profiles, observe, stopped
+from gpureduce._profiles.from_core import kernel_profiles, observe, race_scope, stopped
 from gpureduce._profiles.profile import Profile
 from gpureduce._profiles.program import SUFFIXES
 from gpureduce._profiles.records import KernelProfile
@@ -48,7 +48,7 @@ def _observed(
     describe: Callable[[tuple[KernelProfile, ...]], str],
     size: int,
     rerun: Callable[..., Profile],
-    races: bool,
+    races: int,
     drawn: int,
     watched: int,
 ) -> Profile:
@@ -68,7 +68,7 @@ def _observed(
 
 
 def _run_product(
-    a: np.ndarray, b: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0
+    a: np.ndarray, b: np.ndarray, variant: Variant, races: int, drawn: int = 0, watched: int = 0
 ) -> Profile:
     shapes = " by ".join("x".join(map(str, each.shape)) for each in (a, b))
     return _observed(
@@ -115,7 +115,7 @@ def _run_convolution(
     w: np.ndarray,
     asked: Geometry,
     variant: Variant,
-    races: bool,
+    races: int,
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
@@ -145,7 +145,7 @@ def _run_convolution(
     )
 
 
-def _run_exact(data: np.ndarray, variant: Variant, races: bool, drawn: int = 0, watched: int = 0) -> Profile:
+def _run_exact(data: np.ndarray, variant: Variant, races: int, drawn: int = 0, watched: int = 0) -> Profile:
     return _observed(
         variant,
         "exact",
@@ -185,7 +185,7 @@ def _run_groups(
     labels: np.ndarray,
     groups: int,
     variant: Variant,
-    races: bool,
+    races: int,
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
@@ -211,7 +211,7 @@ def _run(
     op: str,
     block_size: Any,
     grid_size: Any,
-    races: bool,
+    races: int,
     drawn: int = 0,
     watched: int = 0,
 ) -> Profile:
@@ -245,7 +245,7 @@ def profile(
     block_size: int | None = None,
     grid_size: int | None = None,
     dtype: Any = None,
-    races: bool = True,
+    races: bool | str = True,
 ) -> Profile:
     """Run a variant on the simulator, with counters for each source line.
 
@@ -268,8 +268,9 @@ def profile(
         Threads per block, and blocks of the first pass, for a reduction.
     dtype : dtype_like, optional
         Dtype of the random elements, if `a` is an integer. Default: float32.
-    races : bool
-        Whether to look for races.
+    races : bool or "global"
+        Whether to look for races in shared memory; ``"global"`` also looks for races between blocks in global
+        memory.
 
     Returns
     -------
@@ -296,8 +297,7 @@ def profile(
     >>> [race.kind for race in found.races]
     []
     """
-    if not isinstance(races, bool):
-        raise TypeError(f"races: expected bool, got {type(races).__name__}")
+    scope = race_scope(races)
     if isinstance(variant, os.PathLike) or (isinstance(variant, str) and is_source(variant)):
         variant = user_kernel(variant)
     if isinstance(variant, UserKernel):
@@ -310,10 +310,10 @@ def profile(
             if size is not None:
                 raise ValueError(f"{name}: {variant} chooses its own; leave it None")
         if entry.ladder == "exact":
-            return _run_exact(elements_of(a, dtype), entry, races)
+            return _run_exact(elements_of(a, dtype), entry, scope)
         if entry.ladder == "groups":
-            return _run_groups(*_groups(a, dtype), entry, races)
+            return _run_groups(*_groups(a, dtype), entry, scope)
         if entry.ladder == "conv":
-            return _run_convolution(*_pictures(a, dtype), entry, races)
-        return _run_product(*_matrices(a, dtype), entry, races)
-    return _run(elements_of(a, dtype), entry, op, block_size, grid_size, races)
+            return _run_convolution(*_pictures(a, dtype), entry, scope)
+        return _run_product(*_matrices(a, dtype), entry, scope)
+    return _run(elements_of(a, dtype), entry, op, block_size, grid_size, scope)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from gpureduce._profiles.diagnostics import Finding
+from gpureduce._profiles.from_core import race_scope
 from gpureduce._profiles.profile import Profile
 from gpureduce._program.build import RUNTIME, SUFFIXES, compile_program, search_path
 from gpureduce._program.report import Failure, Report, profile_of, read_report
@@ -71,7 +72,7 @@ class Settings:
     """How a program is run."""
 
     simulated: bool = True
-    races: bool = False
+    races: int = 0  # the number of race_scope
     profile: bool = False
     clock: str = CLOCKS[0]
     max_steps: int = DEFAULT_STEPS
@@ -83,7 +84,7 @@ def _environment(settings: Settings, report: str) -> dict[str, str]:
     if settings.simulated:
         environment["LD_LIBRARY_PATH"] = search_path(environment)
         environment["GPUREDUCE_RUN_REPORT"] = report
-        environment["GPUREDUCE_RUN_RACES"] = str(int(settings.races))
+        environment["GPUREDUCE_RUN_RACES"] = str(settings.races)
         environment["GPUREDUCE_RUN_PROFILE"] = str(int(settings.profile))
         environment["GPUREDUCE_RUN_WALL_CLOCK"] = str(int(settings.clock == "wall"))
         environment["GPUREDUCE_RUN_BUDGET"] = str(settings.max_steps)
@@ -173,7 +174,7 @@ def _finish(process: subprocess.Popen, text: bytes | None, seconds: float | None
 
 
 def settings_from(
-    device: str, races: bool, profile: bool, clock: str, max_steps: int | None, options: Iterable[str]
+    device: str, races: bool | str, profile: bool, clock: str, max_steps: int | None, options: Iterable[str]
 ) -> Settings:
     """Return the settings, or raise what says which argument is wrong."""
     if clock not in CLOCKS:
@@ -185,10 +186,10 @@ def settings_from(
         raise ValueError(f"max_steps: expected 1 or more, got {max_steps}")
     if device not in DEVICES:
         raise ValueError(f"device: expected 'sim' or 'cuda', got {device!r}")
-    simulated = device == "sim"
-    if not simulated and (races or profile):
+    simulated, scope = device == "sim", race_scope(races)
+    if not simulated and (scope or profile):
         raise ValueError("device: races and profiles need the simulator")
-    return Settings(simulated, bool(races), bool(profile), clock, steps, tuple(options))
+    return Settings(simulated, scope, bool(profile), clock, steps, tuple(options))
 
 
 def run_program(
@@ -197,7 +198,7 @@ def run_program(
     stdin: str | bytes | IO[Any] | None = None,
     *,
     device: str = "sim",
-    races: bool = False,
+    races: bool | str = False,
     profile: bool = False,
     clock: str = "instructions",
     max_steps: int | None = None,
@@ -217,8 +218,9 @@ def run_program(
         Standard input. Default: empty.
     device : {"sim", "cuda"}
         Whether kernels run on the simulator or on a GPU.
-    races : bool
-        Whether to look for races.
+    races : bool or "global"
+        Whether to look for races in shared memory; ``"global"`` also looks for races between blocks in global
+        memory.
     profile : bool
         Whether to count what kernels do, by source line.
     clock : {"instructions", "wall"}

@@ -232,6 +232,8 @@ def test_a_cell_of_a_notebook(capsys):
         ({"args": "one"}, TypeError, "args: expected a list"),
         ({"device": "sim:1"}, ValueError, "device: expected 'sim' or 'cuda', got 'sim:1'"),
         ({"device": "cuda", "races": True}, ValueError, "device: races and profiles need the simulator"),
+        ({"races": "local"}, ValueError, "races: expected True, False or 'global', got 'local'"),
+        ({"races": 1}, TypeError, "races: expected bool or 'global', got int"),
         ({"clock": "sun"}, ValueError, "clock: expected one of"),
         ({"max_steps": 0}, ValueError, "max_steps: expected 1 or more, got 0"),
         ({"options": "-DX"}, TypeError, "options: expected a list"),
@@ -260,3 +262,46 @@ def test_every_name_of_the_runtime_is_there():
 def test_the_search_path_begins_with_the_runtime():
     assert search_path({}) == str(RUNTIME.parent)
     assert search_path({"LD_LIBRARY_PATH": "/x:/y"}) == f"{RUNTIME.parent}:/x:/y"
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    program = tmp_path_factory.mktemp("blocks") / "blocks"
+    compile_program(
+        str(SOURCES / "blocks.cu"), str(program), ("-cudart", "shared", "-lineinfo"), simulated=False
+    )
+    return program
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "lines"),
+    [
+        ("in place", "write-read", {13, 15}),
+        ("unfenced", "write-read", {21, 28}),
+        ("bytes", "write-write", {64}),
+    ],
+)
+def test_races_between_blocks(blocks, name, kind, lines):
+    result = run_program(blocks, [name], races="global")
+    (finding,) = result.findings
+    assert (finding.missing, result.status) == ("an order between the blocks", 0)
+    race = finding.races[0]
+    assert (race.kind, race.space) == (kind, "global")
+    assert {race.first.line, race.second.line} == lines and race.first.block != race.second.block
+    assert "nothing orders the blocks of a launch" in str(finding)
+    assert run_program(blocks, [name], races=True).findings == ()  # shared memory only
+
+
+def test_ordered_blocks_have_no_races(blocks):
+    result = run_program(blocks, ["ordered"], races="global")
+    assert (result.status, result.launches, result.findings) == (0, 6, ())
+
+
+def test_the_command_looks_for_races_between_blocks(blocks):
+    done = command("--races=global", blocks, "in place")
+    assert done.returncode == 99
+    assert (
+        "in_place, global memory, byte 4 of the allocation): thread 0 of block 0 at blocks.cu:13"
+        in done.stderr
+    )
+    assert command("--races", blocks, "in place").returncode == 0

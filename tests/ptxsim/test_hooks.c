@@ -184,20 +184,20 @@ static void test_several_observers(void) {
     char *text = sim_kernel("st.global.u32 [%rd28], %r31;");
     sim s;
     sim_open(&s, text, &word, sizeof word, 32 * sizeof word);
-    static recorder r[5];
-    ptx_observer *observers[5];
-    for (unsigned i = 0; i < 5; i++) {
+    static recorder r[6];
+    ptx_observer *observers[6];
+    for (unsigned i = 0; i < 6; i++) {
         r[i].base.hooks = &hooks;
         observers[i] = &r[i].base;
     }
     s.config.observers = observers;
-    s.config.observer_count = 4;
-    CHECK_EQUAL(sim_run(&s, "k", 1, 32, 0, NULL), PTX_OK);
-    for (unsigned i = 0; i < 4; i++)
-        CHECK_CONTAINS(r[i].text, "store global 4 bytes lanes ffffffff");
     s.config.observer_count = 5;
+    CHECK_EQUAL(sim_run(&s, "k", 1, 32, 0, NULL), PTX_OK);
+    for (unsigned i = 0; i < 5; i++)
+        CHECK_CONTAINS(r[i].text, "store global 4 bytes lanes ffffffff");
+    s.config.observer_count = 6;
     CHECK_EQUAL(sim_run(&s, "k", 1, 32, 0, NULL), PTX_ERR_ARGUMENT);
-    CHECK_CONTAINS(s.error.message, "5 observers");
+    CHECK_CONTAINS(s.error.message, "6 observers");
     sim_close(&s);
     free(text);
 }

@@ -270,7 +270,7 @@ static void test_record(void) {
     CHECK(ptx_record_write(record, append, json));
     CHECK_CONTAINS(json, "\"st.shared.u32 [%r1], %r2; mov");
     CHECK_CONTAINS(json, ",4]]");
-    CHECK_CONTAINS(json, "\"races\":[[\"write-read\",4,7,1,0,0,0,0,4,128,0]]");
+    CHECK_CONTAINS(json, "\"races\":[[\"write-read\",4,7,1,0,0,0,0,4,128,0,0]]");
     CHECK_CONTAINS(json, ",0,0,4,0,"); /* 4 warps with 32 lanes */
     ptx_record_free(record);
     close_program(&p);

@@ -9,7 +9,7 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.from_core import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe, race_scope
 
 pytestmark = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="NumPy has no cumulative_sum"
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 MANY = 133  # lines, more than blocks that scan lines at once
 TILE = 4096  # elements, of one line
+GLOBAL = race_scope("global")
 LINE_TILE = 20480  # bytes, of a long line of elements side by side
 CHUNK = 128  # such tiles, whose sums one warp scans
 DTYPES = (
@@ -320,7 +321,7 @@ def test_kernels_have_no_races(shape, dtype):
     a = integers(shape, dtype, 7)
     for product in (False, True):
         result, launches, problem = observe(
-            lambda device, product=product: _core.scan(a, product, 0, True, (None, device, 0, 0)), True
+            lambda device, product=product: _core.scan(a, product, 0, True, (None, device, 0, 0)), GLOBAL
         )
         assert problem is None and result.shape[0] == shape[0] + 1
         assert [kernel.races for kernel in kernel_profiles(launches, "", 0)] == [()]

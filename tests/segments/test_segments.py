@@ -12,11 +12,12 @@ import pytest
 
 import gpureduce
 from gpureduce import _core
-from gpureduce._profiles.from_core import kernel_profiles, observe
+from gpureduce._profiles.from_core import kernel_profiles, observe, race_scope
 from gpureduce._segments import segments
 from gpureduce._segments.segment_plan import OPS as ALL_OPS
 
 TILE = 4096  # elements and ends of segments, of one column
+GLOBAL = race_scope("global")
 DTYPES = (
     "float32", "float64", "int32", "int64", "bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64",
     "float16", "complex64", "complex128",
@@ -467,7 +468,7 @@ def test_labels_on_the_device_that_are_no_groups(device):
 def test_kernels_of_labels_have_no_races(groups):
     labels = np.random.default_rng(groups).integers(-1, groups, 2 * TILE + 9)
     made, launches, problem = observe(
-        lambda device: _core.label_order(labels, groups, (None, device, 0, 0)), True
+        lambda device: _core.label_order(labels, groups, (None, device, 0, 0)), GLOBAL
     )
     assert problem is None and all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))
     order = np.argsort(np.where(labels < 0, groups, labels), kind="stable")
@@ -586,7 +587,7 @@ def test_kernels_have_no_races(op, shape, dtype):
             ddof=0.0,
             destination=(None, device, 0, 0),
         ),
-        True,
+        GLOBAL,
     )
     assert problem is None and result.shape[0] == 4
     assert all(kernel.races == () for kernel in kernel_profiles(launches, "", 0))

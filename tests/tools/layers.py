@@ -78,6 +78,7 @@ DOORS = {
         "location.h",
         "instrumentation/access_log.h",
         "instrumentation/counters.h",
+        "instrumentation/global_races.h",
         "instrumentation/predication.h",
         "instrumentation/racecheck.h",
         "instrumentation/trace.h",

@@ -9,8 +9,8 @@ static bool in_one_warp(const ptx_race *race) {
 }
 
 static bool same_site(const ptx_race *a, const ptx_race *b) {
-    return a->hazard == b->hazard && a->first_pc == b->first_pc && a->second_pc == b->second_pc &&
-           in_one_warp(a) == in_one_warp(b);
+    return a->hazard == b->hazard && a->global == b->global && a->first_pc == b->first_pc &&
+           a->second_pc == b->second_pc && in_one_warp(a) == in_one_warp(b);
 }
 
 static void merge(ptx_race *to, const ptx_race *from) {
@@ -44,7 +44,8 @@ void ptx_race_table_add(ptx_race_table *table, const ptx_race *race) {
 
 static int compare(const void *left, const void *right) {
     const ptx_race *a = left, *b = right;
-    const uint32_t keys[][2] = {{a->hazard, b->hazard},
+    const uint32_t keys[][2] = {{a->global, b->global},
+                                {a->hazard, b->hazard},
                                 {a->second_pc, b->second_pc},
                                 {a->first_pc, b->first_pc},
                                 {in_one_warp(a), in_one_warp(b)}};

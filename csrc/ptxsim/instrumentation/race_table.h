@@ -25,6 +25,7 @@ typedef struct ptx_race {
     uint64_t block;                       /* linear index of the block that owns the shared memory */
     uint64_t address; /* byte offset in shared memory; PTX_HAZARD_ABSENT_LANE: the source lane */
     uint64_t count;   /* occurrences, per lane */
+    bool global;   /* in global memory: `address` is an offset in its allocation, `block` the second block */
     bool collides; /* the same store wrote twice, and no barrier between the executions orders the writes */
 } ptx_race;
 

@@ -7,6 +7,7 @@
 
 #include "diagnostic.h"
 #include "instrumentation/counters.h"
+#include "instrumentation/global_races.h"
 #include "instrumentation/predication.h"
 #include "instrumentation/racecheck.h"
 #include "location.h"
@@ -15,7 +16,8 @@ struct ptx_record {
     const ptx_kernel *kernel;
     ptx_counters *counters;
     ptx_racecheck *races;
-    ptx_observer *observers[2];
+    ptx_global_races *global_races;
+    ptx_observer *observers[3];
     size_t observer_count;
 };
 
@@ -25,7 +27,7 @@ typedef struct writing {
     bool good;
 } writing;
 
-ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, bool races, ptx_record **out,
+ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, ptx_race_scope races, ptx_record **out,
                              ptx_error *error) {
     ptx_record *record = calloc(1, sizeof *record);
     *out = NULL;
@@ -37,6 +39,8 @@ ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, bool races
         status = ptx_counters_create(kernel, UINT64_MAX, &record->counters, error);
     if (status == PTX_OK && races)
         status = ptx_racecheck_create(&record->races, error);
+    if (status == PTX_OK && races == PTX_RACES_GLOBAL)
+        status = ptx_global_races_create(&record->races->table, &record->global_races, error);
     if (status != PTX_OK) {
         ptx_record_free(record);
         return status;
@@ -45,6 +49,8 @@ ptx_status ptx_record_create(const ptx_kernel *kernel, bool counters, bool races
         record->observers[record->observer_count++] = &record->counters->base;
     if (races)
         record->observers[record->observer_count++] = &record->races->base;
+    if (record->global_races)
+        record->observers[record->observer_count++] = &record->global_races->base;
     *out = record;
     return PTX_OK;
 }
@@ -53,6 +59,7 @@ void ptx_record_free(ptx_record *record) {
     if (!record)
         return;
     ptx_counters_free(record->counters);
+    ptx_global_races_free(record->global_races);
     ptx_racecheck_free(record->races);
     free(record);
 }
@@ -143,10 +150,10 @@ static void put_races(writing *to, const ptx_race_table *table) {
     put(to, ",\"races\":[");
     for (size_t i = 0; i < table->count && to->good; i++) {
         const ptx_race *race = &table->races[i];
-        put(to, "%s[\"%s\",%d,%d,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d]",
+        put(to, "%s[\"%s\",%d,%d,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,%d]",
             i ? "," : "", hazards[race->hazard], pc_or_none(race->first_pc), pc_or_none(race->second_pc),
             race->first_thread, race->second_thread, race->first_block, race->second_block, race->block,
-            race->address, race->count, race->collides);
+            race->address, race->count, race->global, race->collides);
     }
     put(to, "]");
 }

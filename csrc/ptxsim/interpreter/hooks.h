@@ -48,6 +48,7 @@ typedef struct ptx_mbarrier_event {
 } ptx_mbarrier_event;
 
 typedef struct ptx_hooks {
+    bool one_thread; /* the blocks run on one host thread */
     /* Creates the state for one resident block; NULL if memory ran out. Every hook may be NULL; without
        attach and detach the observer itself is the state of all blocks, which several threads may run at
        once. */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "diagnostic.h"
+#include "interpreter/hooks.h"
 #include "interpreter/output.h"
 #include "interpreter/run.h"
 #include "interpreter/schedule.h"
@@ -174,6 +175,8 @@ static unsigned thread_count(const ptx_run *run) {
     unsigned threads =
         run->config->threads < PTX_MAX_HOST_THREADS ? run->config->threads : PTX_MAX_HOST_THREADS;
     threads = threads < 1 || run->order_factor ? 1 : threads;
+    for (size_t i = 0; i < run->config->observer_count; i++)
+        threads = run->config->observers[i]->hooks->one_thread ? 1 : threads;
     return run->cluster_count < threads ? (unsigned)run->cluster_count : threads;
 }
 

@@ -45,7 +45,7 @@ typedef struct ptx_poll {
 } ptx_poll;
 
 /* Each level of divergence splits the active lanes, so that 31 levels of two entries suffice. */
-enum { PTX_STACK_DEPTH = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_MAX_OBSERVERS = 4, PTX_RECENT = 16 };
+enum { PTX_STACK_DEPTH = 64, PTX_MAX_WARPS = 32, PTX_BARRIERS = 16, PTX_MAX_OBSERVERS = 5, PTX_RECENT = 16 };
 
 /* A warp split; see splits.h. */
 typedef struct ptx_split {
