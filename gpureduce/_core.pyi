@@ -390,6 +390,7 @@ def matmul(
     b: np.ndarray | DeviceView,
     variant: str | None,
     precision: str | None,
+    batch_invariant: bool,
     destination: Destination,
     /,
 ) -> Any: ...

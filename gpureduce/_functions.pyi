@@ -57,22 +57,22 @@ def conv2d(
 @overload
 def matmul(
     a: DeviceArray, b: DeviceArray, out: None = None, *, dtype: DTypeLike | None = None,
-    variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: Literal[True] | None = None,
+    variant: str = "auto", precision: str | None = None, batch_invariant: bool = True,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
 ) -> DeviceArray: ...
 
 @overload
 def matmul(
     a: AnyArray, b: AnyArray, out: None = None, *, dtype: DTypeLike | None = None, variant: str = "auto",
-    precision: str | None = None, device: str | Device | None = None, stream: Stream | None = None,
-    as_device: Literal[True],
+    precision: str | None = None, batch_invariant: bool = True, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
 ) -> DeviceArray: ...
 
 @overload
 def matmul(
     a: AnyArray, b: AnyArray, out: Out | None = None, *, dtype: DTypeLike | None = None,
-    variant: str = "auto", precision: str | None = None, device: str | Device | None = None,
-    stream: Stream | None = None, as_device: bool | None = None,
+    variant: str = "auto", precision: str | None = None, batch_invariant: bool = True,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
 ) -> Any: ...
 
 @overload

@@ -27,9 +27,21 @@ gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, 
                                .b_row = self->b.row,
                                .n_tiles = gr_ceil_div(self->n, columns),
                                .pairs = gr_matmul_stack_count(self->stack) * slices,
-                               .slices = slices};
+                               .slices = slices,
+                               .rounds = 1};
     memcpy(params.stack, self->stack, sizeof params.stack);
     return params;
+}
+
+uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
+    enum { MAX_PARTS = 256, MIN_PART_K = 128 };
+    uint32_t parts = 1;
+    /* The least power of two from 2 sqrt(k / n) on: products of few rows have enough blocks, and products of
+       many rows add few parts to C. */
+    while (parts < MAX_PARTS && 2 * parts * MIN_PART_K <= self->k &&
+           (double)parts * parts * (double)self->n < 4.0 * (double)self->k)
+        parts *= 2;
+    return parts;
 }
 
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,

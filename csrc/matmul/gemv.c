@@ -14,8 +14,14 @@ enum {
     LONG_ROW = 4096, /* k, from which on a block computes one row instead of a warp */
 };
 
+/* Returns whether the order of k must not depend on the number of rows. */
+static bool has_fixed_order(const gr_matmul *self) {
+    return self->batch_invariant && gr_dtypes[self->dtype].kind != GR_KIND_BITS;
+}
+
+/* In a fixed order a single row of A is multiplied as several rows are. */
 bool gr_matmul_prefers_gemv(const gr_matmul *self) {
-    return self->variant == NULL && (self->m == 1 || self->n == 1);
+    return self->variant == NULL && (self->n == 1 || (self->m == 1 && !has_fixed_order(self)));
 }
 
 /* The matrix as the kernel reads it: lines are contiguous. */
@@ -27,7 +33,8 @@ typedef struct lines {
     int64_t vector_stride;
 } lines;
 
-/* Takes rows or columns of the matrix as lines, so that these are contiguous if either is. */
+/* Takes rows or columns of the matrix as lines, so that these are contiguous if either is. In a fixed order
+   they are the rows where those are contiguous, and else the columns. */
 static lines orient(const gr_matmul *self) {
     const bool first = self->n == 1; /* the matrix is A */
     const gr_matmul_view *matrix = first ? &self->a : &self->b, *vector = first ? &self->b : &self->a;
@@ -40,7 +47,7 @@ static lines orient(const gr_matmul *self) {
         .vector_stride = first ? vector->row : vector->column,
     };
     const bool contiguous = found.view.column == 1 || found.length <= 1;
-    if (!contiguous && (found.view.row == 1 || found.count <= 1)) {
+    if (!contiguous && (found.view.row == 1 || found.count <= 1 || has_fixed_order(self))) {
         const gr_matmul_view transposed = found.view;
         const uint64_t count = found.count;
         found.view.row = transposed.column;
@@ -58,10 +65,19 @@ static uint64_t wanted_blocks(bool rows) {
     return (uint64_t)gr_reference_device.multiprocessors * (rows ? 5 : 3);
 }
 
-/* Split-K: chooses slices so that `blocks` blocks per slice saturate the device. */
-static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows) {
+/* Returns the number of slices of a fixed order, which depends on k alone: 64 KB of a row each, or MIN_SLICE
+   elements of a column, up to 256 or 64 slices, which a single block adds up. */
+static uint64_t fixed_slices(uint64_t k, bool rows, size_t item_bytes) {
+    enum { ROW_BYTES = 65536, ROW_SLICES = 256, COLUMN_SLICES = 64 };
+    return rows ? gr_min(gr_ceil_div(k * item_bytes, ROW_BYTES), ROW_SLICES)
+                : gr_min(gr_ceil_div(k, MIN_SLICE), COLUMN_SLICES);
+}
+
+/* Split-K: chooses slices so that `blocks` blocks per slice saturate the device. `fixed`: this many slices;
+   0: any number. */
+static void split_k(gr_matmul_gemv_params *params, uint64_t blocks, bool rows, uint64_t fixed) {
     const uint64_t max_slices = gr_ceil_div(params->length, MIN_SLICE);
-    const uint64_t slices = gr_max(gr_min(wanted_blocks(rows) / blocks, max_slices), 1);
+    const uint64_t slices = gr_max(fixed > 0 ? fixed : gr_min(wanted_blocks(rows) / blocks, max_slices), 1);
     /* A multiple of 16 bytes, so that all slices have the alignment of the first. */
     params->slice_length = gr_ceil_div(gr_ceil_div(params->length, slices), COLUMN_BYTES) * COLUMN_BYTES;
     params->slices = params->slice_length > 0 ? gr_ceil_div(params->length, params->slice_length) : 1;
@@ -91,7 +107,8 @@ void gr_matmul_gemv(const gr_matmul *self, gr_matmul_job job) {
     const uint64_t columns = gr_min(COLUMN_BYTES / item_bytes, COLUMNS);
     const uint64_t each = matrix.rows ? GR_MATMUL_THREADS / params.threads_per_result : WARP * columns;
     const uint64_t tiles = gr_ceil_div(params.results, each);
-    split_k(&params, tiles * params.pairs, matrix.rows);
+    split_k(&params, tiles * params.pairs, matrix.rows,
+            has_fixed_order(self) ? fixed_slices(self->k, matrix.rows, item_bytes) : 0);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_relocate(program, offsetof(gr_matmul_gemv_params, matrix), of_matrix);
     gr_program_relocate(program, offsetof(gr_matmul_gemv_params, vector), of_vector);

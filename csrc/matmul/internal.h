@@ -20,6 +20,10 @@ gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, 
 void gr_matmul_set_grid(gr_program *program, gr_step *step, uint64_t tiles, uint64_t matrices,
                         uint32_t threads);
 
+/* Returns into how many parts of k every sum of a batch-invariant product is divided, which are added up in
+   their order: a power of two, which k and n alone determine. */
+uint32_t gr_matmul_invariant_parts(const gr_matmul *self);
+
 /* Split-K: allocates the buffer of `slices` partial products, and appends the kernel that adds them up to
    job->c. A single slice is job->c itself. */
 uint32_t gr_matmul_slices_buffer(const gr_matmul *self, uint32_t slices, const gr_matmul_job *job);
@@ -35,12 +39,14 @@ typedef struct gr_matmul_tiling {
     uint32_t threads;       /* per block */
     uint32_t cluster;       /* split-K within a cluster: blocks that share the k of one slice */
     uint32_t slices;        /* split-K across the grid, with a second kernel that adds up */
+    uint32_t rounds;        /* parts of k that a block or a cluster takes one after the other */
 } gr_matmul_tiling;
 
 /* Returns whether tiles.def has tiles of the rung. Such a rung takes operands of any strides. */
 bool gr_matmul_has_tiles(const gr_matmul_variant *variant);
 
-/* Returns the tiling with the smallest estimated time among those of a rung; variant NULL: of all rungs. */
+/* Returns the tiling with the smallest estimated time among those of a rung; variant NULL: of all rungs, and
+   with the fixed order of k if the product is batch-invariant. */
 gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_variant *variant);
 
 /* ---- tensor_maps.c: kernels that load tiles by TMA (t1 to t5) ---- */

@@ -21,6 +21,8 @@ typedef struct gr_matmul_params {
     int64_t b_stack[GR_MATMUL_STACKS];
     int64_t a_column, b_column; /* strides within a row; only kernels named `_any` read them */
     uint64_t slices; /* split-K: slices of k, each with its own C for all pairs, one after the other */
+    uint64_t rounds; /* parts of k that a block or a cluster takes one after the other, and adds to C; only
+                        kernels named `_rounds` and t5 read it */
 } gr_matmul_params;
 
 /* The reduction of split-K: `to` = the sum of `slices` arrays of `count` elements at `from`. */
@@ -88,6 +90,7 @@ enum {
     GR_MATMUL_THREADS = 256,        /* per block of the two kernels above and of those below */
     GR_MATMUL_ADD_SLICES_TILE = 32, /* elements per block that adds up split-K slices */
     GR_MATMUL_TILE_K = 16,          /* elements along k per tile of m9 and m10 */
+    GR_MATMUL_FEW_ROWS = 8,         /* rows of the smallest tiles of m10, whose kernels take any A */
     GR_MATMUL_MAXIMA_ROWS = 32,     /* rows per block that finds the largest magnitudes of columns */
     GR_MATMUL_SPLIT_ROWS = 16,      /* rows per block that splits, by 512 columns */
 };

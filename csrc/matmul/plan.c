@@ -59,7 +59,7 @@ static const gr_matmul_variant other = {.rung = {.name = "matmul", .file = "matm
 static gr_matmul_tiling tiling_of(const gr_matmul *self, const gr_matmul_variant *variant) {
     if (gr_matmul_has_tiles(variant))
         return gr_matmul_choose_tiling(self, variant);
-    return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1};
+    return (gr_matmul_tiling){variant, variant->rows, variant->columns, variant->threads, 1, 1, 1};
 }
 
 /* Chooses the last rung of the table that fits, or the kernel for dtypes without a rung. GR_ERR_VALUE if no
@@ -96,8 +96,10 @@ static bool is_row_major(const operand *of) {
 
 /* Returns whether the kernel without checks can compute the product, instead of the one named `_any`. */
 static bool needs_no_checks(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling) {
-    bool plain = self->m >= tiling->rows && self->n >= tiling->columns && self->k >= GR_MATMUL_TILE_K &&
-                 self->a.column == 1 && is_row_major(b) && (self->n % VEC4 == 0 || b->padded_to_16_bytes);
+    const bool takes_any_a = tiling->variant->rows == 0 && tiling->rows == GR_MATMUL_FEW_ROWS;
+    bool plain = (takes_any_a || (self->m >= tiling->rows && self->a.column == 1)) &&
+                 self->n >= tiling->columns && self->k >= GR_MATMUL_TILE_K && is_row_major(b) &&
+                 (self->n % VEC4 == 0 || b->padded_to_16_bytes);
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
         plain = plain && self->b.stack[d] % VEC4 == 0;
     return plain;
@@ -113,6 +115,7 @@ static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_ti
     memcpy(params.b_stack, self->b.stack, sizeof params.b_stack);
     params.a_column = self->a.column;
     params.b_column = self->b.column;
+    params.rounds = tiling->rounds;
     const uint32_t c = gr_matmul_slices_buffer(self, tiling->slices, job);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
     gr_program_relocate(program, offsetof(gr_matmul_params, a), job->a);
@@ -125,7 +128,8 @@ static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_ti
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, shape,
-                   gr_matmul_has_tiles(variant) && !needs_no_checks(self, b, tiling) ? "_any" : "");
+                   gr_matmul_has_tiles(variant) && !needs_no_checks(self, b, tiling) ? "_any" : "",
+                   tiling->rounds > 1 ? "_rounds" : "");
     step->cluster[0] = tiling->cluster;
     gr_matmul_set_grid(program, step, gr_ceil_div(self->m, tiling->rows) * params.n_tiles * tiling->cluster,
                        params.pairs, tiling->threads);

@@ -150,14 +150,32 @@ static tile_source source_of(const gr_matmul *self, const gr_matmul_variant *var
 typedef struct small_tile {
     const char *rung, *entry;
     size_t item_bytes;
-    uint32_t rows, columns, shared, a_box, percent, start, slices;
+    uint32_t rows, columns, shared, a_box, percent, start, slices, groups;
 } small_tile;
 
 /* The chosen kernel: `small` is NULL for the rung's own tiles. */
 typedef struct choice {
     const small_tile *small;
-    uint32_t slices;
+    uint32_t slices, rounds;
 } choice;
+
+/* Returns into how many parts k is divided, which are added up in their order; 0: any number. Of the kernels
+   by tensor maps only those of float64 split k. */
+static uint32_t fixed_parts(const gr_matmul *self) {
+    enum { TWO_GROUPS = 128 }; /* k from which on tiles of two groups of warps are candidates */
+    const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
+    if (!self->batch_invariant || self->variant != NULL)
+        return 0;
+    return !doubles ? 1 : (uint32_t)gr_max(gr_matmul_invariant_parts(self), self->k >= TWO_GROUPS ? 2 : 1);
+}
+
+/* Returns how often a block takes the parts of its groups, so that `parts` are made; 0 if it cannot. */
+static uint32_t rounds_of(uint32_t groups, uint32_t slices, uint32_t parts) {
+    if (parts == 0)
+        return 1;
+    const uint32_t each = groups * slices;
+    return each <= parts && (slices == 1 || each == parts) ? parts / each : 0;
+}
 
 static uint64_t count_waves(const gr_matmul *self, uint32_t rows, uint32_t columns, uint32_t slices) {
     return gr_ceil_div(slices * gr_matmul_stack_count(self->stack) * gr_ceil_div(self->m, rows) *
@@ -181,8 +199,9 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
 #include "matmul/small_tiles.def"
 #undef GR_SMALL_TILE
     };
+    const uint32_t parts = fixed_parts(self);
     double min_cost = (double)count_waves(self, variant->rows, columns, 1) * 100;
-    choice best = {NULL, 1};
+    choice best = {NULL, 1, rounds_of(1, 1, parts)};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
         if (strcmp(all[i].rung, variant->rung.name) != 0 ||
             all[i].item_bytes != gr_dtypes[self->dtype].item_bytes)
@@ -190,8 +209,9 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
         for (uint32_t slices = 1; slices <= all[i].slices && (slices == 1 || slices * MIN_SLICE_K <= self->k);
              slices *= 2) {
             const double found = cost(self, &all[i], slices);
-            if (found < min_cost) {
-                best = (choice){&all[i], slices};
+            const uint32_t rounds = rounds_of(all[i].groups, slices, parts);
+            if (rounds > 0 && found < min_cost) {
+                best = (choice){&all[i], slices, rounds};
                 min_cost = found;
             }
         }
@@ -201,15 +221,16 @@ static choice choose_small_tile(const gr_matmul *self, const gr_matmul_variant *
 
 /* Appends the product by the kernels named `entry`; *variant has the sizes of their tiles. */
 static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, const char *entry,
-                     uint32_t slices, const gr_matmul_job *job) {
+                     const choice *how, const gr_matmul_job *job) {
     gr_program *program = job->program;
     const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
     const bool is_split = variant->precision == GR_PRECISION_F16X3,
                stores_c = stores_c_by_tma(self, variant, item_bytes);
     gr_matmul_f16x3_params params = {
-        .maps = {.product = gr_matmul_make_params(self, variant->columns, slices),
+        .maps = {.product = gr_matmul_make_params(self, variant->columns, how->slices),
                  .stores_c_by_tma = stores_c}};
     const uint64_t pairs = params.maps.product.pairs;
+    params.maps.product.rounds = how->rounds;
     const tile_source a = source_of(self, variant, false, job, params.maps.product.a_stack);
     const tile_source b = source_of(self, variant, true, job, params.maps.product.b_stack);
     gr_step *step =
@@ -242,7 +263,7 @@ void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_m
     if (self->dtype == GR_DTYPE_c128)
         shape.columns /= 2; /* a complex128 takes twice the shared memory */
     const choice how =
-        self->variant == NULL ? choose_small_tile(self, variant, shape.columns) : (choice){NULL, 1};
+        self->variant == NULL ? choose_small_tile(self, variant, shape.columns) : (choice){NULL, 1, 1};
     if (how.small != NULL) {
         shape.rows = how.small->rows;
         shape.columns = how.small->columns;
@@ -251,7 +272,9 @@ void gr_matmul_tma(const gr_matmul *self, const gr_matmul_variant *variant, gr_m
         shape.cluster = 1;
     }
     const gr_matmul_job whole = job;
-    job.c = gr_matmul_slices_buffer(self, how.slices, &whole);
-    multiply(self, &shape, how.small != NULL ? how.small->entry : variant->rung.name, how.slices, &job);
-    gr_matmul_add_slices(self, variant, how.slices, job.c, &whole);
+    /* Each group of warps of each slice has a C of its own. */
+    const uint32_t sums = how.small != NULL && how.slices > 1 ? how.slices * how.small->groups : 1;
+    job.c = gr_matmul_slices_buffer(self, sums, &whole);
+    multiply(self, &shape, how.small != NULL ? how.small->entry : variant->rung.name, &how, &job);
+    gr_matmul_add_slices(self, variant, sums, job.c, &whole);
 }

@@ -26,9 +26,9 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* How k is split. */
+/* How k is split: `cluster` blocks of a cluster take a part each, `rounds` times; or `slices` of the grid. */
 typedef struct division {
-    uint32_t cluster, slices;
+    uint32_t cluster, slices, rounds;
 } division;
 
 static uint64_t count_tiles(const gr_matmul *self, const shape *of) {
@@ -55,7 +55,7 @@ static double wave(const shape *of, uint64_t blocks, double products) {
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { CLUSTER_SUM = 740, SLICE_SUM = 5000, LANES = 128 };
     const double weight = of->dtype == GR_DTYPE_c64 ? 4 : 1;
-    const uint64_t each = gr_ceil_div(steps, (uint64_t)by.cluster * by.slices);
+    const uint64_t each = gr_ceil_div(steps, (uint64_t)by.cluster * by.slices * by.rounds);
     const double products = weight * of->rows * of->columns / LANES * (double)(each * GR_MATMUL_TILE_K) *
                             (by.slices > 1 && blocks == 1 ? 1.7 : 1);
     const double waves = (double)(blocks / of->blocks_per_sm) * wave(of, of->blocks_per_sm, products) +
@@ -64,7 +64,7 @@ static double duration(const shape *of, uint64_t blocks, uint64_t steps, divisio
     double combine = by.cluster > 1 ? 0.25 * elements : by.slices > 1 ? SLICE_SUM + 1.5 * elements : 0;
     for (uint32_t cluster = by.cluster; cluster > 1; cluster /= 2)
         combine += CLUSTER_SUM * weight;
-    return waves + combine;
+    return by.rounds * (waves + combine);
 }
 
 /* Returns whether a split is a candidate. In a cluster each block needs a k-tile, and clusters must fit next
@@ -90,32 +90,55 @@ static const gr_matmul_variant *find(const char *name) {
     return found;
 }
 
+/* A search for the tile shape and the split of k with the smallest estimated time. */
+typedef struct search {
+    const gr_matmul *self;
+    const gr_matmul_variant *variant; /* whose tile shapes are candidates; NULL: all */
+    uint32_t parts;                   /* of k, which the split must have; 0: any number */
+    const shape *best;
+    division by;
+    double time;
+} search;
+
+/* Returns whether a tile shape is a candidate. In the fixed order of k the tiles of few rows, and they alone,
+   are for few rows: the model does not know the time of memory, which such products take. */
+static bool is_candidate(const search *of, const shape *tile) {
+    enum { FEW = 4 * GR_MATMUL_FEW_ROWS };
+    const bool of_few_rows = tile->rows == GR_MATMUL_FEW_ROWS;
+    return tile->dtype == of->self->dtype &&
+           (of->variant == NULL || strcmp(of->variant->rung.name, tile->rung) == 0) &&
+           of_few_rows == (of->parts > 0 && of->self->m < FEW);
+}
+
+static void consider(search *of, const shape *tile, division by) {
+    const uint64_t steps = gr_ceil_div(of->self->k, GR_MATMUL_TILE_K);
+    const uint64_t blocks = gr_ceil_div(count_tiles(of->self, tile) * by.cluster * by.slices,
+                                        gr_reference_device.multiprocessors);
+    if (!is_sensible(tile, blocks, steps, by))
+        return;
+    const double time = duration(tile, blocks, steps, by);
+    if (of->best != NULL && time >= of->time)
+        return;
+    of->best = tile;
+    of->by = by;
+    of->time = time;
+}
+
 gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_variant *variant) {
-    const uint64_t steps = gr_ceil_div(self->k, GR_MATMUL_TILE_K);
-    const shape *best = NULL;
-    division best_division = {1, 1};
-    double best_time = 0;
+    const bool is_invariant = self->batch_invariant && variant == NULL;
+    search found = {
+        .self = self, .variant = variant, .parts = is_invariant ? gr_matmul_invariant_parts(self) : 0};
     for (size_t i = 0; i < SHAPES; ++i) {
-        const shape *of = &shapes[i];
-        if (of->dtype != self->dtype || (variant != NULL && strcmp(variant->rung.name, of->rung) != 0))
+        if (!is_candidate(&found, &shapes[i]))
             continue;
-        const uint32_t max_cluster = find(of->rung)->cluster, slices = max_cluster > 1 ? MAX_SLICES : 1;
-        const uint64_t tiles = count_tiles(self, of);
-        for (division by = {1, 1}; by.cluster <= max_cluster; by.cluster *= 2) {
-            for (by.slices = 1; by.slices <= slices; by.slices *= 2) {
-                const uint64_t blocks =
-                    gr_ceil_div(tiles * by.cluster * by.slices, gr_reference_device.multiprocessors);
-                if (!is_sensible(of, blocks, steps, by))
-                    break;
-                const double time = duration(of, blocks, steps, by);
-                if (best == NULL || time < best_time) {
-                    best = of;
-                    best_division = by;
-                    best_time = time;
-                }
-            }
-        }
+        const uint32_t max_cluster = find(shapes[i].rung)->cluster, parts = found.parts;
+        for (uint32_t cluster = 1; cluster <= max_cluster && (parts == 0 || cluster <= parts); cluster *= 2)
+            consider(&found, &shapes[i], (division){cluster, 1, parts == 0 ? 1 : parts / cluster});
+        for (uint32_t slices = 2; max_cluster > 1 && slices <= MAX_SLICES; slices *= 2)
+            if (parts == 0 || slices == parts)
+                consider(&found, &shapes[i], (division){1, slices, 1});
     }
-    return (gr_matmul_tiling){find(best->rung),      best->rows,          best->columns, best->threads,
-                              best_division.cluster, best_division.slices};
+    const shape *best = found.best;
+    return (gr_matmul_tiling){find(best->rung), best->rows,      best->columns,  best->threads,
+                              found.by.cluster, found.by.slices, found.by.rounds};
 }

@@ -25,6 +25,7 @@ static void init(matmul_call *self, py_state *state) {
     py_job_init(&self->job, state);
     self->matmul.variant = NULL;
     self->matmul.precision = GR_PRECISION_IEEE;
+    self->matmul.batch_invariant = true;
     self->matmul.needs_temporary_output = false;
 }
 
@@ -152,7 +153,8 @@ static bool parse_names(const py_arguments arguments, gr_matmul *matmul) {
 static int parse_arguments(const py_arguments arguments, matmul_call *self) {
     PyObject *const inputs[] = {arguments[PY_NAME_a], arguments[PY_NAME_b]};
     py_job *job = &self->job;
-    if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[RIGHT] == NULL)
+    if (!py_is_none(arguments[PY_NAME_dtype]) || inputs[RIGHT] == NULL ||
+        !py_parse_bool(arguments[PY_NAME_batch_invariant], true, &self->matmul.batch_invariant))
         return 0;
     int parsed = py_job_parse_inputs(job, inputs, names, PY_NO_COPY);
     if (parsed > 0 &&
@@ -210,10 +212,13 @@ static int parse_rung(matmul_call *self, PyObject *variant, PyObject *precision)
 
 PyObject *py_matmul(PyObject *module, PyObject *args) {
     PyObject *inputs[2], *variant, *precision, *destination, *result = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOO", &inputs[LEFT], &inputs[RIGHT], &variant, &precision, &destination))
+    int batch_invariant;
+    if (!PyArg_ParseTuple(args, "OOOOpO", &inputs[LEFT], &inputs[RIGHT], &variant, &precision,
+                          &batch_invariant, &destination))
         return NULL;
     matmul_call self;
     init(&self, PyModule_GetState(module));
+    self.matmul.batch_invariant = batch_invariant != 0;
     if (parse_inputs(&self, inputs) == 0 && parse_rung(&self, variant, precision) == 0 &&
         py_job_parse_destination(&self.job, destination) == 0) {
         note_alignment(&self);

@@ -4,8 +4,10 @@
 // The change: tiles down to 32 by 64, each in an entry of its own, and a cluster of blocks for each tile.
 // Each block processes a part of k, stores its sums in shared memory, and adds its part of the tile over all
 // blocks, in their order, so that the result does not depend on the order in which blocks finish. If that is
-// not enough, k is first split into slices, each with a C of its own. What limits it now: a small tile loads
-// more elements per multiply-add. Where it shows: blocks; loads from the shared memory of other blocks;
+// not enough, k is first split into slices, each with a C of its own. Where the order of the sums must not
+// depend on the number of rows, a tile has the parts of k that its columns and k ask for: the blocks of a
+// cluster take as many as they are, in rounds, and add each round to C. What limits it now: a small tile
+// loads more elements per multiply-add. Where it shows: blocks; loads from the shared memory of other blocks;
 // cluster barriers.
 #include "common/cluster.cuh"
 #include "common/element_types.cuh"
@@ -40,20 +42,24 @@ inline __device__ void operator*=(gr_c64 &a, float factor) {
 template <int ROWS_, int COLUMNS_, int THREAD_M_, int THREAD_N_, int STAGES_> struct Shape {
     enum { ROWS = ROWS_, COLUMNS = COLUMNS_, TILE_K = GR_MATMUL_TILE_K, STAGES = STAGES_ };
     enum { THREAD_M = THREAD_M_, THREAD_N = THREAD_N_, THREADS = ROWS * COLUMNS / (THREAD_M * THREAD_N) };
-    typedef Lane<COLUMNS, THREAD_M, THREAD_N> In;
+    typedef Lane < COLUMNS, THREAD_M, THREAD_N,
+        ROWS == GR_MATMUL_FEW_ROWS ? 2 : THREAD_M<THREAD_N ? 8 : 4> In;
     static_assert(In::WARP_COLUMNS <= COLUMNS && In::WARP_ROWS <= ROWS, "a warp's tile fits in the block's");
 };
 
-// Each block adds up its part of the tile over the sums of all blocks, in their order.
+// Each block adds up its part of the tile over the sums of all blocks, in their order. `adds`: to C.
 template <int THREADS, class T, int ROWS, int COLUMNS>
 __device__ void add_up(const Matrices<T> &p, const ShiftedTileCoord &place, T (&tile)[ROWS][COLUMNS],
-                       unsigned part, unsigned parts) {
+                       unsigned part, unsigned parts, bool adds) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
     for (unsigned i = (part * THREADS + threadIdx.x) * LENGTH; i < ROWS * COLUMNS;
          i += parts * THREADS * LENGTH) {
         Vec16<T> *mine = reinterpret_cast<Vec16<T> *>(&tile[i / COLUMNS][i % COLUMNS]);
+        const uint64_t row = place.row + i / COLUMNS, column = place.column + i % COLUMNS;
         Vec16<T> sum = *in_block(mine, 0);
+        if (adds)
+            sum = load_own(p, place, row, column, aligned, sum);
 #pragma unroll 4
         for (unsigned other = 1; other < parts; ++other) {
             const Vec16<T> more = *in_block(mine, other);
@@ -61,15 +67,17 @@ __device__ void add_up(const Matrices<T> &p, const ShiftedTileCoord &place, T (&
             for (int j = 0; j < LENGTH; ++j)
                 sum.element[j] += more.element[j];
         }
-        store_own(p, place, place.row + i / COLUMNS, place.column + i % COLUMNS, aligned, sum);
+        store_own(p, place, row, column, aligned, sum);
     }
 }
 
-// Of `of` parts of k, over all slices, this block has number `number`; its cluster shares those of a slice.
-template <class T, class S, bool ANYHOW>
-__device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsigned of, unsigned parts) {
+// Of `of` parts of k, over all slices and rounds, this block has number `number`; its cluster shares `parts`
+// of them. `adds`: to C, which has the sum of the parts before.
+template <class T, class S, Checks CHECKS>
+__device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsigned of, unsigned parts,
+                       bool adds) {
     __shared__ alignas(16) union {
-        Steps<T, S::ROWS, S::COLUMNS, S::TILE_K, S::THREADS, S::STAGES, ANYHOW> steps;
+        Steps<T, S::ROWS, S::COLUMNS, S::TILE_K, S::THREADS, S::STAGES, CHECKS> steps;
         T sums[S::ROWS][S::COLUMNS];
     } shared;
     const ShiftedTileCoord place = shifted_tile_coord<S::ROWS, S::COLUMNS>(p, block);
@@ -89,43 +97,59 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned number, unsig
     shared.steps.each(p, place, KRange::of<S::TILE_K>(p.k, number, of), multiply);
     free_of_store(sums);
     if (parts == 1) {
-        store_own_results<typename S::In>(p, place, y, x, sums);
+        store_own_results<typename S::In>(p, place, y, x, sums, adds);
         return;
     }
     __syncthreads(); // the stages are reused for the sums
     store_to_tile<typename S::In, S::COLUMNS>(&shared.sums[y][x], sums);
     cluster_sync();
-    add_up<S::THREADS>(p, place, shared.sums, number % parts, parts);
-    cluster_sync(); // before any block ends, of which others may still read
+    add_up<S::THREADS>(p, place, shared.sums, number % parts, parts, adds);
+    cluster_sync(); // before any block ends or writes again, of which others may still read
 }
 
 // The blocks of a cluster, side by side in the grid, share a tile.
-template <class T, class S, bool ANYHOW> __device__ void matmul_of(const gr_matmul_params &p) {
+template <class T, class S, Checks CHECKS, bool ROUNDS> __device__ void matmul_of(const gr_matmul_params &p) {
     const unsigned pairs = unsigned(p.pairs), pair = blockIdx.z * gridDim.y + blockIdx.y; // of all slices
     if (pair >= pairs)
         return;
-    const unsigned slices = unsigned(p.slices), slice = slices == 1 ? 0 : pair / (pairs / slices);
+    const unsigned slices = ROUNDS ? 1 : unsigned(p.slices),
+                   slice = slices == 1 ? 0 : pair / (pairs / slices);
     if (slices > 1)
         pdl_launch_dependents(); // the sum, which waits for the slices
     const unsigned parts = cluster_size(), tile = blockIdx.x / parts, tiles_n = unsigned(p.n_tiles);
-    matmul<T, S, ANYHOW>(matrices_of<T>(p, pair), Block{tile % tiles_n, tile / tiles_n},
-                         slice * parts + blockIdx.x % parts, slices * parts, parts);
+    const unsigned rank = blockIdx.x % parts, rounds = ROUNDS ? unsigned(p.rounds) : 1;
+    const Matrices<T> matrices = matrices_of<T>(p, pair);
+    const Block block{tile % tiles_n, tile / tiles_n};
+#pragma unroll 1
+    for (unsigned round = 0; round < rounds; ++round) {
+        if (round > 0 && parts == 1)
+            __syncthreads(); // the stages of the round before are no longer read
+        matmul<T, S, CHECKS>(matrices, block, (ROUNDS ? round : slice) * parts + rank,
+                             (ROUNDS ? rounds : slices) * parts, parts, ROUNDS && round > 0);
+    }
 }
 
-// For matrices stored by rows, and for any others. `blocks` must fit on a multiprocessor.
-#define GR_SHAPE(T, shape, blocks, name, anyhow)                                                             \
-    GR_ENTRY((shape::THREADS, blocks), name, __grid_constant__ gr_matmul_params, matmul_of<T, shape, anyhow>)
+// For matrices stored by rows, and for any others; in the tiles of few rows, A may be any in both. `blocks`
+// must fit on a multiprocessor.
+#define GR_SHAPE(T, shape, blocks, name, checks)                                                             \
+    GR_ENTRY((shape::THREADS, blocks), name, __grid_constant__ gr_matmul_params,                             \
+             matmul_of<T, shape, checks, false>)                                                             \
+    GR_ENTRY((shape::THREADS, blocks), name##_rounds, __grid_constant__ gr_matmul_params,                    \
+             matmul_of<T, shape, checks, true>)
 #define GR_MATMUL(of, T, rows, columns, thread_m, thread_n, stages, blocks)                                  \
     typedef Shape<rows, columns, thread_m, thread_n, stages> Of_##of##rows##x##columns;                      \
     static_assert(row_m10_##of##_##rows##x##columns[0] == Of_##of##rows##x##columns::THREADS &&              \
                   row_m10_##of##_##rows##x##columns[1] == blocks);                                           \
-    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns, false)                     \
-    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, true)
+    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns,                            \
+             rows == GR_MATMUL_FEW_ROWS ? OF_A : NONE)                                                       \
+    GR_SHAPE(T, Of_##of##rows##x##columns, blocks, m10_##of##_##rows##x##columns##_any, OF_BOTH)
 
 GR_MATMUL(f32, float, 128, 64, 8, 8, 2, 4)
 GR_MATMUL(f32, float, 64, 128, 8, 8, 3, 4)
 GR_MATMUL(f32, float, 32, 64, 8, 4, 3, 8)
 GR_MATMUL(f32, float, 32, 32, 4, 4, 4, 8)
+GR_MATMUL(f32, float, 8, 64, 4, 4, 5, 8)
 GR_MATMUL(c64, gr_c64, 32, 32, 4, 4, 2, 8)
+GR_MATMUL(c64, gr_c64, 8, 64, 4, 4, 3, 6)
 
 GR_ENTRY((GR_MATMUL_THREADS), m10_sum_f32, __grid_constant__ gr_matmul_add_slices_params, add_slices<float>)

@@ -21,9 +21,11 @@ static_assert(row_m9.rows == ROWS && row_m9.columns == COLUMNS && row_m9.threads
               row_m9_f32_128x128[0] == THREADS && row_m9_f32_128x128[1] == BLOCKS);
 typedef Lane<COLUMNS, THREAD_M, THREAD_N> In;
 
-template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Block block) {
+// The sums of parts of k, of which a kernel with ROUNDS computes one after the other, and adds each to C.
+template <class T, Checks CHECKS, bool ROUNDS>
+__device__ void matmul(const Matrices<T> &p, Block block, unsigned round, unsigned rounds) {
     __shared__ alignas(16) union {
-        Steps<T, ROWS, COLUMNS, TILE_K, THREADS, STAGES, ANYHOW, ANYHOW ? 1 : 4> steps;
+        Steps<T, ROWS, COLUMNS, TILE_K, THREADS, STAGES, CHECKS, CHECKS == OF_BOTH ? 1 : 4> steps;
         Rows<In, T, THREADS> rows;
     } shared;
     const ShiftedTileCoord place = shifted_tile_coord<ROWS, COLUMNS>(p, block);
@@ -46,10 +48,10 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
                 }
         }
     };
-    shared.steps.each(p, place, KRange::of<TILE_K>(p.k, 0, 1), multiply);
+    shared.steps.each(p, place, KRange::of<TILE_K>(p.k, round, rounds), multiply);
     free_of_store(sums);
-    if (rows_aligned(p.c, p.n)) {
-        store_own_results<In>(p, place, y, x, sums);
+    if (ROUNDS || rows_aligned(p.c, p.n)) {
+        store_own_results<In>(p, place, y, x, sums, ROUNDS && round > 0);
         return;
     }
     // 2048 x 2047 x 1024 takes 185 us on an H200, and 195 where each thread stores its own, 4 bytes at once.
@@ -57,13 +59,26 @@ template <class T, bool ANYHOW> __device__ void matmul(const Matrices<T> &p, Blo
     store_own_rows(p, place, y, x, shared.rows, sums);
 }
 
-template <bool ANYHOW> __device__ void matmul_of(const gr_matmul_params &p) {
+template <Checks CHECKS, bool ROUNDS> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = matrix_of_block();
-    const unsigned tiles_n = unsigned(p.n_tiles);
-    if (pair < p.pairs)
-        matmul<float, ANYHOW>(matrices_of<float>(p, pair), Block{blockIdx.x % tiles_n, blockIdx.x / tiles_n});
+    const unsigned tiles_n = unsigned(p.n_tiles), rounds = ROUNDS ? unsigned(p.rounds) : 1;
+    if (pair >= p.pairs)
+        return;
+    const Matrices<float> matrices = matrices_of<float>(p, pair);
+    const Block block{blockIdx.x % tiles_n, blockIdx.x / tiles_n};
+#pragma unroll 1
+    for (unsigned round = 0; round < rounds; ++round) {
+        if (round > 0)
+            __syncthreads(); // the stages of the round before are no longer read
+        matmul<float, CHECKS, ROUNDS>(matrices, block, round, rounds);
+    }
 }
 
 // For matrices stored by rows, and for any others.
-GR_ENTRY((THREADS, BLOCKS), m9_f32, __grid_constant__ gr_matmul_params, matmul_of<false>)
-GR_ENTRY((THREADS, BLOCKS), m9_f32_any, __grid_constant__ gr_matmul_params, matmul_of<true>)
+#define GR_MATMUL(name, checks, rounds)                                                                      \
+    GR_ENTRY((THREADS, BLOCKS), name, __grid_constant__ gr_matmul_params, matmul_of<checks, rounds>)
+
+GR_MATMUL(m9_f32, NONE, false)
+GR_MATMUL(m9_f32_any, OF_BOTH, false)
+GR_MATMUL(m9_f32_rounds, NONE, true)
+GR_MATMUL(m9_f32_any_rounds, OF_BOTH, true)

@@ -2,12 +2,12 @@
 //
 // What m8 still cost: tensor cores multiply float64, too, twice as fast as all other units together.
 // The change: mma.sync of 16 by 16 elements of A with 16 by 8 of B. Each product is rounded once as it is
-// added, in the order of k: the result is bitwise that of m8, except where tiles are so small that warps
-// split k. Tiles are loaded by tensor maps through a ring of stages, as in t1; the fragments pass through
-// registers, since wgmma does not support float64. Persistent blocks load the next tile while they store the
-// last one. A product of complex numbers is four real products.
-// What limits it now: the tensor cores, nine tenths of the time at 4096^3. Where it shows: tensor-core
-// operations; next to no other multiply-adds.
+// added, in the order of k: the result is bitwise that of m8, except where k is split. Each group of warps of
+// a small tile, each slice and each round takes a part of k, and the parts are added up in their order. Tiles
+// are loaded by tensor maps through a ring of stages, as in t1; the fragments pass through registers, since
+// wgmma does not support float64. Persistent blocks load the next tile while they store the last one. A
+// product of complex numbers is four real products. What limits it now: the tensor cores, nine tenths of the
+// time at 4096^3. Where it shows: tensor-core operations; next to no other multiply-adds.
 #include "common/entry.cuh"
 #include "matmul/double.cuh"
 #include "matmul/split_k.cuh"
@@ -20,7 +20,7 @@ inline __device__ void barrier_of_readers() {
 }
 
 // The tile of a block, the tile of a warp, and the groups of warps, each of which takes the same tile and a
-// share of k.
+// part of k.
 template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_, int STAGES> struct Shape {
     typedef Of_ Of;
     enum { ROWS = ROWS_, COLUMNS = COLUMNS_, WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_ };
@@ -35,24 +35,37 @@ template <class Of_, int ROWS_, int COLUMNS_, int WARP_ROWS_, int WARP_COLUMNS_,
     static constexpr unsigned SHARED = Stages::END + (GROUPS - 1) * WARPS * 32 * sizeof(Sums);
 };
 
-// The part of k of a pair's slice, in whole stages.
-struct KRange {
-    uint64_t first, end;
+// The parts of k of the groups of a block, which follow each other: stages of TILE_K elements, the same
+// number of them or one more for the first parts.
+struct KParts {
+    unsigned each, more, first; // stages of a part; parts with one more; the part of the first group
 
-    template <class S> static __device__ KRange of(const gr_matmul_params &p, const MatrixPair &pair) {
-        enum { STEP = S::GROUPS * TILE_K };
-        const uint64_t steps = (p.k + STEP - 1) / STEP, slice = pair.number / (p.pairs / p.slices);
-        return {steps * slice / p.slices * STEP, steps * (slice + 1) / p.slices * STEP};
+    template <class S>
+    static __device__ KParts of(const gr_matmul_params &p, const MatrixPair &pair, unsigned round) {
+        const unsigned slice = unsigned(pair.number / (p.pairs / p.slices)), slices = unsigned(p.slices);
+        const unsigned parts = S::GROUPS * slices * unsigned(p.rounds);
+        const unsigned stages = unsigned((p.k + TILE_K - 1) / TILE_K);
+        return {stages / parts, stages % parts, S::GROUPS * (round * slices + slice)};
+    }
+    __device__ unsigned begin(unsigned group) const {
+        return (each * (first + group) + min(first + group, more)) * TILE_K;
+    }
+    // The stages of a group, and of the first one, which has as many as any other.
+    __device__ unsigned count(unsigned group) const {
+        return each + (first + group < more ? 1 : 0);
     }
 };
 
+// A group that has a stage less than the first one gets zeros instead: what lies behind the last column of A.
 template <class S>
 __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const MatrixPair &pair,
-                      KRange range, TileCoord place) {
-    for (uint64_t step = range.first; step < range.end; step += S::GROUPS * TILE_K, ring.next()) {
+                      KParts parts, TileCoord place) {
+    for (unsigned stage = 0; stage < parts.count(0); ++stage, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
-            const uint32_t to = ring.tiles() + group * S::BYTES, k = step + group * TILE_K;
+            const bool any = stage < parts.count(group);
+            const uint32_t to = ring.tiles() + group * S::BYTES;
+            const uint32_t k = any ? parts.begin(group) + stage * TILE_K : uint32_t(maps.product.k);
             for (unsigned i = 0; i < TILE_K; i += S::BOX)
                 ptx::cp_async_bulk_tensor(to + i * S::ROWS * S::Of::BYTES, &maps.a,
                                           {uint32_t((k + i) * S::WORDS), place.row, pair.a}, ring.full());
@@ -68,9 +81,9 @@ __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring
 // of in its own step, a stage was written again before its last loads, on an H200 that stored odd rows
 // besides.
 template <class S>
-__device__ void multiply(KRange range, typename S::Stages &ring, const typename S::Of &lane, unsigned group,
-                         uint32_t &before, typename S::Sums &sums) {
-    for (uint64_t step = range.first; step < range.end; step += S::GROUPS * TILE_K, ring.next()) {
+__device__ void multiply(unsigned stages, typename S::Stages &ring, const typename S::Of &lane,
+                         unsigned group, uint32_t &before, typename S::Sums &sums) {
+    for (unsigned stage = 0; stage < stages; ++stage, ring.next()) {
         ring.wait_until_full();
         const uint32_t tile = ring.tiles() + group * S::BYTES;
 #pragma unroll
@@ -92,6 +105,11 @@ __device__ void multiply(KRange range, typename S::Stages &ring, const typename 
         before = ring.full();
         __syncwarp();
     }
+    // A sum of -0 becomes 0 in every kernel, as it does in a group that gets zeros at its end.
+    double *own = reinterpret_cast<double *>(&sums);
+#pragma unroll
+    for (unsigned i = 0; i < sizeof sums / sizeof(double); ++i)
+        own[i] += 0.0;
 }
 
 // The first group adds the sums of the others to its own, in their order.
@@ -112,6 +130,27 @@ template <class S> __device__ void add_up(double *room, unsigned group, typename
                 own[i] += place[((other - 1) * COUNT + i) * THREADS];
 }
 
+template <class S>
+__device__ void store(const gr_matmul_params &p, const typename S::Of &lane, uint64_t pair, TileCoord place,
+                      const typename S::Sums &sums) {
+#pragma unroll
+    for (int r = 0; r < S::WARP_ROWS / 16; ++r)
+#pragma unroll
+        for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
+            lane.store(p, pair, place, 16 * r, s, sums.of[r][s]);
+}
+
+// Adds the sums to what this thread stored in the round before.
+template <class S>
+__device__ void add_to_c(const gr_matmul_params &p, const typename S::Of &lane, uint64_t pair,
+                         TileCoord place, typename S::Sums &sums) {
+#pragma unroll
+    for (int r = 0; r < S::WARP_ROWS / 16; ++r)
+#pragma unroll
+        for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
+            lane.add(p, pair, place, 16 * r, s, sums.of[r][s]);
+}
+
 template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     extern __shared__ __align__(1024) unsigned char bytes[];
     const gr_matmul_params &p = maps.product;
@@ -120,14 +159,16 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
         return;
     typename S::Stages ring(shared_address(bytes));
     const unsigned tiles = unsigned(p.n_tiles * ((p.m + S::ROWS - 1) / S::ROWS));
-    const KRange range = KRange::of<S>(p, pair);
+    const unsigned rounds = unsigned(p.rounds);
     pdl_launch_dependents();
     pdl_wait();
     if (threadIdx.x >= 256) {
         setmaxnreg_dec<40>();
         if (threadIdx.x == 256)
             for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
-                bring<S>(maps, ring, pair, range, tile_coord<S::ROWS, S::COLUMNS>(p, number));
+                for (unsigned round = 0; round < rounds; ++round)
+                    bring<S>(maps, ring, pair, KParts::of<S>(p, pair, round),
+                             tile_coord<S::ROWS, S::COLUMNS>(p, number));
         return;
     }
     setmaxnreg_inc<232>();
@@ -135,20 +176,24 @@ template <class S> __device__ void matmul(const gr_matmul_tma_params &maps) {
     const unsigned warps_n = S::COLUMNS / S::WARP_COLUMNS;
     const typename S::Of lane(warp / warps_n * S::WARP_ROWS, warp % warps_n * S::WARP_COLUMNS);
     uint32_t before = 0;
-    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x) {
-        typename S::Sums sums = {};
-        multiply<S>(range, ring, lane, group, before, sums);
-        if (S::GROUPS > 1)
-            add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
-        if (group > 0)
-            continue;
-        const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, number);
-#pragma unroll
-        for (int r = 0; r < S::WARP_ROWS / 16; ++r)
-#pragma unroll
-            for (int s = 0; s < S::WARP_COLUMNS / 8; ++s)
-                lane.store(p, pair.number, place, 16 * r, s, sums.of[r][s]);
-    }
+    for (unsigned number = blockIdx.x; number < tiles; number += gridDim.x)
+#pragma unroll 1
+        for (unsigned round = 0; round < rounds; ++round) {
+            typename S::Sums sums = {};
+            multiply<S>(KParts::of<S>(p, pair, round).count(0), ring, lane, group, before, sums);
+            const TileCoord place = tile_coord<S::ROWS, S::COLUMNS>(p, number);
+            if (S::GROUPS > 1 && p.slices > 1) { // each part has a C of its own
+                const uint64_t matrices = p.pairs / p.slices, slice = pair.number / matrices;
+                store<S>(p, lane, (slice * (S::GROUPS - 1) + group) * matrices + pair.number, place, sums);
+                continue;
+            }
+            if (group == 0 && round > 0)
+                add_to_c<S>(p, lane, pair.number, place, sums);
+            if (S::GROUPS > 1)
+                add_up<S>(reinterpret_cast<double *>(bytes + S::Stages::END), group, sums);
+            if (group == 0)
+                store<S>(p, lane, pair.number, place, sums);
+        }
 }
 
 constexpr RungRow row_t5_16 = {row_t5.rows, row_t5.columns / 2, row_t5.threads, row_t5.shared,

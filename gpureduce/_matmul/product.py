@@ -39,6 +39,7 @@ def matmul(
     dtype: DTypeLike | None = None,
     variant: str = "auto",
     precision: str | None = None,
+    batch_invariant: bool = True,
     device: str | Device | None = None,
     stream: Stream | None = None,
     as_device: bool | None = None,
@@ -66,6 +67,12 @@ def matmul(
         float64 too). The others use tensor cores, if the device has them: ``"tf32"`` rounds both factors to
         10 fraction bits; ``"tf32x3"`` and ``"f16x3"`` split each factor into a sum of two TF32 or float16
         numbers, which is about as accurate as ``"ieee"`` for finite numbers of ordinary magnitude.
+    batch_invariant : bool
+        True, the default: with the variant ``"auto"``, the bits of an element depend on its row of `a`, its
+        column of `b`, ``k``, ``n``, the dtype and `precision` alone, not on the number of rows, their
+        position, the stack, or where arrays begin; for ``n == 1`` also on whether rows of `a` are contiguous.
+        False allows another order of the sums where it is faster, mostly for a single row. A named variant
+        has one order of its own and ignores this.
     device : str or Device, optional
         Device that runs the call: ``"cuda"``, ``"cuda:1"`` or ``"sim"``. Default: the device of `a`, or for a
         host array the default device (see `set_default_device`): without a setting, the first CUDA device, or
@@ -120,6 +127,7 @@ def matmul(
     """
     options = Options(variant, device, stream=stream, as_device=as_device, ladder="matmul")
     _check_precision(precision, options)
+    rules.flag(batch_invariant, "batch_invariant")
     left = as_operand(a, device)
     right = as_operand(b, device_name(left.kind, left.index), name="b")
     if (right.view is None, right.kind, right.index) != (left.view is None, left.kind, left.index):
@@ -142,7 +150,12 @@ def matmul(
     if precision not in (None, "ieee") and dtypes.dtype_name(own) != "float32":
         raise TypeError(f"precision: {precision} requires float32 arrays, got {own}")
     result = _core.matmul(
-        left.handle, right.handle, name, precision, (core_out, left.kind, left.index, output.stream)
+        left.handle,
+        right.handle,
+        name,
+        precision,
+        batch_invariant,
+        (core_out, left.kind, left.index, output.stream),
     )
     if core_out is not None:
         return output.store(None)

@@ -74,7 +74,7 @@ def _run_product(
     return _observed(
         variant,
         "matmul",
-        lambda device: _core.matmul(a, b, variant.name, None, (None, device, 0, 0)),
+        lambda device: _core.matmul(a, b, variant.name, None, False, (None, device, 0, 0)),
         lambda _: f"matmul of {shapes} {a.dtype.name}, {variant.default_block_size} threads per block",
         a.size * (b.shape[-1] if b.ndim > 1 else 1),
         partial(_run_product, a, b, variant, False),

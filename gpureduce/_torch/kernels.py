@@ -229,7 +229,7 @@ def matmul_on_cuda(a: torch.Tensor, b: torch.Tensor, precision: str | None = Non
     a, b = a.expand(*stack, *a.shape[-2:]), b.expand(*stack, *b.shape[-2:])
     stream = current_stream(index)
     views = view_of(a, name), view_of(b, name)
-    _core.matmul(*views, None, precision, (view_of(out, name), _core.CUDA, index, stream))
+    _core.matmul(*views, None, precision, True, (view_of(out, name), _core.CUDA, index, stream))
     return out
 
 

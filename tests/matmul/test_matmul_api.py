@@ -237,7 +237,7 @@ def test_no_races_by_default(dtype, some):
         a, b = (rng.integers(0, 2, each).astype(dtype) for each in shape)
         wide = np.repeat(np.repeat(a, 2, axis=0), 3, axis=1)[::2, ::3]
         for left, right in ((a, b), (wide, b), (np.asfortranarray(a), np.asfortranarray(b))):
-            given = left, right, None, None
+            given = left, right, None, None, True
             result, launches, problem = observe(
                 lambda device, given=given: gpureduce._core.matmul(*given, (None, device, 0, 0)), True
             )

@@ -80,6 +80,18 @@ struct OfDouble {
                            sums.at[i + 1]);
         }
     }
+    // Adds what the same call of store left in C.
+    __device__ void add(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned m, unsigned eight,
+                        Sums &sums) const {
+        const uint64_t first = place.column + column + eight / 2 * 16 + eight % 2 * 4;
+        const double *c = reinterpret_cast<const double *>(p.c) + pair * p.m * p.n + first;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint64_t from_row = place.row + row + m + i / 2 * 8;
+            if (from_row < p.m && first + i % 2 < p.n)
+                sums.at[i] = c[from_row * p.n + i % 2] + sums.at[i];
+        }
+    }
 };
 
 // Complex numbers, by four products of real ones.
@@ -134,6 +146,20 @@ struct OfComplex {
             const uint64_t to_column = place.column + column + eight * 8 + i % 2 * 4;
             if (to_row < p.m && to_column < p.n)
                 c[to_row * p.n + to_column] = double2{sums.re[i], sums.im[i]};
+        }
+    }
+    __device__ void add(const gr_matmul_params &p, uint64_t pair, TileCoord place, unsigned m, unsigned eight,
+                        Sums &sums) const {
+        const double2 *c = reinterpret_cast<const double2 *>(p.c) + pair * p.m * p.n;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint64_t from_row = place.row + row + m + i / 2 * 8;
+            const uint64_t from_column = place.column + column + eight * 8 + i % 2 * 4;
+            if (from_row < p.m && from_column < p.n) {
+                const double2 before = c[from_row * p.n + from_column];
+                sums.re[i] = before.x + sums.re[i];
+                sums.im[i] = before.y + sums.im[i];
+            }
         }
     }
 };

@@ -109,12 +109,15 @@ template <class T, int TILE_K, int TILE_MN, int THREADS> struct Vectors {
     }
 };
 
-// The pipeline. ANYHOW: matrices of any layout and size. Else the elements of rows are contiguous,
-// rows of B begin on boundaries of 16 bytes, and no side is smaller than a tile, so that nothing is checked.
+// Which operands may have any layout, and fewer rows or columns than a tile: none, A, or both. Else the
+// elements of rows are contiguous, rows of B begin on boundaries of 16 bytes, and nothing is checked.
+enum Checks { NONE, OF_A, OF_BOTH };
+
+// The pipeline.
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
 // between loads from shared memory and copies. On an H200 65536 x 64 x 64 takes 21.2 us by fours and 21.9 one
 // by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
-template <class T, int ROWS, int COLUMNS, int TILE_K, int THREADS, int STAGES, bool ANYHOW, int GROUP = 4>
+template <class T, int ROWS, int COLUMNS, int TILE_K, int THREADS, int STAGES, Checks CHECKS, int GROUP = 4>
 struct Steps {
     enum { PAD = 16 / sizeof(T) };
     typedef T TileOfA[TILE_K][ROWS + PAD];
@@ -127,9 +130,9 @@ struct Steps {
     template <class F>
     __device__ void each(const Matrices<T> &p, const ShiftedTileCoord &place, const KRange &range,
                          F multiply) {
-        const Elements<T, TILE_K, ROWS, THREADS, ANYHOW> of_a(p.a, p.a_row, p.a_column, place.row, p.m,
-                                                              range.first);
-        if constexpr (ANYHOW)
+        const Elements<T, TILE_K, ROWS, THREADS, CHECKS != NONE> of_a(p.a, p.a_row, p.a_column, place.row,
+                                                                      p.m, range.first);
+        if constexpr (CHECKS == OF_BOTH)
             run(of_a,
                 Elements<T, TILE_K, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
                                                             range.first),
@@ -203,8 +206,8 @@ struct Steps {
 // The positions of a lane's results, THREAD_M along m by THREAD_N along n in runs of four, in a tile of
 // COLUMNS columns. The tile of a warp is square, or nearly, which reads the fewest bytes from shared memory
 // (2048 x 2048 x 1024 by m9 on an H200: 170 us with 64 by 64, 178 with 128 by 32).
-template <int COLUMNS, int THREAD_M, int THREAD_N> struct Lane {
-    enum { LANES_M = THREAD_M < THREAD_N ? 8 : 4, LANES_N = 32 / LANES_M };
+template <int COLUMNS, int THREAD_M, int THREAD_N, int LANES_M_ = THREAD_M<THREAD_N ? 8 : 4> struct Lane {
+    enum { LANES_M = LANES_M_, LANES_N = 32 / LANES_M };
     enum { RUN_M = 4 * LANES_M, RUN_N = 4 * LANES_N }; // from one run to the next
     enum { WARP_ROWS = LANES_M * THREAD_M, WARP_COLUMNS = LANES_N * THREAD_N };
     static __device__ unsigned y() {
@@ -238,12 +241,40 @@ __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
                                           s % 4) = vec16_of(&sums[r][s]);
 }
 
-// A row's vector of results, as far as this block's own part of the tile goes.
+// Adds a vector of results to what this thread stored there, as far as this block's own part goes.
+template <class T>
+__device__ Vec16<T> load_own(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row,
+                             uint64_t column, bool aligned, const Vec16<T> &v) {
+    constexpr int LENGTH = Vec16<T>::LENGTH;
+    Vec16<T> sum = v;
+    if (row < place.own_row || row >= p.m)
+        return sum;
+    const T *from = p.c + row * p.n + column;
+    if (aligned && column >= place.own_column && column < p.n) {
+        sum = *reinterpret_cast<const Vec16<T> *>(from);
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            sum.element[i] += v.element[i];
+    } else if (!aligned) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            if (column + i >= place.own_column && column + i < p.n) {
+                sum.element[i] = from[i];
+                sum.element[i] += v.element[i];
+            }
+    }
+    return sum;
+}
+
+// Stores a row's vector of results, as far as this block's own part of the tile goes. `adds`: added to what
+// this thread stored there.
 template <class T>
 __device__ void store_own(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row, uint64_t column,
-                          bool aligned, const Vec16<T> &v) {
+                          bool aligned, Vec16<T> v, bool adds = false) {
     if (row < place.own_row || row >= p.m)
         return;
+    if (adds)
+        v = load_own(p, place, row, column, aligned, v);
     T *to = p.c + row * p.n + column;
     if (aligned) { // and so are the edges of tiles
         if (column >= place.own_column && column < p.n)
@@ -315,10 +346,10 @@ __device__ void store_own_rows(const Matrices<T> &p, const ShiftedTileCoord &pla
     }
 }
 
-// A thread's results.
+// Stores a thread's results. `adds`: to those that it stored before.
 template <class In, class T, int R, int S>
 __device__ void store_own_results(const Matrices<T> &p, const ShiftedTileCoord &place, unsigned y, unsigned x,
-                                  const T (&sums)[R][S]) {
+                                  const T (&sums)[R][S], bool adds = false) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
@@ -326,7 +357,7 @@ __device__ void store_own_results(const Matrices<T> &p, const ShiftedTileCoord &
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH)
             store_own(p, place, place.row + y + r / 4 * In::RUN_M + r % 4,
-                      place.column + x + s / 4 * In::RUN_N + s % 4, aligned, vec16_of(&sums[r][s]));
+                      place.column + x + s / 4 * In::RUN_N + s % 4, aligned, vec16_of(&sums[r][s]), adds);
 }
 
 } // namespace gr::matmul

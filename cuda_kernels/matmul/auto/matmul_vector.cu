@@ -42,38 +42,60 @@ template <class T> struct Line {
     }
 };
 
+// Neighbours of a row and of the vector from `at` on, 16 bytes at once if both are ALIGNED.
+template <bool ALIGNED, class T>
+__device__ void load_factors(const Line<T> &p, const T *row, uint64_t at, Vec16<T> &of_row,
+                             Vec16<T> &of_vector) {
+    if (ALIGNED) {
+        of_row = *reinterpret_cast<const Vec16<T> *>(row + at);
+        of_vector = *reinterpret_cast<const Vec16<T> *>(p.vector + at);
+    } else {
+#pragma unroll
+        for (int j = 0; j < Vec16<T>::LENGTH; ++j) {
+            of_row.element[j] = row[at + j];
+            of_vector.element[j] = p.vector[int64_t(at + j) * p.vector_stride];
+        }
+    }
+}
+
+// Adds up one thread's share of the whole turns of a row from i on, which is then the first element behind
+// them. Which elements that are does not depend on addresses.
+template <bool ALIGNED, class T>
+__device__ typename Accumulator<T>::type sum_of_turns(const Line<T> &p, const T *row, unsigned lane,
+                                                      unsigned lanes, uint64_t &i) {
+    typedef typename Accumulator<T>::type W;
+    constexpr int LENGTH = Vec16<T>::LENGTH;
+    W sums[LENGTH] = {};
+    const uint64_t turn = uint64_t(lanes) * LENGTH;
+    for (; p.end - i >= UNROLL * turn; i += UNROLL * turn) {
+        Vec16<T> of_row[UNROLL], of_vector[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u)
+            load_factors<ALIGNED>(p, row, i + u * turn + lane * LENGTH, of_row[u], of_vector[u]);
+#pragma unroll
+        for (int u = 0; u < UNROLL; ++u)
+#pragma unroll
+            for (int j = 0; j < LENGTH; ++j)
+                sums[j] = multiply_add(Accumulator<T>::of(of_row[u].element[j]),
+                                       Accumulator<T>::of(of_vector[u].element[j]), sums[j]);
+    }
+    W sum = W(0);
+#pragma unroll
+    for (int j = 0; j < LENGTH; ++j)
+        sum = add(sum, sums[j]);
+    return sum;
+}
+
 // Adds up one thread's share of a row: of `lanes` threads the one that is number `lane`.
 template <class T>
 __device__ typename Accumulator<T>::type sum_of_row(const Line<T> &p, const T *row, unsigned lane,
                                                     unsigned lanes) {
     typedef typename Accumulator<T>::type W;
-    constexpr int LENGTH = Vec16<T>::LENGTH;
-    W sum = W(0);
     uint64_t i = p.first;
     const bool aligned =
         (reinterpret_cast<uint64_t>(row + i) | reinterpret_cast<uint64_t>(p.vector + i)) % 16 == 0;
-    if (aligned && p.vector_stride == 1) {
-        W sums[LENGTH] = {};
-        const uint64_t turn = uint64_t(lanes) * LENGTH;
-        for (; p.end - i >= UNROLL * turn; i += UNROLL * turn) {
-            Vec16<T> of_row[UNROLL], of_vector[UNROLL];
-#pragma unroll
-            for (int u = 0; u < UNROLL; ++u) {
-                const uint64_t at = i + u * turn + lane * LENGTH;
-                of_row[u] = *reinterpret_cast<const Vec16<T> *>(row + at);
-                of_vector[u] = *reinterpret_cast<const Vec16<T> *>(p.vector + at);
-            }
-#pragma unroll
-            for (int u = 0; u < UNROLL; ++u)
-#pragma unroll
-                for (int j = 0; j < LENGTH; ++j)
-                    sums[j] = multiply_add(Accumulator<T>::of(of_row[u].element[j]),
-                                           Accumulator<T>::of(of_vector[u].element[j]), sums[j]);
-        }
-#pragma unroll
-        for (int j = 0; j < LENGTH; ++j)
-            sum = add(sum, sums[j]);
-    }
+    W sum = aligned && p.vector_stride == 1 ? sum_of_turns<true>(p, row, lane, lanes, i)
+                                            : sum_of_turns<false>(p, row, lane, lanes, i);
     for (i += lane; i < p.end; i += lanes)
         sum = multiply_add(Accumulator<T>::of(row[i]), p.element(i), sum);
     return sum;
