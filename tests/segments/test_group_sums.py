@@ -305,26 +305,30 @@ def chosen(calls, thin):
     return range(0, calls, 10) if thin else range(calls)
 
 
+def check_call(number, device):
+    """Check a random call, and one with the rows in another order; return the number of their results."""
+    rng, a, labels, label_name, groups, op, axis, on_device, want, note = drawn_call(number)
+    for _ in range(2):
+        given = cast_labels(rng, labels, label_name)
+        if not on_device and given.dtype.kind == "u":
+            given = labels.astype("int64")  # a host label is below the number of groups
+        place = partial(gpureduce.to_device, device=device) if on_device else np.asarray
+        (base, index), (label_base, label_index) = spread_out(rng, a, axis), spread_out(rng, given)
+        there, label_array = place(base)[index], place(label_base)[label_index]
+        options = {"device": device}
+        if rng.random() < 0.3:
+            options["out"] = place(np.ones(want.shape, want.dtype))
+        got = quietly(partial(gpureduce.group_reduce, there, label_array, op, groups, axis=axis, **options))
+        check(got, want, note)
+        order = rng.permutation(len(labels))
+        a, labels = np.take(a, order, axis), labels[order]
+    return 2 * want.size
+
+
 def test_random_calls(device, pytestconfig, thin):
     """Any dtype, data, labels, layout and place gives the reference's bits; so does any order of the rows."""
     for number in chosen(pytestconfig.getoption("group_cases"), thin):
-        rng, a, labels, label_name, groups, op, axis, on_device, want, note = drawn_call(number)
-        for _ in range(2):
-            given = cast_labels(rng, labels, label_name)
-            if not on_device and given.dtype.kind == "u":
-                given = labels.astype("int64")  # a host label is below the number of groups
-            place = partial(gpureduce.to_device, device=device) if on_device else np.asarray
-            (base, index), (label_base, label_index) = spread_out(rng, a, axis), spread_out(rng, given)
-            there, label_array = place(base)[index], place(label_base)[label_index]
-            options = {"device": device}
-            if rng.random() < 0.3:
-                options["out"] = place(np.ones(want.shape, want.dtype))
-            got = quietly(
-                partial(gpureduce.group_reduce, there, label_array, op, groups, axis=axis, **options)
-            )
-            check(got, want, note)
-            order = rng.permutation(len(labels))
-            a, labels = np.take(a, order, axis), labels[order]
+        check_call(number, device)
 
 
 # ---- windows ----
