@@ -99,6 +99,19 @@ inline __device__ __noinline__ Expansion sum_of(Expansion a, double x) {
     return a;
 }
 
+// Adds up the sums of the lanes of a warp, if all partial sums are exact in one double. Else returns false.
+inline __device__ bool add_lanes(Expansion &x) {
+    bool exact = x.middle == 0 && x.low == 0;
+#pragma unroll
+    for (unsigned apart = 16; apart > 0; apart /= 2) {
+        const TwoSum two = two_sum(x.high, __shfl_xor_sync(0xffffffffu, x.high, apart));
+        x.high = two.sum;
+        exact = exact && two.error == 0; // not of NaN
+    }
+    x.middle = x.low = 0;
+    return __all_sync(0xffffffffu, exact);
+}
+
 template <class V> struct SegmentExactSum;
 template <> struct SegmentExactSum<double> : OfValues<double> {
     using State = Expansion;
@@ -257,6 +270,8 @@ struct ExactResults {
     bool mean;
 
     __device__ double rounded(const Expansion &s, int64_t count) const {
+        if (!mean && s.middle == 0 && s.low == 0 && fabs(s.high) < INFINITY) // most sums: without a call
+            return s.high;
         return round_sum(s, count, mean, to == SEGMENT_f64, lost);
     }
     __device__ double rounded(const Near &s, int64_t count) const {

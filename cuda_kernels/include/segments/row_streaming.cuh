@@ -90,6 +90,9 @@ template <class F> struct Streams {
         return b.flags & GR_STREAM_ENDS ? b : Part{F::combine(a.open, b.open), a.flags, 0};
     }
     static __device__ State reduce_warp(State x) {
+        if constexpr (is_exact_sum<F>)
+            if (State sum = x; add_lanes(sum))
+                return sum;
 #pragma unroll
         for (unsigned step = 16; step > 0; step /= 2)
             x = F::combine(x, shuffle_down(x, step));
@@ -261,37 +264,40 @@ template <class F> struct Streams {
         return x;
     }
 
-    // What the lanes have of rows of a batch in which exponents are near each other, in lane 0 of each
-    // `width` lanes. `single`: all sums of the batch are exact in one double.
-    __device__ Near near_sum(const Held *held, int begin, int end, unsigned width, bool single) const {
+    // What a lane has of rows of a batch in which exponents are near each other: every `width`-th row.
+    // `single`: all sums of the batch are exact in one double.
+    __device__ Near near_rows(const Held *held, int begin, int end, unsigned width, bool single) const {
         Near x;
         const int step = int(width);
-        if (single) {
+        if (single)
 #pragma unroll 4
             for (int i = begin + int(lane & (width - 1)); i < end; i += step)
                 x.high += held[i];
-            for (unsigned apart = width / 2; apart > 0; apart /= 2)
-                x.high += shuffle_down(x.high, apart);
-            return x;
-        }
+        else
 #pragma unroll 4
-        for (int i = begin + int(lane & (width - 1)); i < end; i += step)
-            x.add(held[i]);
-        for (unsigned apart = width / 2; apart > 0; apart /= 2)
-            x.add(shuffle_down(x, apart));
+            for (int i = begin + int(lane & (width - 1)); i < end; i += step)
+                x.add(held[i]);
         return x;
     }
-    // Adds rows of a batch to what the lanes have: to that of lane 0 where exponents are near each other.
-    __device__ State add_rows(const Held *held, State open, int begin, int end, int64_t first, Apart apart,
-                              bool &spread) const {
+    // The same of `width` lanes, in the first of them.
+    __device__ Near near_sum(const Held *held, int begin, int end, unsigned width, bool single) const {
+        Near x = near_rows(held, begin, end, width, single);
+        if (single)
+            for (unsigned apart = width / 2; apart > 0; apart /= 2)
+                x.high += shuffle_down(x.high, apart);
+        else
+            for (unsigned apart = width / 2; apart > 0; apart /= 2)
+                x.add(shuffle_down(x, apart));
+        return x;
+    }
+    // Adds rows of a batch to what the lanes have.
+    __device__ State add_rows(const Held *held, State open, int begin, int end, int64_t first,
+                              Apart apart) const {
         if constexpr (is_exact_sum<F>)
             if (apart != Apart::FAR) {
-                const Near sum = near_sum(held, begin, end, 32, apart == Apart::SINGLE);
-                if (lane == 0)
-                    open.add(sum);
+                open.add(near_rows(held, begin, end, 32, apart == Apart::SINGLE));
                 return open;
             }
-        spread = true;
         return strided(held, open, begin, end, first);
     }
 
@@ -379,7 +385,6 @@ template <class F> struct Streams {
         Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
         uint32_t flags = 0;
         State open = F::identity(), before = open; // what the first segment has here, if it began before
-        bool spread = !is_exact_sum<F>;            // whether other lanes than the first have a part of `open`
         int j = 0, j0 = 0, b = 0, row = range.row, begun = row;
         Batch next;
         fetch(range, 0, batch, item, next);
@@ -392,7 +397,6 @@ template <class F> struct Streams {
             if (row == b && b >= range.least && quick > b) {
                 const int after = rows > quick && quick + batch <= range.most ? quick : quick - batch;
                 of_elements([&](auto x) { go<decltype(x)>(range, b, quick, after, batch, next, open); });
-                spread = true;
                 row = b = quick;
                 if (row == last && !more)
                     break;
@@ -433,10 +437,8 @@ template <class F> struct Streams {
                     begin = row;
                 if (divided) {
                     const int end = __shfl_sync(0xffffffffu, window, j - j0);
-                    const State mine = add_rows(held, open, row - b, end - b, first, apart, spread);
-                    const State all = spread ? reduce_warp(mine) : mine;
+                    const State all = reduce_warp(add_rows(held, open, row - b, end - b, first, apart));
                     open = F::identity();
-                    spread = !is_exact_sum<F>;
                     if (pending)
                         before = all;
                     else if (lane == 0)
@@ -493,7 +495,7 @@ template <class F> struct Streams {
             const int then = __shfl_sync(0xffffffffu, window, j - j0);
             const bool others = has_end(range, then, j);
             const int stop = others ? then : last_row(range, then, j, begun, batch), to = min(stops, stop);
-            open = add_rows(held, open, row - b, to - b, first, apart, spread);
+            open = add_rows(held, open, row - b, to - b, first, apart);
             row = max(row, to);
             if (!others && row >= stop)
                 break;
@@ -501,7 +503,7 @@ template <class F> struct Streams {
                 fetch(range, rows > stops ? stops : range.most, batch, item, next);
             b = stops;
         }
-        return {{spread ? reduce_warp(open) : open, flags, 0}, {before, range.out, range.count}};
+        return {{reduce_warp(open), flags, 0}, {before, range.out, range.count}};
     }
 
     // Which range a warp has: of which line, and which of its ranges.
