@@ -14,7 +14,8 @@ enum {
     GR_GROUP_WINDOW_THREADS = 1024,      /* per block of the window kernels */
     GR_GROUP_SAMPLES = 1024,             /* elements whose exponents choose the window */
     GR_GROUP_WINDOW_ROWS_PER_THREAD = 4, /* rows that a thread of the window kernels has in flight */
-    GR_GROUP_SLAB_SHARERS = 32,          /* threads that share the slabs of a group */
+    GR_GROUP_WINDOW_PREFETCHED_ROWS = 3 * 4096, /* that a block of the window kernels asks for at first */
+    GR_GROUP_SLAB_SHARERS = 32,                 /* threads that share the slabs of a group */
     GR_GROUP_FINISH_GROUPS = 4 * GR_GROUP_THREADS / GR_GROUP_SLAB_SHARERS, /* per block of their sums */
 };
 

@@ -56,8 +56,8 @@ MUTANTS = (
         "rows after the last batch of a block begin with the batch before",
         WINDOW,
         "WindowSums",
-        "i = share.batches * step + threadIdx.x;",
-        "i = (share.batches > 0 ? share.batches - 1 : 0) * step + threadIdx.x;",
+        "before = share.batches * step + threadIdx.x * each,",
+        "before = (share.batches > 0 ? share.batches - 1 : 0) * step + threadIdx.x * each,",
         sums("any_data"),
     ),
     Mutant(
@@ -107,6 +107,22 @@ MUTANTS = (
         "% sizeof(Part) == 0",
         "% sizeof(T) == 0",
         sums("runs"),
+    ),
+    Mutant(
+        "a thread takes rows after those of its block",
+        WINDOW,
+        "WindowSums",
+        "i < batch.count && label",
+        "label",
+        sums("any_data"),
+    ),
+    Mutant(
+        "a second window keeps what was in shared memory",
+        WINDOW,
+        "sum_in_windows",
+        "choice.windows > 1",
+        "choice.windows > 2",
+        sums("any_data"),
     ),
     Mutant(
         "numbers of rows lie behind the windows in use",

@@ -8,6 +8,7 @@
 enum {
     GR_PARTITION_THREADS = 512,            /* per block of group_partition */
     GR_PARTITION_MAX_ROWS_PER_THREAD = 16, /* that group_partition has in flight; or half as many */
+    GR_PARTITION_EARLY_BLOCKS = 2 * 132,   /* that begin while the kernel before ends: two per SM */
     GR_PARTITION_TABLE = 256,              /* words of 16 bits in a row of the table of a tile */
     GR_PARTITION_MAX = 254,                /* partitions: the table also has the end of the last */
     GR_PARTITION_MAX_SHIFT = 14,           /* log2 of groups per partition */

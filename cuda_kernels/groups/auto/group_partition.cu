@@ -107,6 +107,16 @@ template <class Item, class Label, unsigned Each> struct Tile {
                 locals[at] = uint16_t(group[i] & ((1u << p.shift) - 1));
             }
     }
+    // Asks for the rows of the tile, while the kernel before ends.
+    __device__ void prefetch() const {
+        prefetch(reinterpret_cast<const Item *>(p.sums.in) + first);
+        prefetch(reinterpret_cast<const Label *>(p.sums.labels) + first);
+    }
+    template <class T> __device__ void prefetch(const T *from) const {
+        constexpr unsigned line = 128 / sizeof(T);
+        for (unsigned i = threadIdx.x * line; i < count; i += threads * line)
+            pdl_as_comments::pdl_prefetch(from + i);
+    }
     template <class T> __device__ static void copy(T *to, const T *from, unsigned count) {
         constexpr unsigned each = sizeof(uint4) / sizeof(T);
         const unsigned vectors = count / each;
@@ -154,6 +164,8 @@ __device__ void partition_tile(const gr_partition_params &p) {
     const Tile<Item, Label, Each> tile(p, begins);
     if (threadIdx.x < GR_PARTITION_TABLE)
         begins[threadIdx.x] = 0;
+    if (blockIdx.x <= GR_PARTITION_EARLY_BLOCKS)
+        tile.prefetch();
     pdl_as_comments::pdl_wait();
     pdl_as_comments::pdl_launch_dependents();
     const Label *const labels = reinterpret_cast<const Label *>(p.sums.labels) + tile.first;

@@ -25,10 +25,22 @@ template <class In> struct WindowTable {
           words(shared_array<uint32_t>()), rows(words + p.windows * Traits::words * groups) {
     }
     __device__ void clear() const {
-        const unsigned count = (windows * Traits::words + mean) * groups;
+        clear(words, (windows * Traits::words + mean) * groups);
+    }
+    // The numbers of rows and the first window; the number of groups is a multiple of 4.
+    __device__ void clear_first() const {
+        clear(words, Traits::words * groups);
+        if (mean)
+            clear(rows, groups);
+    }
+    // The other windows.
+    __device__ void clear_others() const {
+        clear(words + Traits::words * groups, (windows - 1) * Traits::words * groups);
+    }
+    __device__ static void clear(uint32_t *first, unsigned count) {
         for (unsigned i = threadIdx.x; i < (count + 3) / 4;
              i += GR_GROUP_WINDOW_THREADS) // the launch rounds up
-            reinterpret_cast<uint4 *>(words)[i] = {};
+            reinterpret_cast<uint4 *>(first)[i] = {};
     }
 
     __device__ int32_t *word_at(unsigned group, unsigned window) const {

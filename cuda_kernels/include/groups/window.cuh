@@ -33,32 +33,41 @@ template <class In, class Label> struct WindowSums {
             return reinterpret_cast<uintptr_t>(from) % sizeof(Part) == 0;
         }
         __device__ void load(const T *from, bool aligned) {
-            if (aligned) {
-#pragma unroll
-                for (unsigned k = 0; k < words / part_words; ++k)
-                    parts[k] = reinterpret_cast<const Part *>(from)[k];
-                return;
-            }
-            union Elements {
-                T element[each];
-                Part parts[words / part_words];
-                __device__ Elements() {
-                }
-            } loaded;
-#pragma unroll
-            for (unsigned i = 0; i < each; ++i)
-                loaded.element[i] = from[i];
+            if (!aligned)
+                return load_some(from, each);
 #pragma unroll
             for (unsigned k = 0; k < words / part_words; ++k)
-                parts[k] = loaded.parts[k];
+                parts[k] = reinterpret_cast<const Part *>(from)[k];
+        }
+        // Loads rows up to `count`; the others are 0.
+        __device__ void load_some(const T *from, unsigned count) {
+            Elements loaded;
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                loaded.element[i] = i < count ? from[i] : T();
+            take(loaded);
         }
         __device__ T at(unsigned i) const {
             return parts[i / Part::length].at(i % Part::length);
+        }
+
+      private:
+        union Elements {
+            T element[each];
+            Part parts[words / part_words];
+            __device__ Elements() {
+            }
+        };
+        __device__ void take(const Elements &loaded) {
+#pragma unroll
+            for (unsigned k = 0; k < words / part_words; ++k)
+                parts[k] = loaded.parts[k];
         }
     };
     struct Batch {
         Rows<Label> label;
         Rows<In> x;
+        unsigned count; // rows of the thread
     };
 
     __device__ static uint64_t group_of(Label label) {
@@ -76,7 +85,7 @@ template <class In, class Label> struct WindowSums {
             const uint64_t label = group_of(batch.label.at(i));
             x[i] = batch.x.at(i);
             group[i] = unsigned(label);
-            valid |= label < p.groups ? 1u << i : 0;
+            valid |= i < batch.count && label < p.groups ? 1u << i : 0;
         }
         const unsigned outside = table.add_batch(x, group, valid, choice);
         if (outside == 0)
@@ -86,19 +95,6 @@ template <class In, class Label> struct WindowSums {
             if (outside >> i & 1)
                 add_outside(x[i], group[i], adder);
     }
-    // Adds a row after the last batch.
-    __device__ void add_row(In x, Label label, const WindowChoice &choice,
-                            const PlaneAdder<In> &adder) const {
-        if (group_of(label) >= p.groups)
-            return;
-        const In element[] = {x};
-        const unsigned group[] = {unsigned(label)};
-        if (table.mean)
-            atomicAdd(&table.rows[group[0]], 1u);
-        if (table.add(element, group, 1, choice) != 0)
-            add_outside(x, group[0], adder);
-    }
-
     // The rows of a block.
     struct Share {
         uint64_t first, count, batches;
@@ -110,28 +106,43 @@ template <class In, class Label> struct WindowSums {
         const bool aligned = Rows<Label>::is_aligned(labels + first) && Rows<In>::is_aligned(in + first);
         return {first, count, count / step, aligned};
     }
+    // Asks for the first rows of the block, while the kernel before ends and the windows are chosen.
+    __device__ void prefetch(const Share &share) const {
+        const uint64_t rows = min(share.count, uint64_t(GR_GROUP_WINDOW_PREFETCHED_ROWS));
+        prefetch(in + share.first, rows);
+        prefetch(labels + share.first, rows);
+    }
+    template <class T> __device__ static void prefetch(const T *from, uint64_t rows) {
+        constexpr unsigned line = 128 / sizeof(T);
+        for (uint64_t i = threadIdx.x * line; i < rows; i += threads * line)
+            pdl_as_comments::pdl_prefetch(from + i);
+    }
     __device__ void load(const Share &share, uint64_t number, Batch &batch) const {
         const uint64_t row = share.first + number * step + threadIdx.x * each;
         batch.label.load(labels + row, share.aligned);
         batch.x.load(in + row, share.aligned);
+        batch.count = each;
     }
-    __device__ Batch first_batch(const Share &share) const {
-        Batch batch = {};
-        if (share.batches > 0)
-            load(share, 0, batch);
+    // The rows after the last whole batch, which come first.
+    __device__ Batch load_rest(const Share &share) const {
+        const uint64_t before = share.batches * step + threadIdx.x * each,
+                       rest = share.count - min(share.count, before), row = share.first + before;
+        Batch batch;
+        batch.count = unsigned(min(rest, uint64_t(each)));
+        batch.label.load_some(labels + row, batch.count);
+        batch.x.load_some(in + row, batch.count);
         return batch;
     }
-    // Adds the rows of the block, of which the first batch is loaded.
-    __device__ void sum(const Share &share, Batch batch, const WindowChoice &choice,
+    // Adds the rows of the block.
+    __device__ void sum(const Share &share, Batch rest, const WindowChoice &choice,
                         const PlaneAdder<In> &adder) const {
+        Batch batch = rest;
         for (uint64_t i = 0; i < share.batches; ++i) {
             const Batch now = batch;
-            if (i + 1 < share.batches)
-                load(share, i + 1, batch);
+            load(share, i, batch);
             add_batch(now, choice, adder);
         }
-        for (uint64_t i = share.batches * step + threadIdx.x; i < share.count; i += threads)
-            add_row(in[share.first + i], labels[share.first + i], choice, adder);
+        add_batch(batch, choice, adder);
     }
 
     // Writes the windows in use, and the numbers of rows, to the slab of the block.
@@ -164,10 +175,11 @@ template <class In, class Label> __device__ void sum_in_windows(const gr_group_p
     if (threadIdx.x < 3)
         used_in_block[threadIdx.x] = 0;
     pdl_as_comments::pdl_launch_dependents();
-    windows.table.clear();
-    pdl_as_comments::pdl_wait();
     const auto share = windows.share();
-    const auto batch = windows.first_batch(share); // in flight while the windows are chosen
+    windows.prefetch(share);
+    windows.table.clear_first();
+    pdl_as_comments::pdl_wait();
+    const auto rest = windows.load_rest(share); // in flight while the windows are chosen
     const WindowChoice chosen = choose_windows(p, windows.in);
     if (threadIdx.x == 0) {
         choice = chosen;
@@ -177,7 +189,11 @@ template <class In, class Label> __device__ void sum_in_windows(const gr_group_p
         }
     }
     __syncthreads();
-    windows.sum(share, batch, choice, adder);
+    if (choice.windows > 1) {
+        windows.table.clear_others();
+        __syncthreads();
+    }
+    windows.sum(share, rest, choice, adder);
     adder.publish();
     windows.store(choice.windows);
 }
