@@ -189,6 +189,7 @@ template <class F> struct Streams {
         int row;                // the first
         bool began;             // the first segment is in no range before
         int64_t count;          // of its elements
+        State before;           // what the first segment has here, if it began before
     };
     __device__ Range range_of(const Line &line, uint64_t number, unsigned item, int64_t batch, int64_t from,
                               int64_t to, uint64_t in_line, int &window) const {
@@ -214,6 +215,7 @@ template <class F> struct Streams {
         range.row = int(row - origin);
         range.began = first || after >= row;
         range.count = end - after;
+        range.before = F::identity();
         window = low + lane < segments ? int(min(ahead - origin, most)) : far;
         return range;
     }
@@ -367,12 +369,15 @@ template <class F> struct Streams {
                 held[i] = value;
                 exponents.include<8 * sizeof(In)>(value);
             });
-            exponents.join_warp();
             // Of up to 2^n elements, sums have n bits more than the greatest element, and so have the errors.
             constexpr bool wide = sizeof(In) == 8;
+            constexpr int near = wide ? 36 : 53 - 24 - 9;
+            if (exponents.are_near_those_of_lane_0(near))
+                return wide ? Apart::PAIR : Apart::SINGLE;
+            exponents.join_warp();
             const int apart = exponents.apart();
-            return !wide && apart <= 53 - 24 - 9 ? Apart::SINGLE
-                   : apart <= (wide ? 36 : 60)   ? Apart::PAIR
+            return !wide && apart <= near        ? Apart::SINGLE
+                   : apart <= (wide ? near : 60) ? Apart::PAIR
                                                  : Apart::FAR;
         } else {
             each<In>(batch, [&](Held value, unsigned i) { held[i] = value; });
@@ -381,10 +386,10 @@ template <class F> struct Streams {
     }
 
     // Reduces a range; the record is valid in lane 0.
-    __device__ Record run(const Range &range, int window, unsigned item, int batch) {
+    __device__ Record run(Range &range, int window, unsigned item, int batch) {
         Held *held = reinterpret_cast<Held *>(bytes) + warp * GR_STREAM_BATCH;
         uint32_t flags = 0;
-        State open = F::identity(), before = open; // what the first segment has here, if it began before
+        State open = F::identity();
         int j = 0, j0 = 0, b = 0, row = range.row, begun = row;
         Batch next;
         fetch(range, 0, batch, item, next);
@@ -439,8 +444,8 @@ template <class F> struct Streams {
                     const int end = __shfl_sync(0xffffffffu, window, j - j0);
                     const State all = reduce_warp(add_rows(held, open, row - b, end - b, first, apart));
                     open = F::identity();
-                    if (pending)
-                        before = all;
+                    if (pending && lane == 0)
+                        range.before = all; // few registers are left for it
                     else if (lane == 0)
                         put(range.out + j, all, end - begun);
                 }
@@ -503,6 +508,7 @@ template <class F> struct Streams {
                 fetch(range, rows > stops ? stops : range.most, batch, item, next);
             b = stops;
         }
+        const State before = lane == 0 ? range.before : F::identity(); // of lane 0, which wrote it
         return {{reduce_warp(open), flags, 0}, {before, range.out, range.count}};
     }
 
