@@ -83,14 +83,13 @@ cudaError_t cudart_fill(void *to, int value, size_t bytes) {
     return cudaSuccess;
 }
 
-/* What a program sees of a blocking copy is what the kernels before it have printed. */
-static cudaError_t blocking(cudaError_t error) {
+cudaError_t cudart_blocking(cudaError_t error) {
     cudart_show_printed();
     return error;
 }
 
 CUDART_API cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-    CUDART_RUN(blocking(cudart_copy(to, from, bytes, kind)));
+    CUDART_RUN(cudart_blocking(cudart_copy(to, from, bytes, kind)));
 }
 CUDART_ALSO(cudaMemcpy_ptds, cudaMemcpy)
 
@@ -102,8 +101,9 @@ CUDART_API cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMe
 CUDART_ALSO(cudaMemcpyAsync_ptsz, cudaMemcpyAsync)
 
 CUDART_API cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-    CUDART_RUN(to_device || from_device ? cudaErrorInvalidDevice
-                                        : blocking(cudart_copy(to, from, bytes, cudaMemcpyDeviceToDevice)));
+    CUDART_RUN(to_device || from_device
+                   ? cudaErrorInvalidDevice
+                   : cudart_blocking(cudart_copy(to, from, bytes, cudaMemcpyDeviceToDevice)));
 }
 
 CUDART_API cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
@@ -115,7 +115,7 @@ CUDART_API cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int fr
 
 /* ---- rows and boxes ---- */
 
-static cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+cudaError_t cudart_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t rows, enum cudaMemcpyKind kind) {
     cudaError_t error =
         rows > 1 && (width > to_pitch || width > from_pitch) ? cudaErrorInvalidPitchValue : cudaSuccess;
@@ -124,36 +124,56 @@ static cudaError_t copy_rows(void *to, size_t to_pitch, const void *from, size_t
     return error;
 }
 
-static char *start_of(const cudaPitchedPtr *p, const cudaPos *at, size_t slice) {
-    return (char *)p->ptr + (at->z + slice) * p->ysize * p->pitch + at->y * p->pitch + at->x;
+static char *start_of(const cudaPitchedPtr *p, const cudaPos *at, size_t element_bytes, size_t slice) {
+    return (char *)p->ptr + (at->z + slice) * p->ysize * p->pitch + at->y * p->pitch + at->x * element_bytes;
 }
 
+/* One side of a copy of a box: a pitched pointer, whose elements are bytes, or an array. */
+static cudaPitchedPtr side_of(cudaArray_t array, const cudaPitchedPtr *pointer, size_t *element_bytes) {
+    *element_bytes = array ? cudart_element_bytes(&array->format) : 1;
+    return array ? (cudaPitchedPtr){.ptr = array->data, .pitch = array->pitch, .ysize = array->rows}
+                 : *pointer;
+}
+
+static bool box_is_inside(cudaArray_t array, const cudaPos *at, const cudaExtent *extent) {
+    return !array || (at->x + extent->width <= array->extent.width && at->y + extent->height <= array->rows &&
+                      at->z + extent->depth <= array->slices);
+}
+
+/* The extent is in elements if an array takes part. */
 static cudaError_t copy_box(const cudaMemcpy3DParms *p) {
-    if (p->srcArray || p->dstArray)
-        return cudart_refuse(cudaErrorNotSupported, "copies of CUDA arrays are not simulated yet");
+    size_t to_bytes, from_bytes;
+    const cudaPitchedPtr to = side_of(p->dstArray, &p->dstPtr, &to_bytes);
+    const cudaPitchedPtr from = side_of(p->srcArray, &p->srcPtr, &from_bytes);
+    const size_t width = p->extent.width * (to_bytes > from_bytes ? to_bytes : from_bytes);
+    if ((p->dstArray && p->srcArray && to_bytes != from_bytes) ||
+        !box_is_inside(p->dstArray, &p->dstPos, &p->extent) ||
+        !box_is_inside(p->srcArray, &p->srcPos, &p->extent))
+        return cudart_refuse(cudaErrorInvalidValue, "a copy of %zu x %zu x %zu elements is outside the array",
+                             p->extent.width, p->extent.height, p->extent.depth);
     cudaError_t error = cudaSuccess;
     for (size_t slice = 0; slice < p->extent.depth && error == cudaSuccess; slice++)
-        error = copy_rows(start_of(&p->dstPtr, &p->dstPos, slice), p->dstPtr.pitch,
-                          start_of(&p->srcPtr, &p->srcPos, slice), p->srcPtr.pitch, p->extent.width,
-                          p->extent.height, p->kind);
+        error = cudart_copy_rows(start_of(&to, &p->dstPos, to_bytes, slice), to.pitch,
+                                 start_of(&from, &p->srcPos, from_bytes, slice), from.pitch, width,
+                                 p->extent.height, p->kind);
     return error;
 }
 
 CUDART_API cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                         size_t height, enum cudaMemcpyKind kind) {
-    CUDART_RUN(blocking(copy_rows(to, to_pitch, from, from_pitch, width, height, kind)));
+    CUDART_RUN(cudart_blocking(cudart_copy_rows(to, to_pitch, from, from_pitch, width, height, kind)));
 }
 CUDART_ALSO(cudaMemcpy2D_ptds, cudaMemcpy2D)
 
 CUDART_API cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t height, enum cudaMemcpyKind kind, cudaStream_t stream) {
     (void)stream;
-    CUDART_RUN(copy_rows(to, to_pitch, from, from_pitch, width, height, kind));
+    CUDART_RUN(cudart_copy_rows(to, to_pitch, from, from_pitch, width, height, kind));
 }
 CUDART_ALSO(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync)
 
 CUDART_API cudaMemcpy3D(const cudaMemcpy3DParms *p) {
-    CUDART_RUN(blocking(copy_box(p)));
+    CUDART_RUN(cudart_blocking(copy_box(p)));
 }
 CUDART_ALSO(cudaMemcpy3D_ptds, cudaMemcpy3D)
 
@@ -246,7 +266,7 @@ static cudaError_t from_symbol(void *to, const void *symbol, size_t bytes, size_
 
 CUDART_API cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                               enum cudaMemcpyKind kind) {
-    CUDART_RUN(blocking(to_symbol(symbol, from, bytes, offset, kind)));
+    CUDART_RUN(cudart_blocking(to_symbol(symbol, from, bytes, offset, kind)));
 }
 CUDART_ALSO(cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbol)
 
@@ -259,7 +279,7 @@ CUDART_ALSO(cudaMemcpyToSymbolAsync_ptsz, cudaMemcpyToSymbolAsync)
 
 CUDART_API cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                 enum cudaMemcpyKind kind) {
-    CUDART_RUN(blocking(from_symbol(to, symbol, bytes, offset, kind)));
+    CUDART_RUN(cudart_blocking(from_symbol(to, symbol, bytes, offset, kind)));
 }
 CUDART_ALSO(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol)
 

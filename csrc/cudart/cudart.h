@@ -171,6 +171,24 @@ void *cudart_map(size_t bytes, size_t alignment);
 cudaError_t cudart_copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudart_fill(void *to, int value, size_t bytes);
 
+cudaError_t cudart_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                             size_t rows, enum cudaMemcpyKind kind);
+/* A blocking copy shows what the kernels before it have printed. */
+cudaError_t cudart_blocking(cudaError_t error);
+
+/* ---- array.c ---- */
+
+/* A CUDA array: rows of elements in device memory. */
+struct cudart_array {
+    cudaChannelFormatDesc format;
+    cudaExtent extent; /* as the program gave it: 0 where a dimension is absent */
+    unsigned flags;
+    void *data;
+    size_t pitch, rows, slices; /* bytes of a row; rows and slices are 1 or more */
+};
+
+size_t cudart_element_bytes(const cudaChannelFormatDesc *format);
+
 /* ---- stream.c ---- */
 
 cudaError_t cudart_check_stream(cudaStream_t stream);

@@ -18,6 +18,7 @@ typedef struct cudart_stream *cudaStream_t;
 typedef struct cudart_event *cudaEvent_t;
 typedef struct cudart_pool *cudaMemPool_t;
 typedef struct cudart_function *cudaKernel_t;
+typedef struct cudart_array *cudaArray_t;
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -68,10 +69,10 @@ typedef struct cudaPos {
 } cudaPos;
 
 typedef struct cudaMemcpy3DParms {
-    void *srcArray;
+    cudaArray_t srcArray;
     cudaPos srcPos;
     cudaPitchedPtr srcPtr;
-    void *dstArray;
+    cudaArray_t dstArray;
     cudaPos dstPos;
     cudaPitchedPtr dstPtr;
     cudaExtent extent;
@@ -102,9 +103,51 @@ typedef struct cudaMemLocation {
     int type, id;
 } cudaMemLocation;
 
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned,
+    cudaChannelFormatKindUnsigned,
+    cudaChannelFormatKindFloat
+};
+
 typedef struct cudaChannelFormatDesc {
     int x, y, z, w, f;
 } cudaChannelFormatDesc;
+
+enum cudaResourceType {
+    cudaResourceTypeArray,
+    cudaResourceTypeMipmappedArray,
+    cudaResourceTypeLinear,
+    cudaResourceTypePitch2D
+};
+
+typedef struct cudaResourceDesc {
+    enum cudaResourceType resType;
+    union {
+        cudaArray_t array;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        int reserved[32];
+    } res;
+    unsigned flags;
+} cudaResourceDesc;
+
+typedef struct cudaTextureDesc {
+    int addressMode[3], filterMode, readMode, sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization, seamlessCubemap;
+} cudaTextureDesc;
 
 enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, CUDART_LIMITS = 7 };
 

@@ -163,6 +163,37 @@ typedef struct ptx_tensor {
    encoding is the simulator's own, as the driver's is not documented. */
 ptx_status ptx_tensor_map_encode(const ptx_tensor *tensor, void *map, ptx_error *error);
 
+/* A texture or a surface: elements of one to four channels in global memory. The values of the address modes
+   are the CUDA runtime's. */
+typedef enum ptx_texture_format {
+    PTX_TEXTURE_SIGNED,
+    PTX_TEXTURE_UNSIGNED,
+    PTX_TEXTURE_FLOAT,
+    PTX_TEXTURE_FORMATS
+} ptx_texture_format;
+typedef enum ptx_address_mode {
+    PTX_ADDRESS_WRAP,
+    PTX_ADDRESS_CLAMP,
+    PTX_ADDRESS_MIRROR,
+    PTX_ADDRESS_BORDER
+} ptx_address_mode;
+
+enum { PTX_TEXTURE_BYTES = 128 };
+
+typedef struct ptx_texture {
+    uint64_t address;
+    uint64_t pitch, slice; /* bytes from row to row, and from slice to slice */
+    uint32_t size[3];      /* elements: width, height, and depth or layers; 1 or more */
+    uint8_t channels, channel_bytes, format;
+    uint8_t mode[3];       /* a ptx_address_mode per axis */
+    uint8_t linear_memory; /* no array: elements outside are 0 */
+    uint8_t linear_filter, normalized_coordinates, normalized_read, srgb;
+    float border[4];
+} ptx_texture;
+
+/* Writes a descriptor of PTX_TEXTURE_BYTES. Its address in simulated memory is the handle of the object. */
+ptx_status ptx_texture_encode(const ptx_texture *texture, void *descriptor, ptx_error *error);
+
 /* An observer of a launch: see hooks.h, counters.h and racecheck.h. */
 typedef struct ptx_observer ptx_observer;
 

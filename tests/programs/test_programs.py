@@ -130,11 +130,19 @@ def test_an_error_of_a_kernel_stays(built):
 
 
 def test_an_unknown_instruction_refuses_its_own_kernel(built):
-    result = run_program(built["faults"], ["texture"])
+    result = run_program(built["faults"], ["video"])
     assert result.output.startswith("launch: cudaErrorNotSupported\nsynchronize: cudaSuccess\n")
     assert result.output.endswith("again: cudaSuccess\n")
-    assert "faults.cu:30: kernel texture(" in result.failures[0].message
-    assert "not simulated yet (textures)" in result.failures[0].message
+    assert "faults.cu:30: kernel video(" in result.failures[0].message
+    assert "not simulated yet (video instructions)" in result.failures[0].message
+
+
+def test_textures_and_surfaces():
+    result = run_program(SOURCES / "textures.cu", ["outside"])
+    assert result.output.splitlines() == ["cudaErrorIllegalAddress", "textures: right"], result.errors
+    (failure,) = result.failures
+    assert failure.message.startswith("textures.cu:53: thread (0, 0, 0)")
+    assert "(0, 100, 0) are outside the surface of 32 bytes x 8 x 1" in failure.message
 
 
 def test_a_program_that_never_ends(built):

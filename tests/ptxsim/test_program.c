@@ -125,7 +125,7 @@ static void test_mapped(void) {
 static void test_lazy(void) {
     static const char text[] =
         HEAD ".visible .entry bad(.param .u64 a, .param .align 8 .b8 b[12]) {\n" REGISTERS
-             ".loc 1 7 3\nld.param.u64 %rd1, [a]; tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r5, "
+             ".loc 1 7 3\nld.param.u64 %rd1, [a]; tld4.r.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%rd1, {%r5, "
              "%r6}]; ret; "
              "}\n"
              ".visible .entry good(.param .u64 where) {\n" REGISTERS
@@ -146,7 +146,7 @@ static void test_lazy(void) {
     CHECK_EQUAL(ptx_memory_alloc(p.memory, 4, &out, &p.error), PTX_OK);
     for (unsigned i = 0; i < 2; i++) {
         CHECK_EQUAL(launch(&p, "bad", 0, 0), PTX_ERR_UNSUPPORTED);
-        CHECK_CONTAINS(p.error.message, "tex.2d");
+        CHECK_CONTAINS(p.error.message, "tld4.r.2d");
         CHECK_CONTAINS(p.error.file, "mine.cu");
         CHECK_EQUAL(p.error.file_line, 7);
         CHECK_EQUAL(launch(&p, "good", out, 0), PTX_OK);

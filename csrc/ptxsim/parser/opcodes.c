@@ -194,6 +194,10 @@ static void read_part(ptx_opcode_parts *parts, const char *part, size_t length) 
         {"3d", .rank = 3},
         {"4d", .rank = 4},
         {"5d", .rank = 5},
+        {"a1d", .rank = 2}, /* coordinates, with the layer */
+        {"a2d", .rank = 4},
+        {"cube", .rank = 4},
+        {"acube", .rank = 4},
         {"and", .combine = PTX_COMBINE_AND},
         {"or", .combine = PTX_COMBINE_OR},
         {"xor", .combine = PTX_COMBINE_XOR},

@@ -108,6 +108,8 @@ static const char *expected_operand(char letter) {
         return "expected an address in brackets";
     case 'c':
         return "expected [map, {coordinates}], as many as the opcode says";
+    case 'e':
+        return "expected [handle, {coordinates}], as many as the opcode says";
     case 'D':
     case 'd':
         return "expected a 128-bit register";
@@ -416,6 +418,17 @@ static ptx_fit match_coordinates(ptx_decoding *d, const ptx_operand *operand) {
     return fits;
 }
 
+/* A texture or surface and the coordinates of a point, which are 1, 2 or 4. */
+static ptx_fit match_point(ptx_decoding *d, const ptx_operand *operand) {
+    const unsigned coordinates = d->parts.rank == 3 ? 4 : d->parts.rank;
+    ptx_fit fits = match_further_address(d, operand, coordinates);
+    for (unsigned i = 0; i < operand->element_count && fits == PTX_FITS; i++) {
+        const ptx_element *e = &d->p->elements[operand->first_element + i];
+        fits = match_scalar(d, 'w', &e->token, e->kind, e->value);
+    }
+    return fits;
+}
+
 /* The vector of a .v2 or .v4 access: all elements match the same letter. */
 static ptx_fit match_elements(ptx_decoding *d, char letter, const ptx_operand *operand) {
     if (operand->kind != PTX_OPERAND_VECTOR || operand->element_count != d->parts.vector)
@@ -458,6 +471,8 @@ ptx_fit ptx_match_operand(ptx_decoding *d, char letter, const ptx_operand *opera
         return match_further_address(d, operand, 0);
     case 'c':
         return match_coordinates(d, operand);
+    case 'e':
+        return match_point(d, operand);
     case 'D':
     case 'd':
         return match_128(d, letter, operand);

@@ -25,9 +25,9 @@ __global__ void spin(int *out) {
         out[0] += i;
 }
 
-// A texture: the instruction is not simulated, the other kernels are.
-__global__ void texture(cudaTextureObject_t texture, float *out) {
-    out[threadIdx.x] = tex1Dfetch<float>(texture, threadIdx.x);
+// An instruction that is not simulated; the other kernels are.
+__global__ void video(int *out) {
+    asm("vadd2.s32.s32.s32 %0, %1, %1, %1;" : "=r"(out[threadIdx.x]) : "r"(threadIdx.x));
 }
 
 __global__ void silent() {
@@ -51,8 +51,8 @@ int main(int argc, char **argv) {
         forever<<<1, 32>>>(d);
     if (!strcmp(name, "spin"))
         spin<<<1, 32>>>(d);
-    if (!strcmp(name, "texture"))
-        texture<<<1, 32>>>(0, (float *)d);
+    if (!strcmp(name, "video"))
+        video<<<1, 32>>>(d);
     if (!strcmp(name, "host"))
         return d[3];
     if (!strcmp(name, "abort"))
