@@ -53,6 +53,8 @@ gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_
 
 /* Returns whether a tensor map can describe an operand without a copy. */
 bool gr_matmul_tma_supports(const gr_matmul_view *view, uint64_t columns, size_t item_bytes);
+/* Returns whether t3 can read B, n columns of k contiguous elements each, without a copy. */
+bool gr_matmul_tma_supports_k_major(const gr_matmul *self);
 /* Returns whether the kernels that split float32 into two float16 (F16X3) can read an operand. */
 bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns);
 /* Returns `columns` rounded up so that rows of a copy are multiples of 16 bytes, as TMA requires. */

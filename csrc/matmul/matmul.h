@@ -78,6 +78,7 @@ typedef struct gr_matmul {
     uint64_t stack[GR_MATMUL_STACKS]; /* lengths of the batch dimensions, the fastest first; 1 if unused */
     gr_matmul_view a, b;
     bool batch_invariant; /* with variant NULL: an element of C has the same bits for every m and stack */
+    bool b_is_k_major;    /* set by the planner: the kernel reads B as n rows of k elements */
     bool out_aligned;     /* C is 16-byte aligned */
     bool needs_temporary_output; /* C overlaps A or B: compute in a temporary, then copy */
 } gr_matmul;

@@ -178,7 +178,10 @@ static void append_tiles(gr_matmul self, gr_matmul_job job) {
         self.variant != NULL ? tiling_of(&self, self.variant) : choose(&self, &job);
     const gr_matmul_variant *variant = tiling.variant;
     prepare(&a, &self, variant, job.program);
-    prepare(&b, &self, variant, job.program);
+    self.b_is_k_major =
+        variant->a_box > 0 && self.n > 1 && self.b.column != 1 && gr_matmul_tma_supports_k_major(&self);
+    if (!self.b_is_k_major)
+        prepare(&b, &self, variant, job.program);
     if (variant->a_box > 0)
         gr_matmul_tma(&self, variant, job);
     else

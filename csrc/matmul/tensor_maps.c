@@ -38,6 +38,20 @@ bool gr_matmul_tma_supports(const gr_matmul_view *view, uint64_t columns, size_t
     return good;
 }
 
+/* Returns the view of the transposed matrix. */
+static gr_matmul_view transposed(const gr_matmul_view *view) {
+    gr_matmul_view found = *view;
+    found.row = view->column;
+    found.column = view->row;
+    return found;
+}
+
+bool gr_matmul_tma_supports_k_major(const gr_matmul *self) {
+    const gr_matmul_view view = transposed(&self->b);
+    const size_t item_bytes = gr_dtypes[self->dtype].item_bytes;
+    return item_bytes == 2 && gr_matmul_tma_supports(&view, self->k, item_bytes);
+}
+
 bool gr_matmul_f16x3_supports(const gr_matmul_view *view, uint64_t columns) {
     bool good = view->column == 1 || columns <= 1;
     for (int d = 0; d < GR_MATMUL_STACKS; ++d)
@@ -134,8 +148,12 @@ static void split(const gr_matmul_view *view, const matrices *of, uint64_t rows,
    its matrices. */
 static tile_source source_of(const gr_matmul *self, const gr_matmul_variant *variant, bool is_b,
                              const gr_matmul_job *job, int64_t *strides) {
-    const gr_matmul_view *view = is_b ? &self->b : &self->a;
-    const uint64_t rows = is_b ? self->k : self->m, columns = is_b ? self->n : self->k;
+    const bool k_major = is_b && self->b_is_k_major;
+    const gr_matmul_view k_rows = transposed(&self->b), *view = k_major ? &k_rows
+                                                                : is_b  ? &self->b
+                                                                        : &self->a;
+    const uint64_t rows = k_major ? self->n : is_b ? self->k : self->m;
+    const uint64_t columns = is_b && !k_major ? self->n : self->k;
     const uint32_t box_rows = is_b ? variant->b_box : variant->a_box;
     const matrices of = count_matrices(view, self->stack, strides);
     tile_source at = {is_b ? job->b : job->a, 0,
@@ -249,7 +267,8 @@ static void multiply(const gr_matmul *self, const gr_matmul_variant *variant, co
         gr_program_map(program, offsetof(gr_matmul_f16x3_params, maps.c), job->c, &map_c);
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
-    GR_KERNEL_NAME(step->kernel.entry, entry, "_", gr_dtypes[self->dtype].name);
+    GR_KERNEL_NAME(step->kernel.entry, entry, self->b_is_k_major ? "_k_major_" : "_",
+                   gr_dtypes[self->dtype].name);
     uint64_t clusters = gr_ceil_div(self->m, variant->rows * variant->cluster) * params.maps.product.n_tiles;
     if (variant->blocks == GR_MATMUL_PERSISTENT)
         clusters = gr_min(clusters, gr_reference_device.multiprocessors / variant->cluster);

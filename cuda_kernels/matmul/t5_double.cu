@@ -60,12 +60,13 @@ struct KParts {
 template <class S>
 __device__ void bring(const gr_matmul_tma_params &maps, typename S::Stages &ring, const MatrixPair &pair,
                       KParts parts, TileCoord place) {
+    const uint32_t end = uint32_t((maps.product.k + TILE_K - 1) / TILE_K * TILE_K);
     for (unsigned stage = 0; stage < parts.count(0); ++stage, ring.next()) {
         ring.wait_until_empty(S::GROUPS * S::BYTES);
         for (unsigned group = 0; group < S::GROUPS; ++group) {
             const bool any = stage < parts.count(group);
             const uint32_t to = ring.tiles() + group * S::BYTES;
-            const uint32_t k = any ? parts.begin(group) + stage * TILE_K : uint32_t(maps.product.k);
+            const uint32_t k = any ? parts.begin(group) + stage * TILE_K : end;
             for (unsigned i = 0; i < TILE_K; i += S::BOX)
                 ptx::cp_async_bulk_tensor(to + i * S::ROWS * S::Of::BYTES, &maps.a,
                                           {uint32_t((k + i) * S::WORDS), place.row, pair.a}, ring.full());

@@ -115,6 +115,23 @@ def test_tiles_of_every_size(shape, dtype, device, thin):
     np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), np.matmul(a, b))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(3, 70, 64), (130, 300, 136), (1, 257, 8), (200, 2, 72)])
+@pytest.mark.parametrize("variant", ["auto", "t3"])
+def test_a_transposed_matrix_of_halves(shape, dtype, variant, device):
+    """Which is not copied where its columns begin on boundaries of 16 bytes; several, and the same for all."""
+    a, b = matrices(dtype, shape, "exact")
+    wanted = gpureduce.matmul(a, b, variant=variant, device=device)
+    by_columns = np.ascontiguousarray(b.T).T
+    got = gpureduce.matmul(a, by_columns, variant=variant, device=device)
+    np.testing.assert_array_equal(got.astype(np.float32), wanted.astype(np.float32))
+    stack = np.stack([b.T, -b.T]).swapaxes(-1, -2)
+    for other, signs in ((stack, (1, -1)), (stack[:1], (1,))):
+        products = gpureduce.matmul(np.stack([a] * len(other)), other, variant=variant, device=device)
+        for product, sign in zip(products, signs, strict=True):
+            np.testing.assert_array_equal(product.astype(np.float32), sign * wanted.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_stages_are_read_before_they_are_filled_again(dtype, device):
     """Seen where blocks that store to odd rows, element by element, delay their neighbours' loads."""

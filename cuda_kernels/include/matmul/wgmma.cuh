@@ -104,6 +104,9 @@ GR_MULTIPLY_TF32(128, "256", "{%128, %129, %130, %131}", "%132", "%133")
 GR_MULTIPLY_HALVES(multiply, 32, "m64n64k16", "%32", "%33", "%34", ", 0, 1")
 GR_MULTIPLY_HALVES(multiply, 64, "m64n128k16", "%64", "%65", "%66", ", 0, 1")
 GR_MULTIPLY_HALVES(multiply, 128, "m64n256k16", "%128", "%129", "%130", ", 0, 1")
+// b has a row for each column of the product, as a has one for each row.
+GR_MULTIPLY_HALVES(multiply_k_major, 32, "m64n64k16", "%32", "%33", "%34", ", 0, 0")
+GR_MULTIPLY_HALVES(multiply_k_major, 128, "m64n256k16", "%128", "%129", "%130", ", 0, 0")
 
 // The offset of a 16-byte piece of a row of 128 bytes in a tile with swizzle 128.
 inline __device__ uint32_t piece_at(unsigned row, unsigned piece) {
