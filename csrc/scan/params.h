@@ -84,6 +84,27 @@ typedef struct gr_one_wave_scan_params {
     uint32_t initial;    /* 1: each line of results begins with the identity */
 } gr_one_wave_scan_params;
 
+/* Scans along a short axis whose columns are neighbours: a thread adds up the rows of its columns one after
+   the other, so that a result depends on its own column alone. */
+enum {
+    GR_COLUMN_SCAN_THREADS = 128, /* per block */
+    GR_COLUMN_SCAN_LENGTH = 128,  /* max. rows */
+    GR_COLUMN_SCAN_BYTES = 16, /* of the results of a thread per row, if there are columns for all threads */
+    GR_COLUMN_SCAN_MIN_THREADS = 1 << 16, /* of all blocks, below which a thread has one column */
+};
+
+typedef struct gr_column_scan_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t lines, length, inner;                   /* lines of `length` rows of `inner` columns */
+    int64_t line_stride, along_stride, inner_stride; /* in elements */
+    uint64_t line_threads;                           /* threads per line */
+    uint32_t kind;
+    uint32_t each;    /* columns per thread: 1, or as many as fill GR_COLUMN_SCAN_BYTES */
+    uint32_t vectors; /* 1: rows of elements and of results are multiples of such vectors */
+    uint32_t initial; /* 1: each column of results begins with the identity */
+} gr_column_scan_params;
+
 /* Scan by decoupled look-back (Merrill and Garland) along a tree of fixed shape, so that the bits of a
    result do not depend on timing. Lines have `length` rows of `inner` columns; results are in C order. A
    tile has `width` columns and either rows of one line or `tile_lines` whole lines. Consecutive tiles of a

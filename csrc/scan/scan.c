@@ -1,5 +1,5 @@
-/* Planner of scans: picks the single-wave, the persistent or the tiled look-back kernel, and splits lines
-   into tiles and threads. */
+/* Planner of scans: picks the single-wave, the persistent, the column or the tiled look-back kernel, and
+   splits lines into tiles and threads. */
 #include "scan/scan.h"
 
 #include <stddef.h>
@@ -227,6 +227,47 @@ static void plan_persistent(const gr_scan *self, const kind *of, gr_program *pro
     gr_program_relocate(program, offsetof(gr_persistent_scan_params, nodes), nodes);
 }
 
+/* Whether elements and results are multiples of `each` elements apart, so that a thread can load as many at
+ * once. */
+static bool has_vector_rows(const gr_column_scan_params *params, uint32_t each) {
+    const int64_t elements = (int64_t)each;
+    return params->inner_stride == 1 && params->inner % each == 0 && params->along_stride % elements == 0 &&
+           (params->lines == 1 || params->line_stride % elements == 0);
+}
+
+/* A short axis with several columns. Returns false if there are too many threads for a grid. */
+static bool plan_columns(const gr_scan *self, const kind *of, const gr_scan_params *scan,
+                         gr_program *program) {
+    const uint32_t most = (uint32_t)(GR_COLUMN_SCAN_BYTES / gr_dtypes[gr_dtypes[self->dtype].sum].item_bytes);
+    gr_column_scan_params params = {
+        .lines = self->lines,
+        .length = self->length,
+        .inner = self->inner,
+        .line_stride = scan->line_stride,
+        .along_stride = scan->along_stride,
+        .inner_stride = scan->inner_stride,
+        .kind = scan->kind,
+        .each = self->inner / most * self->lines >= GR_COLUMN_SCAN_MIN_THREADS ? most : 1,
+        .initial = self->initial ? 1 : 0,
+    };
+    params.vectors = params.each > 1 && has_vector_rows(&params, params.each);
+    params.line_threads = gr_ceil_div(self->inner, params.each);
+    const uint64_t blocks = gr_ceil_div(self->lines * params.line_threads, GR_COLUMN_SCAN_THREADS);
+    if (self->inner == 1 || self->length > GR_COLUMN_SCAN_LENGTH || blocks > GR_MAX_GRID)
+        return false;
+    const uint32_t in = gr_program_input(program, 0);
+    const uint32_t out = add_output(self, program);
+    gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
+    step->grid[0] = (uint32_t)blocks;
+    step->block[0] = GR_COLUMN_SCAN_THREADS;
+    step->kernel.owner = gr_scan_names[self->op];
+    GR_KERNEL_NAME(step->kernel.file, "scan_", kernels[self->op]);
+    GR_KERNEL_NAME(step->kernel.entry, "columns_", kernels[self->op], "_", of->name);
+    gr_program_relocate(program, offsetof(gr_column_scan_params, in), in);
+    gr_program_relocate(program, offsetof(gr_column_scan_params, out), out);
+    return true;
+}
+
 static void plan(const void *request, gr_device *device, gr_program *program) {
     const gr_scan *self = request;
     const gr_device_caps *caps = &device->backend->info.caps;
@@ -245,6 +286,8 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
         plan_persistent(self, &of, program);
         return;
     }
+    if (plan_columns(self, &of, &params, program))
+        return;
     const uint64_t tiles = params.chains * params.chain_tiles;
     const uint64_t max_blocks = (uint64_t)gr_reference_device.multiprocessors * GR_SCAN_BLOCKS_PER_SM;
     const uint32_t in = gr_program_input(program, 0);

@@ -1,5 +1,6 @@
-/* Prefix sums and products along an axis (NumPy's cumulative_sum and cumulative_prod). Chooses among three
-   kernels by layout and device: single-wave, persistent, and decoupled look-back over tiles. */
+/* Prefix sums and products along an axis (NumPy's cumulative_sum and cumulative_prod). Chooses among four
+   kernels by layout and device: single-wave, persistent, columns of a short axis, and decoupled look-back
+   over tiles. */
 #ifndef GR_SCAN_SCAN_H
 #define GR_SCAN_SCAN_H
 

@@ -117,6 +117,43 @@ def test_axes_and_strides(shape, device, some):
             exactly(gpureduce.cumulative_sum(a, axis=axis, include_initial=initial, device=device), wanted)
 
 
+def cancelling(shape, dtype, seed):
+    """Numbers over many powers of two, whose running sums have other bits in any other order."""
+    draw = np.random.default_rng(seed)
+    most = 6 if dtype == "float16" else 30
+    exponents = draw.integers(-most, most, shape)
+    a = np.ldexp(draw.standard_normal(shape), exponents) if dtype[0] in "fc" else exponents
+    a = a + 1j * a[::-1] if dtype[0] == "c" else a
+    return a.astype(dtype)
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int16", "float16"])
+def test_columns_of_a_short_axis(dtype, device, some):
+    """A column's sums are those of its rows in their order, whatever other columns there are."""
+    for length in some((1, 2, 8, 9, 16, 17, 31, 128), 4):
+        shape = (length, 2**17 // length + 5)
+        a = cancelling(shape, dtype, length)
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = a.astype({"float32": "f8", "float16": "f4", "int16": "i8"}.get(dtype, dtype))
+            wanted = np.cumsum(wide, axis=0).astype(np.cumulative_sum(a[:, :1], axis=0).dtype)
+            all_columns = gpureduce.cumulative_sum(a, axis=0, device=device)
+            np.testing.assert_array_equal(all_columns, wanted)
+            there = gpureduce.to_device(a, device)
+            for some_columns in (slice(1, None), slice(3, 5), slice(0, 8000, 2), slice(0, 4096)):
+                got = gpureduce.cumulative_sum(there[:, some_columns], axis=0).numpy()
+                np.testing.assert_array_equal(
+                    got.view(np.uint8), wanted[:, some_columns].copy().view(np.uint8)
+                )
+            of_lines = np.stack([a, a[::-1]])
+            first = gpureduce.cumulative_sum(of_lines, axis=1, include_initial=True, device=device)
+            assert not first[:, 0].any()
+            np.testing.assert_array_equal(first[0, 1:], wanted)
+            np.testing.assert_array_equal(
+                first[1, 1:], gpureduce.cumulative_sum(a[::-1], axis=0, device=device)
+            )
+
+
 @pytest.mark.filterwarnings("ignore:overflow")  # of float16
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products(dtype, device):
@@ -313,6 +350,7 @@ def test_scans_refuse_bad_arguments(arguments, error, text, device):
         ((98_400,), "complex128"),
         ((1300, 7), "float32"),
         ((9, 5), "float32"),
+        ((9, 40), "float64"),
         ((300, 40), "float32"),
     ],
     ids=str,

@@ -1,6 +1,7 @@
 // Running sums.
-#include "scan/scan.cuh"
+#include "scan/columns.cuh"
 
 using namespace gr::scan;
 
 GR_SCAN_ENTRIES(sum, RunningSum)
+GR_COLUMN_ENTRIES(sum, RunningSum)

@@ -1,0 +1,98 @@
+// Inclusive scans along a short axis whose columns are neighbours: a thread adds up the rows of its columns
+// one after the other, in the order of the rows, whatever other columns there are.
+#pragma once
+
+#include "common/entry.cuh"
+#include "common/vec.cuh"
+#include "scan/scan.cuh"
+
+namespace gr::scan {
+
+// Rows that a thread loads before it adds up the first of them.
+enum { COLUMN_ROWS_AHEAD = 8 };
+
+template <class F, class In> struct ColumnScan {
+    using State = typename F::State;
+    using Out = typename F::Out;
+    static constexpr unsigned most = GR_COLUMN_SCAN_BYTES / sizeof(Out);
+
+    // Scans N neighbouring columns, which are loaded and stored at once.
+    template <unsigned N> static __device__ void run(const gr_column_scan_params &p, const In *in, Out *out) {
+        State sums[N];
+        for (uint64_t row = 0; row < p.length; row += COLUMN_ROWS_AHEAD) {
+            Vec<In, N> loaded[COLUMN_ROWS_AHEAD];
+#pragma unroll
+            for (unsigned i = 0; i < COLUMN_ROWS_AHEAD; ++i)
+                if (row + i < p.length)
+                    loaded[i] = *reinterpret_cast<const Vec<In, N> *>(in + int64_t(row + i) * p.along_stride);
+#pragma unroll
+            for (unsigned i = 0; i < COLUMN_ROWS_AHEAD; ++i) {
+                if (row + i >= p.length)
+                    return;
+                Vec<Out, N> results;
+#pragma unroll
+                for (unsigned j = 0; j < N; ++j) {
+                    const State x = F::load(Scan<F>::grow(loaded[i].at[j]));
+                    sums[j] = row + i == 0 ? x : F::combine(sums[j], x);
+                    results.at[j] = F::finish(sums[j]);
+                }
+                *reinterpret_cast<Vec<Out, N> *>(out) = results;
+                out += p.inner;
+            }
+        }
+    }
+
+    static __device__ void columns(const gr_column_scan_params &p) {
+        const uint64_t number = uint64_t(blockIdx.x) * GR_COLUMN_SCAN_THREADS + threadIdx.x;
+        const uint64_t line = number / p.line_threads, thread = number - line * p.line_threads;
+        if (line >= p.lines)
+            return;
+        const In *in = reinterpret_cast<const In *>(p.in) + int64_t(line) * p.line_stride;
+        Out *out = reinterpret_cast<Out *>(p.out) + line * (p.length + p.initial) * p.inner;
+        if (p.initial)
+            for (uint64_t column = thread; column < p.inner; column += p.line_threads)
+                out[column] = F::finish(F::identity());
+        out += p.initial * p.inner;
+        if (p.vectors && p.in % (most * sizeof(In)) == 0 && p.out % (most * sizeof(Out)) == 0)
+            return run<most>(p, in + thread * most, out + thread * most);
+        for (uint64_t column = thread; column < p.inner; column += p.line_threads)
+            run<1>(p, in + int64_t(column) * p.inner_stride, out + column);
+    }
+};
+
+template <class F> __device__ void scan_columns_of(const gr_column_scan_params &p) {
+    if constexpr (std::is_same<typename F::Out, int64_t>::value) {
+        switch (p.kind) {
+        case GR_SCAN_B8:
+            return ColumnScan<F, gr_bool>::columns(p);
+        case GR_SCAN_I8:
+            return ColumnScan<F, int8_t>::columns(p);
+        case GR_SCAN_I16:
+            return ColumnScan<F, int16_t>::columns(p);
+        case GR_SCAN_I32:
+            return ColumnScan<F, int32_t>::columns(p);
+        case GR_SCAN_U8:
+            return ColumnScan<F, uint8_t>::columns(p);
+        case GR_SCAN_U16:
+            return ColumnScan<F, uint16_t>::columns(p);
+        case GR_SCAN_U32:
+            return ColumnScan<F, uint32_t>::columns(p);
+        default:
+            break;
+        }
+    }
+    ColumnScan<F, typename F::Out>::columns(p);
+}
+
+#define GR_COLUMN_ENTRY(op, dtype, F)                                                                        \
+    GR_ENTRY((GR_COLUMN_SCAN_THREADS), columns_##op##_##dtype, gr_column_scan_params, scan_columns_of<F>)
+#define GR_COLUMN_ENTRIES(op, Running)                                                                       \
+    GR_COLUMN_ENTRY(op, f32, Running<float>)                                                                 \
+    GR_COLUMN_ENTRY(op, f64, Running<double>)                                                                \
+    GR_COLUMN_ENTRY(op, i64, Running<int64_t>)                                                               \
+    GR_COLUMN_ENTRY(op, f16, Running<gr_f16>)                                                                \
+    GR_COLUMN_ENTRY(op, bf16, Running<gr_bf16>)                                                              \
+    GR_COLUMN_ENTRY(op, c64, Running<gr_c64>)                                                                \
+    GR_COLUMN_ENTRY(op, c128, Running<gr_c128>)
+
+} // namespace gr::scan
