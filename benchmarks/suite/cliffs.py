@@ -38,6 +38,11 @@ def worst(rows: list[dict[str, Any]], count: int = WORST) -> list[dict[str, Any]
     return sorted(rows, key=lambda row: -row["of_torch"])[:count]
 
 
+def significant(ratio: float) -> float:
+    """Return a ratio with three digits, as small ones are no zeros."""
+    return float(f"{ratio:.3g}")
+
+
 class Cliffs(Benchmark):
     """Drawn cases of all families."""
 
@@ -109,10 +114,10 @@ class Cliffs(Benchmark):
             "number": case.number,
             "case": FAMILIES[case.family].text(case.parts),
             "us": us,
-            "of_torch": round(medians["gpureduce"] / medians["torch"], 3),
+            "of_torch": significant(medians["gpureduce"] / medians["torch"]),
         }
         if "plain" in medians:
-            row["of_plain"] = round(medians["gpureduce"] / medians["plain"], 3)
+            row["of_plain"] = significant(medians["gpureduce"] / medians["plain"])
         return [row]
 
     @staticmethod
