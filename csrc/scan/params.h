@@ -88,7 +88,7 @@ typedef struct gr_one_wave_scan_params {
    the other, so that a result depends on its own column alone. */
 enum {
     GR_COLUMN_SCAN_THREADS = 128, /* per block */
-    GR_COLUMN_SCAN_LENGTH = 128,  /* max. rows */
+    GR_COLUMN_SCAN_LENGTH = 128,  /* max. rows; more columns than a tile of the look-back kernel has */
     GR_COLUMN_SCAN_BYTES = 16, /* of the results of a thread per row, if there are columns for all threads */
     GR_COLUMN_SCAN_MIN_THREADS = 1 << 16, /* of all blocks, below which a thread has one column */
 };

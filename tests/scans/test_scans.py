@@ -140,7 +140,7 @@ def test_columns_of_a_short_axis(dtype, device, some):
             all_columns = gpureduce.cumulative_sum(a, axis=0, device=device)
             np.testing.assert_array_equal(all_columns, wanted)
             there = gpureduce.to_device(a, device)
-            for some_columns in (slice(1, None), slice(3, 5), slice(0, 8000, 2), slice(0, 4096)):
+            for some_columns in (slice(1, None), slice(3, 36), slice(0, 900, 2), slice(0, 4096)):
                 got = gpureduce.cumulative_sum(there[:, some_columns], axis=0).numpy()
                 np.testing.assert_array_equal(
                     got.view(np.uint8), wanted[:, some_columns].copy().view(np.uint8)
