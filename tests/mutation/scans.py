@@ -6,6 +6,7 @@ CHAIN = INCLUDE + "grid/lookback_tiles.cuh"
 NODES = INCLUDE + "grid/lookback_tree.cuh"
 SCAN = INCLUDE + "scan/scan.cuh"
 LINES, BRIEF = INCLUDE + "scan/persistent.cuh", INCLUDE + "scan/one_wave.cuh"
+COLUMNS = INCLUDE + "scan/columns.cuh"
 SEGMENTS, OPS = INCLUDE + "segments/segments.cuh", INCLUDE + "segments/ops.cuh"
 STREAMS = INCLUDE + "segments/row_streaming.cuh"
 SCAN_PLAN, SEGMENT_PLAN = "csrc/scan/scan.c", "csrc/segments/segments.c"
@@ -20,6 +21,39 @@ def segments(words):
 
 
 MUTANTS = (
+    # Columns of a short axis
+    Mutant(
+        "a column of a short axis begins anew with each batch of rows",
+        COLUMNS,
+        "ColumnScan",
+        "sums[j] = row + i == 0 ? x",
+        "sums[j] = i == 0 ? x",
+        scans("columns_of"),
+    ),
+    Mutant(
+        "the rows of a column of a short axis are those of packed columns",
+        COLUMNS,
+        "ColumnScan",
+        "in + int64_t(row + i) * p.along_stride",
+        "in + int64_t(row + i) * int64_t(p.inner)",
+        scans("columns_of"),
+    ),
+    Mutant(
+        "columns that begin anywhere are loaded as vectors",
+        COLUMNS,
+        "ColumnScan",
+        "if (p.vectors && p.in % (most * sizeof(In)) == 0 &&",
+        "if (p.vectors &&",
+        scans("columns_of"),
+    ),
+    Mutant(
+        "lines of a short axis forget that results begin with the identity",
+        COLUMNS,
+        "ColumnScan",
+        "line * (p.length + p.initial) * p.inner",
+        "line * p.length * p.inner",
+        scans("columns_of"),
+    ),
     # What is before
     Mutant(
         "a tile forgets the first of the nodes before it",
