@@ -17,6 +17,7 @@ from gpureduce._reduce.norms import logsumexp, norm, softmax_denominator
 from gpureduce._reduce.predicates import all, any, count_nonzero
 from gpureduce._reduce.search import argmax, argmin
 from gpureduce._scans.running import cumprod, cumsum, cumulative_prod, cumulative_sum, nancumprod, nancumsum
+from gpureduce._segments.bins import bincount
 from gpureduce._segments.segments import group_reduce, reduceat, segment_reduce
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "argmax",
     "argmin",
     "average",
+    "bincount",
     "bitwise_and",
     "bitwise_or",
     "bitwise_xor",

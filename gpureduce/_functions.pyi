@@ -1498,6 +1498,24 @@ def nancumsum(
 ) -> Any: ...
 
 @overload
+def bincount(
+    x: DeviceArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def bincount(
+    x: AnyArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def bincount(
+    x: AnyArray, weights: AnyArray | None = None, minlength: SupportsIndex = 0, *,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
 def group_reduce(
     a: DeviceArray, labels: AnyArray, op: str = "sum", num_groups: SupportsIndex | None = None, *,
     axis: SupportsIndex = 0, out: None = None, ddof: float = 0, variant: str = "auto",

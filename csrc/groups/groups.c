@@ -85,7 +85,8 @@ static gr_group_params params_of(const gr_groups *self, const gr_group_kind *of)
         .components = of->components,
         .from = (uint32_t)self->dtype,
         .options = (gr_op_is_mean(self->op) ? GR_GROUP_MEAN : 0u) |
-                   (self->length >> GR_GROUP_MAX_ROWS_SHIFT > 0 ? GR_GROUP_SPILL : 0u),
+                   (self->length >> GR_GROUP_MAX_ROWS_SHIFT > 0 ? GR_GROUP_SPILL : 0u) |
+                   (gr_group_repeats(self) ? GR_GROUP_REPEATS : 0u),
     };
     if (gr_dtype_is_signed_integer(self->label_dtype))
         params.label_sign = UINT64_C(1) << (8 * params.label_bytes - 1);

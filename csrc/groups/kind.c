@@ -33,8 +33,12 @@ uint64_t gr_group_window_bytes(const gr_groups *self, const gr_group_kind *of, u
 bool gr_group_is_contiguous(const gr_groups *self, const gr_group_kind *of) {
     const size_t item = gr_dtypes[self->dtype].item_bytes, label = gr_dtypes[self->label_dtype].item_bytes;
     return of->words > 0 && self->lines == 1 && self->inner == 1 && (label == 4 || label == 8) &&
-           (self->length <= 1 ||
-            (self->along_stride == (int64_t)item && self->label_stride == (int64_t)label));
+           (self->length <= 1 || ((self->along_stride == (int64_t)item || gr_group_repeats(self)) &&
+                                  self->label_stride == (int64_t)label));
+}
+
+bool gr_group_repeats(const gr_groups *self) {
+    return self->length > 1 && self->along_stride == 0 && gr_dtypes[self->dtype].kind == GR_KIND_BITS;
 }
 
 gr_step *gr_group_launch(gr_program *program, const void *params, size_t bytes, const gr_group_buffers *at,

@@ -23,8 +23,12 @@ typedef struct gr_group_buffers {
     bool has_counts, has_slabs;
 } gr_group_buffers;
 
-/* Whether elements and labels are as window kernels read them: one line of one column, contiguous. */
+/* Whether elements and labels are as window kernels read them: one line of one column, contiguous but for an
+   integer that repeats. */
 bool gr_group_is_contiguous(const gr_groups *self, const gr_group_kind *of);
+
+/* Whether all rows are one integer in memory, which window kernels read once. */
+bool gr_group_repeats(const gr_groups *self);
 
 /* Shared memory of a number of windows of some groups, and of their numbers of rows, of means. */
 uint64_t gr_group_window_bytes(const gr_groups *self, const gr_group_kind *of, uint64_t groups,

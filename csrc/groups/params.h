@@ -45,6 +45,7 @@ enum {
 enum {
     GR_GROUP_MEAN = 1,  /* Results are divided by the number of elements of their group. */
     GR_GROUP_SPILL = 2, /* A plane may overflow: an addition that overflows it carries into the next plane. */
+    GR_GROUP_REPEATS = 4, /* All rows are one integer in memory. */
 };
 
 /* Words of 32 bits that all blocks share, zero before and after a call. */

@@ -330,7 +330,7 @@ def group_reduce(
         if rung is not None:
             return group_rungs.run(rung, operand, label_operand, groups, out, options)
         if max(groups, length) < _MOST_THERE:
-            return _run(op, operand, along, Labels(label_operand, groups), out, options, ddof, exact)
+            return reduce_groups(op, operand, along, Labels(label_operand, groups), out, options, ddof, exact)
     numbers = on_host(label_operand, "labels")
     groups = _groups(num_groups, numbers)
     if length and int(numbers.max()) >= groups:
@@ -339,10 +339,10 @@ def group_reduce(
         return group_rungs.run(rung, operand, numbers, groups, out, options)
     many = operand.kind == _core.CUDA and length >= _MANY and max(groups, length) < _MOST_THERE
     cut = Labels(label_operand, groups) if many and not ascend(numbers) else HostLabels(numbers, groups)
-    return _run(op, operand, along, cut, out, options, ddof, exact)
+    return reduce_groups(op, operand, along, cut, out, options, ddof, exact)
 
 
-def _run(
+def reduce_groups(
     op: str,
     operand: Operand,
     axis: int,

@@ -34,7 +34,7 @@ PUBLIC = {
     "logsumexp", "softmax_denominator", "ptp", "logical_xor", "average", "vecdot", "inner", "trace",
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
     "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod",
-    "segment_reduce", "reduceat", "group_reduce",
+    "segment_reduce", "reduceat", "group_reduce", "bincount",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip
 SUBMODULES = {"course", "kernels", "numpy_like", "testing"}

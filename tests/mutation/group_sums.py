@@ -264,6 +264,22 @@ MUTANTS = (
         sums("random_calls", "--group-cases=1000"),
     ),
     Mutant(
+        "floats repeat as integers do",
+        KIND,
+        "gr_group_repeats",
+        " && gr_dtypes[self->dtype].kind == GR_KIND_BITS",
+        "",
+        sums("repeated"),
+    ),
+    Mutant(
+        "an integer that repeats is read for each row",
+        WINDOW,
+        "WindowSums",
+        "params.options & GR_GROUP_REPEATS",
+        "false",
+        ("tests/segments/test_bincount.py", "-k", "read_one"),
+    ),
+    Mutant(
         "windows of several columns",
         KIND,
         "gr_group_is_contiguous",

@@ -484,6 +484,16 @@ def test_contiguous_rows_of_several_columns_and_lines(device):
         check(gpureduce.group_reduce(there.T, label_array, op, 5), want.T, f"columns {op}")
 
 
+def test_repeated_rows_of_floats(device):
+    """One number in memory for all rows: as many, by planes."""
+    labels = np.arange(20_000) % 30
+    for name in ("float32", "float64", "complex64"):
+        a = np.broadcast_to(np.array([0.1], name), 20_000)
+        for op in ("sum", "mean"):
+            want = expected(a, labels, 30, op, 0)
+            check(gpureduce.group_reduce(a, labels, op, 30, device=device), want, f"{name} {op}")
+
+
 def test_windows_that_the_sample_does_not_tell(device):
     """The sample is every so-manieth element: of zeros, of numbers far away, of infinities."""
     n = 5 * 1024

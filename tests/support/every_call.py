@@ -505,6 +505,12 @@ def scans():
         "group_reduce of labels on device": functools.partial(
             gpureduce.group_reduce, on_device, gpureduce.to_device(np.arange(30) % 4 - 1, "sim"), "var", 3
         ),
+        "bincount": functools.partial(gpureduce.bincount, np.arange(300) % 7, **SIM),
+        "bincount with weights": functools.partial(gpureduce.bincount, np.arange(300) % 7, vector, 9, **SIM),
+        "bincount on device": functools.partial(
+            gpureduce.bincount, gpureduce.to_device(np.arange(30) % 4, "sim"), on_device
+        ),
+        "bincount of negative integers": functools.partial(gpureduce.bincount, np.arange(-3, 3), **SIM),
         "group_reduce by a rung": functools.partial(
             gpureduce.group_reduce, vector, np.arange(300) % 7 - 1, variant="g4", **SIM
         ),

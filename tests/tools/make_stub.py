@@ -105,6 +105,8 @@ def rules(name, parameters):
         yield floats | dict.fromkeys(arrays, "NDArray[_InexactT]"), "NDArray[_InexactT]"
     if name in BY_DEVICE:
         pass
+    elif name == "bincount":
+        yield KEPT | {"x": "DeviceArray"}, "DeviceArray"
     elif name in ("segment_reduce", "reduceat", "group_reduce"):
         yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
     elif "cum" in name:

@@ -65,9 +65,9 @@ static bool is_in_proportion(const gr_groups *self, const gr_group_kind *of) {
 
 bool gr_partition_set(const gr_groups *self, const gr_group_kind *of, const gr_device_caps *caps,
                       gr_partition_params *params) {
-    if (!gr_group_is_contiguous(self, of) || self->length == 0 || self->length > UINT32_MAX / 2 ||
-        (self->partition_shift == 0 && self->length < MIN_ROWS) || !is_in_proportion(self, of) ||
-        !set_partitions(self, of, caps, params))
+    if (!gr_group_is_contiguous(self, of) || gr_group_repeats(self) || self->length == 0 ||
+        self->length > UINT32_MAX / 2 || (self->partition_shift == 0 && self->length < MIN_ROWS) ||
+        !is_in_proportion(self, of) || !set_partitions(self, of, caps, params))
         return false;
     params->tile_rows = GR_PARTITION_THREADS * rows_per_thread(self, of);
     params->tiles = gr_ceil_div(self->length, params->tile_rows);

@@ -16,10 +16,12 @@ template <class In, class Label> struct WindowSums {
     const In *in;
     const Label *labels;
     const WindowTable<In> table;
+    const bool repeats; // all rows are one integer
 
     __device__ WindowSums(const gr_group_params &params)
         : p(params), in(reinterpret_cast<const In *>(params.in)),
-          labels(reinterpret_cast<const Label *>(params.labels)), table(padded_groups(params), params) {
+          labels(reinterpret_cast<const Label *>(params.labels)), table(padded_groups(params), params),
+          repeats(Addends<In>::bins == 0 && params.options & GR_GROUP_REPEATS) {
     }
 
     // Consecutive rows of a thread, as they are in memory: to convert them at once would make it wait for the
@@ -46,6 +48,13 @@ template <class In, class Label> struct WindowSums {
             for (unsigned i = 0; i < each; ++i)
                 loaded.element[i] = i < count ? from[i] : T();
             take(loaded);
+        }
+        __device__ void fill(T x) {
+            Elements all;
+#pragma unroll
+            for (unsigned i = 0; i < each; ++i)
+                all.element[i] = x;
+            take(all);
         }
         __device__ T at(unsigned i) const {
             return parts[i / Part::length].at(i % Part::length);
@@ -103,13 +112,15 @@ template <class In, class Label> struct WindowSums {
     __device__ Share share() const {
         const uint64_t first = blockIdx.x * p.share, rest = p.length - (first < p.length ? first : p.length);
         const uint64_t count = rest < p.share ? rest : p.share;
-        const bool aligned = Rows<Label>::is_aligned(labels + first) && Rows<In>::is_aligned(in + first);
+        const bool aligned =
+            Rows<Label>::is_aligned(labels + first) && (repeats || Rows<In>::is_aligned(in + first));
         return {first, count, count / step, aligned};
     }
     // Asks for the first rows of the block, while the kernel before ends and the windows are chosen.
     __device__ void prefetch(const Share &share) const {
         const uint64_t rows = min(share.count, uint64_t(GR_GROUP_WINDOW_PREFETCHED_ROWS));
-        prefetch(in + share.first, rows);
+        if (!repeats)
+            prefetch(in + share.first, rows);
         prefetch(labels + share.first, rows);
     }
     template <class T> __device__ static void prefetch(const T *from, uint64_t rows) {
@@ -120,7 +131,8 @@ template <class In, class Label> struct WindowSums {
     __device__ void load(const Share &share, uint64_t number, Batch &batch) const {
         const uint64_t row = share.first + number * step + threadIdx.x * each;
         batch.label.load(labels + row, share.aligned);
-        batch.x.load(in + row, share.aligned);
+        if (!repeats) // else they are as in the batch before
+            batch.x.load(in + row, share.aligned);
         batch.count = each;
     }
     // The rows after the last whole batch, which come first.
@@ -130,7 +142,10 @@ template <class In, class Label> struct WindowSums {
         Batch batch;
         batch.count = unsigned(min(rest, uint64_t(each)));
         batch.label.load_some(labels + row, batch.count);
-        batch.x.load_some(in + row, batch.count);
+        if (repeats)
+            batch.x.fill(in[0]);
+        else
+            batch.x.load_some(in + row, batch.count);
         return batch;
     }
     // Adds the rows of the block.

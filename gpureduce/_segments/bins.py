@@ -1,0 +1,133 @@
+"""The public function that counts integers, or adds up weights by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureduce._arrays.device_array import to_device
+from gpureduce._arrays.operand import Operand, as_operand, as_operand_like
+from gpureduce._device.devices import Device, device_name
+from gpureduce._reduce import engine
+from gpureduce._reduce.options import Options
+from gpureduce._reduce.output import OutputSpec
+from gpureduce._rules import arguments as rules
+from gpureduce._segments.segment_plan import Labels
+from gpureduce._segments.segments import group_reduce, reduce_groups
+
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from gpureduce._reduce.types import AnyArray, Stream
+
+_INT32, _FLOAT64 = np.dtype(np.int32), np.dtype(np.float64)
+
+
+def bincount(
+    x: AnyArray,
+    weights: AnyArray | None = None,
+    minlength: SupportsIndex = 0,
+    *,
+    device: str | Device | None = None,
+    stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any:
+    """Count how often each nonnegative integer occurs, or add up the weights of its occurrences.
+
+    Parameters
+    ----------
+    x : array_like or device array
+        Nonnegative integers, of one dimension.
+    weights : array_like or device array, optional
+        Real weight of each integer, where `x` is.
+    minlength : int
+        Smallest number of bins.
+    device, stream, as_device
+        As for `segment_reduce`; the default device is that of `x`.
+
+    Returns
+    -------
+    numpy.ndarray or DeviceArray
+        One entry for each integer from 0 to the largest one in `x`, or more by `minlength`. Counts are int64.
+        Sums of weights are float64; of weights on a device in another floating-point dtype they have that
+        dtype, of integers int64 or uint64.
+
+    Raises
+    ------
+    TypeError
+        If `x` has no integers, or `weights` are complex.
+    ValueError
+        If `x` has more dimensions than one or negative integers, or `weights` has another shape.
+    DeviceError
+        If the device does not exist or fails.
+
+    Notes
+    -----
+    As `numpy.bincount`, but sums of weights are exact and rounded once, in any order of the rows. The number
+    of bins depends on the integers: for those on a device the call synchronizes, and cannot be captured. Use
+    `group_reduce` with its `num_groups` there.
+
+    Examples
+    --------
+    >>> import gpureduce
+    >>> gpureduce.bincount([0, 1, 1, 3], device="sim")
+    array([1, 2, 0, 1])
+    >>> gpureduce.bincount([0, 1, 1], weights=[0.5, 1e16, -1e16], device="sim")
+    array([0.5, 0. ])
+    """
+    options = Options(device=device, stream=stream, as_device=as_device)
+    numbers = as_operand(x, device, "x")
+    if len(numbers.shape) != 1:
+        raise ValueError(f"x: expected one dimension, got shape {numbers.shape}")
+    if numbers.shape == (0,) and numbers.view is None:
+        numbers = replace(numbers, handle=np.zeros(0, np.int64), dtype=np.dtype(np.int64), numpy_dtype=None)
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"x: expected integers, got {numbers.dtype}")
+    bins = rules.integer(minlength, "minlength")
+    if bins < 0:
+        raise ValueError(f"minlength: expected 0 or more, got {bins}")
+    least, most = _ends(numbers)
+    if least < 0:
+        raise ValueError(f"x: expected nonnegative integers, got {least}")
+    bins = max(bins, most + 1)
+    elements = _ones(numbers) if weights is None else _weights(weights, numbers)
+    if numbers.view is None:
+        chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}
+        return group_reduce(elements.handle, numbers.handle, num_groups=bins, **chosen)
+    return reduce_groups("sum", elements, 0, Labels(numbers, bins), None, options, 0, False)
+
+
+def _ends(numbers: Operand) -> tuple[int, int]:
+    """Return the least and the greatest integer; 0 and -1 if there are none."""
+    if not numbers.shape[0]:
+        return 0, -1
+    if numbers.view is None:
+        return int(numbers.handle.min()), int(numbers.handle.max())
+    output = OutputSpec(None, Options(as_device=False), numbers, None, numbers.shape, (0,), False)
+    output.wait_for_inputs()
+    least, most = (engine.run(op, numbers, (0,), stream=output.stream) for op in ("min", "max"))
+    assert least is not None and most is not None
+    return int(least), int(most)
+
+
+def _ones(numbers: Operand) -> Operand:
+    """Return a 1 for each integer, which is one number in memory."""
+    one, shape = np.ones(1, _INT32), numbers.shape
+    if numbers.view is None:
+        return replace(numbers, handle=np.broadcast_to(one, shape), dtype=_INT32, numpy_dtype=None)
+    view = to_device(one, device_name(numbers.kind, numbers.index))
+    return as_operand(view, None).with_strides(shape, (0,))
+
+
+def _weights(weights: Any, numbers: Operand) -> Operand:
+    """Convert weights."""
+    operand = as_operand_like(weights, numbers, "weights")
+    if operand.dtype.kind == "c":
+        raise TypeError(f"weights: expected real numbers, got {operand.dtype}")
+    if operand.shape != numbers.shape:
+        raise ValueError(f"weights: expected shape {numbers.shape}, as x, got {operand.shape}")
+    if (operand.view is None) != (numbers.view is None):
+        raise TypeError("weights: expected an array where x is, got one on a device and one in host memory")
+    return operand.cast(_FLOAT64) if operand.view is None else operand
