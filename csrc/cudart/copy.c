@@ -93,10 +93,17 @@ CUDART_API cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyK
 }
 CUDART_ALSO(cudaMemcpy_ptds, cudaMemcpy)
 
+/* A copy that a capturing stream does later. */
+static cudaError_t copy_in(cudaStream_t stream, void *to, const void *from, size_t bytes,
+                           enum cudaMemcpyKind kind) {
+    const cudart_work work = cudart_copy_work(to, from, bytes, kind);
+    cudaError_t error;
+    return cudart_capture(stream, &work, &error) ? error : cudart_copy(to, from, bytes, kind);
+}
+
 CUDART_API cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                            cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(cudart_copy(to, from, bytes, kind));
+    CUDART_RUN(copy_in(stream, to, from, bytes, kind));
 }
 CUDART_ALSO(cudaMemcpyAsync_ptsz, cudaMemcpyAsync)
 
@@ -141,7 +148,7 @@ static bool box_is_inside(cudaArray_t array, const cudaPos *at, const cudaExtent
 }
 
 /* The extent is in elements if an array takes part. */
-static cudaError_t copy_box(const cudaMemcpy3DParms *p) {
+cudaError_t cudart_copy_box(const cudaMemcpy3DParms *p) {
     size_t to_bytes, from_bytes;
     const cudaPitchedPtr to = side_of(p->dstArray, &p->dstPtr, &to_bytes);
     const cudaPitchedPtr from = side_of(p->srcArray, &p->srcPtr, &from_bytes);
@@ -159,6 +166,12 @@ static cudaError_t copy_box(const cudaMemcpy3DParms *p) {
     return error;
 }
 
+static cudaError_t box_in(cudaStream_t stream, const cudaMemcpy3DParms *p) {
+    const cudart_work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *p};
+    cudaError_t error;
+    return cudart_capture(stream, &work, &error) ? error : cudart_copy_box(p);
+}
+
 CUDART_API cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                         size_t height, enum cudaMemcpyKind kind) {
     CUDART_RUN(cudart_blocking(cudart_copy_rows(to, to_pitch, from, from_pitch, width, height, kind)));
@@ -173,13 +186,12 @@ CUDART_API cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t
 CUDART_ALSO(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync)
 
 CUDART_API cudaMemcpy3D(const cudaMemcpy3DParms *p) {
-    CUDART_RUN(cudart_blocking(copy_box(p)));
+    CUDART_RUN(cudart_blocking(cudart_copy_box(p)));
 }
 CUDART_ALSO(cudaMemcpy3D_ptds, cudaMemcpy3D)
 
 CUDART_API cudaMemcpy3DAsync(const cudaMemcpy3DParms *p, cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(copy_box(p));
+    CUDART_RUN(box_in(stream, p));
 }
 CUDART_ALSO(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync)
 
@@ -205,9 +217,15 @@ CUDART_API cudaMemset(void *to, int value, size_t bytes) {
 }
 CUDART_ALSO(cudaMemset_ptds, cudaMemset)
 
+static cudaError_t fill_in(cudaStream_t stream, void *to, int value, size_t bytes) {
+    const cudart_work work = {.type = cudaGraphNodeTypeMemset,
+                              .fill = {to, bytes, (unsigned char)value, 1, bytes, 1}};
+    cudaError_t error;
+    return cudart_capture(stream, &work, &error) ? error : cudart_fill(to, value, bytes);
+}
+
 CUDART_API cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(cudart_fill(to, value, bytes));
+    CUDART_RUN(fill_in(stream, to, value, bytes));
 }
 CUDART_ALSO(cudaMemsetAsync_ptsz, cudaMemsetAsync)
 

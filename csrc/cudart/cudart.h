@@ -219,4 +219,36 @@ cudaError_t cudart_run(const cudart_launch *launch);
 /* Blocks of a kernel that fit a multiprocessor. */
 unsigned cudart_occupancy(const cudart_function *function, unsigned threads, size_t dynamic_shared);
 
+/* ---- graph.c ---- */
+
+/* A node: work that a graph does later. */
+typedef struct cudart_work {
+    enum cudaGraphNodeType type;
+    cudart_launch launch;   /* kernel; `arguments` is the node's own copy */
+    cudaMemcpy3DParms copy; /* memcpy */
+    cudaMemsetParams fill;
+    cudaHostNodeParams host;
+    cudaGraph_t child;
+    void *address; /* of memory that a node allocates or frees */
+} cudart_work;
+
+cudaError_t cudart_graph_create(cudaGraph_t *out);
+/* Adds a copy of the work, which depends on other nodes. */
+cudaError_t cudart_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
+                             size_t need_count, const cudart_work *work);
+/* Whether memory belongs to a graph, and is freed with it. */
+bool cudart_is_graph_memory(const void *address);
+/* The work of a copy of bytes. */
+cudart_work cudart_copy_work(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudart_copy_box(const cudaMemcpy3DParms *box);
+
+/* ---- capture.c ---- */
+
+/* If the stream captures, adds the work to its graph instead of doing it, stores the result in `error` and
+   returns true. */
+bool cudart_capture(cudaStream_t stream, const cudart_work *work, cudaError_t *error);
+/* An event that a capturing stream records; a stream that waits for it captures, too. */
+bool cudart_capture_record(cudaStream_t stream, cudaEvent_t event);
+bool cudart_capture_wait(cudaStream_t stream, cudaEvent_t event);
+
 #endif

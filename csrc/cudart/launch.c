@@ -255,6 +255,10 @@ static cudaError_t run_function(cudart_function *f, const cudart_launch *launch)
 
 cudaError_t cudart_run(const cudart_launch *launch) {
     cudart_function *f = NULL;
+    const cudart_work work = {.type = cudaGraphNodeTypeKernel, .launch = *launch};
+    cudaError_t captured;
+    if (cudart_capture(launch->stream, &work, &captured))
+        return captured;
     cudart.launches++;
     *cudart.refusal = '\0';
     cudaError_t error = cudart_check_stream(launch->stream);

@@ -27,6 +27,8 @@ cudaError_t cudart_release(void *address) {
     ptx_error error;
     if (!address)
         return cudaSuccess;
+    if (cudart_is_graph_memory(address)) /* a later launch of the graph uses it again */
+        return cudaSuccess;
     const cudart_host_block *block = cudart_find_host_block(address);
     if (block && block->type == cudaMemoryTypeHost)
         return cudart_refuse(cudaErrorInvalidValue, "cudaFree: %p is host memory; use cudaFreeHost", address);
@@ -249,21 +251,34 @@ static cudaError_t pool_attribute(cudaMemPool_t pool, int attribute, void *value
     return cudaSuccess;
 }
 
+/* A capturing stream allocates at once, so that the graph's other work knows the address. */
+static cudaError_t allocate_in(cudaStream_t stream, void **out, size_t bytes) {
+    cudaError_t error = cudart_allocate(out, bytes), captured;
+    const cudart_work work = {.type = cudaGraphNodeTypeMemAlloc,
+                              .address = error == cudaSuccess ? *out : NULL};
+    if (error == cudaSuccess && cudart_capture(stream, &work, &captured))
+        error = captured;
+    return error;
+}
+
+static cudaError_t free_in(cudaStream_t stream, void *address) {
+    const cudart_work work = {.type = cudaGraphNodeTypeMemFree, .address = address};
+    cudaError_t captured;
+    return cudart_capture(stream, &work, &captured) ? captured : free_any(address);
+}
+
 CUDART_API cudaMallocAsync(void **out, size_t bytes, cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(cudart_allocate(out, bytes));
+    CUDART_RUN(allocate_in(stream, out, bytes));
 }
 CUDART_ALSO(cudaMallocAsync_ptsz, cudaMallocAsync)
 
 CUDART_API cudaMallocFromPoolAsync(void **out, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(pool ? cudart_allocate(out, bytes) : cudaErrorInvalidValue);
+    CUDART_RUN(pool ? allocate_in(stream, out, bytes) : cudaErrorInvalidValue);
 }
 CUDART_ALSO(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync)
 
 CUDART_API cudaFreeAsync(void *address, cudaStream_t stream) {
-    (void)stream;
-    CUDART_RUN(free_any(address));
+    CUDART_RUN(free_in(stream, address));
 }
 CUDART_ALSO(cudaFreeAsync_ptsz, cudaFreeAsync)
 

@@ -109,10 +109,18 @@ CUDART_API cudaDeviceSynchronize(void) {
     CUDART_RUN(synchronize(NULL));
 }
 
+static cudaError_t wait_in(cudaStream_t stream, cudaEvent_t event) {
+    cudaError_t error = check_event(event);
+    if (error == cudaSuccess)
+        error = cudart_check_stream(stream);
+    if (error == cudaSuccess)
+        (void)cudart_capture_wait(stream, event);
+    return error;
+}
+
 CUDART_API cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     (void)flags;
-    CUDART_RUN(check_event(event) != cudaSuccess ? cudaErrorInvalidResourceHandle
-                                                 : cudart_check_stream(stream));
+    CUDART_RUN(wait_in(stream, event));
 }
 CUDART_ALSO(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent)
 
@@ -146,16 +154,6 @@ CUDART_API cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
 }
 CUDART_ALSO(cudaStreamGetId_ptsz, cudaStreamGetId)
 
-static cudaError_t no_capture(cudaStream_t stream, int *status) {
-    *status = 0;
-    return cudart_check_stream(stream);
-}
-
-CUDART_API cudaStreamIsCapturing(cudaStream_t stream, int *status) {
-    CUDART_RUN(no_capture(stream, status));
-}
-CUDART_ALSO(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing)
-
 static cudaError_t priority_range(int *least, int *greatest) {
     if (least)
         *least = LOWEST_PRIORITY;
@@ -173,9 +171,19 @@ static cudaError_t begin_host_call(cudaStream_t stream) {
     CUDART_RUN(cudart_check_stream(stream));
 }
 
+/* Whether a graph calls the function later. */
+static bool captures_host_call(cudaStream_t stream, cudaHostFn_t function, void *user_data,
+                               cudaError_t *error) {
+    const cudart_work work = {.type = cudaGraphNodeTypeHost, .host = {function, user_data}};
+    cudart_lock(true);
+    const bool captured = cudart_capture(stream, &work, error);
+    cudart_lock(false);
+    return captured;
+}
+
 CUDART_API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user_data) {
-    const cudaError_t error = begin_host_call(stream);
-    if (error == cudaSuccess)
+    cudaError_t error = begin_host_call(stream);
+    if (error == cudaSuccess && !captures_host_call(stream, function, user_data, &error))
         function(user_data);
     return error;
 }
@@ -224,7 +232,7 @@ static cudaError_t record(cudaEvent_t event, cudaStream_t stream) {
     cudaError_t error = check_event(event);
     if (error == cudaSuccess)
         error = cudart_check_stream(stream);
-    if (error != cudaSuccess)
+    if (error != cudaSuccess || cudart_capture_record(stream, event))
         return error;
     event->recorded = true;
     event->nanoseconds = now();

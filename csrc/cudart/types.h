@@ -19,6 +19,9 @@ typedef struct cudart_event *cudaEvent_t;
 typedef struct cudart_pool *cudaMemPool_t;
 typedef struct cudart_function *cudaKernel_t;
 typedef struct cudart_array *cudaArray_t;
+typedef struct cudart_graph *cudaGraph_t;
+typedef struct cudart_node *cudaGraphNode_t;
+typedef struct cudart_exec *cudaGraphExec_t;
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -78,6 +81,48 @@ typedef struct cudaMemcpy3DParms {
     cudaExtent extent;
     enum cudaMemcpyKind kind;
 } cudaMemcpy3DParms;
+
+enum cudaGraphNodeType {
+    cudaGraphNodeTypeKernel,
+    cudaGraphNodeTypeMemcpy,
+    cudaGraphNodeTypeMemset,
+    cudaGraphNodeTypeHost,
+    cudaGraphNodeTypeGraph,
+    cudaGraphNodeTypeEmpty,
+    cudaGraphNodeTypeMemAlloc = 10,
+    cudaGraphNodeTypeMemFree
+};
+
+typedef struct cudaKernelNodeParams {
+    void *func;
+    dim3 gridDim, blockDim;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+} cudaKernelNodeParams;
+
+typedef struct cudaMemsetParams {
+    void *dst;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;
+} cudaMemsetParams;
+
+typedef struct cudaHostNodeParams {
+    void (*fn)(void *user_data);
+    void *userData;
+} cudaHostNodeParams;
+
+typedef struct cudaMemAllocNodeParams {
+    char pool_properties[88];
+    const void *accessDescs;
+    size_t accessDescCount, bytesize;
+    void *dptr;
+} cudaMemAllocNodeParams;
+
+typedef struct cudaGraphExecUpdateResultInfo {
+    int result;
+    cudaGraphNode_t errorNode, errorFromNode;
+} cudaGraphExecUpdateResultInfo;
 
 enum { cudaLaunchAttributeCooperative = 2, cudaLaunchAttributeClusterDimension = 4 };
 

@@ -73,7 +73,7 @@ def test_device_functions(built):
     assert sorted(lines[1:5]) == [f"block {b}, thread {t}" for b in range(2) for t in range(2)]
     assert (result.status, result.findings, len(result.failures)) == (0, (), 5)
     assert [failure.code for failure in result.failures] == [1, 720, 1, 1, 400]
-    assert "cudaGraphCreate is not simulated yet" in result.errors
+    assert "cudaGraphDebugDotPrint is not simulated yet" in result.errors
 
 
 def test_the_results_do_not_depend_on_the_number_of_threads(built, monkeypatch):
@@ -98,6 +98,12 @@ def test_launches_that_repeat_without_effect_are_counted(built, monkeypatch):
     limited = run_program(built["repeated"], max_steps=budget)
     monkeypatch.delenv("GPUREDUCE_RUN_EVERY_LAUNCH")
     assert limited.failures and run_program(built["repeated"], max_steps=budget) == limited
+
+
+def test_graphs_and_captures():
+    result = run_program(SOURCES / "graphs.cu")
+    assert (result.output, result.status) == ("graphs: right\n", 0), result.errors
+    assert result.launches == 4 * 2 + 2 * 2 + 1  # of kernels in graphs, each time
 
 
 def test_a_race_has_the_lines_of_the_program(built):

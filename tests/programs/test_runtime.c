@@ -26,7 +26,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
                                  enum cudaMemcpyKind kind);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);
-cudaError_t cudaGraphCreate(void);
+cudaError_t cudaGraphDebugDotPrint(void);
 
 /* A fat binary with one entry. */
 typedef struct binary {
@@ -151,7 +151,7 @@ static void test_damaged(void) {
     cudaKernel_t kernel;
     CHECK_EQUAL(__cudaGetKernel(&kernel, &stub), cudaSuccess);
     CHECK_EQUAL(__cudaGetKernel(&kernel, &kernel), cudaErrorInvalidDeviceFunction);
-    CHECK_EQUAL(cudaGraphCreate(), cudaErrorNotSupported);
+    CHECK_EQUAL(cudaGraphDebugDotPrint(), cudaErrorNotSupported);
 }
 
 static void test_configurations(void) {

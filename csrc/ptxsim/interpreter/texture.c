@@ -174,7 +174,7 @@ static void filter(const ptx_texture *t, const uint8_t *data, const ptx_texture_
     for (unsigned axis = 0; axis < point->dimensions; axis++) {
         const f32 x = scaled(t, point, axis) - 0.5f;
         first[axis] = index_of(x);
-        weight[axis] = rintf((x - floorf(x)) * 256) / 256;
+        weight[axis] = floorf((x - floorf(x)) * 256 + 0.5f) / 256;
     }
     for (unsigned corner = 0; corner < 1u << point->dimensions; corner++) {
         int64_t at[3];
