@@ -50,6 +50,7 @@ FOLDERS = {
     "reduce/flat": {"": 75, "_90": 90},
     "reduce/flat_hopper": {"_90": 90},
     "scan/lines": {"": 90},
+    "normalize/lines": {"": 90},
     "exact/auto": TWICE,
 }
 # A row of rungs.def as far as its capability: name, file, after, role, backends, capability.

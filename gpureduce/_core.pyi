@@ -105,6 +105,20 @@ def scan(
     /,
 ) -> Any: ...
 
+# softmax and other functions of csrc/normalize/ops.def along an axis. `weight`, `bias` and `residual` are
+# contiguous or None; the residual is added, and gets the sums.
+def normalize(
+    *,
+    a: object,
+    op: str,
+    axis: int,
+    weight: object,
+    bias: object,
+    residual: object,
+    eps: float,
+    destination: Destination,
+) -> Any: ...
+
 # `offsets`: of the segments, then `permuted_rows` row numbers (0: elements are in order).
 def segments(
     *,

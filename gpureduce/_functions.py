@@ -5,6 +5,7 @@
 
 from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
+from gpureduce._normalize.functions import layer_norm, log_softmax, rms_norm, softmax
 from gpureduce._order.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
 from gpureduce._order.topk import topk
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
@@ -42,6 +43,8 @@ __all__ = [
     "fsum",
     "group_reduce",
     "inner",
+    "layer_norm",
+    "log_softmax",
     "logical_xor",
     "logsumexp",
     "matmul",
@@ -71,7 +74,9 @@ __all__ = [
     "quantile",
     "reduce",
     "reduceat",
+    "rms_norm",
     "segment_reduce",
+    "softmax",
     "softmax_denominator",
     "std",
     "sum",

@@ -76,6 +76,84 @@ def matmul(
 ) -> Any: ...
 
 @overload
+def layer_norm(
+    a: DeviceArray, weight: AnyArray | None = None, bias: AnyArray | None = None, eps: float = 1e-05, *,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def layer_norm(
+    a: AnyArray, weight: AnyArray | None = None, bias: AnyArray | None = None, eps: float = 1e-05, *,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def layer_norm(
+    a: AnyArray, weight: AnyArray | None = None, bias: AnyArray | None = None, eps: float = 1e-05, *,
+    out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def log_softmax(
+    a: DeviceArray, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def log_softmax(
+    a: AnyArray, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def log_softmax(
+    a: AnyArray, axis: SupportsIndex = -1, *, out: Out | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def rms_norm(
+    a: DeviceArray, weight: AnyArray | None = None, eps: float = 1e-06, *, residual: Any = None,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def rms_norm(
+    a: AnyArray, weight: AnyArray | None = None, eps: float = 1e-06, *, residual: Any = None,
+    out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def rms_norm(
+    a: AnyArray, weight: AnyArray | None = None, eps: float = 1e-06, *, residual: Any = None,
+    out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+    as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def softmax(
+    a: DeviceArray, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def softmax(
+    a: AnyArray, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def softmax(
+    a: AnyArray, axis: SupportsIndex = -1, *, out: Out | None = None, device: str | Device | None = None,
+    stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
 def median(
     a: NDArray[np.integer[Any] | np.bool_], axis: None = None, out: None = None,
     overwrite_input: bool = False, keepdims: Literal[False] = False, *, device: str | Device | None = None,

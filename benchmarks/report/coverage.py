@@ -26,6 +26,7 @@ These functions have kernels of their own, on both backends, which are not in th
 | `logical_xor`, `trace`, `average`, `vecdot`, `inner`, `norm` | all; `norm` converts integers to float64 |
 | `ptp` | all but bool |
 | `logsumexp`, `softmax_denominator` | all but complex; integers are converted to float64 |
+| `softmax`, `log_softmax`, `rms_norm`, `layer_norm` | all but complex; integers are converted to float64 |
 | `median`, `quantile`, `percentile`, `nanmedian`, `nanquantile`, `nanpercentile`, `topk` | all but complex |
 """
 

@@ -160,16 +160,24 @@ static void span_of(const py_operand *operand, uint64_t *low, uint64_t *high) {
     *high += gr_dtypes[operand->dtype].item_bytes;
 }
 
-bool py_job_out_overlaps(const py_job *self) {
-    uint64_t out_low, out_high, low, high;
-    bool found = false;
-    if (self->out == NULL || !self->on_device)
+bool py_operands_overlap(const py_operand *a, const py_operand *b) {
+    uint64_t a_low, a_high, b_low, b_high;
+    if (a->source.host != NULL || b->source.host != NULL)
         return false;
-    span_of(&self->device_out, &out_low, &out_high);
-    for (size_t i = 0; i < self->input_count; ++i) {
-        span_of(&self->inputs[i], &low, &high);
-        found = found || (self->inputs[i].source.host == NULL && low < out_high && out_low < high);
-    }
+    span_of(a, &a_low, &a_high);
+    span_of(b, &b_low, &b_high);
+    return a_low < b_high && b_low < a_high;
+}
+
+bool py_job_out_overlaps_input(const py_job *self, size_t input) {
+    return self->out != NULL && self->on_device &&
+           py_operands_overlap(&self->device_out, &self->inputs[input]);
+}
+
+bool py_job_out_overlaps(const py_job *self) {
+    bool found = false;
+    for (size_t i = 0; i < self->input_count; ++i)
+        found = found || py_job_out_overlaps_input(self, i);
     return found;
 }
 

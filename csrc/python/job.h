@@ -65,7 +65,10 @@ int py_job_parse_device_out(py_job *self, PyObject *out);
 /* Parses where a call runs and puts its result: the tuple (out, device_kind, device_index, stream). -1 with
    an exception set. */
 int py_job_parse_destination(py_job *self, PyObject *destination);
-/* Whether `out` in device memory overlaps an input. */
+/* Whether two operands in device memory overlap. */
+bool py_operands_overlap(const py_operand *a, const py_operand *b);
+/* Whether `out` in device memory overlaps an input: the one of an index, or any. */
+bool py_job_out_overlaps_input(const py_job *self, size_t input);
 bool py_job_out_overlaps(const py_job *self);
 /* Raises if it overlaps one, whose name is `name`. */
 int py_job_check_overlap(const py_job *self, const char *name);

@@ -81,6 +81,7 @@ SECTIONS = {
         for name in (
             "how-auto-chooses",
             "exact-sums",
+            "softmax-and-norms",
             "scans",
             "segments",
             "order-statistics",

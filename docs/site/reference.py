@@ -25,6 +25,7 @@ SUBJECTS = {
         *("nanvar", "nanstd"),
     ),
     "Statistics": ("var", "std", "moments", "Moments", "logsumexp", "softmax_denominator"),
+    "Softmax and normalization": ("softmax", "log_softmax", "rms_norm", "layer_norm"),
     "Order statistics": (
         *("median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK"),
     ),

@@ -42,6 +42,58 @@ class Reductions:
     ) -> Any: ...
 
     @overload
+    def layer_norm(
+        self, weight: AnyArray | None = None, bias: AnyArray | None = None, eps: float = 1e-05, *,
+        out: None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def layer_norm(
+        self, weight: AnyArray | None = None, bias: AnyArray | None = None, eps: float = 1e-05, *,
+        out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def log_softmax(
+        self, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def log_softmax(
+        self, axis: SupportsIndex = -1, *, out: Out | None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def rms_norm(
+        self, weight: AnyArray | None = None, eps: float = 1e-06, *, residual: Any = None, out: None = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def rms_norm(
+        self, weight: AnyArray | None = None, eps: float = 1e-06, *, residual: Any = None,
+        out: Out | None = None, device: str | Device | None = None, stream: Stream | None = None,
+        as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
+    def softmax(
+        self, axis: SupportsIndex = -1, *, out: None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def softmax(
+        self, axis: SupportsIndex = -1, *, out: Out | None = None, device: str | Device | None = None,
+        stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
+    @overload
     def median(
         self, axis: SupportsIndex | tuple[SupportsIndex, ...], out: None = None,
         overwrite_input: bool = False, keepdims: bool = False, *, device: str | Device | None = None,

@@ -35,6 +35,7 @@ PUBLIC = {
     "var", "std", "nanvar", "nanstd", "moments", "Moments",
     "cumulative_sum", "cumulative_prod", "cumsum", "cumprod", "nancumsum", "nancumprod",
     "segment_reduce", "reduceat", "group_reduce", "bincount",
+    "softmax", "log_softmax", "rms_norm", "layer_norm",
     "median", "quantile", "percentile", "nanmedian", "nanquantile", "nanpercentile", "topk", "TopK",
 }  # fmt: skip
 SUBMODULES = {"course", "kernels", "numpy_like", "testing"}

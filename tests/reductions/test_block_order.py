@@ -51,6 +51,8 @@ CALLS = {
     "scan of rows": lambda **d: gpureduce.cumulative_sum(WIDE, axis=1, **d),
     "long scan": lambda **d: gpureduce.cumulative_sum(DOUBLES.view(complex), **d),
     "scan of integers": lambda **d: gpureduce.cumulative_sum(INTEGERS, **d),
+    "softmax": lambda **d: gpureduce.softmax(SQUARE, **d),
+    "softmax of long rows": lambda **d: gpureduce.softmax(WIDE, **d),
     "products": lambda **d: gpureduce.cumulative_prod(1 + FLOATS / 1e6, **d),
     "segments": lambda **d: gpureduce.segment_reduce(FLOATS, OFFSETS, **d),
     "segments of rows": lambda **d: gpureduce.segment_reduce(WIDE, OFFSETS[OFFSETS <= 1 << 16], axis=1, **d),

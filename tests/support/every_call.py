@@ -491,6 +491,9 @@ def scans():
         "cumulative_sum without an axis": call(matrix, **SIM),
         "cumulative_sum out": call(matrix, axis=0, out=np.zeros(matrix.shape), **SIM),
         "cumulative_prod": functools.partial(gpureduce.cumulative_prod, wide, device="sim"),
+        "softmax": functools.partial(gpureduce.softmax, matrix[::-1], axis=0, device="sim"),
+        "rms_norm on device": functools.partial(gpureduce.rms_norm, floats_on_device, eps=1.0),
+        "layer_norm refused": functools.partial(gpureduce.layer_norm, vector, vector[1:], device="sim"),
         "segment_reduce": functools.partial(gpureduce.segment_reduce, vector, [0, 9, 9, 300], **SIM),
         "segment_reduce of tiles": functools.partial(
             gpureduce.segment_reduce, np.resize(wide, 9000), [5, 8000], "mean", **SIM

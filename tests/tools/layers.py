@@ -30,7 +30,7 @@ ROOMS = {
         "program",
         "rungs",
         "executor",
-        ("reduce", "matmul", "conv", "scan", "order"),
+        ("reduce", "matmul", "conv", "scan", "normalize", "order"),
         "exact",
         "segments",
         "groups",
@@ -43,7 +43,7 @@ ROOMS = {
 }
 # The same for cuda_kernels/include: SHARED_HEADERS, then a folder for the headers of each family of kernels.
 SHARED_HEADERS = ["common", "grid", "ops"]
-FAMILIES = ["reduce", "scan", "order", "states", "exact", "matmul", "conv", "segments", "groups"]
+FAMILIES = ["reduce", "scan", "normalize", "order", "states", "exact", "matmul", "conv", "segments", "groups"]
 HEADERS = {
     "": [*SHARED_HEADERS, tuple(FAMILIES[:-3]), tuple(FAMILIES[-3:])],
     "reduce": [("ladder", "flat", "general"), "ops", "custom.*"],
@@ -57,7 +57,7 @@ PACKAGE = {
         "_states",
         "_matmul",
         "_conv",
-        ("_scans", "_segments", "_order"),
+        ("_scans", "_normalize", "_segments", "_order"),
         "_custom",
         ("_profiles", "_torch"),
         "_program",
@@ -108,6 +108,7 @@ DOORS = {
     "exact": ["exact.h", "superaccumulator.h"],
     "states": ["states.h"],
     "scan": ["scan.h"],
+    "normalize": ["normalize.h"],
     "segments": ["segments.h", "labels/labels.h"],
     "groups": ["groups.h", "ladder/ladder.h", "ladder/params.h"],
     "order": ["order.h"],

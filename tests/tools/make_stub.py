@@ -203,7 +203,8 @@ def methods():
                 continue  # which an array on a device is not
             if kept and changed == ON_DEVICE:
                 continue  # as the one before
-            kept = changed == KEPT | {"a": "DeviceArray"}
+            differs = {each: text for each, text in changed.items() if parameters.get(each) != text}
+            kept = differs == KEPT | {"a": "DeviceArray"}
             known = {each: changed.get(each, text) for each, text in parameters.items() if each != "a"}
             overload = "" if name in OPEN else "@overload\n"
             text = overload + definition(name, {"self": ""} | known, result, 102)

@@ -1,0 +1,33 @@
+/* Parameters of the kernels that normalize rows: softmax, log_softmax, rms_norm, layer_norm. Read by C and
+   CUDA, so all types are plain and of fixed size. */
+#ifndef GR_NORMALIZE_PARAMS_H
+#define GR_NORMALIZE_PARAMS_H
+
+#include <stdint.h>
+
+enum {
+    GR_NORMALIZE_MAX_THREADS = 512,    /* per row, or per tile of a long row */
+    GR_NORMALIZE_ROW_BLOCK = 128,      /* threads of a block in which each warp has a row of its own */
+    GR_NORMALIZE_MAX_WARP_VECTORS = 4, /* max. 16-byte vectors per thread if a warp has a row */
+    GR_NORMALIZE_WIDE_VECTORS = 2,     /* vectors per thread that a block has before it gets more threads */
+    GR_NORMALIZE_MAX_VECTORS = 8,      /* max. vectors per thread: 32 registers of float32 elements */
+    GR_NORMALIZE_MAX_VECTORS_16 = 4,   /* the same for 16-bit dtypes, which registers hold as float32 */
+    GR_NORMALIZE_LANES = 8,            /* max. partial results of a long row: blocks of a portable cluster */
+    GR_NORMALIZE_MAX_GRID = 1 << 30,   /* max. blocks; further rows are handled in turn */
+};
+
+/* Rows of `length` elements. Row r is column r % inner of line r / inner. Results and the residual have C
+   order: lines, elements, columns. */
+typedef struct gr_normalize_params {
+    uint64_t in;
+    uint64_t out;
+    uint64_t weight, bias; /* `length` contiguous elements, or 0 */
+    uint64_t residual;     /* is added to the elements and gets the sums; or 0 */
+    uint64_t rows, length, inner;
+    int64_t line_stride, along_stride, inner_stride; /* in elements */
+    double eps;
+    uint32_t lanes; /* partial results of a long row: tile t belongs to lane t % lanes */
+    uint32_t reserved;
+} gr_normalize_params;
+
+#endif

@@ -1,0 +1,32 @@
+// The kernels of a function for each dtype and number of vectors per thread.
+#pragma once
+
+#include "normalize/rows.cuh"
+
+using namespace gr::normalize;
+
+#define GR_ROW_ENTRY(op, Op, dtype, In, vectors)                                                             \
+    GR_ENTRY((GR_NORMALIZE_MAX_THREADS), row_##op##_##dtype##_v##vectors, gr_normalize_params,               \
+             rows<Op, In, vectors>)
+#define GR_ROW_ENTRIES(op, Op, dtype, In)                                                                    \
+    GR_ROW_ENTRY(op, Op, dtype, In, 1)                                                                       \
+    GR_ROW_ENTRY(op, Op, dtype, In, 2)                                                                       \
+    GR_ROW_ENTRY(op, Op, dtype, In, 4)
+
+#define GR_TILES_ENTRY(prefix, cluster, op, Op, dtype, In, vectors)                                          \
+    GR_ENTRY((GR_NORMALIZE_MAX_THREADS), prefix##_##op##_##dtype, gr_normalize_params,                       \
+             row_tiles<Op, In, vectors, cluster>)
+#define GR_TILES_ENTRIES(prefix, cluster, op, Op)                                                            \
+    GR_TILES_ENTRY(prefix, cluster, op, Op, f32, float, GR_NORMALIZE_MAX_VECTORS)                            \
+    GR_TILES_ENTRY(prefix, cluster, op, Op, f64, double, GR_NORMALIZE_MAX_VECTORS)                           \
+    GR_TILES_ENTRY(prefix, cluster, op, Op, f16, gr_f16, GR_NORMALIZE_MAX_VECTORS_16)                        \
+    GR_TILES_ENTRY(prefix, cluster, op, Op, bf16, gr_bf16, GR_NORMALIZE_MAX_VECTORS_16)
+
+#define GR_NORMALIZE_ENTRIES(op, Op)                                                                         \
+    GR_ROW_ENTRIES(op, Op, f32, float)                                                                       \
+    GR_ROW_ENTRY(op, Op, f32, float, 8)                                                                      \
+    GR_ROW_ENTRIES(op, Op, f64, double)                                                                      \
+    GR_ROW_ENTRY(op, Op, f64, double, 8)                                                                     \
+    GR_ROW_ENTRIES(op, Op, f16, gr_f16)                                                                      \
+    GR_ROW_ENTRIES(op, Op, bf16, gr_bf16)                                                                    \
+    GR_TILES_ENTRIES(tiles, false, op, Op)

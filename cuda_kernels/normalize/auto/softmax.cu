@@ -1,0 +1,4 @@
+// softmax of rows, in a warp, a block, or tiles of one block.
+#include "normalize/entries.cuh"
+
+GR_NORMALIZE_ENTRIES(softmax, Softmax)

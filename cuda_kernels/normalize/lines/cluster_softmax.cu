@@ -1,0 +1,4 @@
+// softmax of long rows, whose tiles a cluster of blocks shares.
+#include "normalize/entries.cuh"
+
+GR_TILES_ENTRIES(cluster, true, softmax, Softmax)

@@ -1,0 +1,1 @@
+"""Functions that reduce rows and write a result for each element."""
