@@ -35,11 +35,14 @@ gr_matmul_params gr_matmul_make_params(const gr_matmul *self, uint32_t columns, 
 
 uint32_t gr_matmul_invariant_parts(const gr_matmul *self) {
     enum { MAX_PARTS = 256, MIN_PART_K = 128 };
+    /* Tiles of float64 have warps enough at one part less, and add parts to C at a higher price. */
+    const bool doubles = self->dtype == GR_DTYPE_f64 || self->dtype == GR_DTYPE_c128;
+    const double factor = doubles ? 1 : 4;
     uint32_t parts = 1;
-    /* The least power of two from 2 sqrt(k / n) on: products of few rows have enough blocks, and products of
-       many rows add few parts to C. */
+    /* The least power of two from 2 sqrt(k / n) on, or from sqrt(k / n) on: products of few rows have enough
+       blocks, and products of many rows add few parts to C. */
     while (parts < MAX_PARTS && 2 * parts * MIN_PART_K <= self->k &&
-           (double)parts * parts * (double)self->n < 4.0 * (double)self->k)
+           (double)parts * parts * (double)self->n < factor * (double)self->k)
         parts *= 2;
     return parts;
 }

@@ -21,8 +21,8 @@ typedef struct gr_matmul_params {
     int64_t b_stack[GR_MATMUL_STACKS];
     int64_t a_column, b_column; /* strides within a row; only kernels named `_any` read them */
     uint64_t slices; /* split-K: slices of k, each with its own C for all pairs, one after the other */
-    uint64_t rounds; /* parts of k that a block or a cluster takes one after the other, and adds to C; only
-                        kernels named `_rounds` and t5 read it */
+    uint64_t rounds; /* parts of k that a block takes one after the other, and adds to C; only kernels named
+                        `_rounds` and t5 read it */
 } gr_matmul_params;
 
 /* The reduction of split-K: `to` = the sum of `slices` arrays of `count` elements at `from`. */

@@ -105,6 +105,23 @@ static bool needs_no_checks(const gr_matmul *self, const operand *b, const gr_ma
     return plain;
 }
 
+/* Returns whether the tiles of few rows can read columns of B by 16 bytes. */
+static bool is_k_major(const gr_matmul *self, const gr_matmul_tiling *tiling) {
+    bool good = self->dtype == GR_DTYPE_f32 && tiling->rows == GR_MATMUL_FEW_ROWS &&
+                self->n >= tiling->columns && self->n % VEC4 == 0 && self->k >= GR_MATMUL_TILE_K &&
+                self->k % VEC4 == 0 && self->b.row == 1 && self->b.aligned && self->b.column % VEC4 == 0;
+    for (int d = 0; d < GR_MATMUL_STACKS; ++d)
+        good = good && self->b.stack[d] % VEC4 == 0;
+    return good;
+}
+
+/* Returns the part of a kernel's name that says which layouts it reads. */
+static const char *layout_name(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling) {
+    if (!gr_matmul_has_tiles(tiling->variant) || needs_no_checks(self, b, tiling))
+        return "";
+    return is_k_major(self, tiling) ? "_k_major" : "_any";
+}
+
 /* Appends the product of operands that the kernel takes. */
 static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_tiling *tiling,
                      const gr_matmul_job *job) {
@@ -128,8 +145,7 @@ static void multiply(const gr_matmul *self, const operand *b, const gr_matmul_ti
     step->kernel.owner = variant->rung.name;
     GR_KERNEL_NAME(step->kernel.file, variant->rung.file);
     GR_KERNEL_NAME(step->kernel.entry, variant->rung.name, "_", gr_dtypes[self->dtype].name, shape,
-                   gr_matmul_has_tiles(variant) && !needs_no_checks(self, b, tiling) ? "_any" : "",
-                   tiling->rounds > 1 ? "_rounds" : "");
+                   layout_name(self, b, tiling), tiling->rounds > 1 ? "_rounds" : "");
     step->cluster[0] = tiling->cluster;
     gr_matmul_set_grid(program, step, gr_ceil_div(self->m, tiling->rows) * params.n_tiles * tiling->cluster,
                        params.pairs, tiling->threads);

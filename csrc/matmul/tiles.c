@@ -26,7 +26,8 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* How k is split: `cluster` blocks of a cluster take a part each, `rounds` times; or `slices` of the grid. */
+/* How k is split: each block of a cluster takes a part, or each slice of the grid; or a block takes `rounds`
+   parts, one after the other. */
 typedef struct division {
     uint32_t cluster, slices, rounds;
 } division;
@@ -55,16 +56,18 @@ static double wave(const shape *of, uint64_t blocks, double products) {
 static double duration(const shape *of, uint64_t blocks, uint64_t steps, division by) {
     enum { CLUSTER_SUM = 740, SLICE_SUM = 5000, LANES = 128 };
     const double weight = of->dtype == GR_DTYPE_c64 ? 4 : 1;
-    const uint64_t each = gr_ceil_div(steps, (uint64_t)by.cluster * by.slices * by.rounds);
+    const uint64_t each = gr_ceil_div(steps, (uint64_t)by.cluster * by.slices);
     const double products = weight * of->rows * of->columns / LANES * (double)(each * GR_MATMUL_TILE_K) *
                             (by.slices > 1 && blocks == 1 ? 1.7 : 1);
     const double waves = (double)(blocks / of->blocks_per_sm) * wave(of, of->blocks_per_sm, products) +
                          wave(of, blocks % of->blocks_per_sm, products);
     const double elements = weight * (double)(blocks * of->rows * of->columns);
-    double combine = by.cluster > 1 ? 0.25 * elements : by.slices > 1 ? SLICE_SUM + 1.5 * elements : 0;
+    double combine = by.cluster > 1  ? 0.25 * elements
+                     : by.slices > 1 ? SLICE_SUM + 1.5 * elements
+                                     : 0.2 * (by.rounds - 1) * elements;
     for (uint32_t cluster = by.cluster; cluster > 1; cluster /= 2)
         combine += CLUSTER_SUM * weight;
-    return by.rounds * (waves + combine);
+    return waves + combine;
 }
 
 /* Returns whether a split is a candidate. In a cluster each block needs a k-tile, and clusters must fit next
@@ -132,8 +135,10 @@ gr_matmul_tiling gr_matmul_choose_tiling(const gr_matmul *self, const gr_matmul_
         if (!is_candidate(&found, &shapes[i]))
             continue;
         const uint32_t max_cluster = find(shapes[i].rung)->cluster, parts = found.parts;
-        for (uint32_t cluster = 1; cluster <= max_cluster && (parts == 0 || cluster <= parts); cluster *= 2)
-            consider(&found, &shapes[i], (division){cluster, 1, parts == 0 ? 1 : parts / cluster});
+        consider(&found, &shapes[i], (division){1, 1, (uint32_t)gr_max(parts, 1)});
+        for (uint32_t cluster = 2; cluster <= max_cluster; cluster *= 2)
+            if (parts == 0 || cluster == parts)
+                consider(&found, &shapes[i], (division){cluster, 1, 1});
         for (uint32_t slices = 2; max_cluster > 1 && slices <= MAX_SLICES; slices *= 2)
             if (parts == 0 || slices == parts)
                 consider(&found, &shapes[i], (division){1, slices, 1});

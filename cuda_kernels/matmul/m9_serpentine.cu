@@ -21,9 +21,9 @@ static_assert(row_m9.rows == ROWS && row_m9.columns == COLUMNS && row_m9.threads
               row_m9_f32_128x128[0] == THREADS && row_m9_f32_128x128[1] == BLOCKS);
 typedef Lane<COLUMNS, THREAD_M, THREAD_N> In;
 
-// The sums of parts of k, of which a kernel with ROUNDS computes one after the other, and adds each to C.
+// ROUNDS: the sums of `rounds` parts of k, one after the other, each of which is added to C.
 template <class T, Checks CHECKS, bool ROUNDS>
-__device__ void matmul(const Matrices<T> &p, Block block, unsigned round, unsigned rounds) {
+__device__ void matmul(const Matrices<T> &p, Block block, unsigned rounds) {
     __shared__ alignas(16) union {
         Steps<T, ROWS, COLUMNS, TILE_K, THREADS, STAGES, CHECKS, CHECKS == OF_BOTH ? 1 : 4> steps;
         Rows<In, T, THREADS> rows;
@@ -48,10 +48,19 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned round, unsign
                 }
         }
     };
-    shared.steps.each(p, place, KRange::of<TILE_K>(p.k, round, rounds), multiply);
+    const KRange range = KRange::of<TILE_K>(p.k, 0, 1);
+    if (ROUNDS) {
+        shared.steps.each_part(p, place, range, rounds, multiply, [&](unsigned round) {
+            free_of_store(sums);
+            store_own_results<In>(p, place, y, x, sums, round > 0);
+            clear(sums);
+        });
+        return;
+    }
+    shared.steps.each(p, place, range, multiply);
     free_of_store(sums);
-    if (ROUNDS || rows_aligned(p.c, p.n)) {
-        store_own_results<In>(p, place, y, x, sums, ROUNDS && round > 0);
+    if (rows_aligned(p.c, p.n)) {
+        store_own_results<In>(p, place, y, x, sums);
         return;
     }
     // 2048 x 2047 x 1024 takes 185 us on an H200, and 195 where each thread stores its own, 4 bytes at once.
@@ -61,17 +70,10 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned round, unsign
 
 template <Checks CHECKS, bool ROUNDS> __device__ void matmul_of(const gr_matmul_params &p) {
     const uint64_t pair = matrix_of_block();
-    const unsigned tiles_n = unsigned(p.n_tiles), rounds = ROUNDS ? unsigned(p.rounds) : 1;
-    if (pair >= p.pairs)
-        return;
-    const Matrices<float> matrices = matrices_of<float>(p, pair);
-    const Block block{blockIdx.x % tiles_n, blockIdx.x / tiles_n};
-#pragma unroll 1
-    for (unsigned round = 0; round < rounds; ++round) {
-        if (round > 0)
-            __syncthreads(); // the stages of the round before are no longer read
-        matmul<float, CHECKS, ROUNDS>(matrices, block, round, rounds);
-    }
+    const unsigned tiles_n = unsigned(p.n_tiles);
+    if (pair < p.pairs)
+        matmul<float, CHECKS, ROUNDS>(matrices_of<float>(p, pair),
+                                      Block{blockIdx.x % tiles_n, blockIdx.x / tiles_n}, unsigned(p.rounds));
 }
 
 // For matrices stored by rows, and for any others.

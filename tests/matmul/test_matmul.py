@@ -115,10 +115,14 @@ def test_tiles_of_every_size(shape, dtype, device, thin):
     np.testing.assert_array_equal(gpureduce.matmul(a, b, device=device), np.matmul(a, b))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("shape", [(3, 70, 64), (130, 300, 136), (1, 257, 8), (200, 2, 72)])
-@pytest.mark.parametrize("variant", ["auto", "t3"])
-def test_a_transposed_matrix_of_halves(shape, dtype, variant, device):
+@pytest.mark.parametrize(
+    ("dtype", "variant"),
+    [("float16", "auto"), ("bfloat16", "auto"), ("float16", "t3"), ("bfloat16", "t3"), ("float32", "auto")],
+)
+@pytest.mark.parametrize(
+    "shape", [(3, 70, 64), (130, 300, 136), (1, 257, 8), (200, 2, 72), (9, 132, 300), (31, 64, 20)]
+)
+def test_a_transposed_matrix(shape, dtype, variant, device):
     """Which is not copied where its columns begin on boundaries of 16 bytes; several, and the same for all."""
     a, b = matrices(dtype, shape, "exact")
     wanted = gpureduce.matmul(a, b, variant=variant, device=device)

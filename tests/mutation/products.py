@@ -47,6 +47,8 @@ def many(name):
 
 
 FLOAT64 = ("tests/matmul/test_matmul.py", "-k", "test_every_shape_by_default and float64")
+ROUNDS = ("tests/matmul/test_batch_invariance.py", "-k", "one_after_the_other")
+INVARIANT = ("tests/matmul/test_batch_invariance.py", "-k", "number_and_place")
 SLICES = ("tests/matmul/test_matmul.py", "-k", "test_k_in_slices")
 EVERY = ("tests/matmul/test_matmul.py", "-k", "test_every_dtype")
 VECTORS = ("tests/matmul/test_matmul.py", "-k", "test_a_matrix_and_a_vector")
@@ -287,7 +289,7 @@ MUTANTS = (
         "a block ends while others read its sums",
         M10,
         "matmul",
-        "cluster_sync(); // before any block ends or writes again, of which others may still read",
+        "cluster_sync(); // before any block ends, of which others may still read",
         "",
         races("m10"),
     ),
@@ -311,9 +313,33 @@ MUTANTS = (
         "every slice takes the first part of k",
         M10,
         "matmul_of",
-        "(ROUNDS ? round : slice) * parts + rank,",
-        "rank,",
+        "slice * parts + blockIdx.x % parts,",
+        "blockIdx.x % parts,",
         SLICES,
+    ),
+    Mutant(
+        "a round replaces the rounds before",
+        M10,
+        "matmul",
+        "results.store(p, place, round > 0);",
+        "results.store(p, place, false);",
+        ROUNDS,
+    ),
+    Mutant(
+        "the number of parts of k depends on the number of rows",
+        "csrc/matmul/common.c",
+        "gr_matmul_invariant_parts",
+        "(double)self->n",
+        "(double)self->m",
+        INVARIANT,
+    ),
+    Mutant(
+        "slices of a row depend on the number of results",
+        "csrc/matmul/gemv.c",
+        "has_fixed_order",
+        "return self->batch_invariant &&",
+        "return !self->batch_invariant &&",
+        INVARIANT,
     ),
     Mutant(
         "the tail of k in fragments is what follows in memory",

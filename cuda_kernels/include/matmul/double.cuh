@@ -85,11 +85,17 @@ struct OfDouble {
                         Sums &sums) const {
         const uint64_t first = place.column + column + eight / 2 * 16 + eight % 2 * 4;
         const double *c = reinterpret_cast<const double *>(p.c) + pair * p.m * p.n + first;
+        const bool aligned = p.n % 2 == 0 && p.c % 16 == 0;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const uint64_t from_row = place.row + row + m + i / 2 * 8;
-            if (from_row < p.m && first + i % 2 < p.n)
-                sums.at[i] = c[from_row * p.n + i % 2] + sums.at[i];
+        for (int i = 0; i < 4; i += 2) {
+            const uint64_t from_row = place.row + row + m + 4 * i;
+            if (from_row >= p.m || first >= p.n)
+                continue;
+            const double *from = c + from_row * p.n;
+            const Vec<double, 2> pair = aligned ? *reinterpret_cast<const Vec<double, 2> *>(from)
+                                                : Vec<double, 2>{from[0], first + 1 < p.n ? from[1] : 0.0};
+            sums.at[i] = pair.at[0] + sums.at[i];
+            sums.at[i + 1] = pair.at[1] + sums.at[i + 1];
         }
     }
 };

@@ -36,6 +36,10 @@ struct KRange {
         return {before == 0 ? 0 : before * uint64_t(TILE_K) - short_by, each + (part < more ? 1 : 0),
                 before == 0 ? TILE_K - int(short_by) : TILE_K};
     }
+    // The steps of all parts up to a part and with it.
+    static __device__ unsigned end_of_part(unsigned all, unsigned part, unsigned parts) {
+        return parts == 1 ? all : all / parts * (part + 1) + min(part + 1, all % parts);
+    }
 };
 
 // One thread's part of the copies of tiles of TILE_K elements along k by TILE_MN along m or n, an element at
@@ -109,9 +113,37 @@ template <class T, int TILE_K, int TILE_MN, int THREADS> struct Vectors {
     }
 };
 
+// The same of rows along k: the tile has a row for each of TILE_N columns of B.
+template <class T, int TILE_K, int TILE_N, int THREADS> struct KVectors {
+    enum { LENGTH = Vec16<T>::LENGTH, VECS_K = TILE_K / LENGTH, ROWS = THREADS / VECS_K };
+    enum { TURNS = TILE_N / ROWS, PITCH = TILE_K + LENGTH, CHECKED = false };
+    static_assert(THREADS % VECS_K == 0 && TILE_N % ROWS == 0, "turns fill a tile");
+    const char *from;
+    int64_t turn_bytes;
+    unsigned at;
+    int k;
+
+    __device__ KVectors(const T *matrix, int64_t step, uint64_t first, uint64_t first_k)
+        : turn_bytes(step * int64_t(ROWS * sizeof(T))), k(int(threadIdx.x % VECS_K * LENGTH)) {
+        const unsigned n = threadIdx.x / VECS_K;
+        at = n * PITCH + unsigned(k);
+        from = reinterpret_cast<const char *>(matrix + int64_t(first + n) * step) + k_bytes(first_k + k);
+    }
+
+    static __device__ int64_t k_bytes(int64_t elements) {
+        return elements * int64_t(sizeof(T));
+    }
+
+    template <bool SHORT> __device__ void copy(T *tile, const char *source, int turn, int valid_k) const {
+        const bool there = !SHORT || k < valid_k;
+        ptx::cp_async<16>(tile + at + turn * ROWS * PITCH, source + turn * turn_bytes, there ? 16 : 0);
+    }
+};
+
 // Which operands may have any layout, and fewer rows or columns than a tile: none, A, or both. Else the
 // elements of rows are contiguous, rows of B begin on boundaries of 16 bytes, and nothing is checked.
-enum Checks { NONE, OF_A, OF_BOTH };
+// OF_A_K_MAJOR: of A, and the columns of B are contiguous and begin on boundaries of 16 bytes.
+enum Checks { NONE, OF_A, OF_A_K_MAJOR, OF_BOTH };
 
 // The pipeline.
 // `GROUP` elements along k have the copies that belong to them begun together: ptxas puts idle instructions
@@ -119,9 +151,9 @@ enum Checks { NONE, OF_A, OF_BOTH };
 // by one; with checks, which make groups long, 4095 x 4095 x 4095 by m9 2,962 us and 2,865.
 template <class T, int ROWS, int COLUMNS, int TILE_K, int THREADS, int STAGES, Checks CHECKS, int GROUP = 4>
 struct Steps {
-    enum { PAD = 16 / sizeof(T) };
+    enum { PAD = 16 / sizeof(T), K_MAJOR = CHECKS == OF_A_K_MAJOR };
     typedef T TileOfA[TILE_K][ROWS + PAD];
-    typedef T TileOfB[TILE_K][COLUMNS + PAD];
+    typedef T TileOfB[K_MAJOR ? COLUMNS : TILE_K][(K_MAJOR ? TILE_K : COLUMNS) + PAD];
     TileOfA a[STAGES];
     TileOfB b[STAGES];
 
@@ -130,16 +162,27 @@ struct Steps {
     template <class F>
     __device__ void each(const Matrices<T> &p, const ShiftedTileCoord &place, const KRange &range,
                          F multiply) {
+        each_part(p, place, range, 1, multiply, [](unsigned) {});
+    }
+
+    // The same of `parts` parts of k, the range being all of it: `end_part` is called with the number of each
+    // part after its last step, while copies of the next one are in flight.
+    template <class F, class E>
+    __device__ void each_part(const Matrices<T> &p, const ShiftedTileCoord &place, const KRange &range,
+                              unsigned parts, F multiply, E end_part) {
         const Elements<T, TILE_K, ROWS, THREADS, CHECKS != NONE> of_a(p.a, p.a_row, p.a_column, place.row,
                                                                       p.m, range.first);
         if constexpr (CHECKS == OF_BOTH)
             run(of_a,
                 Elements<T, TILE_K, COLUMNS, THREADS, true>(p.b, p.b_column, p.b_row, place.column, p.n,
                                                             range.first),
-                range, multiply);
+                range, parts, multiply, end_part);
+        else if constexpr (K_MAJOR)
+            run(of_a, KVectors<T, TILE_K, COLUMNS, THREADS>(p.b, p.b_column, place.column, range.first),
+                range, parts, multiply, end_part);
         else
             run(of_a, Vectors<T, TILE_K, COLUMNS, THREADS>(p.b, p.b_row, place.column, range.first), range,
-                multiply);
+                parts, multiply, end_part);
     }
 
   private:
@@ -157,8 +200,9 @@ struct Steps {
             of.template copy<true>(tile, from, turn, valid_k);
     }
 
-    template <class OfA, class OfB, class F>
-    __device__ void run(const OfA &of_a, const OfB &of_b, const KRange &range, F multiply) {
+    template <class OfA, class OfB, class F, class E>
+    __device__ void run(const OfA &of_a, const OfB &of_b, const KRange &range, unsigned parts, F multiply,
+                        E end_part) {
         const char *from_a = of_a.from, *from_b = of_b.from; // of the step begun last
         unsigned begun = 0, next = 0, now = 0;
         // After the last step the same tile is copied again and never read, which avoids a branch.
@@ -183,7 +227,7 @@ struct Steps {
             ptx::cp_async_commit_group();
             turn(next);
         }
-        for (unsigned step = 0; step < range.steps; ++step) {
+        const auto take_step = [&] {
             ptx::cp_async_wait_group<STAGES - 2>();
             __syncthreads(); // the copies of all are there, and the stage of the step before is no longer
                              // read
@@ -198,6 +242,13 @@ struct Steps {
             ptx::cp_async_commit_group();
             turn(next);
             turn(now);
+        };
+        unsigned step = 0;
+#pragma unroll 1
+        for (unsigned part = 0; part < parts; ++part) {
+            for (const unsigned end = KRange::end_of_part(range.steps, part, parts); step < end; ++step)
+                take_step();
+            end_part(part);
         }
         ptx::cp_async_wait_group<0>();
     }
@@ -227,6 +278,14 @@ template <class T, int R, int S> __device__ void free_of_store(T (&sums)[R][S]) 
 #pragma unroll
         for (int s = 0; s < S; ++s)
             sums[r][s] *= one;
+}
+
+template <class T, int R, int S> __device__ void clear(T (&sums)[R][S]) {
+#pragma unroll
+    for (int r = 0; r < R; ++r)
+#pragma unroll
+        for (int s = 0; s < S; ++s)
+            sums[r][s] = T{};
 }
 
 // A thread's results to a tile in shared memory, whose rows are PITCH elements long.
