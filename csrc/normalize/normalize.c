@@ -29,7 +29,9 @@ static division divide(const gr_normalize *self) {
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const uint64_t vectors = gr_ceil_div(self->length, 16 / item);
     const uint32_t max = item == 2 ? GR_NORMALIZE_MAX_VECTORS_16 : GR_NORMALIZE_MAX_VECTORS;
-    division found = {.threads = WARP, .vectors = 1, .tiles = 1};
+    division found = {.threads = GR_NORMALIZE_MIN_THREADS, .vectors = 1, .tiles = 1};
+    while (found.threads < WARP && found.threads < vectors)
+        found.threads *= 2;
     while (found.vectors < GR_NORMALIZE_MAX_WARP_VECTORS && WARP * found.vectors < vectors)
         found.vectors *= 2;
     if (WARP * found.vectors >= vectors)
@@ -81,7 +83,7 @@ static void plan(const void *request, gr_device *device, gr_program *program) {
     const uint32_t out =
         gr_program_buffer(program, GR_BUFFER_OUTPUT, (size_t)(rows * self->length) * (size_t)item);
     gr_step *step = gr_program_step(program, GR_STEP_LAUNCH, &params, sizeof params);
-    const uint32_t block_rows = of.threads == 32 ? GR_NORMALIZE_ROW_BLOCK / 32 : 1;
+    const uint32_t block_rows = of.threads <= 32 ? GR_NORMALIZE_ROW_BLOCK / of.threads : 1;
     const uint32_t row_blocks = clusters ? params.lanes : 1;
     step->block[0] = of.threads;
     step->block[1] = block_rows;

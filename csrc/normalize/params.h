@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 enum {
+    GR_NORMALIZE_MIN_THREADS = 4,      /* per row: lanes of a warp, of which several may have a row each */
     GR_NORMALIZE_MAX_THREADS = 512,    /* per row, or per tile of a long row */
-    GR_NORMALIZE_ROW_BLOCK = 128,      /* threads of a block in which each warp has a row of its own */
+    GR_NORMALIZE_ROW_BLOCK = 128,      /* threads of a block in which a warp has one row or several */
     GR_NORMALIZE_MAX_WARP_VECTORS = 4, /* max. 16-byte vectors per thread if a warp has a row */
     GR_NORMALIZE_WIDE_VECTORS = 2,     /* vectors per thread that a block has before it gets more threads */
     GR_NORMALIZE_MAX_VECTORS = 8,      /* max. vectors per thread: 32 registers of float32 elements */

@@ -5,8 +5,8 @@
 
 namespace gr::normalize {
 
-// The threads of a row are a warp or the block. The order of the operands is that of a butterfly, so that all
-// threads get the same bits.
+// The threads of a row are a power of two of lanes, or the block. The order of the operands is that of a
+// butterfly, so that all threads get the same bits.
 template <class Acc> class RowReducer {
   public:
     struct Shared {
@@ -16,8 +16,8 @@ template <class Acc> class RowReducer {
     explicit __device__ RowReducer(Shared *shared) : shared(shared), slot(0) {
     }
     template <class F> __device__ Acc reduce(Acc x, F combine) {
-        x = butterfly(x, 32, combine);
-        if (blockDim.x == 32)
+        x = butterfly(x, blockDim.x, combine);
+        if (blockDim.x <= 32)
             return x;
         // A slot is written again after the barrier of the other one, when all threads have read it.
         const unsigned count = blockDim.x / 32;

@@ -6,7 +6,7 @@
 using namespace gr::normalize;
 
 #define GR_ROW_ENTRY(op, Op, dtype, In, vectors)                                                             \
-    GR_ENTRY((GR_NORMALIZE_MAX_THREADS), row_##op##_##dtype##_v##vectors, gr_normalize_params,               \
+    GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), row_##op##_##dtype##_v##vectors, gr_normalize_params,            \
              rows<Op, In, vectors>)
 #define GR_ROW_ENTRIES(op, Op, dtype, In)                                                                    \
     GR_ROW_ENTRY(op, Op, dtype, In, 1)                                                                       \
@@ -14,7 +14,7 @@ using namespace gr::normalize;
     GR_ROW_ENTRY(op, Op, dtype, In, 4)
 
 #define GR_TILES_ENTRY(prefix, cluster, op, Op, dtype, In, vectors)                                          \
-    GR_ENTRY((GR_NORMALIZE_MAX_THREADS), prefix##_##op##_##dtype, gr_normalize_params,                       \
+    GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), prefix##_##op##_##dtype, gr_normalize_params,                    \
              row_tiles<Op, In, vectors, cluster>)
 #define GR_TILES_ENTRIES(prefix, cluster, op, Op)                                                            \
     GR_TILES_ENTRY(prefix, cluster, op, Op, f32, float, GR_NORMALIZE_MAX_VECTORS)                            \

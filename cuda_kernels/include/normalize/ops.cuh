@@ -19,6 +19,7 @@ template <class Acc> struct Exponentials {
     struct State {
         Acc max, sum;
     };
+    static constexpr bool takes_weight = false, takes_bias = false, takes_residual = false;
     static __device__ Acc fill() {
         return -INFINITY;
     }
@@ -60,7 +61,7 @@ template <class Acc> struct Softmax : Exponentials<Acc> {
         if (s.max == -INFINITY)
             scale = NAN;
     }
-    template <bool KEPT> __device__ Acc result(Acc x, Acc, Acc) const {
+    template <bool KEPT> __device__ Acc result(Acc x) const {
         return (KEPT ? x : exp_of(x - max)) * scale;
     }
 };
@@ -72,7 +73,7 @@ template <class Acc> struct LogSoftmax : Exponentials<Acc> {
 
     __device__ LogSoftmax(State s, const RowArguments<Acc> &) : max(s.max), log_sum(log_of(s.sum)) {
     }
-    template <bool> __device__ Acc result(Acc x, Acc, Acc) const {
+    template <bool> __device__ Acc result(Acc x) const {
         return x - max - log_sum;
     }
 };
@@ -81,7 +82,7 @@ template <class Acc> struct RmsNorm {
     struct State {
         Acc squares;
     };
-    static constexpr bool keeps = false;
+    static constexpr bool takes_weight = true, takes_bias = false, takes_residual = true, keeps = false;
     Acc scale;
 
     static __device__ Acc fill() {
@@ -101,8 +102,8 @@ template <class Acc> struct RmsNorm {
     __device__ RmsNorm(State s, const RowArguments<Acc> &of)
         : scale(Acc(1) / sqrt(s.squares / of.length + of.eps)) {
     }
-    template <bool> __device__ Acc result(Acc x, Acc weight, Acc) const {
-        return x * scale * weight;
+    template <bool> __device__ Acc result(Acc x) const {
+        return x * scale;
     }
 };
 
@@ -110,7 +111,7 @@ template <class Acc> struct LayerNorm {
     struct State {
         Acc count, mean, squares; // of the differences from the mean
     };
-    static constexpr bool keeps = false;
+    static constexpr bool takes_weight = true, takes_bias = true, takes_residual = false, keeps = false;
     Acc mean, scale;
 
     static __device__ Acc fill() {
@@ -140,8 +141,8 @@ template <class Acc> struct LayerNorm {
     __device__ LayerNorm(State s, const RowArguments<Acc> &of)
         : mean(s.mean), scale(Acc(1) / sqrt(s.squares / of.length + of.eps)) {
     }
-    template <bool> __device__ Acc result(Acc x, Acc weight, Acc bias) const {
-        return (x - mean) * scale * weight + bias;
+    template <bool> __device__ Acc result(Acc x) const {
+        return (x - mean) * scale;
     }
 };
 

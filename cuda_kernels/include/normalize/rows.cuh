@@ -11,16 +11,25 @@
 namespace gr::normalize {
 
 // Where a row is: of the elements, the results, and the residual.
-struct Row {
-    Line in, out, residual;
+template <class In> struct Row {
+    Line<In> in, out, residual;
 
-    template <class In> static __device__ Row of(const gr_normalize_params &p, uint64_t row) {
-        const uint64_t line = row / p.inner, column = row % p.inner;
-        const int64_t in = int64_t(line) * p.line_stride + int64_t(column) * p.inner_stride;
-        const int64_t out = int64_t((line * p.length) * p.inner + column), inner = int64_t(p.inner);
-        return {{p.in + in * int64_t(sizeof(In)), p.along_stride},
-                {p.out + out * int64_t(sizeof(In)), inner},
-                {p.residual == 0 ? 0 : p.residual + out * int64_t(sizeof(In)), inner}};
+    static __device__ Row of(const gr_normalize_params &p, uint64_t row) {
+        uint64_t line = row, column = 0;
+        if (p.inner != 1) {
+            line = row / p.inner;
+            column = row - line * p.inner;
+        }
+        const int64_t from = int64_t(line) * p.line_stride + int64_t(column) * p.inner_stride;
+        const int64_t to = int64_t((line * p.length) * p.inner + column), inner = int64_t(p.inner);
+        return {{reinterpret_cast<In *>(p.in) + from, p.along_stride},
+                {reinterpret_cast<In *>(p.out) + to, inner},
+                {p.residual == 0 ? nullptr : reinterpret_cast<In *>(p.residual) + to, inner}};
+    }
+    __device__ Row from(uint64_t index) const {
+        return {in.from(index),
+                out.from(index),
+                {residual.first == nullptr ? nullptr : residual.from(index).first, residual.stride}};
     }
 };
 
@@ -33,65 +42,111 @@ template <template <class> class Op, class In, unsigned VECTORS> struct RowTile 
 
     Acc x[T::COUNT];
 
-    __device__ void load(const Row &row, uint64_t first, unsigned count) {
-        T::load(x, row.in, first, count, F::fill());
-        if (row.residual.address == 0)
-            return;
-        Acc more[T::COUNT];
-        T::load(more, row.residual, first, count, F::fill());
-#pragma unroll
-        for (unsigned i = 0; i < T::COUNT; ++i)
-            x[i] =
-                to_acc(from_acc<In>(x[i] + more[i])); // the sum that is stored is the one that is normalized
-        T::store(x, row.residual, first, count);
+    // `row` begins with the tile, of which `count` elements are in the row.
+    __device__ void load(const Row<In> &row, unsigned count) {
+        read(row.in, count);
+        if constexpr (F::takes_residual) {
+            if (row.residual.first != nullptr)
+                add_residual(row.residual, count);
+        }
     }
     // Loads the elements again, with the residual that was added.
-    __device__ void reload(const Row &row, uint64_t first, unsigned count) {
-        T::load(x, row.residual.address == 0 ? row.in : row.residual, first, count, F::fill());
+    __device__ void reload(const Row<In> &row, unsigned count) {
+        read(F::takes_residual && row.residual.first != nullptr ? row.residual : row.in, count);
     }
     template <bool KEEP> __device__ State reduce(unsigned count, RowReducer<Acc> &row) {
         return F::template reduce<KEEP>(x, T::index, count, row);
     }
+    // Writes the results; `first` is the index of the tile's first element in the row.
     template <bool KEPT>
-    __device__ void finish(const gr_normalize_params &p, const Row &row, const F &f, uint64_t first,
+    __device__ void finish(const gr_normalize_params &p, const Row<In> &row, const F &f, uint64_t first,
                            unsigned count) {
-        Acc weight[T::COUNT], bias[T::COUNT];
-        load_or_fill(weight, p.weight, first, count, Acc(1));
-        load_or_fill(bias, p.bias, first, count, Acc(0));
 #pragma unroll
         for (unsigned i = 0; i < T::COUNT; ++i)
-            x[i] = f.template result<KEPT>(x[i], weight[i], bias[i]);
-        T::store(x, row.out, first, count);
+            x[i] = f.template result<KEPT>(x[i]);
+        if constexpr (F::takes_weight) {
+            if (p.weight != 0)
+                combine(p.weight, first, count, [](Acc a, Acc b) { return a * b; });
+        }
+        if constexpr (F::takes_bias) {
+            if (p.bias != 0)
+                combine(p.bias, first, count, [](Acc a, Acc b) { return a + b; });
+        }
+        const bool aligned = is_aligned(row.out, count);
+        Vec16<In> raw[VECTORS];
+#pragma unroll
+        for (unsigned v = 0; v < VECTORS; ++v)
+            raw[v] = T::pack(x + v * T::LENGTH);
+        T::store(raw, 0, row.out, count, aligned);
     }
 
   private:
-    static __device__ void load_or_fill(Acc (&to)[T::COUNT], uint64_t address, uint64_t first, unsigned count,
-                                        Acc fill) {
-        if (address != 0) {
-            T::load(to, {address, 1}, first, count, fill);
-            return;
-        }
+    // Vectors of a second operand that are in flight at once: more would not fit into the registers.
+    static constexpr unsigned GROUP = VECTORS < 2 ? 1 : VECTORS < 4 || sizeof(In) == 2 ? 2 : 4;
+
+    static __device__ bool is_aligned(const Line<In> &line, unsigned count) {
+        return count % T::LENGTH == 0 && line.is_aligned();
+    }
+    __device__ void read(const Line<In> &line, unsigned count) {
+        Vec16<In> raw[VECTORS];
+        T::load(raw, 0, line, count, is_aligned(line, count), from_acc<In>(F::fill()));
 #pragma unroll
         for (unsigned i = 0; i < T::COUNT; ++i)
-            to[i] = fill;
+            x[i] = T::element(raw, i);
+    }
+    // The sum that is stored is the one that is normalized.
+    __device__ void add_residual(const Line<In> &line, unsigned count) {
+        const bool aligned = is_aligned(line, count);
+#pragma unroll
+        for (unsigned g = 0; g < VECTORS; g += GROUP) {
+            Vec16<In> raw[GROUP];
+            Acc *const to = x + g * T::LENGTH;
+            T::load(raw, g, line, count, aligned, from_acc<In>(F::fill()));
+#pragma unroll
+            for (unsigned v = 0; v < GROUP; ++v) {
+#pragma unroll
+                for (unsigned e = 0; e < T::LENGTH; ++e)
+                    to[v * T::LENGTH + e] += to_acc(raw[v].at(e));
+                raw[v] = T::pack(to + v * T::LENGTH);
+            }
+#pragma unroll
+            for (unsigned i = 0; i < GROUP * T::LENGTH; ++i)
+                to[i] = T::element(raw, i);
+            T::store(raw, g, line, count, aligned);
+        }
+    }
+    template <class Combine>
+    __device__ void combine(uint64_t address, uint64_t first, unsigned count, Combine with) {
+        const Line<In> line = {reinterpret_cast<In *>(address) + first, 1};
+        const bool aligned = is_aligned(line, count);
+#pragma unroll
+        for (unsigned g = 0; g < VECTORS; g += GROUP) {
+            Vec16<In> raw[GROUP];
+            T::load(raw, g, line, count, aligned, from_acc<In>(Acc(0)));
+#pragma unroll
+            for (unsigned i = 0; i < GROUP * T::LENGTH; ++i)
+                x[g * T::LENGTH + i] = with(x[g * T::LENGTH + i], T::element(raw, i));
+        }
     }
 };
 
-// Rows of one tile. A warp, or a block of more than 32 threads along x, has a row.
+// Rows of one tile. Some lanes of a warp, a warp, or a block of more than 32 threads along x have a row. All
+// lanes of a warp take part in shuffles, so those without a row have one of no elements.
 template <template <class> class Op, class In, unsigned VECTORS>
 __device__ void rows(const gr_normalize_params &p) {
     using Rows = RowTile<Op, In, VECTORS>;
     using Acc = typename Rows::Acc;
     __shared__ typename RowReducer<Acc>::Shared shared;
     RowReducer<Acc> reducer(&shared);
-    const unsigned count = unsigned(p.length);
     pdl_as_comments::pdl_launch_dependents();
     pdl_as_comments::pdl_wait();
-    for (uint64_t r = uint64_t(blockIdx.x) * blockDim.y + threadIdx.y; r < p.rows;
-         r += uint64_t(gridDim.x) * blockDim.y) {
-        const Row row = Row::of<In>(p, r);
+    for (uint64_t first = uint64_t(blockIdx.x) * blockDim.y; first < p.rows;
+         first += uint64_t(gridDim.x) * blockDim.y) {
+        const uint64_t r = first + threadIdx.y;
+        const unsigned count = r < p.rows ? unsigned(p.length) : 0;
+        const Row<In> row = Row<In>::of(p, r < p.rows ? r : 0);
         Rows tile;
-        tile.load(row, 0, count);
+        tile.load(row, count);
         const auto state = tile.template reduce<Op<Acc>::keeps>(count, reducer);
         const Op<Acc> f(state, RowArguments<Acc>{Acc(p.length), Acc(p.eps)});
         tile.template finish<Op<Acc>::keeps>(p, row, f, 0, count);
@@ -122,14 +177,14 @@ __device__ void row_tiles(const gr_normalize_params &p) {
         pdl_as_comments::pdl_wait();
     }
     for (uint64_t r = blockIdx.x / blocks; r < p.rows; r += gridDim.x / blocks) {
-        const Row row = Row::of<In>(p, r);
+        const Row<In> row = Row<In>::of(p, r);
         Rows tile;
         for (unsigned lane = rank; lane < p.lanes; lane += blocks) {
             uint64_t first = uint64_t(lane) * size;
-            tile.load(row, first, count_from(first));
+            tile.load(row.from(first), count_from(first));
             State state = tile.template reduce<false>(count_from(first), reducer);
             for (first += stride; first < p.length; first += stride) {
-                tile.load(row, first, count_from(first));
+                tile.load(row.from(first), count_from(first));
                 state = Op<Acc>::combine(state, tile.template reduce<false>(count_from(first), reducer));
             }
             if (threadIdx.x == 0)
@@ -149,8 +204,8 @@ __device__ void row_tiles(const gr_normalize_params &p) {
         for (unsigned lane = rank; lane < p.lanes; lane += blocks)
             for (uint64_t first = uint64_t(lane) * size; first < p.length; first += stride) {
                 if (!once)
-                    tile.reload(row, first, count_from(first));
-                tile.template finish<false>(p, row, f, first, count_from(first));
+                    tile.reload(row.from(first), count_from(first));
+                tile.template finish<false>(p, row.from(first), f, first, count_from(first));
             }
         if (CLUSTER)
             cluster_wait();

@@ -38,13 +38,17 @@ template <> inline __device__ gr_bf16 from_acc(float x) {
     return __float2bfloat16_rn(x);
 }
 
-// Elements of a row or of a vector of weights, from an address on; 0: none.
-struct Line {
-    uint64_t address;
+// Elements of a row or of a vector of weights, from an address on.
+template <class In> struct Line {
+    In *first;
     int64_t stride; // in elements
 
-    template <class In> __device__ bool is_aligned() const {
-        return stride == 1 && address % 16 == 0;
+    // Whether vectors of 16 bytes can be read.
+    __device__ bool is_aligned() const {
+        return stride == 1 && reinterpret_cast<uint64_t>(first) % 16 == 0;
+    }
+    __device__ Line from(uint64_t index) const {
+        return {first + int64_t(index) * stride, stride};
     }
 };
 
@@ -55,54 +59,80 @@ template <class In, unsigned VECTORS> struct Tile {
     static __device__ unsigned index(unsigned i) {
         return (i / LENGTH * blockDim.x + threadIdx.x) * LENGTH + i % LENGTH;
     }
+    // The same as index(v * LENGTH), which the compiler computes anew: offsets and predicates of single
+    // elements that it kept from a load until a store would take all registers.
+    static __device__ unsigned fresh_index(unsigned v) {
+        unsigned thread = threadIdx.x;
+        asm volatile("" : "+r"(thread));
+        return (v * blockDim.x + thread) * LENGTH;
+    }
     static __device__ unsigned size() {
         return VECTORS * LENGTH * blockDim.x;
     }
 
-    // Loads the elements from `first` on, of which `count` are in the row; others are `fill`.
-    static __device__ void load(Acc (&x)[COUNT], Line line, uint64_t first, unsigned count, Acc fill) {
-        const In *from = reinterpret_cast<const In *>(line.address) + int64_t(first) * line.stride;
-        const bool aligned = Line{uint64_t(from), line.stride}.template is_aligned<In>();
-        Vec16<In> raw[VECTORS];
+    // Loads N vectors of each thread, of the first `count` elements of a line; others are `fill`. `aligned`:
+    // the line is, and `count` is a multiple of LENGTH. One branch for all vectors keeps their loads in
+    // flight together.
+    template <unsigned N>
+    static __device__ void load(Vec16<In> (&raw)[N], unsigned from_vector, Line<In> line, unsigned count,
+                                bool aligned, In fill) {
+        if (aligned) {
 #pragma unroll
-        for (unsigned v = 0; v < VECTORS; ++v) {
-            const unsigned at = index(v * LENGTH);
-            if (aligned && at + LENGTH <= count) {
-                raw[v] = *reinterpret_cast<const Vec16<In> *>(from + at);
-            } else {
-                Vec16Elements<In> all;
-#pragma unroll
-                for (unsigned e = 0; e < LENGTH; ++e)
-                    all.element[e] =
-                        at + e < count ? from[int64_t(at + e) * line.stride] : from_acc<In>(fill);
-                raw[v] = all.chunk;
+            for (unsigned v = 0; v < N; ++v) {
+                const unsigned at = index((from_vector + v) * LENGTH);
+                raw[v] = broadcast_vec16(fill);
+                if (at < count)
+                    raw[v] = *reinterpret_cast<const Vec16<In> *>(line.first + at);
             }
+            return;
         }
 #pragma unroll
-        for (unsigned i = 0; i < COUNT; ++i)
-            x[i] = to_acc(raw[i / LENGTH].at(i % LENGTH));
-    }
-
-    // Stores results to the elements from `first` on.
-    static __device__ void store(const Acc (&x)[COUNT], Line line, uint64_t first, unsigned count) {
-        In *to = reinterpret_cast<In *>(line.address) + int64_t(first) * line.stride;
-        const bool aligned = Line{uint64_t(to), line.stride}.template is_aligned<In>();
-#pragma unroll
-        for (unsigned v = 0; v < VECTORS; ++v) {
-            const unsigned at = index(v * LENGTH);
+        for (unsigned v = 0; v < N; ++v) {
+            const unsigned at = fresh_index(from_vector + v);
+            const Line<In> from = line.from(at);
             Vec16Elements<In> all;
 #pragma unroll
-            for (unsigned e = 0; e < LENGTH; ++e)
-                all.element[e] = from_acc<In>(x[v * LENGTH + e]);
-            if (aligned && at + LENGTH <= count) {
-                *reinterpret_cast<Vec16<In> *>(to + at) = all.chunk;
-            } else {
-#pragma unroll
-                for (unsigned e = 0; e < LENGTH; ++e)
-                    if (at + e < count)
-                        to[int64_t(at + e) * line.stride] = all.element[e];
+            for (unsigned e = 0; e < LENGTH; ++e) {
+                all.element[e] = fill;
+                if (at + e < count)
+                    all.element[e] = from.first[int64_t(e) * line.stride];
             }
+            raw[v] = all.chunk;
         }
+    }
+
+    template <unsigned N>
+    static __device__ void store(const Vec16<In> (&raw)[N], unsigned from_vector, Line<In> line,
+                                 unsigned count, bool aligned) {
+        if (aligned) {
+#pragma unroll
+            for (unsigned v = 0; v < N; ++v) {
+                const unsigned at = index((from_vector + v) * LENGTH);
+                if (at < count)
+                    *reinterpret_cast<Vec16<In> *>(line.first + at) = raw[v];
+            }
+            return;
+        }
+#pragma unroll
+        for (unsigned v = 0; v < N; ++v) {
+            const unsigned at = fresh_index(from_vector + v);
+            const Line<In> to = line.from(at);
+#pragma unroll
+            for (unsigned e = 0; e < LENGTH; ++e)
+                if (at + e < count)
+                    to.first[int64_t(e) * line.stride] = raw[v].at(e);
+        }
+    }
+
+    static __device__ Acc element(const Vec16<In> *raw, unsigned i) {
+        return to_acc(raw[i / LENGTH].at(i % LENGTH));
+    }
+    static __device__ Vec16<In> pack(const Acc *x) {
+        Vec16Elements<In> all;
+#pragma unroll
+        for (unsigned e = 0; e < LENGTH; ++e)
+            all.element[e] = from_acc<In>(x[e]);
+        return all.chunk;
     }
 };
 
