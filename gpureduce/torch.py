@@ -27,7 +27,9 @@ from numpy.typing import DTypeLike
 from gpureduce._rules import arguments as rules
 from gpureduce._rules import dtypes
 from gpureduce._torch import operators, torch
+from gpureduce._torch.invariant import batch_invariant
 from gpureduce._torch.kernels import BY_NAME, NAMES, is_whole
+from gpureduce._torch.normalized import layer_norm, log_softmax, rms_norm, softmax
 from gpureduce._torch.scatter import (
     bincount,
     deterministic,
@@ -43,6 +45,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "batch_invariant",
     "bincount",
     "bitwise_and",
     "bitwise_or",
@@ -52,14 +55,18 @@ __all__ = [
     "deterministic",
     "dot",
     "index_add",
+    "layer_norm",
+    "log_softmax",
     "matmul",
     "max",
     "mean",
     "min",
     "prod",
+    "rms_norm",
     "scatter_add",
     "scatter_reduce",
     "segment_reduce",
+    "softmax",
     "sum",
 ]
 

@@ -6,11 +6,10 @@ dtype and device for `torch.compile`; and functions for its gradient, if any.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gpureduce._torch import gradients, groups, kernels, torch
+from gpureduce._torch import gradients, groups, kernels, normalize, torch
 
 forward_ad = torch.autograd.forward_ad
 
@@ -24,7 +23,7 @@ class _Gradient(NamedTuple):
     of: Callable
     defaults: tuple = (None, None, False)  # of all parameters
     tensors: int = 1
-    optional: bool = False  # the parameter after the tensors is a tensor or None
+    optional: int = 0  # how many of the parameters after the tensors are tensors or None
 
 
 _GRADIENTS = {
@@ -35,8 +34,13 @@ _GRADIENTS = {
     "max": _Gradient(gradients.keep_both, gradients.of_extreme),
     "dot": _Gradient(gradients.keep_pair, gradients.of_dot, (None, None), 2),
     "matmul": _Gradient(gradients.keep_pair, gradients.of_matmul, (None, None, None), 2),
-    "conv2d": _Gradient(
-        gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, True
+    "conv2d": _Gradient(gradients.keep_conv2d, gradients.of_conv2d, (None, None, *kernels.CONVOLUTION), 2, 1),
+    "exact_sum": _Gradient(gradients.keep_shape, gradients.of_sum),
+    "softmax": _Gradient(normalize.keep_softmax, normalize.of_softmax, (None, -1)),
+    "log_softmax": _Gradient(normalize.keep_softmax, normalize.of_log_softmax, (None, -1)),
+    "rms_norm": _Gradient(normalize.keep_rms_norm, normalize.of_rms_norm, (None, None, 1e-6), 1, 1),
+    "layer_norm": _Gradient(
+        normalize.keep_layer_norm, normalize.of_layer_norm, (None, None, None, 1e-5), 1, 2
     ),
     "group_reduce": _Gradient(groups.keep_groups, groups.of_groups, (None, None, None, None, 0)),
     "gather_rows": _Gradient(groups.keep_gather, groups.of_gather, (None, None, 0)),
@@ -60,7 +64,7 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
     The one of `torch.library.register_autograd` takes 5 us more for a call that needs no gradient.
     """
     at_once = {_plain(key): kernel for key, kernel in kernels.items()}
-    last, optional = gradient.tensors - 1, gradient.tensors if gradient.optional else sys.maxsize
+    last, tensors = gradient.tensors - 1, gradient.tensors + gradient.optional
 
     def below(*inputs):
         with torch._C._AutoDispatchBelowAutograd():
@@ -81,8 +85,8 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
     def dispatched(keys, *inputs):
         kernel = at_once.get(_told_apart(keys), below)
         needed = inputs[0].requires_grad or inputs[last].requires_grad
-        if len(inputs) > optional and inputs[optional] is not None:
-            needed = needed or inputs[optional].requires_grad
+        for value in inputs[last + 1 : tensors]:
+            needed = needed or (value is not None and value.requires_grad)
         # The function has no formula for forward-mode derivatives, and says so.
         if (needed and torch.is_grad_enabled()) or forward_ad._current_level >= 0:
             return noting.apply(*inputs, *gradient.defaults[len(inputs) :], kernel)
@@ -165,4 +169,39 @@ gather_rows = _define(
     groups.gather_rows,
     groups.gather_rows,
     groups.fake_gather,
+)
+exact_sum = _define(
+    "exact_sum",
+    "Tensor a, int[1]? axis=None, bool keepdims=False",
+    normalize.exact_sum_on_cuda,
+    normalize.exact_sum_on_host,
+    normalize.fake_exact_sum,
+)
+softmax = _define(
+    "softmax",
+    "Tensor a, int axis=-1",
+    normalize.softmax_on_cuda,
+    normalize.softmax_on_host,
+    normalize.fake_softmax,
+)
+log_softmax = _define(
+    "log_softmax",
+    "Tensor a, int axis=-1",
+    normalize.log_softmax_on_cuda,
+    normalize.log_softmax_on_host,
+    normalize.fake_log_softmax,
+)
+rms_norm = _define(
+    "rms_norm",
+    "Tensor a, Tensor? weight=None, float eps=1e-6",
+    normalize.rms_norm_on_cuda,
+    normalize.rms_norm_on_host,
+    normalize.fake_rms_norm,
+)
+layer_norm = _define(
+    "layer_norm",
+    "Tensor a, Tensor? weight=None, Tensor? bias=None, float eps=1e-5",
+    normalize.layer_norm_on_cuda,
+    normalize.layer_norm_on_host,
+    normalize.fake_layer_norm,
 )

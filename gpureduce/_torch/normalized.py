@@ -1,0 +1,130 @@
+"""The public functions softmax, log_softmax, rms_norm and layer_norm of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpureduce._rules import arguments as rules
+from gpureduce._torch import operators, torch
+from gpureduce._torch.scatter import check_tensor
+
+
+def softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
+    """Return the softmax along an axis.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        Tensor of float16, bfloat16, float32 or float64, on a GPU or the CPU.
+    axis : int
+        Axis along which the results add up to 1.
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The bits of a row and of its gradient depend on that row alone, as for `gpureduce.softmax`.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.softmax(torch.tensor([1000.0, 1000.0]))
+    tensor([0.5000, 0.5000])
+    """
+    check_tensor(a, "a")
+    return operators.softmax(a, rules.integer(axis, "axis"))
+
+
+def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
+    """Return the logarithm of the softmax along an axis.
+
+    Parameters
+    ----------
+    a, axis
+        As for `softmax`.
+
+    Returns
+    -------
+    torch.Tensor
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.log_softmax(torch.tensor([1000.0, 0.0]))
+    tensor([    0., -1000.])
+    """
+    check_tensor(a, "a")
+    return operators.log_softmax(a, rules.integer(axis, "axis"))
+
+
+def rms_norm(a: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1e-6) -> torch.Tensor:
+    """Return rows, along the last axis, divided by the root mean square of their elements.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        As for `softmax`.
+    weight : torch.Tensor, optional
+        Vector of factors of the elements of a row, of the dtype and on the device of `a`.
+    eps : float
+        Number that is added to the mean square.
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The bits of a row and of its gradient depend on that row alone. The gradient of the weight is an exact sum
+    over the rows, so that their order does not matter.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.rms_norm(torch.tensor([3.0, 4.0]), eps=0.0)
+    tensor([0.8485, 1.1314])
+    """
+    _check(a, weight=weight)
+    return operators.rms_norm(a, weight, eps)
+
+
+def layer_norm(
+    a: torch.Tensor, weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, eps: float = 1e-5
+) -> torch.Tensor:
+    """Return rows, along the last axis, with mean 0 and variance 1.
+
+    Parameters
+    ----------
+    a : torch.Tensor
+        As for `softmax`.
+    weight, bias : torch.Tensor, optional
+        Vectors of factors of the elements of a row, and of numbers to add, of the dtype and on the device of
+        `a`.
+    eps : float
+        Number that is added to the variance.
+
+    Returns
+    -------
+    torch.Tensor
+
+    Notes
+    -----
+    The bits of rows and gradients depend on rows as for `rms_norm`.
+
+    Examples
+    --------
+    >>> import torch, gpureduce.torch
+    >>> gpureduce.torch.layer_norm(torch.tensor([1.0, 3.0]), eps=0.0)
+    tensor([-1.,  1.])
+    """
+    _check(a, weight=weight, bias=bias)
+    return operators.layer_norm(a, weight, bias, eps)
+
+
+def _check(a: Any, **parameters: Any) -> None:
+    check_tensor(a, "a")
+    for name, value in parameters.items():
+        if value is not None:
+            check_tensor(value, name)
