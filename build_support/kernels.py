@@ -7,6 +7,7 @@ The library of cuda_kernels/reduce/cub is built only where GPUREDUCE_CUB asks fo
 of the kernels, or =90,100 and the like for those compute capabilities.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -29,6 +30,10 @@ PTX_FLAGS = [
     *("-ptx", "-fmad=false", "-O3", "-std=c++17"),
     *(f"-I{folder}" for folder in INCLUDE_FOLDERS),
 ]
+# The header guard of the C++ library's special functions. cuda_runtime.h includes them, and no kernel calls
+# them. They take a quarter of the compiler's time for an empty file. The PTX is the same, so that the digests
+# of files do not depend on this option.
+SKIPPED_HEADERS = ["-D_GLIBCXX_BITS_SPECFUN_H=1"]
 FATBIN_FLAGS = ["-fatbin", "-fmad=false", "-Xfatbin", "-compress-all"]
 # For releases, as it takes thirty times as long: two thirds of the bytes.
 SMALLEST = ["--compress-mode=size"]
@@ -92,9 +97,7 @@ class Kernel(NamedTuple):
     @property
     def architecture(self) -> str:
         """Its target as nvcc has it: some instructions are for one compute capability alone."""
-        texts = (path.read_text("utf-8") for path in _with_includes(self.source))
-        exact = any(part in text for text in texts for part in EXACT)
-        return f"{self.target}a" if exact else str(self.target)
+        return f"{self.target}a" if _is_exact(self.source) else str(self.target)
 
 
 def build_kernels(destination: Path) -> None:
@@ -103,6 +106,8 @@ def build_kernels(destination: Path) -> None:
     Runs in the root of the project. Compiled files are kept in build/kernels under a digest of all that they
     depend on, so a second build compiles nothing.
     """
+    for function in (_is_exact, _with_includes, _included, _code):
+        function.cache_clear()  # files may have changed since an earlier build of this process
     sources = sorted(path for path in Path("cuda_kernels").rglob("*.cu") if path != CUB_SOURCE)
     headers = sorted(Path("cuda_kernels/include").rglob("*.cuh"))
     nvcc = find_nvcc()
@@ -250,7 +255,7 @@ def _compile(
     part = ptx.with_name(f"{ptx.stem}.{os.getpid()}")
     if not ptx.exists():
         text = Path(f"{part}.ptx")
-        _run([nvcc, *_ptx_flags(kernel), str(kernel.source), "-o", str(text)])
+        _run([nvcc, *_ptx_flags(kernel), *SKIPPED_HEADERS, str(kernel.source), "-o", str(text)])
         text.write_bytes(_without_machine_paths(text.read_bytes()))
         os.replace(text, ptx)
     if not packed.exists():
@@ -314,6 +319,7 @@ def _base(source: Path, common: list[str], name: str, lines: bool = True) -> str
     return f"build/kernels/{name}-{digest}"
 
 
+@functools.cache
 def _code(path: Path, lines: bool) -> str:
     """Return a source text without comments, and without empty lines unless `lines` keep their numbers."""
 
@@ -325,14 +331,29 @@ def _code(path: Path, lines: bool) -> str:
     return "\n".join(found if lines else filter(None, found))
 
 
+@functools.cache
 def _with_includes(source: Path) -> list[Path]:
     """Return the file and all of ours that it includes, in the order of their first mention."""
     found = [source]
     for path in found:  # grows as it goes
-        for name in re.findall(r'^#include "([^"]+)"', path.read_text("utf-8"), re.MULTILINE):
-            places = [Path(folder, name) for folder in [path.parent, *INCLUDE_FOLDERS]]
-            found += [place for place in places if place.is_file() and place not in found][:1]
+        for places in _included(path):
+            found += [place for place in places if place not in found][:1]
     return found
+
+
+@functools.cache
+def _included(path: Path) -> list[list[Path]]:
+    """Return the files of ours that each include of a file may name."""
+    names = re.findall(r'^#include "([^"]+)"', path.read_text("utf-8"), re.MULTILINE)
+    folders = [path.parent, *INCLUDE_FOLDERS]
+    return [[place for folder in folders if (place := Path(folder, name)).is_file()] for name in names]
+
+
+@functools.cache
+def _is_exact(source: Path) -> bool:
+    """Return whether a file has instructions for a single compute capability."""
+    texts = (path.read_text("utf-8") for path in _with_includes(source))
+    return any(part in text for text in texts for part in EXACT)
 
 
 def _without_machine_paths(ptx: bytes) -> bytes:
