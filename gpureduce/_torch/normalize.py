@@ -118,6 +118,42 @@ def rms_norm_on_cuda(a: torch.Tensor, weight: torch.Tensor | None = None, eps: f
     return out
 
 
+def fake_add_rms_norm(
+    a: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1e-6
+) -> torch.Tensor:
+    """Return a tensor like the normalized sums."""
+    if residual.dtype != a.dtype or residual.device != a.device:
+        raise TypeError(
+            f"residual: expected {a.dtype} on {a.device}, as a, got {residual.dtype} on {residual.device}"
+        )
+    torch._check(
+        residual.shape == a.shape,
+        lambda: f"residual: expected the shape of a, {tuple(a.shape)}, got {tuple(residual.shape)}",
+    )
+    torch._check(residual.is_contiguous(), lambda: "residual: expected a contiguous tensor")
+    return fake_rms_norm(a, weight)
+
+
+def add_rms_norm_on_cuda(
+    a: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1e-6
+) -> torch.Tensor:
+    """Enqueue an rms_norm of sums, which the residual gets, on the current stream."""
+    out = fake_add_rms_norm(a, residual, weight)
+    _on_cuda("rms_norm", out, a, -1, eps, weight=weight, residual=residual)
+    torch.autograd.graph.increment_version(residual)
+    return out
+
+
+def add_rms_norm_on_host(
+    a: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1e-6
+) -> torch.Tensor:
+    """Return an rms_norm of sums, which the residual gets, by the package's function."""
+    fake_add_rms_norm(a, residual, weight)
+    result = normalized.rms_norm(array_of(a), _array(weight), eps, residual=array_of(residual))
+    torch.autograd.graph.increment_version(residual)
+    return tensor_of(result, a.dtype)
+
+
 def layer_norm_on_cuda(
     a: torch.Tensor, weight: torch.Tensor | None = None, bias: torch.Tensor | None = None, eps: float = 1e-5
 ) -> torch.Tensor:

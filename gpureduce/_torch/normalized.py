@@ -59,7 +59,13 @@ def log_softmax(a: torch.Tensor, axis: int = -1) -> torch.Tensor:
     return operators.log_softmax(a, rules.integer(axis, "axis"))
 
 
-def rms_norm(a: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1e-6) -> torch.Tensor:
+def rms_norm(
+    a: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    eps: float = 1e-6,
+    *,
+    residual: torch.Tensor | None = None,
+) -> torch.Tensor:
     """Return rows, along the last axis, divided by the root mean square of their elements.
 
     Parameters
@@ -70,6 +76,9 @@ def rms_norm(a: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1
         Vector of factors of the elements of a row, of the dtype and on the device of `a`.
     eps : float
         Number that is added to the mean square.
+    residual : torch.Tensor, optional
+        Contiguous tensor like `a`, which is added to `a`. The sums are normalized, and written to `residual`.
+        That has no gradient: a call that needs one raises ValueError.
 
     Returns
     -------
@@ -86,8 +95,15 @@ def rms_norm(a: torch.Tensor, weight: torch.Tensor | None = None, eps: float = 1
     >>> gpureduce.torch.rms_norm(torch.tensor([3.0, 4.0]), eps=0.0)
     tensor([0.8485, 1.1314])
     """
-    _check(a, weight=weight)
-    return operators.rms_norm(a, weight, eps)
+    _check(a, weight=weight, residual=residual)
+    if residual is None:
+        return operators.rms_norm(a, weight, eps)
+    inputs = (a, residual) if weight is None else (a, residual, weight)
+    if torch.is_grad_enabled() and any(each.requires_grad for each in inputs):
+        raise ValueError(
+            "residual: gets the sums in place, which has no gradient; add it before, or use torch.no_grad()"
+        )
+    return operators.add_rms_norm(a, residual, weight, eps)
 
 
 def layer_norm(

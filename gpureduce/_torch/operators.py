@@ -96,7 +96,7 @@ def _differentiable(operator: Any, gradient: _Gradient, kernels: dict[str, Calla
 
 
 def _define(name: str, parameters: str, cuda: Callable, host: Callable, fake: Callable) -> Callable:
-    """Define an operator, which neither modifies nor aliases its arguments."""
+    """Define an operator, whose result aliases no argument."""
     _library.define(f"{name}({parameters}) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     operator = getattr(torch.ops.gpureduce, name).default
     kernels = {"CUDA": cuda, "CPU": host}
@@ -204,4 +204,11 @@ layer_norm = _define(
     normalize.layer_norm_on_cuda,
     normalize.layer_norm_on_host,
     normalize.fake_layer_norm,
+)
+add_rms_norm = _define(
+    "add_rms_norm",
+    "Tensor a, Tensor(a!) residual, Tensor? weight=None, float eps=1e-6",
+    normalize.add_rms_norm_on_cuda,
+    normalize.add_rms_norm_on_host,
+    normalize.fake_add_rms_norm,
 )

@@ -99,7 +99,11 @@ def test_numpy_has_functions_of_most_names():
 
 @pytest.mark.parametrize("name", [*OF_ARRAYS, "to_device", "partial", "profile"])
 def test_an_array_is_the_first_parameter_and_is_named_a(name):
-    standard = {"bincount": "x", "conv2d": "x", "vecdot": "x1"}  # as in the literature, and as in NumPy and the array API
+    standard = {
+        "bincount": "x",
+        "conv2d": "x",
+        "vecdot": "x1",
+    }  # as in the literature, and as in NumPy and the array API
     assert next(iter(parameters(getattr(gpureduce, name)))) == standard.get(name, "a")
 
 

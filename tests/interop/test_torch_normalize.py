@@ -149,6 +149,26 @@ def test_order_of_rows_is_free_in_gradients_of_weights(place):
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_residual(compiled, place, full):
+    def block(a, residual, w):
+        return ops.rms_norm(a, w, residual=residual) * 2, residual + 1
+
+    torch._dynamo.reset()
+    run = torch.compile(block, fullgraph=True, backend="aot_eager") if compiled else block
+    a, residual = (draw(2, 3, 40, place=place, dtype=torch.float32, seed=i) for i in (1, 2))
+    w, sums = draw(40, place=place, dtype=torch.float32, seed=3), a + residual
+    with torch.no_grad():
+        got, more = run(a, residual, w)
+    assert torch.equal(got, ops.rms_norm(sums, w) * 2)
+    assert torch.equal(residual, sums) and torch.equal(more, sums + 1)
+    torch.library.opcheck(torch.ops.gpureduce.add_rms_norm.default, (a, residual, w))
+    with pytest.raises(ValueError, match="residual: gets the sums in place"):
+        ops.rms_norm(a.requires_grad_(), residual=residual)
+    with pytest.raises(TypeError, match="residual: expected"):
+        ops.rms_norm(a.detach(), residual=residual.double())
+
+
 def test_refused(place):
     a = torch.ones(2, 3, device=place)
     for call, error, message in (
