@@ -1,7 +1,7 @@
 """Runs CUDA programs from folders on the simulator, and prints a table: ``run_programs.py FOLDER ...``.
 
 The programs stay where they are; nothing is fetched or copied. A program is a file with ``main`` in a folder
-with ``.cu`` files, compiled together with the other sources of the folder if these have no other ``main``.
+with sources of CUDA, compiled together with the other sources of the folder if these have no other ``main``.
 It runs in its folder, so that it finds its data. By ``--bar FILE.toml`` (tests/programs/bar.toml) a program
 gets options and arguments.
 """
@@ -22,6 +22,7 @@ from typing import Any
 from gpureduce.kernels import run_program
 
 SECONDS = 600.0
+STAND_INS = Path(__file__).parents[1] / "programs" / "stand_ins"
 WAIVED = 2  # exit status of a program that finds that it cannot run here
 MAIN = re.compile(r"^[^/\n]*\bmain\s*\(", re.MULTILINE)
 # Headers of what is not simulated, by its name in the table.
@@ -54,9 +55,14 @@ def _has_main(path: Path) -> bool:
     return MAIN.search(text) is not None
 
 
+def _uses_runtime(path: Path) -> bool:
+    return "<cuda_runtime" in path.read_text("utf-8", errors="replace")
+
+
 def programs(root: Path) -> Iterator[Program]:
     """Yield the programs of a folder, or of one file."""
-    folders = sorted({path.parent for path in root.rglob("*.cu")}) if root.is_dir() else [root.parent]
+    files = [*root.rglob("*.cu"), *filter(_uses_runtime, root.rglob("*.cpp"))]
+    folders = sorted({path.parent for path in files}) if root.is_dir() else [root.parent]
     for folder in folders:
         sources = sorted(path for path in folder.iterdir() if path.suffix in (".cu", ".cpp", ".c", ".cc"))
         mains = [path for path in sources if _has_main(path)]
@@ -81,18 +87,27 @@ def judged(program: Program, settings: dict[str, Any], seconds: float, races: bo
     """Run a program; return whether it is right, and what is wrong."""
     if program.includes(GRAPHICS):
         return "graphics", program.includes(GRAPHICS) or ""
-    if needed := program.includes(LIBRARIES):
+    stand_in = settings.get("stand_in")
+    if not stand_in and (needed := program.includes(LIBRARIES)):
         return "no", f"needs {needed}"
     folder = program.main.parent
-    above = [parent / each for parent in folder.parents for each in ("Common", "include", "common", "inc")]
+    above = [
+        parent / each for parent in folder.parents[:4] for each in ("Common", "include", "common", "inc")
+    ]
     options = [f"-I{each}" for each in (folder, folder / "inc", folder / "include", *above) if each.is_dir()]
     options += ["-std=c++17", *settings.get("nvcc", []), *map(str, program.sources)]
     options += [str(folder / each) for each in settings.get("sources", [])]
+    options += [str(STAND_INS / f"{stand_in}.cu")] if stand_in else []
+    source: str | Path = program.main
+    if changes := settings.get("replace", []):
+        source = program.main.read_text("utf-8")
+        for old, new in changes:
+            if old not in source:
+                return "no", f"the source has no {old!r}"
+            source = source.replace(old, new)
     os.chdir(folder)
     try:
-        result = run_program(
-            program.main, settings.get("args", []), options=options, timeout=seconds, races=races
-        )
+        result = run_program(source, settings.get("args", []), options=options, timeout=seconds, races=races)
     except (ValueError, TimeoutError, OSError) as error:
         return "no", _reason(str(error))
     if result.failures and not settings.get("fails"):
@@ -114,7 +129,8 @@ def judged(program: Program, settings: dict[str, Any], seconds: float, races: bo
 def _row(work: tuple[Program, dict[str, Any], float, bool | str]) -> tuple[str, str, str, float]:
     begin = time.monotonic()
     right, why = judged(*work)
-    return work[0].name, right, why, time.monotonic() - begin
+    name = " ".join([work[0].name, *work[1].get("args", [])])
+    return name, right, why, time.monotonic() - begin
 
 
 def main() -> int:
@@ -134,11 +150,12 @@ def main() -> int:
         bar = tomllib.loads(arguments.bar.read_text("utf-8"))
     races = "global" if arguments.races == "global" else arguments.races is not None
     found = [each for folder in arguments.folders for each in programs(folder.resolve())]
-    work = [
-        (each, _settings(each.name, bar), arguments.seconds, races)
-        for each in found
-        if re.search(arguments.only, each.name)
-    ]
+    work = []
+    for each in found:
+        settings = _settings(each.name, bar)
+        if re.search(arguments.only, each.name):
+            runs = [settings | {"args": args} for args in settings.get("runs", [settings.get("args", [])])]
+            work += [(each, run, arguments.seconds, races) for run in runs]
     sums: dict[str, int] = {}
     print("| program | right | seconds | reason or findings |\n|---|---|--:|---|", flush=True)
     with ProcessPoolExecutor(arguments.jobs) as pool:
