@@ -147,7 +147,7 @@ def test_textures_and_surfaces():
     result = run_program(SOURCES / "textures.cu", ["outside"])
     assert result.output.splitlines() == ["cudaErrorIllegalAddress", "textures: right"], result.errors
     (failure,) = result.failures
-    assert failure.message.startswith("textures.cu:53: thread (0, 0, 0)")
+    assert failure.message.startswith("textures.cu:57: thread (0, 0, 0)")
     assert "(0, 100, 0) are outside the surface of 32 bytes x 8 x 1" in failure.message
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A learner's first hour, without a GPU: tests/tools/first_hour.sh [python]
-# A kernel of one's own with a race, which is found and mended; a rung as a file by itself; an exercise, of which an
+# A whole program in the style of textbooks, run as it is, and with its race between blocks found and mended (with nvcc);
+# a kernel of one's own with a race, which is found and mended; a rung as a file by itself; an exercise, of which an
 # answer that is nearly right is refused for its reason, and the right one is not. The package must be installed, with
 # its extra nvrtc. tests/ has the details; this, that they go together.
 set -euo pipefail
@@ -20,6 +21,62 @@ refuses() { # a text, a command
     echo "refused: $1"
 }
 takes() { "${@:2}" >said 2>&1 || { cat said && exit 1; } && says "$1" && echo "taken: $1"; }
+
+cat >program.cu <<'CUDA'
+#include <cstdio>
+#include <cstdlib>
+
+#include <cuda_runtime.h>
+
+#define N (1 << 16)
+#define THREADS 256
+
+__global__ void reduce(const float *d_in, float *d_out) {
+    __shared__ float sdata[THREADS];
+    unsigned tid = threadIdx.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    sdata[tid] = d_in[i];
+    __syncthreads();
+    for (unsigned s = 1; s < blockDim.x; s *= 2) {
+        if (tid % (2 * s) == 0)
+            sdata[tid] += sdata[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0)
+        d_out[blockIdx.x] = sdata[0];
+}
+
+int main() {
+    float *input = (float *)malloc(N * sizeof(float)), *d_input, *d_partial, sum, expected = 0;
+    for (int i = 0; i < N; i++)
+        expected += input[i] = i % 7 - 2;
+    cudaMalloc((void **)&d_input, N * sizeof(float));
+    cudaMalloc((void **)&d_partial, N / THREADS * sizeof(float));
+    cudaMemcpy(d_input, input, N * sizeof(float), cudaMemcpyHostToDevice);
+    cudaEvent_t start, stop;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaEventRecord(start);
+    reduce<<<N / THREADS, THREADS>>>(d_input, d_partial);
+    reduce<<<1, THREADS>>>(d_partial, d_partial);
+    cudaEventRecord(stop);
+    cudaEventSynchronize(stop);
+    float milliseconds;
+    cudaEventElapsedTime(&milliseconds, start, stop);
+    cudaMemcpy(&sum, d_partial, sizeof(float), cudaMemcpyDeviceToHost);
+    printf("%s %g in %g ms\n", sum == expected ? "the answer is right:" : "the answer is wrong:", sum, milliseconds);
+    free(input);
+    return 0;
+}
+CUDA
+if "$python" -c 'import sys; from gpureduce._custom import nvcc; sys.exit(nvcc.find() is None)'; then
+    takes "the answer is right: 65531 in" gpureduce run program.cu
+    takes "no races" gpureduce run --races=global program.cu
+    sed -i 's/        d_out\[blockIdx.x\]/        d_out[blockIdx.x \/ 2]/' program.cu
+    code=0
+    gpureduce run --races=global program.cu >said 2>&1 || code=$?
+    [[ $code == 99 ]] && says "program.cu:20" && says "overwrites what another block has written"
+    echo "found: a race between blocks"
+fi
 
 cat >mine.cu <<'CUDA'
 __global__ void mine(const float *in, float *out, unsigned n) {

@@ -22,6 +22,10 @@ __global__ void sample2(cudaTextureObject_t t, const float *x, float *out) {
         tex2D<float>(t, x[threadIdx.x], 1.5f) + 100 * tex2DLod<float>(t, 0.5f, x[threadIdx.x], 0);
 }
 
+__global__ void weigh(cudaTextureObject_t t, float x, float y, float *out) {
+    out[0] = tex2D<float>(t, 0.5f + x, 0.5f + y);
+}
+
 __global__ void sample3(cudaTextureObject_t t, float *out) {
     out[threadIdx.x] = tex3D<float>(t, 1.25f, 2.0f, threadIdx.x * 0.5f);
 }
@@ -64,8 +68,9 @@ static cudaTextureObject_t texture_of(cudaArray_t array, cudaTextureAddressMode 
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = array;
     cudaTextureDesc description = {};
-    for (cudaTextureAddressMode &each : description.addressMode)
-        each = mode;
+    description.addressMode[0] = mode;
+    for (int axis = 1; axis < 3; axis++) // along which an array of one row is a border, too
+        description.addressMode[axis] = mode == cudaAddressModeBorder ? cudaAddressModeClamp : mode;
     description.filterMode = filter;
     description.readMode = read;
     description.normalizedCoords = normalized;
@@ -162,6 +167,30 @@ static void check_rows() {
     CHECK(cudaFreeArray(array));
 }
 
+// A product of two weights is rounded to 1/256: these are an H100's, of the elements (0, 0), (1, 0), (0, 1)
+// and (1, 1).
+static void check_weights() {
+    const struct {
+        int x, y, weights[4];
+    } measured[] = {{1, 128, {128, 0, 127, 1}},
+                    {128, 1, {128, 127, 0, 1}},
+                    {77, 2, {178, 76, 1, 1}},
+                    {200, 3, {55, 198, 1, 2}},
+                    {77, 100, {109, 47, 70, 30}}};
+    const float host[4] = {0, 1, 1000, 7};
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    cudaArray_t array;
+    CHECK(cudaMallocArray(&array, &format, 2, 2));
+    CHECK(cudaMemcpyToArray(array, 0, 0, host, sizeof host, cudaMemcpyHostToDevice));
+    cudaTextureObject_t texture = texture_of(array, cudaAddressModeClamp, cudaFilterModeLinear, false);
+    for (auto &each : measured) {
+        weigh<<<1, 1>>>(texture, each.x / 256.0f, each.y / 256.0f, out);
+        CHECK(cudaDeviceSynchronize());
+        EXPECT(out[0] == (each.weights[1] + 1000 * each.weights[2] + 7 * each.weights[3]) / 256.0f);
+    }
+    CHECK(cudaFreeArray(array));
+}
+
 static void check_planes() {
     float host[HEIGHT][WIDTH], back[WIDTH][HEIGHT];
     for (int i = 0; i < WIDTH * HEIGHT; i++)
@@ -176,9 +205,6 @@ static void check_planes() {
     CHECK(cudaDeviceSynchronize());
     EXPECT(out[0] == element(1, 1, 0) + 100 * element(0, 1, 0));
     EXPECT(out[1] == element(2, 1, 0) + 100 * element(0, 2, 0));
-    sample2<<<1, 1>>>(texture_of(array, cudaAddressModeClamp, cudaFilterModeLinear, false), x + 2, out);
-    x[2] = 1.75f;
-    CHECK(cudaDeviceSynchronize());
     transpose<<<1, dim3(WIDTH, HEIGHT)>>>(surface_of(array), surface_of(other));
     CHECK(cudaMemcpy2DFromArray(back, sizeof back[0], other, 0, 0, sizeof back[0], WIDTH,
                                 cudaMemcpyDeviceToHost));
@@ -248,6 +274,7 @@ int main(int argc, char **argv) {
     check_linear_memory();
     check_rows();
     check_planes();
+    check_weights();
     check_bytes();
     check_boxes();
     if (argc > 1 && !strcmp(argv[1], "outside")) {
