@@ -553,6 +553,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, precision: str | None = None) -> to
     Returns
     -------
     torch.Tensor
+        As by `gpureduce.matmul` with ``batch_invariant=True``, the bits of a row do not depend on other rows.
 
     Examples
     --------
