@@ -25,23 +25,13 @@ typedef struct division {
 } division;
 
 static division divide(const gr_normalize *self) {
-    enum { WARP = 32 };
     const size_t item = gr_dtypes[self->dtype].item_bytes;
     const uint64_t vectors = gr_ceil_div(self->length, 16 / item);
-    const uint32_t max = item == 2 ? GR_NORMALIZE_MAX_VECTORS_16 : GR_NORMALIZE_MAX_VECTORS;
-    division found = {.threads = GR_NORMALIZE_MIN_THREADS, .vectors = 1, .tiles = 1};
-    while (found.threads < WARP && found.threads < vectors)
-        found.threads *= 2;
-    while (found.vectors < GR_NORMALIZE_MAX_WARP_VECTORS && WARP * found.vectors < vectors)
-        found.vectors *= 2;
-    if (WARP * found.vectors >= vectors)
-        return found;
-    found.threads = 4 * WARP;
-    found.vectors = GR_NORMALIZE_WIDE_VECTORS;
+    division found = {.threads = GR_NORMALIZE_MIN_THREADS, .vectors = GR_NORMALIZE_VECTORS, .tiles = 1};
+    if (vectors > GR_NORMALIZE_MAX_THREADS * GR_NORMALIZE_VECTORS)
+        found.vectors = item == 2 ? GR_NORMALIZE_MAX_VECTORS_16 : GR_NORMALIZE_MAX_VECTORS;
     while (found.threads < GR_NORMALIZE_MAX_THREADS && found.threads * found.vectors < vectors)
         found.threads *= 2;
-    while (found.vectors < max && found.threads * found.vectors < vectors)
-        found.vectors *= 2;
     found.tiles = gr_ceil_div(vectors, (uint64_t)found.threads * found.vectors);
     return found;
 }

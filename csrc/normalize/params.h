@@ -6,15 +6,14 @@
 #include <stdint.h>
 
 enum {
-    GR_NORMALIZE_MIN_THREADS = 4,      /* per row: lanes of a warp, of which several may have a row each */
-    GR_NORMALIZE_MAX_THREADS = 512,    /* per row, or per tile of a long row */
-    GR_NORMALIZE_ROW_BLOCK = 128,      /* threads of a block in which a warp has one row or several */
-    GR_NORMALIZE_MAX_WARP_VECTORS = 4, /* max. 16-byte vectors per thread if a warp has a row */
-    GR_NORMALIZE_WIDE_VECTORS = 2,     /* vectors per thread that a block has before it gets more threads */
-    GR_NORMALIZE_MAX_VECTORS = 8,      /* max. vectors per thread: 32 registers of float32 elements */
-    GR_NORMALIZE_MAX_VECTORS_16 = 4,   /* the same for 16-bit dtypes, which registers hold as float32 */
-    GR_NORMALIZE_LANES = 8,            /* max. partial results of a long row: blocks of a portable cluster */
-    GR_NORMALIZE_MAX_GRID = 1 << 30,   /* max. blocks; further rows are handled in turn */
+    GR_NORMALIZE_MIN_THREADS = 4,    /* per row: lanes of a warp, of which several may have a row each */
+    GR_NORMALIZE_MAX_THREADS = 512,  /* per row, or per tile of a long row */
+    GR_NORMALIZE_ROW_BLOCK = 128,    /* threads of a block in which a warp has one row or several */
+    GR_NORMALIZE_VECTORS = 2,        /* 16-byte vectors per thread, unless a row needs more */
+    GR_NORMALIZE_MAX_VECTORS = 8,    /* max. vectors per thread: 32 registers of float32 elements */
+    GR_NORMALIZE_MAX_VECTORS_16 = 4, /* the same for 16-bit dtypes, which registers hold as float32 */
+    GR_NORMALIZE_LANES = 8,          /* max. partial results of a long row: blocks of a portable cluster */
+    GR_NORMALIZE_MAX_GRID = 1 << 30, /* max. blocks; further rows are handled in turn */
 };
 
 /* Rows of `length` elements. Row r is column r % inner of line r / inner. Results and the residual have C

@@ -11,6 +11,7 @@ from group_sums import MUTANTS as GROUP_SUMS
 from groups import MUTANTS as GROUPS
 from moments import MUTANTS as MOMENTS
 from mutants import MUTANTS as REDUCTIONS
+from normalized import MUTANTS as NORMALIZED
 from order import MUTANTS as ORDER
 from products import MUTANTS as PRODUCTS
 from scans import MUTANTS as SCANS
@@ -32,6 +33,7 @@ MUTANTS = (
     *MOMENTS,
     *SCANS,
     *SEGMENT_SUMS,
+    *NORMALIZED,
     *ORDER,
     *STATES,
 )

@@ -1,6 +1,7 @@
 // Reductions whose result all threads of a row get: by shuffles in a warp, then through shared memory.
 #pragma once
 
+#include "normalize/exponential.cuh"
 #include "normalize/params.h"
 
 namespace gr::normalize {
@@ -33,7 +34,7 @@ template <class Acc> class RowReducer {
     }
     // The maximum of what is not NaN.
     __device__ Acc max(Acc x) {
-        return reduce(x, [](Acc a, Acc b) { return a > b || b != b ? a : b; });
+        return reduce(x, [](Acc a, Acc b) { return max_of(a, b); });
     }
 
   private:

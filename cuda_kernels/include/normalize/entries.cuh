@@ -8,11 +8,8 @@ using namespace gr::normalize;
 #define GR_ROW_ENTRY(op, Op, dtype, In, vectors)                                                             \
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), row_##op##_##dtype##_v##vectors, gr_normalize_params,            \
              rows<Op, In, vectors>)
-#define GR_ROW_ENTRIES(op, Op, dtype, In)                                                                    \
-    GR_ROW_ENTRY(op, Op, dtype, In, 1)                                                                       \
-    GR_ROW_ENTRY(op, Op, dtype, In, 2)                                                                       \
-    GR_ROW_ENTRY(op, Op, dtype, In, 4)
-
+// The numbers of vectors per thread are GR_NORMALIZE_VECTORS and GR_NORMALIZE_MAX_VECTORS, as the planner
+// names them.
 #define GR_TILES_ENTRY(prefix, cluster, op, Op, dtype, In, vectors)                                          \
     GR_ENTRY((GR_NORMALIZE_MAX_THREADS, 2), prefix##_##op##_##dtype, gr_normalize_params,                    \
              row_tiles<Op, In, vectors, cluster>)
@@ -23,10 +20,12 @@ using namespace gr::normalize;
     GR_TILES_ENTRY(prefix, cluster, op, Op, bf16, gr_bf16, GR_NORMALIZE_MAX_VECTORS_16)
 
 #define GR_NORMALIZE_ENTRIES(op, Op)                                                                         \
-    GR_ROW_ENTRIES(op, Op, f32, float)                                                                       \
+    GR_ROW_ENTRY(op, Op, f32, float, 2)                                                                      \
     GR_ROW_ENTRY(op, Op, f32, float, 8)                                                                      \
-    GR_ROW_ENTRIES(op, Op, f64, double)                                                                      \
+    GR_ROW_ENTRY(op, Op, f64, double, 2)                                                                     \
     GR_ROW_ENTRY(op, Op, f64, double, 8)                                                                     \
-    GR_ROW_ENTRIES(op, Op, f16, gr_f16)                                                                      \
-    GR_ROW_ENTRIES(op, Op, bf16, gr_bf16)                                                                    \
+    GR_ROW_ENTRY(op, Op, f16, gr_f16, 2)                                                                     \
+    GR_ROW_ENTRY(op, Op, f16, gr_f16, 4)                                                                     \
+    GR_ROW_ENTRY(op, Op, bf16, gr_bf16, 2)                                                                   \
+    GR_ROW_ENTRY(op, Op, bf16, gr_bf16, 4)                                                                   \
     GR_TILES_ENTRIES(tiles, false, op, Op)

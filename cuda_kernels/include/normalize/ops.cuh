@@ -33,7 +33,7 @@ template <class Acc> struct Exponentials {
         Acc max = x[0];
 #pragma unroll
         for (unsigned i = 1; i < N; ++i)
-            max = max > x[i] || x[i] != x[i] ? max : x[i];
+            max = max_of(max, x[i]);
         max = row.max(max);
         const Acc from = finite(max);
         Acc sum = 0;
@@ -47,7 +47,7 @@ template <class Acc> struct Exponentials {
         return {max, row.sum(sum)};
     }
     static __device__ State combine(State a, State b) {
-        const Acc max = a.max > b.max || b.max != b.max ? a.max : b.max, from = finite(max);
+        const Acc max = max_of(a.max, b.max), from = finite(max);
         return {max, a.sum * exp_of(a.max - from) + b.sum * exp_of(b.max - from)};
     }
 };
