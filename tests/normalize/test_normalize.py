@@ -171,6 +171,17 @@ print(digest.hexdigest())
     assert found[0].stdout == found[1].stdout
 
 
+@pytest.mark.gpu
+@every_function
+@every_dtype
+def test_gpu_and_simulator(name, dtype, device):
+    """A GPU and the simulator return the same bits."""
+    for length in (1, 5, 100, 1000, 5001, TILE, 2 * TILE + 7, 9 * TILE + 3):
+        a = draw((2, length), dtype_of(dtype), length)
+        function = getattr(gpureduce, name)
+        assert_same_bits(function(a, device=device), function(a, device="sim"))
+
+
 @pytest.mark.parametrize("name", FUNCTIONS[:2])
 @every_dtype
 def test_axes(name, dtype, device):
