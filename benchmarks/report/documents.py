@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.harness.command import find
 from benchmarks.harness.results import load, load_matmul
-from benchmarks.report import conv, coverage, ladder, matmul, readme_charts
+from benchmarks.report import conv, coverage, ladder, matmul, readme_charts, segments
 from benchmarks.report.figures import draw_figures
 from benchmarks.suite import multi_device
 from gpureduce._profiles.palette import DARK, LIGHT
@@ -54,6 +54,11 @@ def tables() -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for (document, name), result in TABLES.items():
         found.setdefault(document, {})[marker(name)] = find(name).table(load(result))
+    found["docs/benchmarks/groups.md"]["<!-- group-runs -->"] = segments.runs_table(
+        load("groups_runs_h100.json")
+    )
+    exact = segments.exact_table(load("segments_h100.json"))
+    found["docs/benchmarks/scans-and-segments.md"]["<!-- exact-segments -->"] = exact
     rungs, published = ladder.result("ladder_h200.json"), load("published_a100.json")
     found["README.md"] = {"<!-- ladder-line -->": ladder.ladder_line(rungs)}
     found["docs/benchmarks/reduction-ladder.md"] = {

@@ -346,6 +346,34 @@ def test_segments_have_no_cliffs():
     assert all(value < 0.036 for (shape, _), value in over.items() if shape == "skewed")
 
 
+def test_exact_sums_of_segments_cost_what_the_page_says():
+    """Relative to products of the same segments."""
+    over = {
+        (row["dtype"], row["lengths"], row["segments"]): row["us"]["sum"]["median"]
+        / row["us"]["prod"]["median"]
+        for row in load("segments_h100.json")["rows"]
+    }
+    assert len(over) == 16 and all(ratio <= 1 for (_, _, count), ratio in over.items() if count <= 1000)
+    assert 1.76 < max(ratio for (dtype, *_), ratio in over.items() if dtype == "float64") < 1.775
+    assert 1.415 < max(ratio for (dtype, _, count), ratio in over.items() if dtype == "float32") < 1.425
+    assert max(ratio for (dtype, *_), ratio in over.items() if dtype != "float64") < 1.44
+
+
+def test_runs_of_labels_take_the_time_that_the_page_says():
+    us = {
+        (row["groups"], row["labels"], row["values"], row["dtype"]): {
+            name: times["median"] for name, times in row["us"].items()
+        }
+        for row in load("groups_runs_h100.json")["rows"]
+    }
+    ratio = {key: times["gpureduce"] / times["before"] for key, times in us.items()}
+    assert us[10**4, "sorted", "normal", "float32"]["gpureduce"] <= 61.5
+    assert 0.6 < ratio[10**4, "sorted", "normal", "float32"] < 0.615
+    assert 0.92 < ratio[10**6, "sorted", "normal", "float32"] < 0.935
+    assert 0.94 < ratio[10**4, "uniform", "normal", "float32"] < 0.955
+    assert max(ratio.values()) == ratio[10**6, "zipf", "normal", "float32"] < 1.035
+
+
 def test_order_statistics_take_half_of_others_time():
     """Of a whole array of 2^26, where it has all of CuPy's or PyTorch's; of smaller ones and rows no more."""
     rows = load("order_h200.json")["rows"]
