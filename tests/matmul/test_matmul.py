@@ -123,7 +123,7 @@ def test_tiles_of_every_size(shape, dtype, device, thin):
     "shape", [(3, 70, 64), (130, 300, 136), (1, 257, 8), (200, 2, 72), (9, 132, 300), (31, 64, 20)]
 )
 def test_a_transposed_matrix(shape, dtype, variant, device):
-    """Which is not copied where its columns begin on boundaries of 16 bytes; several, and the same for all."""
+    """It is not copied where its columns begin on boundaries of 16 bytes; one matrix and several."""
     a, b = matrices(dtype, shape, "exact")
     wanted = gpureduce.matmul(a, b, variant=variant, device=device)
     by_columns = np.ascontiguousarray(b.T).T
