@@ -13,7 +13,7 @@ CORE = "csrc/python/segments.c"
 
 
 def sums(words, *options):
-    return ("tests/segments/test_group_sums.py", "-k", words, *options)
+    return (*(f"tests/segments/test_group_{name}.py" for name in ("sums", "windows")), "-k", words, *options)
 
 
 ANY = sums("random_calls")
