@@ -41,6 +41,7 @@ TABLES = {
     ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
     ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h100.json",
     ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
+    (MATMUL, "batch_invariance"): "batch_invariance_h100.json",
 }
 
 
@@ -66,7 +67,7 @@ def tables() -> dict[str, dict[str, str]]:
         marker("technique"): ladder.technique_table(ladder.result("techniques_h200.json")),
     }
     record = load_matmul()
-    found[MATMUL] = {
+    found[MATMUL] |= {
         "<!-- rung-counts -->": matmul.counts(load("matmul_counts.json")),
         marker("matmul"): matmul.ladder(record, load("published_matmul.json")),
         "<!-- matmul-sizes -->": matmul.shapes(record),
