@@ -37,7 +37,7 @@ TABLES = {
     ("docs/benchmarks/scans-and-segments.md", "scans"): "scans_h100.json",
     ("docs/benchmarks/groups.md", "groups"): "groups_h100.json",
     ("docs/benchmarks/groups.md", "group_rungs"): "group_rungs_h100.json",
-    ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h100.json",
+    ("docs/benchmarks/several-gpus.md", "multi_device"): "multi_device_h200.json",
     ("docs/benchmarks/calls.md", "calls"): "calls_h200.json",
     ("docs/benchmarks/calls.md", "host_calls"): "host_calls_h100.json",
     ("docs/benchmarks/pytorch.md", "operators"): "operators_h200.json",
@@ -88,7 +88,7 @@ def charts() -> dict[str, str]:
         drawn[f"docs/images/ladder-{name}.svg"] = ladder.ladder_chart(rungs, published, palette)
         drawn[f"docs/images/lanes-{name}.svg"] = readme_charts.lanes(palette)
         drawn[f"docs/images/peers-{name}.svg"] = readme_charts.peers_svg(load("peers_h200.json"), palette)
-        drawn[f"docs/images/several-{name}.svg"] = multi_device.svg(load("multi_device_h100.json"), palette)
+        drawn[f"docs/images/several-{name}.svg"] = multi_device.svg(load("multi_device_h200.json"), palette)
         drawn[f"docs/images/matmul-{name}.svg"] = matmul.ladder_chart(
             record, load("published_matmul.json"), palette
         )
