@@ -185,13 +185,17 @@ def test_calls_by_partitions_leave_nothing_behind(device):
 def test_more_rows_than_a_window_holds(device):
     """The largest addends of a window: the sample has an exponent that puts them at the window's end."""
     n = 2**22
-    a = np.full(n, 2.0 - 2.0**-23, np.float32) * np.float32(2**19)
-    a[:: n // 1024] = 1
-    labels = np.zeros(n, int)
-    want = Fraction(float(a[1])) * (n - 1024) + 1024
-    for sign in (1, -1):
-        got = summed(sign * a, labels, 2, "sum", 1, device)
-        check(got, np.array([reference.rounded(sign * want, a.dtype), 0], a.dtype), sign)
+    for labels in (np.zeros(n, int), np.arange(n) % 2):
+        for end in (2**7, 2**19):  # the last exponent of the window, and one above it
+            a = np.full(n, 2.0 - 2.0**-23, np.float32) * np.float32(end)
+            a[:: n // 1024] = 1
+            ones = np.bincount(labels[:: n // 1024], minlength=2)
+            rows = np.bincount(labels, minlength=2) - ones
+            want = [Fraction(float(a[1])) * int(r) + int(o) for r, o in zip(rows, ones, strict=True)]
+            for sign in (1, -1):
+                got = summed(sign * a, labels, 2, "sum", 1, device)
+                expected_sums = [reference.rounded(sign * total, a.dtype) for total in want]
+                check(got, np.array(expected_sums, a.dtype), f"{end} {sign}")
 
 
 @pytest.mark.large
