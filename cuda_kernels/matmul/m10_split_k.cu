@@ -1,14 +1,14 @@
 // m10: small tiles, and k split over a cluster.
 //
 // What m9 still cost: a product with few tiles of 128 by 128 left most multiprocessors idle.
-// The change: tiles down to 32 by 64, each in an entry of its own, and a cluster of blocks for each tile.
+// The change: tiles down to 8 by 64, each in an entry of its own, and a cluster of blocks for each tile.
 // Each block processes a part of k, stores its sums in shared memory, and adds its part of the tile over all
 // blocks, in their order, so that the result does not depend on the order in which blocks finish. If that is
-// not enough, k is first split into slices, each with a C of its own. Where the order of the sums must not
-// depend on the number of rows, a tile has the parts of k that its columns and k ask for: the blocks of a
-// cluster take as many as they are, in rounds, and add each round to C. What limits it now: a small tile
-// loads more elements per multiply-add. Where it shows: blocks; loads from the shared memory of other blocks;
-// cluster barriers.
+// not enough, k is first split into slices, each with a C of its own. If the order of the sums must not
+// depend on the number of rows, n and k determine the parts of k: the blocks of a cluster or the slices take
+// one each, or a block takes one after the other in rounds and adds each to C. What limits it now: a small
+// tile loads more elements per multiply-add. Where it shows: blocks; loads from the shared memory of other
+// blocks; cluster barriers.
 #include <type_traits>
 
 #include "common/cluster.cuh"
