@@ -31,7 +31,6 @@ enum {
     GR_GROUP_MAX_INTEGER_ROWS_SHIFT = 31, /* log2 of rows of integers whose mean two planes hold */
     GR_GROUP_MAX_ROWS_SHIFT = 24,         /* log2 of rows of float32 that a plane holds */
     GR_GROUP_WINDOW_EXPONENTS = 20,       /* exponents per window: addends have 44 bits */
-    GR_GROUP_STAGGERED_EXPONENTS = 8,     /* exponents per word of a window of four words */
     GR_GROUP_WINDOW_MAX_ROWS_SHIFT = 19,  /* log2 of rows that a window holds */
     GR_GROUP_MAX_WINDOWS = 2,
 };

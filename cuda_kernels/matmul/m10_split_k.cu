@@ -89,10 +89,7 @@ template <class S, class T> struct InRuns {
     }
     __device__ void store(const Matrices<T> &p, const ShiftedTileCoord &place, bool adds) {
         free_of_store(sums);
-        if (adds)
-            add_own_results<typename S::In>(p, place, y, x, sums);
-        else
-            store_own_results<typename S::In>(p, place, y, x, sums);
+        store_own_results<typename S::In>(p, place, y, x, sums, adds);
     }
     __device__ void store(T (&tile)[S::ROWS][S::COLUMNS]) {
         free_of_store(sums);
@@ -129,23 +126,16 @@ template <class S, class T> struct KMajor {
         }
     }
     __device__ void store(const Matrices<T> &p, const ShiftedTileCoord &place, bool adds) {
-        T *c = p.c + (place.row + y) * p.n + place.column + x;
-        const auto is_own = [&](int r, int s) {
-            const uint64_t row = place.row + y + r, column = place.column + x + LANES_N * s;
-            return row >= place.own_row && row < p.m && column >= place.own_column && column < p.n;
-        };
-        T before[4][4];
 #pragma unroll
         for (int r = 0; r < 4; ++r)
 #pragma unroll
-            for (int s = 0; s < 4; ++s)
-                before[r][s] = adds && is_own(r, s) ? c[r * p.n + LANES_N * s] : T();
-#pragma unroll
-        for (int r = 0; r < 4; ++r)
-#pragma unroll
-            for (int s = 0; s < 4; ++s)
-                if (is_own(r, s))
-                    c[r * p.n + LANES_N * s] = adds ? before[r][s] + sums[r][s] : sums[r][s];
+            for (int s = 0; s < 4; ++s) {
+                const uint64_t row = place.row + y + r, column = place.column + x + LANES_N * s;
+                if (row < place.own_row || row >= p.m || column < place.own_column || column >= p.n)
+                    continue;
+                T *to = p.c + row * p.n + column;
+                *to = adds ? *to + sums[r][s] : sums[r][s];
+            }
     }
     __device__ void store(T (&tile)[S::ROWS][S::COLUMNS]) {
 #pragma unroll

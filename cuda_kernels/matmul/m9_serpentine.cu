@@ -52,10 +52,7 @@ __device__ void matmul(const Matrices<T> &p, Block block, unsigned rounds) {
     if (ROUNDS) {
         shared.steps.each_part(p, place, range, rounds, multiply, [&](unsigned round) {
             free_of_store(sums);
-            if (round > 0)
-                add_own_results<In>(p, place, y, x, sums);
-            else
-                store_own_results<In>(p, place, y, x, sums);
+            store_own_results<In>(p, place, y, x, sums, round > 0);
             clear(sums);
         });
         return;

@@ -150,8 +150,8 @@ MUTANTS = (
         "the upper window has the exponents of the lower one",
         ACCUMULATE,
         "Accumulation",
-        "table.window(1, group, block.choice) << Addends<In>::exponents",
-        "table.window(1, group, block.choice)",
+        "table.window(1, group) << Addends<In>::exponents",
+        "table.window(1, group)",
         ANY,
     ),
     Mutant(

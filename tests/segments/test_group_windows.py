@@ -13,7 +13,6 @@ from tests.segments.test_group_sums import (
     drawn_integers,
     drawn_labels,
     expected,
-    launched,
 )
 from tests.support import exact_reference as reference
 
@@ -130,19 +129,6 @@ def test_contiguous_rows_of_several_columns_and_lines(device):
         want = expected(a, labels, 5, op, 1)
         check(gpureduce.group_reduce(there, label_array, op, 5, axis=1), want, f"lines {op}")
         check(gpureduce.group_reduce(there.T, label_array, op, 5), want.T, f"columns {op}")
-
-
-@pytest.mark.parametrize("name", ["float32", "float16"])
-def test_most_elements_cost_one_addition(name):
-    """Where one window has the words of two; else most elements take both words of their window."""
-    rng = np.random.default_rng(14)
-    n = 60_000
-    for groups, least, most in ((TWO_WINDOWS, 1, 1.25), (ONE_WINDOW, 1.9, 2.1)):
-        a, labels = rng.standard_normal(n).astype(name), rng.integers(0, groups, n)
-        got, kernels = launched(a, labels, groups)
-        check(got, expected(a, labels, groups, "sum", 0), name)
-        assert kernels[0].name.startswith("group_window_")
-        assert least <= kernels[0].totals.atomics / (n / 32) <= most
 
 
 def test_repeated_rows_of_floats(device):

@@ -112,9 +112,9 @@ template <class In> struct Accumulation {
 
     // The integer of a group, in units of 2^position().
     __device__ Whole units(unsigned group) const {
-        Whole all = table.window(0, group, block.choice);
+        Whole all = table.window(0, group);
         if (block.choice.windows > 1)
-            all += table.window(1, group, block.choice) << Addends<In>::exponents;
+            all += table.window(1, group) << Addends<In>::exponents;
         return all;
     }
     __device__ int position() const {
@@ -124,7 +124,7 @@ template <class In> struct Accumulation {
     __device__ void finish_windows() const {
         if constexpr (is_integer) {
             for (unsigned group = threadIdx.x; group < groups(); group += threads)
-                finish_integer(p, first_group() + group, table.window(0, group, block.choice), rows(group));
+                finish_integer(p, first_group() + group, table.window(0, group), rows(group));
         } else {
             const int length_bits = 64 - __clzll(static_cast<long long>(p.length));
             const int unit_bits = Addends<In>::bits + length_bits +

@@ -45,15 +45,8 @@ struct WindowPlace {
 };
 
 // place(x, choice) tells the window of x, and addend(x, choice, window) is x in units of the first exponent
-// of this window. An element outside the windows goes to the planes. single(x, choice) is x as an integer of
-// 32 bits, in units of 2^8 (2^16) of the first exponent if it is large.
-struct SingleAddend {
-    bool inside;
-    unsigned word; // 0, 1, 2
-    int32_t digit;
-};
+// of this window. An element outside the windows goes to the planes.
 template <class In> struct Addends : TwoWords {
-    static constexpr bool staggers = true; // one window has room for four words
     static constexpr unsigned exponents = GR_GROUP_WINDOW_EXPONENTS, bins = 256, per_bin = 1, infinity = 255;
     static constexpr int bits = 24 + GR_GROUP_WINDOW_EXPONENTS; // of an addend, with its sign
     static __device__ float widened(float x) {
@@ -72,13 +65,6 @@ template <class In> struct Addends : TwoWords {
         const uint32_t above = (__float_as_uint(widened(x)) & 0x7fffffff) - (choice.first << 23);
         return {above < choice.windows * exponents << 23, above >= exponents << 23};
     }
-    static __device__ SingleAddend single(In x, const WindowChoice &choice) {
-        constexpr unsigned per_word = GR_GROUP_STAGGERED_EXPONENTS;
-        const uint32_t bits = __float_as_uint(widened(x)), above = (bits & 0x7fffffff) - (choice.first << 23);
-        const unsigned exponent = above >> 23;
-        const int32_t digit = int32_t(((bits & 0x7fffff) | 0x800000) << exponent % per_word);
-        return {above < exponents << 23, exponent / per_word, bits >> 31 ? -digit : digit};
-    }
     // The sum of 1.5 * 2^52 and the addend: that is the number of its lower 52 bits.
     static __device__ int64_t addend(In x, const WindowChoice &choice, unsigned window) {
         const unsigned scale = 1023 + 150 - choice.first - window * exponents;
@@ -93,7 +79,6 @@ template <class In> struct Addends : TwoWords {
 
 // Three words: addends have 73 bits.
 template <> struct Addends<double> {
-    static constexpr bool staggers = false;
     static constexpr unsigned words = 3, exponents = GR_GROUP_WINDOW_EXPONENTS, bins = 512, per_bin = 4,
                               infinity = 2047;
     static constexpr int bits = 53 + GR_GROUP_WINDOW_EXPONENTS;
@@ -137,7 +122,6 @@ template <> struct Addends<double> {
 
 // Integers of up to 64 bits, whose sums wrap.
 template <class In> struct IntegerAddends : TwoWords {
-    static constexpr bool staggers = false;
     static constexpr unsigned exponents = 1, bins = 0;
     static __device__ WindowPlace place(In, const WindowChoice &) {
         return {true, 0};

@@ -85,15 +85,6 @@ template <unsigned Threads> __device__ SampleRange block_range(SampleRange mine)
     return mine;
 }
 
-// The first exponent of a window of four words: the largest elements leave bits of their word unused, so that
-// few additions overflow it.
-inline __device__ unsigned staggered_first(const SampleRange &range) {
-    constexpr unsigned per_word = GR_GROUP_STAGGERED_EXPONENTS, unused = 3;
-    const unsigned above = 2 * per_word - 1 - unused, most = above + per_word - 1;
-    const bool narrow = range.high - range.low + 3 < above && range.high + per_word < 255;
-    return range.high - (narrow ? above : most);
-}
-
 // Chooses windows for a contiguous array; for all threads of a block. The first warp gets the choice.
 template <class In, unsigned Threads = GR_GROUP_WINDOW_THREADS>
 __device__ WindowChoice choose_windows(const gr_group_params &p, const In *in) {
@@ -117,9 +108,7 @@ __device__ WindowChoice choose_windows(const gr_group_params &p, const In *in) {
         // All samples are in one window, whose exponents are finite.
         if (range.high >= range.low && range.high - range.low < all && range.high > all &&
             range.low + all < Addends<In>::infinity)
-            return {Addends<In>::staggers && p.windows > 1 ? staggered_first(range)
-                                                           : (range.low + range.high - all + 1) / 2,
-                    1};
+            return {(range.low + range.high - all + 1) / 2, 1};
         __shared__ uint32_t sums[bins];
         for (unsigned i = threadIdx.x; i < bins; i += Threads)
             sums[i] = 0;

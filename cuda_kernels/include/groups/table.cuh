@@ -27,29 +27,15 @@ template <class In> struct WindowTable {
     __device__ void clear() const {
         clear(words, (windows * Traits::words + mean) * groups);
     }
-    // The same, but for a second window that the choice of windows may leave unused; the number of groups is
-    // a multiple of 4.
+    // The numbers of rows and the first window; the number of groups is a multiple of 4.
     __device__ void clear_first() const {
-        if (Traits::staggers || windows == 1)
-            return clear();
         clear(words, Traits::words * groups);
         if (mean)
             clear(rows, groups);
     }
-    __device__ void clear_second() const {
-        clear(words + Traits::words * groups, Traits::words * groups);
-    }
-    // Turns the words of groups into those that slabs have.
-    __device__ void join_words(const WindowChoice &choice) const {
-        if (!staggered(choice))
-            return;
-        for (unsigned group = threadIdx.x; group < groups; group += GR_GROUP_WINDOW_THREADS) {
-            int32_t *at = word_at(group, 0);
-            const int64_t units = int64_t(window(0, group, choice));
-            at[0] = int32_t(units);
-            at[groups] = int32_t((units - at[0]) >> 32);
-        }
-        __syncthreads();
+    // The other windows.
+    __device__ void clear_others() const {
+        clear(words + Traits::words * groups, (windows - 1) * Traits::words * groups);
     }
     __device__ static void clear(uint32_t *first, unsigned count) {
         for (unsigned i = threadIdx.x; i < (count + 3) / 4;
@@ -60,7 +46,7 @@ template <class In> struct WindowTable {
     __device__ int32_t *word_at(unsigned group, unsigned window) const {
         return reinterpret_cast<int32_t *>(words) + (window * Traits::words * groups + group);
     }
-    __device__ void add_words(const Addend &addend, unsigned group, unsigned window, unsigned up) const {
+    __device__ void add_words(const Addend &addend, unsigned group, unsigned window) const {
         int32_t *at = word_at(group, window);
         int32_t digit = Traits::low(addend);
         typename Traits::Upper rest = Traits::upper(addend) + (digit < 0);
@@ -69,47 +55,7 @@ template <class In> struct WindowTable {
             if (word + 1 == Traits::words)
                 atomicAdd(at, digit);
             else
-                next_digit(atomicAdd(at, digit), digit, rest, at, up);
-    }
-
-    // Whether the only window in use has the four words of two. Then most elements cost one addition: an
-    // element of 24 bits is added to one of the first three words, whose units are 2^8 apart; what overflows
-    // a word goes to the fourth one, whose unit is 2^32.
-    __device__ bool staggered(const WindowChoice &choice) const {
-        return Traits::staggers && windows > 1 && choice.windows == 1;
-    }
-    // The words from the lowest one to the one above it, which takes its overflow.
-    __device__ unsigned words_up(const WindowChoice &choice) const {
-        return (staggered(choice) ? 3 : 1) * groups;
-    }
-    template <unsigned Count, class Group>
-    __device__ unsigned add_single(const In (&x)[Count], const Group (&group)[Count], unsigned valid,
-                                   const WindowChoice &choice) const {
-        constexpr unsigned per_word = GR_GROUP_STAGGERED_EXPONENTS;
-        int32_t *const first = reinterpret_cast<int32_t *>(words);
-        int32_t old[Count], digit[Count];
-        unsigned word[Count], inside = 0;
-#pragma unroll
-        for (unsigned i = 0; i < Count; ++i) {
-            const SingleAddend addend = Traits::single(x[i], choice);
-            inside |= addend.inside ? valid & 1u << i : 0;
-            digit[i] = addend.digit;
-            word[i] = addend.word;
-        }
-#pragma unroll
-        for (unsigned i = 0; i < Count; ++i)
-            if (inside >> i & 1)
-                old[i] = atomicAdd(first + (word[i] * groups + unsigned(group[i])), digit[i]);
-#pragma unroll
-        for (unsigned i = 0; i < Count; ++i)
-            if (inside >> i & 1 && overflows(old[i], digit[i]))
-                atomicAdd(first + (3 * groups + unsigned(group[i])), (digit[i] < 0 ? -1 : 1)
-                                                                         << per_word * word[i]);
-        return valid & ~inside;
-    }
-    __device__ static bool overflows(int32_t old, int32_t digit) {
-        const int32_t sum = int32_t(uint32_t(old) + uint32_t(digit));
-        return ((old ^ sum) & (digit ^ sum)) < 0;
+                next_digit(atomicAdd(at, digit), digit, rest, at);
     }
 
     // Adds elements of groups of the table: those whose bit in `valid` is set, and that are in a window.
@@ -118,9 +64,6 @@ template <class In> struct WindowTable {
     template <unsigned Count, class Group>
     __device__ unsigned add(const In (&x)[Count], const Group (&group)[Count], unsigned valid,
                             const WindowChoice &choice) const {
-        if constexpr (Traits::staggers)
-            if (staggered(choice))
-                return add_single(x, group, valid, choice);
         constexpr unsigned most = Traits::words > 2 ? 1 : Count; // three words need more registers
         unsigned inside = 0;
 #pragma unroll
@@ -160,18 +103,19 @@ template <class In> struct WindowTable {
             if (word + 1 < Traits::words)
 #pragma unroll
                 for (unsigned i = 0; i < Some; ++i)
-                    next_digit(old[i], digit[i], rest[i], at[i], groups);
+                    next_digit(old[i], digit[i], rest[i], at[i]);
         }
         return inside;
     }
     // Goes on to the next digit of an addend, after the addition of a digit to the word `old`.
-    __device__ static void next_digit(int32_t old, int32_t &digit, typename Traits::Upper &rest, int32_t *&at,
-                                      unsigned up) {
-        rest += overflows(old, digit) ? (digit < 0 ? -1 : 1) : 0;
+    __device__ void next_digit(int32_t old, int32_t &digit, typename Traits::Upper &rest,
+                               int32_t *&at) const {
+        const int32_t sum = int32_t(uint32_t(old) + uint32_t(digit));
+        rest += ((old ^ sum) & (digit ^ sum)) < 0 ? (digit < 0 ? -1 : 1) : 0;
         digit = int32_t(rest);
         if constexpr (Traits::words > 2)
             rest = (rest - digit) >> 32;
-        at += up;
+        at += groups;
     }
     // Adds rows of each lane of a warp: those whose bit in `valid` is set. Returns a bit for each of them
     // that is in no window. If the rows of most lanes have one group per lane, as in sorted labels, these
@@ -239,42 +183,32 @@ template <class In> struct WindowTable {
                 }
             }
             outside &= ~taken;
-            add_sums(sum, group, lanes & __ballot_sync(0xffffffffu, taken != 0), window, words_up(choice));
+            add_sums(sum, group, lanes & __ballot_sync(0xffffffffu, taken != 0), window);
         }
         return outside;
     }
     // Adds a sum of each of the lanes. Those of the first groups add them up before.
-    __device__ void add_sums(const Addend &sum, unsigned group, unsigned lanes, unsigned window,
-                             unsigned up) const {
+    __device__ void add_sums(const Addend &sum, unsigned group, unsigned lanes, unsigned window) const {
         for (unsigned k = 0; k < shared_groups && __popc(lanes) >= min_lanes; ++k) {
             const unsigned same = lanes_of_one_group(group, lanes);
             const Addend all = Traits::warp_sum(is_in(same) ? sum : Addend());
             if (is_first(same))
-                add_words(all, group, window, up);
+                add_words(all, group, window);
             lanes &= ~same;
         }
         if (is_in(lanes))
-            add_words(sum, group, window, up);
+            add_words(sum, group, window);
     }
     // The integer of a group, in units of the first exponent, if it surely has less than 63 bits.
     __device__ bool narrow(unsigned group, const WindowChoice &choice, int64_t &units) const {
         const int32_t *at = word_at(group, 0);
-        const int32_t upper = at[words_up(choice)];
+        const int32_t upper = at[groups];
         units = int64_t(uint64_t(int64_t(upper)) << 32) + at[0];
-        if (staggered(choice))
-            units += middle_words(at);
         return choice.windows == 1 && uint32_t(upper) + (1u << 29) < 1u << 30;
     }
-    // The second and the third one of four words, in units of the first one.
-    __device__ int64_t middle_words(const int32_t *at) const {
-        constexpr unsigned per_word = GR_GROUP_STAGGERED_EXPONENTS;
-        return (int64_t(at[groups]) << per_word) + (int64_t(at[2 * groups]) << 2 * per_word);
-    }
     // The integer of a window.
-    __device__ exact::Whole window(unsigned number, unsigned group, const WindowChoice &choice) const {
+    __device__ exact::Whole window(unsigned number, unsigned group) const {
         const int32_t *at = word_at(group, number);
-        if (staggered(choice))
-            return (static_cast<exact::Whole>(at[3 * groups]) << 32) + at[0] + middle_words(at);
         exact::Whole all = 0;
 #pragma unroll
         for (unsigned word = 0; word < Traits::words; ++word)

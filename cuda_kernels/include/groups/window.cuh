@@ -204,13 +204,12 @@ template <class In, class Label> __device__ void sum_in_windows(const gr_group_p
         }
     }
     __syncthreads();
-    if (!Addends<In>::staggers && choice.windows > 1) {
-        windows.table.clear_second();
+    if (choice.windows > 1) {
+        windows.table.clear_others();
         __syncthreads();
     }
     windows.sum(share, rest, choice, adder);
     adder.publish();
-    windows.table.join_words(choice);
     windows.store(choice.windows);
 }
 

@@ -300,29 +300,40 @@ __device__ void store_to_tile(T *tile, const T (&sums)[R][S]) {
                                           s % 4) = vec16_of(&sums[r][s]);
 }
 
-// Loads what this thread stored there before, as far as this block's own part of the tile goes.
+// Adds a vector of results to what this thread stored there, as far as this block's own part goes.
 template <class T>
 __device__ Vec16<T> load_own(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row,
-                             uint64_t column, bool aligned) {
-    Vec16<T> v = {};
+                             uint64_t column, bool aligned, const Vec16<T> &v) {
+    constexpr int LENGTH = Vec16<T>::LENGTH;
+    Vec16<T> sum = v;
     if (row < place.own_row || row >= p.m)
-        return v;
+        return sum;
     const T *from = p.c + row * p.n + column;
-    if (aligned && column >= place.own_column && column < p.n)
-        return *reinterpret_cast<const Vec16<T> *>(from);
+    if (aligned && column >= place.own_column && column < p.n) {
+        sum = *reinterpret_cast<const Vec16<T> *>(from);
 #pragma unroll
-    for (int i = 0; i < Vec16<T>::LENGTH; ++i)
-        if (!aligned && column + i >= place.own_column && column + i < p.n)
-            v.element[i] = from[i];
-    return v;
+        for (int i = 0; i < LENGTH; ++i)
+            sum.element[i] += v.element[i];
+    } else if (!aligned) {
+#pragma unroll
+        for (int i = 0; i < LENGTH; ++i)
+            if (column + i >= place.own_column && column + i < p.n) {
+                sum.element[i] = from[i];
+                sum.element[i] += v.element[i];
+            }
+    }
+    return sum;
 }
 
-// Stores a row's vector of results, as far as this block's own part of the tile goes.
+// Stores a row's vector of results, as far as this block's own part of the tile goes. `adds`: added to what
+// this thread stored there.
 template <class T>
 __device__ void store_own(const Matrices<T> &p, const ShiftedTileCoord &place, uint64_t row, uint64_t column,
-                          bool aligned, const Vec16<T> &v) {
+                          bool aligned, Vec16<T> v, bool adds = false) {
     if (row < place.own_row || row >= p.m)
         return;
+    if (adds)
+        v = load_own(p, place, row, column, aligned, v);
     T *to = p.c + row * p.n + column;
     if (aligned) { // and so are the edges of tiles
         if (column >= place.own_column && column < p.n)
@@ -394,10 +405,10 @@ __device__ void store_own_rows(const Matrices<T> &p, const ShiftedTileCoord &pla
     }
 }
 
-// Stores a thread's results.
+// Stores a thread's results. `adds`: to those that it stored before.
 template <class In, class T, int R, int S>
 __device__ void store_own_results(const Matrices<T> &p, const ShiftedTileCoord &place, unsigned y, unsigned x,
-                                  const T (&sums)[R][S]) {
+                                  const T (&sums)[R][S], bool adds = false) {
     constexpr int LENGTH = Vec16<T>::LENGTH;
     const bool aligned = rows_aligned(p.c, p.n);
 #pragma unroll
@@ -405,36 +416,7 @@ __device__ void store_own_results(const Matrices<T> &p, const ShiftedTileCoord &
 #pragma unroll
         for (int s = 0; s < S; s += LENGTH)
             store_own(p, place, place.row + y + r / 4 * In::RUN_M + r % 4,
-                      place.column + x + s / 4 * In::RUN_N + s % 4, aligned, vec16_of(&sums[r][s]));
-}
-
-// Adds a thread's results to those that it stored before: the loads of four rows are in flight at once.
-template <class In, class T, int R, int S>
-__device__ void add_own_results(const Matrices<T> &p, const ShiftedTileCoord &place, unsigned y, unsigned x,
-                                const T (&sums)[R][S]) {
-    constexpr int LENGTH = Vec16<T>::LENGTH;
-    const bool aligned = rows_aligned(p.c, p.n);
-#pragma unroll
-    for (int first = 0; first < R; first += 4) {
-        const uint64_t row = place.row + y + first / 4 * In::RUN_M;
-        Vec16<T> before[4][S / LENGTH];
-#pragma unroll
-        for (int r = 0; r < 4; ++r)
-#pragma unroll
-            for (int s = 0; s < S; s += LENGTH)
-                before[r][s / LENGTH] =
-                    load_own(p, place, row + r, place.column + x + s / 4 * In::RUN_N + s % 4, aligned);
-#pragma unroll
-        for (int r = 0; r < 4; ++r)
-#pragma unroll
-            for (int s = 0; s < S; s += LENGTH) {
-                Vec16<T> &sum = before[r][s / LENGTH];
-#pragma unroll
-                for (int j = 0; j < LENGTH; ++j)
-                    sum.element[j] += sums[first + r][s + j];
-                store_own(p, place, row + r, place.column + x + s / 4 * In::RUN_N + s % 4, aligned, sum);
-            }
-    }
+                      place.column + x + s / 4 * In::RUN_N + s % 4, aligned, vec16_of(&sums[r][s]), adds);
 }
 
 } // namespace gr::matmul
