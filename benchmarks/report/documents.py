@@ -26,6 +26,7 @@ TABLES = {
     ("docs/benchmarks/copies.md", "arrays"): "arrays_h100.json",
     ("docs/benchmarks/axes.md", "axis"): "axis_h200.json",
     ("docs/benchmarks/layouts.md", "layouts"): "layouts_h200.json",
+    ("docs/benchmarks/drawn-shapes.md", "cliffs"): "cliffs_h100.json",
     ("docs/benchmarks/exact-sums.md", "exact_sums"): "exact_h200.json",
     ("docs/benchmarks/host-arrays.md", "host"): "host_h200.json",
     ("docs/benchmarks/profiler.md", "instrument"): "instrument_xeon.json",

@@ -102,6 +102,7 @@ SECTIONS = {
             "sums",
             "axes",
             "layouts",
+            "drawn-shapes",
             "reduction-ladder",
             "matmul",
             "convolution",
