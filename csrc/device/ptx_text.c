@@ -60,8 +60,7 @@ static uint32_t restore_number(restoration *state, uint32_t reference) {
     return number;
 }
 
-/* Returns the type of a register from the letters behind %, and their count in *letters; -1 for other names.
- */
+/* Returns the type of a register, whose name begins behind the %, or -1. Counts the letters of the type. */
 static int register_type(const char *name, size_t *letters) {
     static const char types[REGISTER_TYPES][3] = {"fd", "rd", "rs", "f", "p", "r"};
     for (int type = 0; type < REGISTER_TYPES; ++type) {

@@ -14,6 +14,7 @@ from mutants import MUTANTS as REDUCTIONS
 from normalized import MUTANTS as NORMALIZED
 from order import MUTANTS as ORDER
 from products import MUTANTS as PRODUCTS
+from ptx_text import MUTANTS as PTX_TEXT
 from scans import MUTANTS as SCANS
 from segment_sums import MUTANTS as SEGMENT_SUMS
 from states import MUTANTS as STATES
@@ -35,5 +36,6 @@ MUTANTS = (
     *SEGMENT_SUMS,
     *NORMALIZED,
     *ORDER,
+    *PTX_TEXT,
     *STATES,
 )

@@ -27,7 +27,16 @@ import kernels  # noqa: E402
 from find_nvcc import find_nvcc  # noqa: E402
 from packing import pack  # noqa: E402
 
-PARTS = ("build_support", "csrc", "cuda_kernels", "gpureduce", "pyproject.toml", "setup.py", "tests")
+PARTS = (
+    "benchmarks",
+    "build_support",
+    "csrc",
+    "cuda_kernels",
+    "gpureduce",
+    "pyproject.toml",
+    "setup.py",
+    "tests",
+)
 
 
 class Tree:
