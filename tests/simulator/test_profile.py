@@ -503,7 +503,7 @@ def test_bad_arguments():
         ),
         (lambda: gpureduce.profile(100, "v0", block_size=100), ValueError, "block"),
         (lambda: gpureduce.profile(100, "v0", op="median"), ValueError, "op"),
-        (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool, got int"),
+        (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool or 'global', got int"),
         (lambda: gpureduce.profile(100, "v0", dtype="float16"), TypeError, "float16"),
         (lambda: gpureduce.profile(np.ma.array([1.0], mask=[1]), "v0"), TypeError, "masked"),
         (lambda: gpureduce.profile(100, "v0").lines("x.cu"), ValueError, "no instruction comes from 'x.cu'"),
@@ -658,7 +658,7 @@ def test_simulate_refuses():
         (lambda: simulate(args=(a, out.astype(">f4"), 2.0, 64, 1)), ValueError, r"args\[1\]:.*byte order"),
         (lambda: simulate(args=(a, out.astype(object), 2.0, 64, 1)), TypeError, r"args\[1\]:.*objects"),
         (lambda: simulate(args=(a, out, 2.0, 65, 1), grid=2), gpureduce.SimulationError, "not allocated"),
-        (lambda: simulate(races="yes"), TypeError, "races: expected bool"),
+        (lambda: simulate(races="yes"), ValueError, "races: expected True, False or 'global'"),
     ]:
         with pytest.raises(error, match=text):
             call()
