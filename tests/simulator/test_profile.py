@@ -503,7 +503,7 @@ def test_bad_arguments():
         ),
         (lambda: gpureduce.profile(100, "v0", block_size=100), ValueError, "block"),
         (lambda: gpureduce.profile(100, "v0", op="median"), ValueError, "op"),
-        (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool or 'global', got int"),
+        (lambda: gpureduce.profile(100, "v0", races=1), TypeError, "races: expected bool or 'global'"),
         (lambda: gpureduce.profile(100, "v0", dtype="float16"), TypeError, "float16"),
         (lambda: gpureduce.profile(np.ma.array([1.0], mask=[1]), "v0"), TypeError, "masked"),
         (lambda: gpureduce.profile(100, "v0").lines("x.cu"), ValueError, "no instruction comes from 'x.cu'"),
