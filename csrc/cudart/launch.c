@@ -24,12 +24,17 @@ static void say_error(const ptx_error *error, const cudart_function *f, const di
                  thread / block->x % block->y, thread / block->x / block->y, error->block[0], error->block[1],
                  error->block[2]);
     }
-    const char *at = strstr(error->message, f->name);
+    const char *name = strstr(error->message, f->name) ? f->name : error->kernel;
+    const char *at = *name ? strstr(error->message, name) : NULL;
+    char title[200]; /* a name with many template arguments would leave no room for the reason */
+    const int length = snprintf(title, sizeof title, "%s", f->title);
+    if (length >= (int)sizeof title)
+        strcpy(title + sizeof title - sizeof "...", "...");
     if (at)
         (void)cudart_refuse(cudaSuccess, "%s%.*s%s%s", place, (int)(at - error->message), error->message,
-                            f->title, at + strlen(f->name));
+                            title, at + strlen(name));
     else
-        (void)cudart_refuse(cudaSuccess, "%skernel %s: %s", place, f->title, error->message);
+        (void)cudart_refuse(cudaSuccess, "%skernel %s: %s", place, title, error->message);
 }
 
 /* ---- output of printf ---- */

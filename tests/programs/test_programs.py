@@ -292,7 +292,7 @@ def blocks(tmp_path_factory):
     [
         ("in place", "write-read", {13, 15}),
         ("unfenced", "write-read", {21, 28}),
-        ("bytes", "write-write", {64}),
+        ("bytes", "write-write", {73}),
     ],
 )
 def test_races_between_blocks(blocks, name, kind, lines):
@@ -308,7 +308,7 @@ def test_races_between_blocks(blocks, name, kind, lines):
 
 def test_ordered_blocks_have_no_races(blocks):
     result = run_program(blocks, ["ordered"], races="global")
-    assert (result.status, result.launches, result.findings) == (0, 6, ())
+    assert (result.status, result.launches, result.findings) == (0, 7, ())
 
 
 def test_the_command_looks_for_races_between_blocks(blocks):

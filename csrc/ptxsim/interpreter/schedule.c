@@ -162,10 +162,11 @@ static void start_cluster(ptx_worker *worker, ptx_cluster *cluster, uint64_t ind
     /* By default clusters start from the last one: CUDA does not define an order of blocks, and a kernel that
        depends on one, such as an in-place pass over data that other blocks still read, should fail here, too.
        Kernels with global atomics start from the first one, the order that users expect of the returned
-       values. */
+       values, and so do kernels with strong loads, which may wait for blocks before their own: GPUs start
+       those first, and the scans of CUB rely on it. */
     if (run->order_factor)
         index = (index + 1) * run->order_factor % run->cluster_count;
-    else if (!run->kernel->global_atomics)
+    else if (!run->kernel->global_atomics && !run->kernel->strong_global_loads)
         index = run->cluster_count - 1 - index;
     cluster->live_blocks = run->cluster_blocks;
     cluster->live_threads = run->cluster_blocks * run->block_threads;

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-constexpr int BLOCKS = 6, THREADS = 64;
+constexpr int BLOCKS = 6, THREADS = 64, RELAYS = 3000;
 __device__ unsigned arrived;
 __device__ volatile int flag;
 
@@ -51,6 +51,15 @@ __global__ void hand_over(float *a, float *b) {
     }
 }
 
+// Each block waits for the one before it, as the look-back of a scan does: more blocks than can be resident.
+__global__ void relay(volatile int *sums) {
+    if (threadIdx.x)
+        return;
+    while (blockIdx.x > 0 && sums[blockIdx.x - 1] == 0)
+        ;
+    sums[blockIdx.x] = (blockIdx.x > 0 ? sums[blockIdx.x - 1] : 0) + 1;
+}
+
 // All blocks write the same value; the counts are atomic.
 __global__ void benign(float *a, int *bins) {
     a[0] = 1.0f;
@@ -82,6 +91,12 @@ int main(int argc, char **argv) {
         void *arguments[] = {&a, &b};
         CHECK(cudaLaunchCooperativeKernel((const void *)whole_grid, BLOCKS, THREADS, arguments, 0, 0));
         hand_over<<<BLOCKS, THREADS>>>(a, b);
+        int *sums, last;
+        CHECK(cudaMalloc(&sums, RELAYS * sizeof(int)));
+        CHECK(cudaMemset(sums, 0, RELAYS * sizeof(int)));
+        relay<<<RELAYS, 32>>>(sums);
+        CHECK(cudaMemcpy(&last, sums + RELAYS - 1, sizeof last, cudaMemcpyDeviceToHost));
+        EXPECT(last == RELAYS);
         benign<<<BLOCKS, THREADS>>>(a, (int *)b);
         in_place<<<1, THREADS>>>(a); // two launches order the passes
         in_place<<<1, THREADS>>>(a);
