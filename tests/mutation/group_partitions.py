@@ -184,7 +184,7 @@ MUTANTS = (
         "WindowTable",
         "choice.windows == 1 && ",
         "",
-        ANY,
+        partitions("two_windows"),
     ),
     Mutant(
         "the planes get no sign",

@@ -70,6 +70,16 @@ def test_partitions_of_any_data(name, device, on_gpu):
             by_partitions(a, labels, groups, shift, device, note, ops)
 
 
+def test_partitions_of_two_windows(device):
+    """Exponents over more than one window, in each group."""
+    rng = np.random.default_rng(15)
+    n, groups = 9001, 300
+    labels = rng.integers(0, groups, n)
+    for name in ("float32", "float64"):
+        a = (rng.standard_normal(n) * 2.0 ** rng.integers(-14, 15, n)).astype(name)
+        by_partitions(a, labels, groups, 3, device, name)
+
+
 @pytest.mark.parametrize("name", INTEGERS)
 def test_partitions_of_integers(name, device):
     rng = np.random.default_rng(INTEGERS.index(name))
