@@ -388,14 +388,14 @@ def free_memory() -> None: ...
 # Locks or unlocks all locks of the core around a fork, so that no other thread holds one.
 def lock_for_fork(locked: bool, /) -> None: ...
 
-# Name of the kernel, mode, blocks along x, and along y, per launch.
+# Kind of the kernel, mode, blocks along x, and along y, and the name of the kernel, per launch.
 def plan_general(
     source: np.ndarray | DeviceView,
     op: str,
     axes: tuple[int, ...],
     second: np.ndarray | DeviceView | None,
     /,
-) -> list[tuple[str, str, int, int]]: ...
+) -> list[tuple[str, str, int, int, str]]: ...
 
 # Largest size in bytes, kernel, threads, maximum of blocks, early trigger, per launch shape.
 def flat_shapes() -> list[tuple[int, str, int, int, bool]]: ...

@@ -88,7 +88,7 @@ class Buffers:
     def kernels(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> list[str]:
         """Return the names of the kernels of a sum, with their grids."""
         plan = _core.plan_general(self.sources(shape)[0], OP, axes, None)
-        return [f"{kernel}[{x}x{y}]" for kernel, _, x, y in plan]
+        return [f"{kernel}[{x}x{y}]" for kernel, _, x, y, _ in plan]
 
     def time(self, shape: tuple[int, ...], axes: tuple[int, ...], repeats: int) -> list[float]:
         """Return the microseconds of a sum, one per repeat."""

@@ -327,7 +327,7 @@ class Layouts(Benchmark):
         """Return the launches of ours, each with its blocks."""
         plan = _core.plan_general(view_of(inputs.tensors[0]), case.op, case.axes, None)
         return (
-            " ".join(f"{kernel}{'-'.join(['', *path.split()])}[{x}x{y}]" for kernel, path, x, y in plan)
+            " ".join(f"{kernel}{'-'.join(['', *path.split()])}[{x}x{y}]" for kernel, path, x, y, _ in plan)
             or "flat"
         )
 

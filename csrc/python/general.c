@@ -167,8 +167,8 @@ PyObject *py_plan_general(PyObject *module, PyObject *args) {
         const gr_general_launch *launch = &now.reduction.plan.launches[i];
         char entry[GR_KERNEL_NAME_BYTES];
         gr_reduction_general_entry(&now.reduction, i, entry);
-        py_append(&list, Py_BuildValue("(ssII)", entry, launch_mode(launch->params.flags), launch->grid_x,
-                                       launch->grid_y));
+        py_append(&list, Py_BuildValue("(ssIIs)", launch->kernel, launch_mode(launch->params.flags),
+                                       launch->grid_x, launch->grid_y, entry));
     }
     py_call_release(&now);
     return list;

@@ -64,7 +64,7 @@ def main() -> int:
                     refused += 1
                     continue
                 flat += not launches
-                chosen.update(kernel for kernel, *_ in launches)
+                chosen.update(name for *_, name in launches)
     unknown = chosen.keys() - kernels
     never = kernels - chosen.keys()
     kinds = Counter(name.split("_")[1] for name in chosen.elements())
