@@ -65,6 +65,7 @@ OWN = {
     "bitwise_xor": {"a": ROWS > 0},
     "bitwise_or": {"a": ROWS > 0},
     "bitwise_and": {"a": ROWS > 0},
+    "bincount": {"x": [0, 2, 0]},
     "dot": {"a": ROWS[0], "b": ROWS[1]},
     "numpy_like.dot": {"a": ROWS[0], "b": ROWS[1]},
     "numpy_like.inner": {"b": ROWS},
