@@ -15,7 +15,7 @@ from gpureduce._reduce.options import Options
 from gpureduce._reduce.output import OutputSpec
 from gpureduce._rules import arguments as rules
 from gpureduce._segments.segment_plan import Labels
-from gpureduce._segments.segments import group_reduce, reduce_groups
+from gpureduce._segments.segments import check_groups, group_reduce, reduce_groups
 
 if TYPE_CHECKING:
     from typing import SupportsIndex
@@ -91,7 +91,7 @@ def bincount(
     least, most = _ends(numbers)
     if least < 0:
         raise ValueError(f"x: expected nonnegative integers, got {least}")
-    bins = max(bins, most + 1)
+    bins = max(check_groups("minlength", bins), check_groups("x", most + 1))
     elements = _ones(numbers) if weights is None else _weights(weights, numbers)
     if numbers.view is None:
         chosen: dict[str, Any] = {"device": device, "stream": stream, "as_device": as_device}

@@ -365,22 +365,22 @@ def _groups(num_groups: Any, labels: np.ndarray | Operand) -> int:
         if not labels.shape[0]:
             return 0
         if isinstance(labels, np.ndarray):
-            return _checked("labels", max(int(labels.max()) + 1, 0))
+            return check_groups("labels", max(int(labels.max()) + 1, 0))
         options = Options(device=None, stream=None, as_device=False)
         output = OutputSpec(None, options, labels, None, labels.shape, (0,), False)
         output.wait_for_inputs()
         largest = engine.run("max", labels, (0,), stream=output.stream)
         assert largest is not None
-        return _checked("labels", max(int(largest) + 1, 0))
+        return check_groups("labels", max(int(largest) + 1, 0))
     if isinstance(num_groups, (bool, np.bool_)):
         raise TypeError("num_groups: expected int or None, got bool")
     groups = rules.integer(num_groups, "num_groups", "int or None")
     if groups < 0:
         raise ValueError(f"num_groups: expected 0 or more, got {groups}")
-    return _checked("num_groups", groups)
+    return check_groups("num_groups", groups)
 
 
-def _checked(name: str, groups: int) -> int:
+def check_groups(name: str, groups: int) -> int:
     """Return a number of groups that is small enough for an array of results."""
     if groups > _MOST_GROUPS:
         raise ValueError(f"{name}: expected up to {_MOST_GROUPS} groups, got {groups}")

@@ -86,6 +86,7 @@ def test_errors_name_the_argument(device):
         for error, match, call in (
             (ValueError, "x: expected one dimension", {"x": numbers[None]}),
             (ValueError, "x: expected nonnegative integers, got -2", {"x": np.array([1, -2])}),
+            (ValueError, "x: expected up to", {"x": np.array([1, 2**60])}),
             (TypeError, "x: expected integers", {"x": numbers.astype(float)}),
             (TypeError, "x: expected integers", {"x": numbers > 0}),
             (TypeError, "weights: expected real", {"x": numbers, "weights": numbers.astype(complex)}),
@@ -94,8 +95,9 @@ def test_errors_name_the_argument(device):
             arrays = {name: place(array) for name, array in call.items()}
             with pytest.raises(error, match=match):
                 gpureduce.bincount(**arrays, **options)
-        with pytest.raises(ValueError, match="minlength"):
-            gpureduce.bincount(place(numbers), minlength=-1, **options)
+        for length in (-1, 2**64):
+            with pytest.raises(ValueError, match="minlength"):
+                gpureduce.bincount(place(numbers), minlength=length, **options)
     with pytest.raises(TypeError, match="weights"):
         gpureduce.bincount(gpureduce.to_device(numbers, device), numbers)
     assert gpureduce.bincount([], device=device).tolist() == []
