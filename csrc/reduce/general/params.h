@@ -102,8 +102,7 @@ typedef struct gr_columns {
 } gr_columns;
 
 /* Work of `tiles`: the elements are contiguous regions, each of `width` results whose elements alternate.
- * Their order depends on `lanes` alone, except for elements of one byte, whose order does not count: there
- * threads start with different ones. */
+ * Threads start with different elements of their regions, which avoids bank conflicts in shared memory. */
 typedef struct gr_tiles {
     uint64_t regions;
     uint32_t region; /* elements per region */

@@ -84,7 +84,7 @@ template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
 #define GR_TAKES_ALL(op, F, dtype, In, kind, bytes)                                                          \
     GR_ROWS(op, F, dtype, In)                                                                                \
     GR_COLUMNS(op, F, dtype, In)                                                                             \
-    GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In, VectorAccumulator<F<In>, In>>)                   \
+    GR_GENERAL(tiles, 1, op, dtype, reduce_tiles<F<In>, In>)                                                 \
     GR_GENERAL(map, 1, op, dtype, map_elements<F<In>, In>)                                                   \
     GR_SPREAD_##bytes(op, F, dtype, In)                                                                      \
         GR_GENERAL(axis, axis_occupancy<F<In>>, op, dtype, reduce_axis<F<In>, FromElement<F<In>, In>>)       \
