@@ -151,6 +151,7 @@ static void fill_layout(py_call *self, const size_t *kept) {
     py_operand_fill_layout(source, layout);
     layout->result_bytes = gr_reduction_result_bytes(&self->reduction);
     layout->in_c_order = gr_op_is_positional(self->reduction.op);
+    layout->keeps_elements = gr_op_is_mean(self->reduction.op) && self->reduction.dtype == GR_DTYPE_f32;
     layout->state_bytes = gr_ops[self->reduction.op].state_bytes;
     layout->pair = gr_op_is_pair(self->reduction.op);
     const bool packed = !self->exact && gr_op_packed(self->reduction.op, self->reduction.dtype);

@@ -136,8 +136,8 @@ def test_functions_that_promise_order_keep_it(name, dtype, device):
     assert report.passed and report.checked == ("repeat", "batch", "place", "order"), str(report)
 
 
-def test_the_sum_of_a_single_row_may_differ(device):
-    """What promises.md says of a single result; the check has to see it."""
+def test_row_sums_of_some_sizes_depend_on_the_batch(device):
+    """What promises.md says; the check has to see it."""
     a = np.random.default_rng(4).standard_normal((40, 131_072))
     report = check_invariance(
         lambda a: gpureduce.sum(a, axis=1, device=device), a, over=["batch"], data=["given"]

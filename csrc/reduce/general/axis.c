@@ -11,14 +11,12 @@ enum {
     MAX_NARROW_TILE = 256,     /* the same for 2-byte elements, which threads load one by one */
     MAX_BYTES_TILE = 64,       /* the same for 1-byte elements */
     MAX_TILE_ROW = 32,         /* bytes of a row in a region of several columns: wider rows fill sectors */
-    TILE_ELEMENTS = 8,         /* min. elements per thread of `tiles`, */
-    TILE_LANES = 16,           /* up to so many threads per result */
-    ROW_THREAD_BYTES = 512,    /* bytes of a run, or of a part of it, per thread */
+    THREAD_BYTES = 256,        /* bytes of a run per thread: sixteen 16-byte loads */
+    MIN_THREAD_BYTES = 64,     /* bytes per thread if threads would be idle: four loads, in flight at once */
     MIN_LANES = 4,             /* min. neighbouring threads per run, which read whole sectors, */
     LONG_RUN_BYTES = 256,      /* if a result has several runs of at least this many bytes */
-    MAX_ROW_PARTS = 512,       /* parts per result that `last` combines as a balanced tree */
-    MIN_ROW_FILL = 2,          /* the steps of a part have threads of their own if the resident threads would
-                                  otherwise be so many times as many */
+    SHORT_RUNS = 1 << 24,      /* total bytes from which threads of several runs get half of THREAD_BYTES */
+    PART_BYTES = 256,          /* bytes per thread of a part below which pass 2 does not pay */
     MIN_ACROSS = 8,            /* min. neighbouring slots: narrower parts of rows read slower */
     MIN_SECTOR_SLOTS = 2,      /* min. neighbouring slots if threads would be idle: a sector */
     MAX_UNALIGNED_ACROSS = 64, /* slots of an unaligned batch that one block combines */
@@ -76,7 +74,8 @@ static uint64_t resident(unsigned blocks_per_sm) {
 }
 
 static uint64_t rows_resident_blocks(const gr_layout *layout) {
-    return resident(GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes));
+    const int blocks = GR_ROWS_OCCUPANCY(layout->state_bytes, layout->item_bytes) - layout->keeps_elements;
+    return resident((unsigned)blocks);
 }
 
 static uint64_t columns_resident_blocks(const gr_layout *layout) {
@@ -188,6 +187,20 @@ static bool plan_map(const gr_layout *layout, gr_general_launch *launch) {
 
 /* ---- tiles ---- */
 
+/* Avoids bank conflicts in shared memory (32 banks of 4 bytes): threads whose regions start in the same bank
+   start with different elements. In regions of 2^k words times an odd number every 2^(5-k)-th region shares
+   a bank. `elements`: per thread. */
+static void avoid_conflicts(gr_tiles *tiles, size_t item_bytes, uint64_t elements) {
+    const uint64_t bytes = tiles->region * item_bytes;
+    if (bytes % 4 != 0)
+        return;
+    const uint32_t together = (uint32_t)gr_common_divisor(bytes / 4, 32);
+    tiles->rotate_shift = 5;
+    for (uint32_t power = together; power > 1; power /= 2)
+        --tiles->rotate_shift;
+    tiles->rotate_mask = power_of_two_up_to(elements, together) - 1;
+}
+
 static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
     const gr_dims *keep = &p->keep, *along = &p->along;
@@ -218,83 +231,54 @@ static bool plan_tiles(const gr_layout *layout, gr_general_launch *launch) {
                    unit = vector / gr_common_divisor(region, vector);
     const uint64_t capacity =
         GR_TILE_BYTES / layout->item_bytes - (layout->origin % GR_VECTOR_BYTES ? vector : 0);
-    /* The order of the elements follows from `lanes`, which follow from the elements alone. */
-    const uint32_t lanes = power_of_two_up_to(p->count / TILE_ELEMENTS, TILE_LANES);
-    const uint64_t target =
-        gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width * lanes));
+    const uint64_t target = gr_max(gr_ceil_div(regions, resident(4)), gr_ceil_div(GR_GENERAL_THREADS, width));
     const uint64_t each = gr_min(gr_ceil_div(target, unit), capacity / region / unit) * unit;
     const uint64_t blocks = gr_ceil_div(regions, each);
+    const uint64_t in_tile = gr_min(each * width, GR_GENERAL_THREADS);
+    const uint32_t lanes = power_of_two_up_to(gr_min(GR_GENERAL_THREADS / in_tile, p->count), 32);
     p->tiles = (gr_tiles){.regions = regions,
                           .region = (uint32_t)region,
                           .width = (uint32_t)width,
                           .each = (uint32_t)each,
                           .lanes = lanes};
+    avoid_conflicts(&p->tiles, layout->item_bytes, p->count / lanes);
     return set_launch(launch, "tiles", blocks, 1);
 }
 
 /* ---- rows ---- */
 
-/* Splits a result into steps and parts, by its own layout alone. Returns the number of parts. */
-static uint64_t split_rows(const gr_layout *layout, gr_general_params *p) {
-    const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
-    /* Large States take longer to merge: there are half as many of them. */
-    const uint32_t loads = layout->state_bytes > 8 ? 2 * GR_ROW_LOADS : GR_ROW_LOADS;
-    const uint32_t part_steps = (uint32_t)(ROW_THREAD_BYTES / GR_VECTOR_BYTES / loads);
-    uint32_t lanes = power_of_two_from(gr_ceil_div(run * item, ROW_THREAD_BYTES), WARP);
-    if (runs > 1 && run * item >= LONG_RUN_BYTES && lanes < MIN_LANES)
-        lanes = MIN_LANES;
-    const uint32_t side_by_side = power_of_two_from(runs, WARP / lanes);
-    const uint64_t step = (uint64_t)lanes * loads * (GR_VECTOR_BYTES / item);
-    const uint64_t run_steps = gr_ceil_div(run, step), steps = run_steps * gr_ceil_div(runs, side_by_side);
-    p->rows = (gr_rows){.run = run,
-                        .runs = runs,
-                        .steps = steps,
-                        .run_steps = run_steps,
-                        .full_steps = run / step,
-                        .by_run_steps = gr_fast_divmod_of(run_steps),
-                        .lanes = lanes,
-                        .width = lanes * side_by_side,
-                        .loads = loads,
-                        .step_bytes = (uint32_t)(step * item),
-                        .part_steps = part_steps,
-                        .each = 1};
-    return gr_ceil_div(steps, part_steps);
-}
-
-/* Shares the parts of results between warps and blocks. Returns the number of blocks that share a result. */
-static uint64_t share_rows(gr_general_params *p, uint64_t parts, uint64_t resident_blocks) {
-    gr_rows *r = &p->rows;
-    const uint64_t threads = p->results * parts * r->width;
-    if (r->steps > 1 && parts <= MAX_ROW_PARTS &&
-        threads * MIN_ROW_FILL < resident_blocks * GR_GENERAL_THREADS) {
-        r->together = 1;
-        p->threads_along = r->width * power_of_two_from(r->steps, r->part_steps);
-        return parts;
-    }
-    const uint32_t warps = power_of_two_from(parts, GR_GENERAL_THREADS / WARP);
-    p->threads_along = r->width * warps;
-    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along);
-    const uint64_t shares = gr_ceil_div(parts, warps); /* of a block, if each warp takes a part */
-    while (r->each < shares && (gr_ceil_div(shares, r->each) > MAX_ROW_PARTS ||
-                                blocks * gr_ceil_div(shares, 2 * r->each) >= resident_blocks))
-        r->each *= 2;
-    return gr_ceil_div(shares, r->each);
-}
-
 static bool plan_rows(const gr_layout *layout, gr_general_launch *launch) {
     gr_general_params *p = &launch->params;
-    const uint64_t item = layout->item_bytes;
-    if (p->along.extent[0] == 1 || p->along.stride[0] != (int64_t)item ||
-        p->along.extent[0] * item < MIN_GAPPED_RUN_BYTES)
+    const uint64_t run = p->along.extent[0], runs = p->count / run, item = layout->item_bytes;
+    if (run == 1 || p->along.stride[0] != (int64_t)item || run * item < MIN_GAPPED_RUN_BYTES)
         return false;
-    launch->resident_blocks = rows_resident_blocks(layout);
-    const uint64_t parts = split_rows(layout, p);
-    const uint64_t shared_by = share_rows(p, parts, launch->resident_blocks);
-    if (layout->origin % GR_VECTOR_BYTES != 0 || p->keep.stride[0] % GR_VECTOR_BYTES != 0 ||
-        !has_aligned_rows(p, GR_VECTOR_BYTES))
-        p->flags |= GR_UNALIGNED_ROWS;
-    return set_launch(launch, "rows", gr_ceil_div(p->results, GR_GENERAL_THREADS / p->threads_along),
-                      shared_by);
+    /* Threads per result: all resident threads, but from a warp to a block, if there are enough elements. */
+    const uint64_t resident_blocks = launch->resident_blocks = rows_resident_blocks(layout);
+    const uint64_t threads = resident_blocks * GR_GENERAL_THREADS;
+    const uint32_t share = power_of_two_up_to(threads / p->results, GR_GENERAL_THREADS);
+    const uint64_t all = p->results * p->count * item;
+    const uint64_t each = units_per_thread(all, threads, MIN_THREAD_BYTES,
+                                           runs > 1 && all >= SHORT_RUNS ? THREAD_BYTES / 2 : THREAD_BYTES);
+    const uint32_t min_lanes = runs > 1 && run * item >= LONG_RUN_BYTES ? MIN_LANES : 1;
+    uint32_t along =
+        power_of_two_up_to(gr_max(p->count * item / each, min_lanes), share > WARP ? share : (uint32_t)WARP);
+    /* Half of the threads per result if that avoids a second, mostly empty wave. */
+    const uint64_t wave = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    if (layout->keeps_elements && wave > resident_blocks && 2 * wave < 3 * resident_blocks &&
+        along > min_lanes)
+        along /= 2;
+    const uint32_t lanes = power_of_two_up_to(gr_max(run * item / each, min_lanes), along);
+    const uint64_t blocks = gr_ceil_div(p->results, GR_GENERAL_THREADS / along);
+    const bool shared = p->count * item / ((uint64_t)along * PART_BYTES) > 1;
+    const uint64_t parts = parts_for(blocks, shared ? p->count * item / (along * each) : 1, resident_blocks);
+
+    const uint64_t target = gr_ceil_div(parts * (along / lanes), runs), vector = GR_VECTOR_BYTES / item;
+    const uint64_t segment = gr_min(gr_ceil_div(gr_ceil_div(run, target), vector) * vector, GR_MAX_SEGMENT);
+    const uint64_t segments = gr_ceil_div(run, segment);
+    p->rows = (gr_rows){
+        .run = run, .segment = segment, .segments = segments, .pieces = segments * runs, .lanes = lanes};
+    p->threads_along = along;
+    return set_launch(launch, "rows", blocks, parts);
 }
 
 /* ---- columns ---- */

@@ -33,6 +33,8 @@ typedef struct gr_layout {
     bool
         rearranged; /* Elements may be combined in any order, and a broadcast axis (stride 0) is read once. */
     bool idempotent;      /* op(x, x) == x: multiplicity does not matter. */
+    bool keeps_elements;  /* A thread of `rows` keeps the elements of an iteration in registers, which lowers
+                             occupancy. */
     unsigned state_bytes; /* bytes of a State whose registers lower occupancy; else 0 */
 } gr_layout;
 

@@ -12,18 +12,18 @@ enum {
     GR_STATE_BYTES = 32,       /* capacity for a State */
     GR_LARGE_STATE_BYTES = 48, /* the same of kernels that include grid/large_states.cuh */
     GR_INITIAL_BYTES = 16,     /* capacity for an element of any dtype */
-    GR_ROW_LOADS = 4,          /* vectors that a thread of `rows` loads at once; Var twice as many */
+    GR_MAX_SEGMENT = 1 << 30,  /* elements: a thread counts them in 32 bits */
     GR_VECTOR_BYTES = 16,      /* bytes of the widest load of a thread */
     GR_MAX_COLUMNS = 8,        /* results per thread of `columns`, whose States are in registers */
     GR_MAP_VECTORS = 4,        /* vectors that a thread of `map` loads at once */
-    GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once, a power of two */
+    GR_LAST_IN_FLIGHT = 8,     /* States that a thread of `last` loads at once */
     GR_TILE_BYTES = 16384,     /* bytes of elements in the shared memory of a block of `tiles` */
 };
 
 /* Blocks per multiprocessor that the registers of general kernels must allow (__launch_bounds__): loads of
    fewer threads do not saturate memory. `width`: results of a thread of `columns`. */
 #define GR_ROWS_OCCUPANCY(state_bytes, item_bytes)                                                           \
-    ((state_bytes) > 16 || ((state_bytes) > 8 && (item_bytes) == 1) ? 2 : 3)
+    (4 - ((state_bytes) > 8) - ((item_bytes) == 1 || (state_bytes) > 16))
 #define GR_COLUMNS_OCCUPANCY(state_bytes, width)                                                             \
     ((state_bytes) * (width) > 64 ? 2 : (state_bytes) > 8 || (state_bytes) * (width) > 32 ? 3 : 4)
 #define GR_AXIS_OCCUPANCY(state_bytes) ((state_bytes) > 16 ? 2 : (state_bytes) > 8 ? 3 : 4)
@@ -33,8 +33,7 @@ enum {
     GR_HAS_INITIAL = 2,            /* Combine `initial` once with each result. */
     GR_HAS_WHERE = 4,              /* Reduce only elements whose byte at `second` is not 0. */
     GR_COALESCE_ALONG_REDUCED = 8, /* Neighbouring threads read neighbouring elements of one result. */
-    GR_UNALIGNED_ROWS = 16,        /* `columns`: a row is not a whole number of 16-byte vectors. `rows`: a run
-                                      begins between two of them. */
+    GR_UNALIGNED_ROWS = 16,        /* `columns`: a row is not a whole number of 16-byte vectors. */
     GR_FOLD = 32,             /* `columns`: a block holds all replicas of its columns and combines them. */
     GR_TRIGGER_EARLY = 128,   /* Trigger the dependent launch when the kernel starts. */
     GR_SCATTERED_OUTPUT = 64, /* output_layout or multiplicity is not trivial. */
@@ -74,22 +73,13 @@ typedef struct gr_output_layout {
 } gr_output_layout;
 
 /* Work of `rows`: each result has along.extent[1] runs of contiguous elements, and each run is split into
-   steps and parts: see reduce/general/rows.cuh. The split follows from the layout of one result alone,
-   so that its bits do not depend on the other results. */
+   segments. `lanes` neighbouring threads read a segment together. */
 typedef struct gr_rows {
-    uint64_t run;                /* elements per run */
-    uint64_t runs;               /* runs per result */
-    uint64_t steps;              /* steps per result */
-    uint64_t run_steps;          /* steps per run */
-    uint64_t full_steps;         /* those of them that have all of their vectors */
-    gr_fast_divmod by_run_steps; /* fast divisor of `run_steps`, if run_steps >= 2 */
-    uint32_t lanes;              /* threads per run, a power of two up to 32 */
-    uint32_t width;              /* threads per step, the same: several runs side by side */
-    uint32_t loads;              /* vectors per thread and step */
-    uint32_t step_bytes;         /* bytes of a run per step */
-    uint32_t part_steps;         /* steps per part */
-    uint32_t each;               /* parts per warp, a power of two */
-    uint32_t together;           /* 1: each step of a part has threads of its own */
+    uint64_t run;      /* elements per run */
+    uint64_t segment;  /* elements per segment, up to GR_MAX_SEGMENT; the last one of a run may be shorter */
+    uint64_t segments; /* segments per run */
+    uint64_t pieces;   /* segments per result */
+    uint32_t lanes;    /* threads per segment, a power of two that divides threads_along */
 } gr_rows;
 
 /* Work of `columns`: a slot is a 16-byte vector of neighbouring columns, and a thread reduces every down-th
@@ -112,13 +102,14 @@ typedef struct gr_columns {
 } gr_columns;
 
 /* Work of `tiles`: the elements are contiguous regions, each of `width` results whose elements alternate.
- * Their order depends on `lanes` alone. */
+ * Threads start with different elements of their regions, which avoids bank conflicts in shared memory. */
 typedef struct gr_tiles {
     uint64_t regions;
     uint32_t region; /* elements per region */
     uint32_t width;
-    uint32_t each;  /* regions per tile */
-    uint32_t lanes; /* threads per result, a power of two up to 32 */
+    uint32_t each;                      /* regions per tile */
+    uint32_t lanes;                     /* threads per result, a power of two up to 32 */
+    uint32_t rotate_shift, rotate_mask; /* first element of a thread: region >> shift & mask */
 } gr_tiles;
 
 typedef struct gr_general_params {

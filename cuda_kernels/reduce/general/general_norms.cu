@@ -6,6 +6,7 @@
 
 // Its State fits the registers of as many blocks as the State of a plain sum.
 template <> constexpr unsigned columns_occupancy<RootNorm<double>, double> = 4;
+template <> constexpr unsigned rows_occupancy<RootNorm<double>, double> = 4;
 
 #define GR_ANY(dtype, In) GR_AXIS(anynorm, AnyNorm<In>, dtype, FromPower<In>)
 #define GR_REAL_ROW(dtype, In)                                                                               \

@@ -23,6 +23,9 @@ template <class F, class In, class A = VectorAccumulator<F, In>>
 using RowAccumulator = typename std::conditional<std::is_same<typename F::State, typename A::State>::value, A,
                                                  ByElement<F, In>>::type;
 
+// Elements are kept in registers until their sum is known to be finite.
+template <> constexpr unsigned rows_occupancy<Mean<float>, float> = 3;
+
 // A kernel of an operator; registers must allow `blocks` blocks per multiprocessor.
 #define GR_GENERAL(kernel, blocks, op, dtype, ...)                                                           \
     GR_ENTRY((GR_GENERAL_THREADS, blocks), general_##kernel##_##op##_##dtype, gr_general_params, __VA_ARGS__)

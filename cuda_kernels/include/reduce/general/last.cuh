@@ -1,6 +1,5 @@
-// general_last: results from the States that another general kernel wrote, p.count rows of States, combined
-// as a balanced binary tree whose leaves are in order, as far as a thread has GR_LAST_IN_FLIGHT of them.
-// Under GR_SCATTERED_OUTPUT several results may come from one row of States, along an axis that repeats its
+// general_last: results from the States that another general kernel wrote, p.count rows of States. Under
+// GR_SCATTERED_OUTPUT several results may come from one row of States, along an axis that repeats its
 // elements.
 #pragma once
 
@@ -15,9 +14,6 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
     constexpr unsigned in_flight = GR_LAST_IN_FLIGHT;
     const unsigned along = p.threads_along, columns = GR_GENERAL_THREADS / along;
     const unsigned column = threadIdx.x % columns, row = threadIdx.x / columns;
-    uint64_t each = in_flight;
-    while (each * along < p.count)
-        each *= 2;
     pdl_begin(p);
     for (uint64_t first = uint64_t(blockIdx.x) * columns; first < p.results;
          first += uint64_t(gridDim.x) * columns) {
@@ -26,27 +22,24 @@ template <class F> __device__ void reduce_last(const gr_general_params &p) {
         if (result < p.results) {
             const int64_t at = p.flags & GR_SCATTERED_OUTPUT ? offsets(p.keep, result).in : int64_t(result);
             const State *in = reinterpret_cast<const State *>(p.in) + at;
-            for (uint64_t k = row * each; k < (row + 1) * each && k < p.count; k += in_flight) {
+            for (uint64_t k = row; k < p.count; k += in_flight * along) {
                 State loaded[in_flight];
 #pragma unroll
                 for (unsigned j = 0; j < in_flight; ++j)
-                    if (k + j < p.count)
-                        loaded[j] = in[(k + j) * p.states];
+                    if (k + j * along < p.count)
+                        loaded[j] = in[(k + j * along) * p.states];
 #pragma unroll
-                for (unsigned apart = 1; apart < in_flight; apart *= 2)
-#pragma unroll
-                    for (unsigned j = 0; j < in_flight; j += 2 * apart)
-                        if (k + j + apart < p.count)
-                            loaded[j] = F::combine(loaded[j], loaded[j + apart]);
-                x = k == row * each ? loaded[0] : F::combine(x, loaded[0]);
+                for (unsigned j = 0; j < in_flight; ++j)
+                    if (k + j * along < p.count)
+                        x = F::combine(x, loaded[j]);
             }
         }
         if (along > 1)
             shared[threadIdx.x] = x;
-        for (unsigned apart = 1; apart < along; apart *= 2) {
+        for (unsigned half = along / 2; half > 0; half /= 2) {
             __syncthreads();
-            if (row % (2 * apart) == 0 && (row + apart) * each < p.count)
-                shared[threadIdx.x] = x = F::combine(x, shared[threadIdx.x + apart * columns]);
+            if (row < half)
+                shared[threadIdx.x] = x = F::combine(x, shared[threadIdx.x + half * columns]);
         }
         if (row == 0 && result < p.results)
             put_one<F>(p, result, x);

@@ -130,18 +130,15 @@ template <> struct RootNorm<double> {
     }
     // Of `width` neighbouring lanes, into the first: nearly always all of them are medium.
     static __device__ State of_lanes(State x, unsigned width) {
-        const unsigned medium = __ballot_sync(0xffffffffu, x.scale == GR_MEDIUM);
-        double sum = x.sum();
-        for (unsigned offset = width / 2; offset > 0; offset /= 2)
-            sum += shuffle_down(sum, offset, width);
-        if (medium == 0xffffffffu)
+        if (__all_sync(0xffffffffu, x.scale == GR_MEDIUM)) {
+            double sum = x.sum();
+            for (unsigned offset = width / 2; offset > 0; offset /= 2)
+                sum += shuffle_down(sum, offset, width);
             return in_scale(sum, GR_MEDIUM);
+        }
         for (unsigned offset = width / 2; offset > 0; offset /= 2)
             x = combine(x, shuffle_down(x, offset, width));
-        // What these lanes return does not depend on other ones.
-        const unsigned mine = 0xffffffffu >> (32 - width);
-        const bool all = (medium >> threadIdx.x % 32 / width * width & mine) == mine;
-        return all ? in_scale(sum, GR_MEDIUM) : x;
+        return x;
     }
     // For grid/block_state.cuh.
     static __device__ State reduce_warp(State x) {
