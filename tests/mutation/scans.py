@@ -44,7 +44,7 @@ MUTANTS = (
         "ColumnScan",
         "if (p.vectors && p.in % (most * sizeof(In)) == 0 &&",
         "if (p.vectors &&",
-        scans("columns_of"),
+        scans("vectors_of"),
     ),
     Mutant(
         "lines of a short axis forget that results begin with the identity",

@@ -154,6 +154,22 @@ def test_columns_of_a_short_axis(dtype, device, some):
             )
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "float16"])
+def test_vectors_of_a_short_axis(dtype, device):
+    """A thread loads 16 bytes of each row, if there are many columns and they begin at a multiple of them."""
+    each = 16 // np.cumulative_sum(np.zeros(1, dtype)).itemsize
+    columns = 2**16 * each // 2
+    a = cancelling((2, 3, columns + each), dtype, each)
+    there = gpureduce.to_device(a, device)
+    for skip in (0, 1, each):
+        some_columns = slice(skip, skip + columns)
+        got = gpureduce.cumulative_sum(there[:, :, some_columns], axis=1).numpy()
+        wide = {"float32": "f8", "float16": "f4"}.get(dtype)
+        wanted = np.cumsum(a[:, :, some_columns], axis=1, dtype=wide).astype(got.dtype)
+        np.testing.assert_array_equal(got, wanted, f"from column {skip}")
+
+
 @pytest.mark.filterwarnings("ignore:overflow")  # of float16
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products(dtype, device):
