@@ -13,10 +13,6 @@ static unsigned channels_of(const cudaChannelFormatDesc *format) {
     return (unsigned)((format->x > 0) + (format->y > 0) + (format->z > 0) + (format->w > 0));
 }
 
-size_t cudart_element_bytes(const cudaChannelFormatDesc *format) {
-    return (size_t)(format->x + format->y + format->z + format->w) / 8;
-}
-
 static bool is_format(const cudaChannelFormatDesc *f) {
     const unsigned channels = channels_of(f);
     const bool same = (channels < 2 || f->y == f->x) && (channels < 4 || (f->z == f->x && f->w == f->x));

@@ -100,15 +100,9 @@ bool cudart_capture_wait(cudaStream_t stream, cudaEvent_t event) {
     return true;
 }
 
-static cudaError_t begin(cudaStream_t stream) {
+cudaError_t cudart_begin_capture(cudaStream_t stream) {
     cudaGraph_t graph;
-    cudaError_t error = cudart_check_stream(stream);
-    if (error == cudaSuccess && !stream)
-        return cudart_refuse(cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
-    if (error == cudaSuccess && find(stream))
-        error = cudaErrorIllegalState;
-    if (error == cudaSuccess)
-        error = cudart_graph_create(&graph);
+    const cudaError_t error = find(stream) ? cudaErrorIllegalState : cudart_graph_create(&graph);
     if (error != cudaSuccess)
         return error;
     capture *c = add(stream, graph);
@@ -118,7 +112,7 @@ static cudaError_t begin(cudaStream_t stream) {
     return cudaSuccess;
 }
 
-static cudaError_t end(cudaStream_t stream, cudaGraph_t *graph) {
+cudaError_t cudart_end_capture(cudaStream_t stream, cudaGraph_t *graph) {
     const capture *c = find(stream);
     if (!c || !c->began || !graph)
         return c && graph ? cudaErrorStreamCaptureUnmatched : cudaErrorIllegalState;
@@ -127,46 +121,7 @@ static cudaError_t end(cudaStream_t stream, cudaGraph_t *graph) {
     return cudaSuccess;
 }
 
-static cudaError_t status_of(cudaStream_t stream, int *status, unsigned long long *id) {
-    const cudaError_t error = cudart_check_stream(stream);
+cudaGraph_t cudart_captured_graph(cudaStream_t stream) {
     const capture *c = find(stream);
-    if (error == cudaSuccess)
-        *status = stream && c;
-    if (error == cudaSuccess && id && c)
-        *id = (uintptr_t)c->graph;
-    return error;
-}
-
-CUDART_API cudaStreamBeginCapture(cudaStream_t stream, int mode) {
-    (void)mode;
-    CUDART_RUN(begin(stream));
-}
-CUDART_ALSO(cudaStreamBeginCapture_ptsz, cudaStreamBeginCapture)
-
-CUDART_API cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    CUDART_RUN(end(stream, graph));
-}
-CUDART_ALSO(cudaStreamEndCapture_ptsz, cudaStreamEndCapture)
-
-CUDART_API cudaStreamIsCapturing(cudaStream_t stream, int *status) {
-    CUDART_RUN(status_of(stream, status, NULL));
-}
-CUDART_ALSO(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing)
-
-CUDART_API cudaStreamGetCaptureInfo(cudaStream_t stream, int *status, unsigned long long *id,
-                                    cudaGraph_t *graph, const cudaGraphNode_t **needs, const void **data,
-                                    size_t *count) {
-    if (graph || needs || data || count)
-        CUDART_RUN(
-            cudart_refuse(cudaErrorNotSupported, "the graph of a capture is not given before its end"));
-    CUDART_RUN(status_of(stream, status, id));
-}
-CUDART_ALSO(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo)
-
-CUDART_API cudaThreadExchangeStreamCaptureMode(int *mode) {
-    static _Thread_local int current;
-    const int before = current;
-    current = *mode;
-    *mode = before;
-    CUDART_RUN(cudaSuccess);
+    return c ? c->graph : NULL;
 }

@@ -162,6 +162,8 @@ cudaError_t cudart_find_symbol(const void *host, uint64_t *address, size_t *byte
 cudart_host_block *cudart_find_host_block(const void *address);
 cudaError_t cudart_allocate(void **out, size_t bytes);
 cudaError_t cudart_release(void *address);
+/* Frees device or managed memory. */
+cudaError_t cudart_free(void *address);
 cudaError_t cudart_allocate_host(void **out, size_t bytes, enum cudaMemoryType type, unsigned flags);
 /* Anonymous memory at a multiple of `alignment`, which is a power of two; NULL if there is none. */
 void *cudart_map(size_t bytes, size_t alignment);
@@ -173,6 +175,7 @@ cudaError_t cudart_fill(void *to, int value, size_t bytes);
 
 cudaError_t cudart_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                              size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudart_copy_box(const cudaMemcpy3DParms *box);
 /* A blocking copy shows what the kernels before it have printed. */
 cudaError_t cudart_blocking(cudaError_t error);
 
@@ -187,7 +190,9 @@ struct cudart_array {
     size_t pitch, rows, slices; /* bytes of a row; rows and slices are 1 or more */
 };
 
-size_t cudart_element_bytes(const cudaChannelFormatDesc *format);
+static inline size_t cudart_element_bytes(const cudaChannelFormatDesc *format) {
+    return (size_t)(format->x + format->y + format->z + format->w) / 8;
+}
 
 /* ---- stream.c ---- */
 
@@ -219,7 +224,7 @@ cudaError_t cudart_run(const cudart_launch *launch);
 /* Blocks of a kernel that fit a multiprocessor. */
 unsigned cudart_occupancy(const cudart_function *function, unsigned threads, size_t dynamic_shared);
 
-/* ---- graph.c ---- */
+/* ---- graph_nodes.c ---- */
 
 /* A node: work that a graph does later. */
 typedef struct cudart_work {
@@ -240,7 +245,6 @@ cudaError_t cudart_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cuda
 bool cudart_is_graph_memory(const void *address);
 /* The work of a copy of bytes. */
 cudart_work cudart_copy_work(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
-cudaError_t cudart_copy_box(const cudaMemcpy3DParms *box);
 
 /* ---- capture.c ---- */
 
@@ -250,5 +254,9 @@ bool cudart_capture(cudaStream_t stream, const cudart_work *work, cudaError_t *e
 /* An event that a capturing stream records; a stream that waits for it captures, too. */
 bool cudart_capture_record(cudaStream_t stream, cudaEvent_t event);
 bool cudart_capture_wait(cudaStream_t stream, cudaEvent_t event);
+cudaError_t cudart_begin_capture(cudaStream_t stream);
+cudaError_t cudart_end_capture(cudaStream_t stream, cudaGraph_t *graph);
+/* The graph to which a stream that captures adds its work; NULL if it does not capture. */
+cudaGraph_t cudart_captured_graph(cudaStream_t stream);
 
 #endif

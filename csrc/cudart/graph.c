@@ -3,168 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cudart/cudart.h"
-
-struct cudart_node {
-    struct cudart_node *next; /* in the order in which they were added */
-    cudaGraph_t graph;
-    cudaGraphNode_t origin; /* of a clone: the node that it is a copy of */
-    cudaGraphNode_t *needs;
-    size_t need_count;
-    cudart_work work;
-    char *arguments; /* the bytes of a kernel's arguments */
-    bool done;       /* in the current launch */
-};
-
-struct cudart_graph {
-    cudaGraphNode_t nodes;
-    struct cudart_graph *next; /* of all graphs, clones included */
-};
+#include "cudart/graph_nodes.h"
 
 struct cudart_exec {
     cudaGraph_t graph; /* a clone */
 };
-
-static cudaGraph_t graphs;
-
-/* ---- graphs and nodes ---- */
-
-cudaError_t cudart_graph_create(cudaGraph_t *out) {
-    struct cudart_graph *graph = calloc(1, sizeof *graph);
-    if (!graph)
-        return cudaErrorMemoryAllocation;
-    graph->next = graphs;
-    graphs = *out = graph;
-    return cudaSuccess;
-}
-
-static bool is_graph(cudaGraph_t graph) {
-    cudaGraph_t each = graphs;
-    while (each && each != graph)
-        each = each->next;
-    return each != NULL;
-}
-
-bool cudart_is_graph_memory(const void *address) {
-    for (cudaGraph_t graph = graphs; graph; graph = graph->next)
-        for (cudaGraphNode_t node = graph->nodes; node; node = node->next)
-            if (node->work.type == cudaGraphNodeTypeMemAlloc && node->work.address == address)
-                return true;
-    return false;
-}
-
-static cudaError_t destroy_graph(cudaGraph_t graph);
-
-static void free_node(cudaGraphNode_t node) {
-    if (node->work.type == cudaGraphNodeTypeGraph)
-        (void)destroy_graph(node->work.child);
-    free(node->work.launch.arguments);
-    free(node->arguments);
-    free(node->needs);
-    free(node);
-}
-
-static cudaError_t destroy_graph(cudaGraph_t graph) {
-    if (!is_graph(graph))
-        return cudaErrorInvalidValue;
-    for (cudaGraph_t *at = &graphs; *at; at = &(*at)->next)
-        if (*at == graph) {
-            *at = graph->next;
-            break;
-        }
-    while (graph->nodes) {
-        cudaGraphNode_t node = graph->nodes;
-        void *address = node->work.type == cudaGraphNodeTypeMemAlloc ? node->work.address : NULL;
-        graph->nodes = node->next;
-        free_node(node);
-        if (address && !cudart_is_graph_memory(address)) /* no clone has it either */
-            (void)cudart_release(address);
-    }
-    free(graph);
-    return cudaSuccess;
-}
-
-/* Copies a kernel's arguments, which the program may change after the call. */
-static cudaError_t keep_arguments(cudaGraphNode_t node, void **arguments) {
-    cudart_function *f;
-    const cudaError_t error = cudart_find_function(node->work.launch.function, &f);
-    if (error != cudaSuccess)
-        return error;
-    const size_t count = ptx_kernel_param_count(f->kernel);
-    char *bytes = calloc(1, ptx_kernel_param_bytes(f->kernel) + 1);
-    void **pointers = calloc(count + 1, sizeof *pointers);
-    if (!bytes || !pointers || (count && !arguments)) {
-        free(bytes);
-        free(pointers);
-        return count && !arguments ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
-    }
-    for (size_t i = 0; i < count; i++) {
-        size_t offset, size;
-        ptx_kernel_param_at(f->kernel, i, &offset, &size);
-        memcpy(bytes + offset, arguments[i], size);
-        pointers[i] = bytes + offset;
-    }
-    node->arguments = bytes;
-    node->work.launch.arguments = pointers;
-    return cudaSuccess;
-}
-
-static cudaError_t clone_graph(cudaGraph_t *out, cudaGraph_t from);
-
-cudaError_t cudart_graph_add(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
-                             size_t need_count, const cudart_work *work) {
-    if (!is_graph(graph) || (need_count && !needs))
-        return cudaErrorInvalidValue;
-    cudaGraphNode_t node = calloc(1, sizeof *node);
-    if (!node)
-        return cudaErrorMemoryAllocation;
-    *node = (struct cudart_node){.graph = graph, .need_count = need_count, .work = *work};
-    node->needs = calloc(need_count + 1, sizeof *node->needs);
-    if (node->needs && need_count)
-        memcpy(node->needs, needs, need_count * sizeof *needs);
-    node->work.launch.arguments = NULL;
-    node->work.launch.stream = NULL;
-    cudaError_t error = node->needs ? cudaSuccess : cudaErrorMemoryAllocation;
-    if (error == cudaSuccess && work->type == cudaGraphNodeTypeKernel)
-        error = keep_arguments(node, work->launch.arguments);
-    if (error == cudaSuccess && work->type == cudaGraphNodeTypeGraph)
-        error = clone_graph(&node->work.child, work->child);
-    if (error != cudaSuccess) {
-        node->work.type = cudaGraphNodeTypeEmpty;
-        free_node(node);
-        return error;
-    }
-    cudaGraphNode_t *end = &graph->nodes;
-    while (*end)
-        end = &(*end)->next;
-    *end = node;
-    if (out)
-        *out = node;
-    return cudaSuccess;
-}
-
-static cudaGraphNode_t copy_of(cudaGraph_t clone, cudaGraphNode_t node) {
-    cudaGraphNode_t each = clone->nodes;
-    while (each && each->origin != node)
-        each = each->next;
-    return each;
-}
-
-static cudaError_t clone_graph(cudaGraph_t *out, cudaGraph_t from) {
-    if (!is_graph(from))
-        return cudaErrorInvalidValue;
-    cudaError_t error = cudart_graph_create(out);
-    for (cudaGraphNode_t node = from->nodes; node && error == cudaSuccess; node = node->next) {
-        cudaGraphNode_t copy;
-        error = cudart_graph_add(&copy, *out, node->needs, node->need_count, &node->work);
-        if (error == cudaSuccess)
-            copy->origin = node;
-    }
-    for (cudaGraphNode_t copy = error == cudaSuccess ? (*out)->nodes : NULL; copy; copy = copy->next)
-        for (size_t i = 0; i < copy->need_count; i++)
-            copy->needs[i] = copy_of(*out, copy->needs[i]);
-    return error;
-}
 
 static cudaError_t add_dependencies(const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count) {
     for (size_t i = 0; i < count; i++) {
@@ -247,7 +90,7 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
     struct cudart_exec *exec = calloc(1, sizeof *exec);
     if (!exec)
         return cudaErrorMemoryAllocation;
-    const cudaError_t error = clone_graph(&exec->graph, graph);
+    const cudaError_t error = cudart_clone_graph(&exec->graph, graph);
     if (error != cudaSuccess) {
         free(exec);
         return error;
@@ -259,7 +102,7 @@ static cudaError_t instantiate(cudaGraphExec_t *out, cudaGraph_t graph) {
 static cudaError_t destroy_exec(cudaGraphExec_t exec) {
     if (!exec)
         return cudaErrorInvalidValue;
-    (void)destroy_graph(exec->graph);
+    (void)cudart_destroy_graph(exec->graph);
     free(exec);
     return cudaSuccess;
 }
@@ -277,19 +120,19 @@ enum { UPDATE_SUCCESS, UPDATE_ERROR, UPDATE_TOPOLOGY_CHANGED };
 static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *result) {
     cudaGraph_t clone;
     *result = (cudaGraphExecUpdateResultInfo){.result = UPDATE_TOPOLOGY_CHANGED};
-    if (!exec || !is_graph(graph))
+    if (!exec || !cudart_is_graph(graph))
         return cudaErrorInvalidValue;
     bool same = node_count(exec->graph) == node_count(graph);
     for (cudaGraphNode_t a = exec->graph->nodes, b = graph->nodes; same && a; a = a->next, b = b->next)
         same = a->work.type == b->work.type && a->need_count == b->need_count;
     if (!same)
         return cudaErrorGraphExecUpdateFailure;
-    const cudaError_t error = clone_graph(&clone, graph);
+    const cudaError_t error = cudart_clone_graph(&clone, graph);
     if (error != cudaSuccess)
         return error;
     for (cudaGraphNode_t a = exec->graph->nodes, b = clone->nodes; a; a = a->next, b = b->next)
         b->origin = a->origin; /* programs name nodes of the graph that was instantiated */
-    (void)destroy_graph(exec->graph);
+    (void)cudart_destroy_graph(exec->graph);
     exec->graph = clone;
     result->result = UPDATE_SUCCESS;
     return cudaSuccess;
@@ -312,7 +155,7 @@ static cudaError_t set_kernel(cudaGraphNode_t node, const cudaKernelNodeParams *
     node->arguments = NULL;
     node->work = kernel_work(p);
     node->work.launch.arguments = NULL;
-    return keep_arguments(node, p->kernelParams);
+    return cudart_keep_arguments(node, p->kernelParams);
 }
 
 static cudaError_t launch(cudaGraphExec_t exec, cudaStream_t stream) {
@@ -328,11 +171,11 @@ CUDART_API cudaGraphCreate(cudaGraph_t *out, unsigned flags) {
 }
 
 CUDART_API cudaGraphDestroy(cudaGraph_t graph) {
-    CUDART_RUN(destroy_graph(graph));
+    CUDART_RUN(cudart_destroy_graph(graph));
 }
 
 CUDART_API cudaGraphClone(cudaGraph_t *out, cudaGraph_t graph) {
-    CUDART_RUN(clone_graph(out, graph));
+    CUDART_RUN(cudart_clone_graph(out, graph));
 }
 
 CUDART_API cudaGraphAddKernelNode(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
@@ -345,14 +188,6 @@ CUDART_API cudaGraphAddMemcpyNode(cudaGraphNode_t *out, cudaGraph_t graph, const
                                   size_t count, const cudaMemcpy3DParms *p) {
     const cudart_work work = {.type = cudaGraphNodeTypeMemcpy, .copy = *p};
     CUDART_RUN(cudart_graph_add(out, graph, needs, count, &work));
-}
-
-cudart_work cudart_copy_work(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
-    return (cudart_work){.type = cudaGraphNodeTypeMemcpy,
-                         .copy = {.srcPtr = {(void *)(uintptr_t)from, bytes, bytes, 1},
-                                  .dstPtr = {to, bytes, bytes, 1},
-                                  .extent = {bytes, 1, 1},
-                                  .kind = kind}};
 }
 
 CUDART_API cudaGraphAddMemcpyNode1D(cudaGraphNode_t *out, cudaGraph_t graph, const cudaGraphNode_t *needs,
@@ -407,13 +242,13 @@ CUDART_API cudaGraphAddMemFreeNode(cudaGraphNode_t *out, cudaGraph_t graph, cons
 CUDART_API cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
                                     const void *data, size_t count) {
     (void)data;
-    CUDART_RUN(is_graph(graph) ? add_dependencies(from, to, count) : cudaErrorInvalidValue);
+    CUDART_RUN(cudart_is_graph(graph) ? add_dependencies(from, to, count) : cudaErrorInvalidValue);
 }
 
 /* Without an array the number is stored, else at most that many nodes. */
 static cudaError_t give_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, bool roots) {
     size_t found = 0;
-    if (!is_graph(graph) || !count)
+    if (!cudart_is_graph(graph) || !count)
         return cudaErrorInvalidValue;
     for (cudaGraphNode_t node = graph->nodes; node; node = node->next) {
         if (roots && node->need_count)
@@ -461,7 +296,7 @@ CUDART_API cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 
 CUDART_API cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                             const cudaKernelNodeParams *p) {
-    CUDART_RUN(exec ? set_kernel(copy_of(exec->graph, node), p) : cudaErrorInvalidValue);
+    CUDART_RUN(exec ? set_kernel(cudart_copy_of_node(exec->graph, node), p) : cudaErrorInvalidValue);
 }
 
 CUDART_API cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *p) {

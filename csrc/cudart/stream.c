@@ -167,6 +167,62 @@ CUDART_API cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 /* Host functions run without the lock, as they may call the runtime. */
+
+/* ---- capture ---- */
+
+static cudaError_t begin_capture(cudaStream_t stream) {
+    const cudaError_t error = cudart_check_stream(stream);
+    if (error == cudaSuccess && !stream)
+        return cudart_refuse(cudaErrorStreamCaptureUnsupported, "the default stream cannot be captured");
+    return error == cudaSuccess ? cudart_begin_capture(stream) : error;
+}
+
+static cudaError_t capture_status(cudaStream_t stream, int *status, unsigned long long *id) {
+    const cudaError_t error = cudart_check_stream(stream);
+    const cudaGraph_t graph = cudart_captured_graph(stream);
+    if (error == cudaSuccess)
+        *status = stream && graph;
+    if (error == cudaSuccess && id && graph)
+        *id = (uintptr_t)graph;
+    return error;
+}
+
+CUDART_API cudaStreamBeginCapture(cudaStream_t stream, int mode) {
+    (void)mode;
+    CUDART_RUN(begin_capture(stream));
+}
+CUDART_ALSO(cudaStreamBeginCapture_ptsz, cudaStreamBeginCapture)
+
+CUDART_API cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+    CUDART_RUN(cudart_end_capture(stream, graph));
+}
+CUDART_ALSO(cudaStreamEndCapture_ptsz, cudaStreamEndCapture)
+
+CUDART_API cudaStreamIsCapturing(cudaStream_t stream, int *status) {
+    CUDART_RUN(capture_status(stream, status, NULL));
+}
+CUDART_ALSO(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing)
+
+CUDART_API cudaStreamGetCaptureInfo(cudaStream_t stream, int *status, unsigned long long *id,
+                                    cudaGraph_t *graph, const cudaGraphNode_t **needs, const void **data,
+                                    size_t *count) {
+    if (graph || needs || data || count)
+        CUDART_RUN(
+            cudart_refuse(cudaErrorNotSupported, "the graph of a capture is not given before its end"));
+    CUDART_RUN(capture_status(stream, status, id));
+}
+CUDART_ALSO(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo)
+
+CUDART_API cudaThreadExchangeStreamCaptureMode(int *mode) {
+    static _Thread_local int current;
+    const int before = current;
+    current = *mode;
+    *mode = before;
+    CUDART_RUN(cudaSuccess);
+}
+
+/* ---- host functions ---- */
+
 static cudaError_t begin_host_call(cudaStream_t stream) {
     CUDART_RUN(cudart_check_stream(stream));
 }
