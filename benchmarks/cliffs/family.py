@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 Call = Callable[[int], Any]
@@ -40,15 +41,16 @@ class Case(NamedTuple):
         )
 
 
-class Prepared(NamedTuple):
-    """A case with its inputs.
+@dataclass(frozen=True)
+class Prepared:
+    """A case with its inputs, over which calls rotate; its length is their number.
 
     Attributes
     ----------
     calls : dict of callables
         What is timed, by contender; each takes the index of an input. "gpureduce" and "torch" are among them.
     inputs : int
-        The number of inputs over which calls rotate.
+        The number of inputs.
     error : callable
         Returns the error of gpureduce's result, divided by what is allowed: above 1 is wrong.
     """
@@ -56,6 +58,9 @@ class Prepared(NamedTuple):
     calls: dict[str, Call]
     inputs: int
     error: Callable[[], float]
+
+    def __len__(self) -> int:
+        return self.inputs
 
 
 class Family:
@@ -111,7 +116,7 @@ class Pool:
     def cut(
         self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, offset: int = 0
     ) -> list[Any]:
-        """Return tensors of that form, as many as there is memory for; all begin at the same alignment."""
+        """Return up to MAX_INPUTS tensors of a form, which fit in the memory and have one alignment."""
         memory = self.memory(dtype)
         if strides is None:
             strides = tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
