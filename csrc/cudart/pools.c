@@ -1,5 +1,5 @@
-/* Memory that streams allocate and free, which may be that of a graph, and pools. Pools keep nothing: memory
-   is freed at once. */
+/* Memory that streams allocate and free, where a graph may own the memory, and pools. Pools keep nothing:
+   memory is freed at once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -100,7 +100,7 @@ typedef struct gr_column_scan_params {
     int64_t line_stride, along_stride, inner_stride; /* in elements */
     uint64_t line_threads;                           /* threads per line */
     uint32_t kind;
-    uint32_t each;    /* columns per thread: 1, or as many as fill GR_COLUMN_SCAN_BYTES */
+    uint32_t each;    /* columns per thread: 1, or those whose results fill GR_COLUMN_SCAN_BYTES */
     uint32_t vectors; /* 1: rows of elements and of results are multiples of such vectors */
     uint32_t initial; /* 1: each column of results begins with the identity */
 } gr_column_scan_params;

@@ -1,6 +1,7 @@
 """Kernels and gradients of softmax, log_softmax, rms_norm and layer_norm, and of exact sums.
 
-Gradients keep the promise of the functions: that of a row depends on the row alone, as its sums are exact.
+Gradients keep the promise of the functions: the gradient of a row depends on the row alone, as its sums are
+exact.
 """
 
 from __future__ import annotations
