@@ -107,6 +107,19 @@ gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *e
     return damaged(path, error);
 }
 
+gr_status gr_read_kernel(const char *path, const char *entry, char **text, size_t *size, gr_error *error) {
+    const gr_status status = gr_read_image(path, text, size, error);
+    if (status != GR_OK)
+        return status;
+    char *file = *text;
+    *text = gr_extract_kernel(file, *size, entry);
+    free(file);
+    if (*text == NULL)
+        return no_memory(path, error);
+    *size = strlen(*text);
+    return GR_OK;
+}
+
 void gr_kernel_name(char name[GR_KERNEL_NAME_BYTES], const char *const parts[]) {
     char *at = name, *const end = name + GR_KERNEL_NAME_BYTES - 1;
     for (; *parts != NULL; ++parts)

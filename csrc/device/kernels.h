@@ -39,6 +39,9 @@ void gr_kernels_unload(gr_kernels *kernels);
  *data, also after a failure. */
 gr_status gr_read_image(const char *path, char **data, size_t *size, gr_error *error);
 
+/* As gr_read_image, of a file of PTX: without the other kernels than `entry`, as a driver compiles it. */
+gr_status gr_read_kernel(const char *path, const char *entry, char **text, size_t *size, gr_error *error);
+
 /* Finds a kernel and loads its file at the first use. Thread-safe. */
 gr_status gr_kernels_find(gr_kernels *kernels, const gr_kernel_id *id, gr_kernel **out, gr_error *error);
 

@@ -163,17 +163,30 @@ static char *append(char *to, const char *from, const char *end) {
     return to + bytes;
 }
 
+/* Returns the end of the block that begins at the first brace from `at` on, without braces in comments. */
+static const char *block_end(const char *at, const char *text_end) {
+    int depth = 0;
+    while ((at = strpbrk(at, "{}/")) != NULL) {
+        if (at[0] == '/' && at[1] == '/')
+            at += strcspn(at, "\n");
+        else if (*at++ == '{')
+            ++depth;
+        else if (at[-1] == '}' && --depth <= 0)
+            return at;
+    }
+    return text_end;
+}
+
 char *gr_extract_kernel(const char *text, size_t size, const char *entry) {
-    static const char begin[] = "\n.visible .entry ", end[] = "\n}\n";
+    static const char begin[] = "\n.visible .entry ";
     const size_t length = strlen(entry);
     const char *from = text, *const text_end = text + size;
     char *copy = malloc(size + 1), *to = copy;
     if (copy == NULL)
         return NULL;
     for (const char *at = strstr(from, begin); at != NULL; at = strstr(from, begin)) {
-        const char *name = at + sizeof begin - 1, *last = strstr(name, end);
+        const char *name = at + sizeof begin - 1, *next = block_end(name, text_end);
         const bool wanted = strncmp(name, entry, length) == 0 && name[length] == '(';
-        const char *next = last != NULL ? last + sizeof end - 2 : text_end; /* at the line's end */
         to = append(to, from, wanted ? next : at);
         from = next;
     }

@@ -98,14 +98,18 @@ PyObject *py_open_registry(PyObject *module, PyObject *folder) {
     Py_RETURN_NONE;
 }
 
-PyObject *py_read_image(PyObject *module, PyObject *path) {
+PyObject *py_read_image(PyObject *module, PyObject *args) {
     PyObject *bytes = NULL, *read = NULL;
-    if (!PyUnicode_FSConverter(path, &bytes))
+    const char *kernel = NULL;
+    if (!PyArg_ParseTuple(args, "O&|z:read_image", PyUnicode_FSConverter, &bytes, &kernel))
         return NULL;
     gr_error error = {.status = GR_OK};
     char *data = NULL;
     size_t size = 0;
-    if (gr_read_image(PyBytes_AS_STRING(bytes), &data, &size, &error) == GR_OK)
+    const char *path = PyBytes_AS_STRING(bytes);
+    const gr_status status = kernel == NULL ? gr_read_image(path, &data, &size, &error)
+                                            : gr_read_kernel(path, kernel, &data, &size, &error);
+    if (status == GR_OK)
         read = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
     else
         py_raise(state_of(module), &error);

@@ -514,7 +514,9 @@ static void test_kernels_of_text(void) {
 
 static void test_extraction(void) {
 #define HEAD "//\n.target sm_75\n.extern .shared .b8 bytes[];\n\t// .globl a\n"
-#define KERNEL(name) ".visible .entry " name "(\n\t.param .u32 p\n)\n{\n\t{ mov; }\n}\n"
+#define KERNEL(name)                                                                                         \
+    ".visible .entry " name "(\n\t.param .u32 p\n)\n{ // {\n\t{ mov; }\n{ // call\n}\n\t// } / "             \
+    "{\n\tret;\n}\n"
 #define SHARED ".shared .b8 own[4];\n"
 #define TAIL "\t.file 1 \"a\"\n"
     static const char text[] = HEAD KERNEL("a") "\n" SHARED KERNEL("ab") "\n\n" KERNEL("b") TAIL;

@@ -1,8 +1,9 @@
-"""The traps of PTX whose registers and labels are numbered by differences."""
+"""The traps of PTX whose names are numbered by differences, and of kernels that are extracted from it."""
 
 from mutants import Mutant
 
 DECODER = "csrc/device/ptx_text.c"
+EXTRACTED = ("tests/driver/test_packed_kernels.py",)
 RESTORED = ("tests/packaging/test_packing.py",)
 
 MUTANTS = (
@@ -69,5 +70,21 @@ MUTANTS = (
         "if (*at != '\\n' || bytes >",
         "if (bytes >",
         RESTORED,
+    ),
+    Mutant(
+        "a kernel ends at the first closing brace",
+        DECODER,
+        "block_end",
+        "--depth <= 0",
+        "--depth >= 0",
+        EXTRACTED,
+    ),
+    Mutant(
+        "a kernel ends with the text",
+        DECODER,
+        "block_end",
+        "return at;",
+        "return text_end;",
+        EXTRACTED,
     ),
 )

@@ -351,6 +351,7 @@ def records():
         "convert to nonsense": call(_core.convert, matrix, "int7", (None, _core.SIM, 0, 1)),
         "shown": lambda: (str(on_device), on_device._repr_html_()),
         "array_class": call(_core.array_class, int),
+        "read_image of a kernel": call(_core.read_image, KERNEL_DIR / "v0_interleaved_modulo.ptx.xz", "none"),
         "read_image": call(_core.read_image, KERNEL_DIR / "flat_any.ptx.xz"),
         "read_image of nothing": call(_core.read_image, "/"),
         "registry twice": call(_core.open_registry, "/"),
