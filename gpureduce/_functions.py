@@ -7,6 +7,7 @@ from gpureduce._conv.convolution import conv2d
 from gpureduce._matmul.product import matmul
 from gpureduce._normalize.functions import layer_norm, log_softmax, rms_norm, softmax
 from gpureduce._order.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
+from gpureduce._order.sort import argsort, sort
 from gpureduce._order.topk import topk
 from gpureduce._reduce.arithmetic import dot, fsum, max, mean, min, prod, sum
 from gpureduce._reduce.bitwise import bitwise_and, bitwise_or, bitwise_xor
@@ -26,6 +27,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "average",
     "bincount",
     "bitwise_and",
@@ -78,6 +80,7 @@ __all__ = [
     "segment_reduce",
     "softmax",
     "softmax_denominator",
+    "sort",
     "std",
     "sum",
     "topk",

@@ -319,6 +319,62 @@ def quantile(
     as_device: bool | None = None,
 ) -> Any: ...
 
+@overload
+def argsort(
+    a: NDArray[Any], axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[np.int64]: ...
+
+@overload
+def argsort(
+    a: DeviceArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def argsort(
+    a: AnyArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def argsort(
+    a: AnyArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: Out | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
+@overload
+def sort(
+    a: NDArray[_AnyT], axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[False] | None = None,
+) -> NDArray[_AnyT]: ...
+
+@overload
+def sort(
+    a: DeviceArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True] | None = None,
+) -> DeviceArray: ...
+
+@overload
+def sort(
+    a: AnyArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: Literal[True],
+) -> DeviceArray: ...
+
+@overload
+def sort(
+    a: AnyArray, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False, out: Out | None = None,
+    device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+) -> Any: ...
+
 def topk(
     a: AnyArray, k: SupportsIndex, axis: SupportsIndex = -1, largest: bool = True, sorted: bool = True, *,
     device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,

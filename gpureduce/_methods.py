@@ -40,12 +40,18 @@ def product_of(self: Any, other: Any) -> Any:
     return _functions.matmul(other, self)
 
 
+# Functions that are no methods: `ndarray.sort` sorts in place.
+_NO_METHODS = ("sort",)
+
+
 def methods() -> dict[str, Any]:
     """Return the public functions whose first argument is the array, by name."""
     return {
         name: function
         for name, function in vars(_functions).items()
-        if inspect.isfunction(function) and inspect.unwrap(function).__code__.co_varnames[:1] == ("a",)
+        if name not in _NO_METHODS
+        and inspect.isfunction(function)
+        and inspect.unwrap(function).__code__.co_varnames[:1] == ("a",)
     }
 
 

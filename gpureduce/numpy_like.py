@@ -71,6 +71,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "astype",
     "average",
     "bitwise_and",
@@ -119,6 +120,7 @@ __all__ = [
     "quantile",
     "reshape",
     "searchsorted",
+    "sort",
     "squeeze",
     "std",
     "sum",
@@ -216,6 +218,8 @@ percentile = _counted(functions.percentile)
 nanmedian = _counted(functions.nanmedian)
 nanquantile = _counted(functions.nanquantile)
 nanpercentile = _counted(functions.nanpercentile)
+sort = _counted(functions.sort)
+argsort = _counted(functions.argsort)
 
 
 def _only(out: Any) -> Any:

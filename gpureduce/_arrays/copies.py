@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,12 @@ def gathered(array: Any, shape: Axes | None = None, passing: bool = False) -> An
     if not passing:
         copy._settle()
     return copy
+
+
+def scattered(pointer: int, shape: Axes, strides: Axes, output: Any) -> None:
+    """Copy elements with the lengths and strides given into the view of an output, which is in C order."""
+    source = SimpleNamespace(dtype=output.dtype, _kind=output.kind, _index=output.index, stream=output.stream)
+    _gather(source, pointer, output.view._pointer, merged(shape, strides))
 
 
 def converted(array: Any, dtype: np.dtype[Any], passing: bool = False) -> Any:

@@ -231,6 +231,21 @@ class Reductions:
         as_device: bool | None = None,
     ) -> Any: ...
 
+    @overload
+    def argsort(
+        self, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+        stable: bool | None = True, descending: bool = False, out: None = None,
+        device: str | Device | None = None, stream: Stream | None = None,
+        as_device: Literal[True] | None = None,
+    ) -> DeviceArray: ...
+
+    @overload
+    def argsort(
+        self, axis: SupportsIndex | None = -1, kind: str | None = None, order: None = None, *,
+        stable: bool | None = True, descending: bool = False, out: Out | None = None,
+        device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,
+    ) -> Any: ...
+
     def topk(
         self, k: SupportsIndex, axis: SupportsIndex = -1, largest: bool = True, sorted: bool = True, *,
         device: str | Device | None = None, stream: Stream | None = None, as_device: bool | None = None,

@@ -144,6 +144,8 @@ STANDARD = {
     "count_nonzero": lambda x, /, *, axis=None, keepdims=False: 0,
     "var": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
     "std": lambda x, /, *, axis=None, correction=NO_VALUE, keepdims=False: 0,
+    "sort": lambda x, /, *, axis=-1, descending=False, stable=True: 0,
+    "argsort": lambda x, /, *, axis=-1, descending=False, stable=True: 0,
     "vecdot": lambda x1, x2, /, *, axis=-1: 0,
     "nonzero": lambda x, /: 0,
     "searchsorted": lambda x1, x2, /, *, side="left", sorter=None: 0,

@@ -15,8 +15,9 @@ LINES = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
 LIBRARIES = ("NumPy", "array API", "SciPy", "CuPy", "PyTorch")
 # Functions of the array API, version 2024.12, of which there are some here.
 ARRAY_API = {
-    "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "count_nonzero",
-    "cumulative_sum", "cumulative_prod", "matmul", "vecdot", "linalg.trace", "linalg.vector_norm",
+    "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "argsort",
+    "count_nonzero", "cumulative_sum", "cumulative_prod", "matmul", "sort", "vecdot",
+    "linalg.trace", "linalg.vector_norm",
 }  # fmt: skip
 
 

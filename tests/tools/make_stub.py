@@ -75,6 +75,7 @@ SAME_FLOATS = ("sum", "fsum", "prod", "mean", "dot", "nansum", "nanprod", "nanme
 REAL = ("var", "std", "nanvar", "nanstd", "norm", "median", "nanmedian")
 REALS = {"np.integer[Any] | np.bool_": "np.float64", "_FloatT": "_FloatT"}
 # Of a type of its own, whatever the arguments.
+NO_METHODS = ("sort",)  # as in gpureduce/_methods.py
 OWN = {"moments": "Moments", "topk": "TopK"}
 FIXED = {
     "any": "np.bool_", "all": "np.bool_",
@@ -108,6 +109,10 @@ def rules(name, parameters):
     elif name == "bincount":
         yield KEPT | {"x": "DeviceArray"}, "DeviceArray"
     elif name in ("segment_reduce", "reduceat", "group_reduce"):
+        yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
+    elif name in ("sort", "argsort"):
+        element, result = ("_AnyT", "NDArray[_AnyT]") if name == "sort" else ("Any", "NDArray[np.int64]")
+        yield {"a": f"NDArray[{element}]", "out": "None = None", "as_device": NUMBER["as_device"]}, result
         yield KEPT | {"a": "DeviceArray"}, "DeviceArray"
     elif "cum" in name:
         kept = {"dtype": "None = None", "out": "None = None", "as_device": NUMBER["as_device"]}
@@ -191,7 +196,7 @@ def methods():
     parts = [METHODS_HEAD]
     for name, function in functions():
         parameters = parameters_of(function)
-        if next(iter(parameters)) != "a":
+        if next(iter(parameters)) != "a" or name in NO_METHODS:
             continue
         if function.args.kwarg or name in OWN:
             given = {"self": ""} | {each: text for each, text in parameters.items() if each != "a"}
